@@ -1,0 +1,150 @@
+//! What the upstream's hot tables look like: a snapshot, taken at start and again after DDL.
+//!
+//! Pure data; `counter::provision` and the loader fill it from the control account.
+
+use std::sync::Arc;
+
+/// The hot tables of all rules, as the upstream describes them.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// One entry per rule that is on.
+    pub tables: Vec<Arc<HotTable>>,
+    /// The server's `lower_case_table_names`: 0 means that schema and table names are case-sensitive.
+    pub lower_case_table_names: u8,
+    /// Whether the upstream is MariaDB rather than MySQL.
+    pub mariadb: bool,
+}
+
+impl Catalog {
+    /// The hot table that `schema.name` names, by the server's rules of letter case.
+    pub fn table(&self, schema: &str, name: &str) -> Option<&Arc<HotTable>> {
+        let same = |left: &str, right: &str| match self.lower_case_table_names {
+            0 => left == right,
+            _ => left.to_lowercase() == right.to_lowercase(),
+        };
+        self.tables
+            .iter()
+            .find(|table| same(&table.schema, schema) && same(&table.name, name))
+    }
+}
+
+/// A table that a rule names, with all that rewriting needs to know of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotTable {
+    /// Schema of the table, as the server spells it.
+    pub schema: String,
+    /// Name of the table, as the server spells it.
+    pub name: String,
+    /// Schema of its slot table.
+    pub slot_schema: String,
+    /// Name of its slot table.
+    pub slot_name: String,
+    /// All columns in their ordinal order, invisible ones too.
+    pub columns: Vec<Column>,
+    /// The primary key: positions in `columns`, in key order. Never empty.
+    pub primary_key: Vec<usize>,
+    /// The counters that the rule names.
+    pub counters: Vec<Counter>,
+    /// Most slots of a key (the rule's `slots`).
+    pub slots: u16,
+}
+
+impl HotTable {
+    /// Position of the column `name` (column names know no letter case).
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns
+            .iter()
+            .position(|column| column.name.to_lowercase() == name.to_lowercase())
+    }
+
+    /// The counter in column `position`, if that column is one.
+    pub fn counter(&self, position: usize) -> Option<&Counter> {
+        self.counters
+            .iter()
+            .find(|counter| counter.column == position)
+    }
+
+    /// Whether an UPDATE of any column also sets a column that it does not name (ON UPDATE CURRENT_TIMESTAMP).
+    pub fn touches_itself(&self) -> bool {
+        self.columns.iter().any(|column| column.on_update_now)
+    }
+}
+
+/// A column of a hot table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name, as the server spells it.
+    pub name: String,
+    /// Its full type as in `information_schema.columns.column_type`, with character set and collation
+    /// where it has them: what stands behind the name in CREATE TABLE.
+    pub definition: String,
+    /// Left out of `SELECT *`.
+    pub invisible: bool,
+    /// May hold NULL.
+    pub nullable: bool,
+    /// Has ON UPDATE CURRENT_TIMESTAMP.
+    pub on_update_now: bool,
+}
+
+/// A counter column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Position in [`HotTable::columns`].
+    pub column: usize,
+    /// The exact type of its values.
+    pub domain: Domain,
+    /// How much may be slotted; `None` when nothing may: the type is too narrow, or a CHECK names the column.
+    pub bounds: Option<Bounds>,
+}
+
+/// The exact type of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domain {
+    /// An integer of `bytes` bytes: 1, 2, 3, 4 or 8.
+    Integer {
+        /// Width in bytes.
+        bytes: u8,
+        /// Has no negative values.
+        unsigned: bool,
+    },
+    /// DECIMAL(precision, scale).
+    Decimal {
+        /// Digits in all.
+        precision: u8,
+        /// Digits behind the point.
+        scale: u8,
+        /// Has no negative values.
+        unsigned: bool,
+    },
+}
+
+impl Domain {
+    /// Whether the column refuses negative values; decrements of such a column are not slotted.
+    pub fn is_unsigned(self) -> bool {
+        match self {
+            Self::Integer { unsigned, .. } | Self::Decimal { unsigned, .. } => unsigned,
+        }
+    }
+}
+
+/// Limits within which base row and slots together can never leave the column's type.
+///
+/// Base may be slotted onto while it lies within `base_low ..= base_high`; a slot row's CHECK keeps it within
+/// `-slot ..= slot`; with at most [`Bounds::MAX_SLOTS`] slot rows the sum stays inside the type. What does not fit
+/// fails the slot table's CHECK, and the statement takes the exact path, where MySQL itself raises its error.
+/// All figures are whole numbers of the counter's unit; the widest (DECIMAL(65)) does not fit an integer type,
+/// so they are kept as the text that goes into SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Smallest base value that may be slotted onto.
+    pub base_low: String,
+    /// Largest base value that may be slotted onto.
+    pub base_high: String,
+    /// Largest absolute value of one slot.
+    pub slot: String,
+}
+
+impl Bounds {
+    /// The most slots a rule may ask for.
+    pub const MAX_SLOTS: u16 = 256;
+}

@@ -1,0 +1,1 @@
+//! rules.yaml, read and checked.

@@ -1,0 +1,1 @@
+//! Slots, folds and slot tables.

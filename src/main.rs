@@ -1,0 +1,3 @@
+//! The `countersink` command.
+
+fn main() {}

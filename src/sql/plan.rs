@@ -1,0 +1,211 @@
+//! The plan of a statement: data, computed once, cached, printable.
+
+use std::sync::Arc;
+
+use crate::catalog::HotTable;
+use crate::sql::template::Template;
+
+/// What the session knows of itself that changes the meaning of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SessionFacts {
+    /// The current schema.
+    pub schema: Option<String>,
+    /// `sql_mode` has ANSI_QUOTES: `"` quotes identifiers.
+    pub ansi_quotes: bool,
+    /// `sql_mode` has NO_BACKSLASH_ESCAPES.
+    pub no_backslash_escapes: bool,
+    /// `sql_mode` has PIPES_AS_CONCAT.
+    pub pipes_as_concat: bool,
+    /// `sql_mode` has IGNORE_SPACE.
+    pub ignore_space: bool,
+    /// `character_set_client` may hide an ASCII byte inside a character (big5, cp932, gbk, gb18030, sjis):
+    /// such text cannot be lexed byte by byte.
+    pub unsafe_character_set: bool,
+    /// `sql_safe_updates` is on.
+    pub safe_updates: bool,
+    /// `sql_mode` has HIGH_NOT_PRECEDENCE.
+    pub high_not_precedence: bool,
+}
+
+/// What to do with a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Send the client's bytes as they are.
+    Forward(Reason),
+    /// Add to slots instead of the base row.
+    Increment(Box<Increment>),
+    /// Send a text in which each counter is base + SUM(slots).
+    Read(Box<Read>),
+    /// Move slots into base, then run the client's bytes, in one transaction.
+    Fold(Box<Fold>),
+    /// DDL on a hot table: fold in a transaction of its own, forward, then refresh the catalog.
+    Ddl(Box<Ddl>),
+    /// The session makes a temporary table with a hot table's name (or may): that table is left alone
+    /// until the session is reset.
+    Shadow(Vec<Arc<HotTable>>),
+    /// SQL-level PREPARE of a text that names hot tables (or of a text that is not known): every
+    /// EXECUTE in this session folds these tables first.
+    Prepare(Vec<Arc<HotTable>>),
+    /// LOCK TABLES that names hot tables: the text to send has their slot tables as well.
+    LockTables(Box<LockTables>),
+}
+
+/// Why a statement got the plan it has; one of a small closed set, counted and shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// Names no hot table.
+    NotHot,
+    /// Names a hot table but neither reads nor writes a counter or a key.
+    NoCounter,
+    /// INSERT of new rows; existing ones stay as they are.
+    InsertOnly,
+    /// The increment is zero, so nothing changes.
+    ZeroDelta,
+    /// An upsert or update that only adds on base, which is always right.
+    AddsToBase,
+    /// SHOW, EXPLAIN, DESCRIBE, SET and the like: tells of the table, not of the value.
+    Metadata,
+    /// An increment that goes to slots.
+    Slotted,
+    /// A read rewritten to base + SUM(slots).
+    Summed,
+    /// A locking read rewritten to base + SUM(slots) under the same lock.
+    SummedLocked,
+    /// Sets a counter to something other than itself plus a constant.
+    AbsoluteSet,
+    /// Sets other columns beside the counter.
+    OtherColumns,
+    /// A delta that is not exact for the counter's type.
+    InexactDelta,
+    /// A decrement of a counter that may not become negative.
+    UnsignedDecrement,
+    /// The counter's type or a CHECK leaves no room for slots.
+    NoRoom,
+    /// An update also sets an ON UPDATE CURRENT_TIMESTAMP column.
+    TouchColumn,
+    /// A counter in WHERE, ORDER BY or LIMIT of a write.
+    CounterInPredicate,
+    /// A write of the primary key.
+    KeyChange,
+    /// DELETE.
+    Delete,
+    /// REPLACE.
+    Replace,
+    /// An upsert that does more than add.
+    Upsert,
+    /// UPDATE or DELETE over several tables, or a write whose source reads a counter.
+    MultiTable,
+    /// The shape is right, but names cannot be resolved with what is known here.
+    Unresolved,
+    /// The parser does not know the statement.
+    NotParsed,
+    /// The text is too long to parse.
+    TooLong,
+    /// The text cannot be lexed in this character set.
+    CharacterSet,
+    /// The statement asked for it by comment, or the session by its user or program.
+    Off,
+    /// DDL.
+    Ddl,
+    /// A temporary table hides the hot one.
+    Shadowed,
+    /// A SQL-level prepared statement.
+    SqlPrepare,
+    /// LOCK TABLES.
+    LockTables,
+    /// The transaction read a counter that it had incremented.
+    OwnIncrement,
+    /// The slot table refused; the original ran.
+    Fallback,
+}
+
+/// An UPDATE that only adds constants to counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Increment {
+    /// The table.
+    pub table: Arc<HotTable>,
+    /// `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`: for a statement that names one whole primary key
+    /// and nothing else. It answers as the original would; 0 rows mean that the slot row is not there.
+    pub update: Option<Template>,
+    /// `INSERT INTO slots SELECT .. FROM base WHERE .. ON DUPLICATE KEY UPDATE ..`. Its "Records" are the rows
+    /// that the original matches (and changes).
+    pub upsert: Template,
+    /// Parameters that are deltas: they must hold exact values of the counter's type, or `exact` applies.
+    pub parameter_deltas: Vec<ParameterDelta>,
+    /// The way that is always right: fold, then the original. Its scope is also what the transaction
+    /// remembers as incremented.
+    pub exact: Fold,
+}
+
+/// A delta that the client sends as a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParameterDelta {
+    /// Position of the parameter, from 0.
+    pub parameter: u16,
+    /// The counter: position in [`HotTable::columns`].
+    pub column: usize,
+    /// Subtracted rather than added.
+    pub negated: bool,
+}
+
+/// A SELECT in which counters become base + SUM(slots).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Hot tables whose counters the text reads; [`crate::sql::template::Piece::Folded`] points in here.
+    pub tables: Vec<Arc<HotTable>>,
+    /// The text to send: as many parameters, in the same order, and as many columns as the original.
+    pub text: Template,
+    /// For FOR UPDATE and FOR SHARE outside autocommit: statements that lock base rows, then slot rows,
+    /// before the text is sent.
+    pub locks: Vec<Template>,
+    /// `Summed` or `SummedLocked`.
+    pub reason: Reason,
+}
+
+/// Move slots into base, then run the original.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fold {
+    /// What to fold, in the order to do it.
+    pub folds: Vec<FoldTable>,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// The slots of one table, or of some of its keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoldTable {
+    /// The table.
+    pub table: Arc<HotTable>,
+    /// The keys.
+    pub scope: Scope,
+}
+
+/// Keys of a hot table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Keys for which this predicate holds. It names key columns only, unqualified and quoted by backticks,
+    /// so it fits the base and the slot table alike.
+    Keys(Template),
+    /// The whole table.
+    Table,
+}
+
+/// DDL on hot tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ddl {
+    /// The tables it names.
+    pub tables: Vec<Arc<HotTable>>,
+    /// The rows are gone afterwards, and so are the slots (TRUNCATE, DROP).
+    pub empties: bool,
+}
+
+/// LOCK TABLES with the slot tables in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockTables {
+    /// The hot tables that are locked.
+    pub tables: Vec<Arc<HotTable>>,
+    /// The text to send.
+    pub text: Vec<u8>,
+    /// All of the hot tables are locked for WRITE, so that they can be folded under the lock.
+    pub write: bool,
+}

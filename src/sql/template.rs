@@ -1,0 +1,94 @@
+//! SQL text with holes: the session's slot, the client's parameters, the keys that a transaction has folded.
+
+/// A piece of a [`Template`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Bytes that go out as they are (in the client's character set).
+    Text(Vec<u8>),
+    /// The number of the slot that the session holds.
+    Slot,
+    /// The client's parameter with this position (from 0), as a SQL literal.
+    Parameter(u16),
+    /// Where a read of `table` (position in the plan's tables) sums its slots: `` AND NOT (..)`` for each key
+    /// that this transaction has folded, whose value is therefore all in base. The condition names the slot
+    /// table's key columns unqualified.
+    Folded(usize),
+}
+
+/// SQL text with holes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Template {
+    /// The pieces in order; no two neighbours are both text.
+    pub pieces: Vec<Piece>,
+}
+
+impl Template {
+    /// A template of this text alone.
+    pub fn text(text: impl AsRef<[u8]>) -> Self {
+        let mut template = Self::default();
+        template.push_text(text);
+        template
+    }
+
+    /// Appends text.
+    pub fn push_text(&mut self, text: impl AsRef<[u8]>) -> &mut Self {
+        let text = text.as_ref();
+        match self.pieces.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Piece::Text(last)) => last.extend_from_slice(text),
+            _ => self.pieces.push(Piece::Text(text.to_vec())),
+        }
+        self
+    }
+
+    /// Appends a hole (or text).
+    pub fn push(&mut self, piece: Piece) -> &mut Self {
+        match piece {
+            Piece::Text(text) => self.push_text(text),
+            hole => {
+                self.pieces.push(hole);
+                self
+            }
+        }
+    }
+
+    /// Appends all of `other`.
+    pub fn append(&mut self, other: &Template) -> &mut Self {
+        for piece in &other.pieces {
+            self.push(piece.clone());
+        }
+        self
+    }
+
+    /// Appends the filled-in text to `out`.
+    pub fn render(&self, filling: &Filling<'_>, out: &mut Vec<u8>) {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Slot => out.extend_from_slice(filling.slot.to_string().as_bytes()),
+                Piece::Parameter(position) => match filling.parameters.get(usize::from(*position)) {
+                    Some(literal) => out.extend_from_slice(literal),
+                    None => out.push(b'?'),
+                },
+                Piece::Folded(table) => {
+                    for predicate in filling.folded.get(*table).into_iter().flatten() {
+                        out.extend_from_slice(b" AND NOT (");
+                        out.extend_from_slice(predicate);
+                        out.push(b')');
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the holes of a template are filled with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filling<'a> {
+    /// The slot that the session holds.
+    pub slot: u16,
+    /// The client's parameters as SQL literals; one that is not here stays a `?`.
+    pub parameters: &'a [Vec<u8>],
+    /// For each table of the plan, the predicates of the keys folded in this transaction.
+    pub folded: &'a [Vec<Vec<u8>>],
+}
