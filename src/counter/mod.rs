@@ -1,1 +1,6 @@
-//! Slots, folds and slot tables.
+//! Where increments go and how they come back: slots, folds, slot tables.
+
+pub mod fold;
+mod slots;
+
+pub use slots::{SlotLease, Slots};

@@ -32,8 +32,8 @@ pub enum ReadError {
 
 /// One peer's byte stream, buffered for reading, unbuffered for writing.
 ///
-/// Memory: one read buffer of [`PacketStream::BUFFER`] bytes; a packet that is larger is either streamed
-/// in pieces or copied out by [`PacketStream::read_payload`] under the caller's limit.
+/// Memory: one read buffer of [`PacketStream::BUFFER`] bytes, for a while up to [`PacketStream::LARGEST_PEEK`];
+/// what is larger is streamed in pieces or copied out by [`PacketStream::read_payload`] under the caller's limit.
 pub struct PacketStream {
     transport: Box<dyn Transport>,
     buffer: Box<[u8]>,
@@ -45,6 +45,9 @@ pub struct PacketStream {
 impl PacketStream {
     /// Size of the read buffer in bytes.
     pub const BUFFER: usize = 32 * 1024;
+
+    /// Largest packet that may be looked at whole where it lies; the buffer grows to hold it and shrinks again.
+    pub const LARGEST_PEEK: usize = 1024 * 1024;
 
     /// Wraps a connected transport.
     pub fn new(transport: Box<dyn Transport>) -> Self {
@@ -80,6 +83,9 @@ impl PacketStream {
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
+            if self.buffer.len() > Self::BUFFER {
+                self.buffer = vec![0; Self::BUFFER].into_boxed_slice();
+            }
         }
     }
 
@@ -102,9 +108,11 @@ impl PacketStream {
         Ok(read)
     }
 
-    /// Waits until at least `length` bytes (at most [`PacketStream::BUFFER`]) are buffered. Cancel safe.
+    /// Waits until at least `length` bytes (at most [`PacketStream::LARGEST_PEEK`]) are buffered. Cancel safe.
     pub async fn fill_to(&mut self, length: usize) -> Result<(), ReadError> {
-        debug_assert!(length <= self.buffer.len());
+        if length > self.buffer.len() {
+            self.grow(length);
+        }
         while self.end - self.start < length {
             let had = self.end - self.start;
             if self.fill().await? == 0 {
@@ -115,6 +123,16 @@ impl PacketStream {
             }
         }
         Ok(())
+    }
+
+    fn grow(&mut self, length: usize) {
+        debug_assert!(length <= Self::LARGEST_PEEK);
+        let mut larger = vec![0; length].into_boxed_slice();
+        let held = self.end - self.start;
+        larger[..held].copy_from_slice(&self.buffer[self.start..self.end]);
+        self.buffer = larger;
+        self.start = 0;
+        self.end = held;
     }
 
     /// Waits for the next packet's header without consuming it. Cancel safe.

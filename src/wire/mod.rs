@@ -8,8 +8,11 @@
     clippy::cast_sign_loss
 )]
 
+pub mod answer;
 pub mod capability;
+pub mod column;
 pub mod command;
+pub mod execute;
 pub mod packet;
 pub mod reader;
 pub mod reply;

@@ -1,0 +1,122 @@
+//! Which slot an increment goes to: the lowest that no other session holds.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rand::RngExt;
+
+use crate::catalog::HotTable;
+
+/// How many (key, slot) pairs are remembered to have a slot row. One costs some 50 bytes.
+const MOST_KNOWN: usize = 64 * 1024;
+
+/// Slots of all hot tables, shared by all sessions.
+#[derive(Debug)]
+pub struct Slots {
+    pools: Mutex<HashMap<(String, String), Arc<Pool>>>,
+    /// Hashes of (slot table, key, slot) whose slot row was there. A wrong entry costs one UPDATE of no row.
+    known: quick_cache::sync::Cache<u64, ()>,
+    hasher: RandomState,
+}
+
+/// The slots of one table.
+#[derive(Debug)]
+struct Pool {
+    held: Mutex<Vec<bool>>,
+}
+
+/// A slot that a session holds until the lease is dropped.
+#[derive(Debug)]
+pub struct SlotLease {
+    pool: Arc<Pool>,
+    slot: u16,
+    /// All slots were held, so this one is shared and not ours to give back.
+    shared: bool,
+}
+
+impl SlotLease {
+    /// Number of the slot.
+    pub fn slot(&self) -> u16 {
+        self.slot
+    }
+}
+
+impl Drop for SlotLease {
+    fn drop(&mut self) {
+        if !self.shared {
+            unpoisoned(&self.pool.held)[usize::from(self.slot)] = false;
+        }
+    }
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self {
+            pools: Mutex::default(),
+            known: quick_cache::sync::Cache::new(MOST_KNOWN),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+impl Slots {
+    /// Leases the lowest free slot of a table, so that the number of slot rows follows the number of sessions
+    /// that increment at one time. When all are taken, one is shared by chance.
+    pub fn lease(&self, table: &HotTable) -> SlotLease {
+        let pool = Arc::clone(
+            unpoisoned(&self.pools)
+                .entry((table.slot_schema.clone(), table.slot_name.clone()))
+                .or_default(),
+        );
+        let most = usize::from(table.slots.max(1));
+        let mut held = unpoisoned(&pool.held);
+        if held.len() < most {
+            held.resize(most, false);
+        }
+        let free = held[..most].iter().position(|held| !held);
+        if let Some(free) = free {
+            held[free] = true;
+        }
+        drop(held);
+        let slot = free.unwrap_or_else(|| rand::rng().random_range(0..most));
+        SlotLease {
+            pool,
+            slot: u16::try_from(slot).expect("a table has at most 256 slots"),
+            shared: free.is_none(),
+        }
+    }
+
+    /// Whether the slot row of this key has been seen.
+    pub fn knows(&self, table: &HotTable, key: &[u8], slot: u16) -> bool {
+        self.known.get(&self.hash(table, key, slot)).is_some()
+    }
+
+    /// Remembers that the slot row of this key is there.
+    pub fn learn(&self, table: &HotTable, key: &[u8], slot: u16) {
+        self.known.insert(self.hash(table, key, slot), ());
+    }
+
+    /// Forgets the slot row of this key.
+    pub fn forget(&self, table: &HotTable, key: &[u8], slot: u16) {
+        self.known.remove(&self.hash(table, key, slot));
+    }
+
+    fn hash(&self, table: &HotTable, key: &[u8], slot: u16) -> u64 {
+        self.hasher
+            .hash_one((&table.slot_schema, &table.slot_name, key, slot))
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self {
+            held: Mutex::new(Vec::new()),
+        }
+    }
+}
+
+/// A panic elsewhere does not make a flag per slot wrong.
+fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,148 @@
+//! The connection phase, from the client's side.
+
+use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
+use mysql_common::auth::plugins::mysql_native_password::scramble_native;
+
+use super::{Driver, Error, server_error};
+use crate::net::{PacketStream, Transport};
+use crate::wire::capability;
+use crate::wire::handshake::authentication::PluginRequest;
+use crate::wire::handshake::greeting::Greeting;
+use crate::wire::packet::encode_packet;
+use crate::wire::reader::{Malformed, put_lenenc_bytes};
+use crate::wire::reply;
+
+/// Largest packet of the connection phase, in bytes.
+const LARGEST_PACKET: usize = 64 * 1024;
+
+/// Collation 45: utf8mb4_general_ci, which MySQL and MariaDB both have.
+const UTF8MB4: u8 = 45;
+
+/// Who logs in, and as what kind of client.
+#[derive(Clone, Copy, Debug)]
+pub struct Login<'a> {
+    /// User name.
+    pub user: &'a str,
+    /// Password; empty for none.
+    pub password: &'a str,
+    /// Current schema.
+    pub schema: Option<&'a str>,
+    /// Capabilities to ask for; what the server does not have is left out.
+    pub capabilities: u64,
+}
+
+impl<'a> Login<'a> {
+    /// A client as most are.
+    pub fn new(user: &'a str, password: &'a str) -> Self {
+        Self {
+            user,
+            password,
+            schema: None,
+            capabilities: Driver::CAPABILITIES,
+        }
+    }
+}
+
+impl Driver {
+    /// Logs in over a connected transport.
+    pub async fn connect(
+        transport: Box<dyn Transport>,
+        login: &Login<'_>,
+    ) -> Result<Self, Error> {
+        let mut stream = PacketStream::new(transport);
+        let mut payload = Vec::new();
+        stream.read_payload(&mut payload, LARGEST_PACKET).await?;
+        if payload.first() == Some(&reply::ERR) {
+            return Err(Error::Login(server_error(&payload)?));
+        }
+        let greeting = Greeting::decode(&payload)?;
+        let wanted = login.capabilities
+            | match login.schema {
+                Some(_) => capability::CONNECT_WITH_DB,
+                None => 0,
+            };
+        let mut driver = Self {
+            stream,
+            // MySQL's servers set CLIENT_LONG_PASSWORD, MariaDB's do not: the bit says who the client is.
+            capabilities: wanted & (greeting.capabilities | capability::LONG_PASSWORD),
+            thread_id: greeting.thread_id,
+            scratch: Vec::new(),
+        };
+        driver.respond(login, &greeting).await?;
+        driver.authenticate(login, &greeting).await?;
+        Ok(driver)
+    }
+
+    /// Manual: "Protocol::HandshakeResponse41".
+    async fn respond(&mut self, login: &Login<'_>, greeting: &Greeting) -> Result<(), Error> {
+        let mut response = Vec::new();
+        let [a, b, c, d, ..] = self.capabilities.to_le_bytes();
+        response.extend_from_slice(&[a, b, c, d]);
+        response.extend_from_slice(&LARGEST_MESSAGE.to_le_bytes());
+        response.push(UTF8MB4);
+        response.extend_from_slice(&[0; 23]);
+        response.extend_from_slice(login.user.as_bytes());
+        response.push(0);
+        put_lenenc_bytes(&mut response, &scramble(&greeting.plugin, &greeting.nonce, login)?);
+        if let Some(schema) = login.schema {
+            response.extend_from_slice(schema.as_bytes());
+            response.push(0);
+        }
+        response.extend_from_slice(&greeting.plugin);
+        response.push(0);
+        self.write(1, &response).await
+    }
+
+    /// Answers the server's requests until it says OK.
+    async fn authenticate(&mut self, login: &Login<'_>, greeting: &Greeting) -> Result<(), Error> {
+        const FAST_OK: &[u8] = &[0x01, 0x03];
+        let mut payload = Vec::new();
+        let mut plugin = greeting.plugin.clone();
+        loop {
+            let read = self.stream.read_payload(&mut payload, LARGEST_PACKET);
+            let sequence_id = read.await?;
+            match payload.first() {
+                Some(&reply::OK) => return Ok(()),
+                Some(&reply::ERR) => return Err(Error::Login(server_error(&payload)?)),
+                Some(&reply::EOF) => {
+                    let request = PluginRequest::decode(&payload)?;
+                    plugin = request.plugin.to_vec();
+                    let nonce = request.data.strip_suffix(&[0]).unwrap_or(request.data);
+                    let answer = scramble(&plugin, nonce, login)?;
+                    self.write(sequence_id.wrapping_add(1), &answer).await?;
+                }
+                _ if payload == FAST_OK => {}
+                _ => {
+                    let plugin = String::from_utf8_lossy(&plugin);
+                    return Err(Error::Unsupported(format!("the full exchange of {plugin}")));
+                }
+            }
+        }
+    }
+
+    async fn write(&mut self, sequence_id: u8, payload: &[u8]) -> Result<(), Error> {
+        self.scratch.clear();
+        encode_packet(&mut self.scratch, sequence_id, payload);
+        Ok(self.stream.write(&self.scratch).await?)
+    }
+}
+
+/// `max_packet_size` of the response: 1 GiB, the protocol's limit.
+const LARGEST_MESSAGE: u32 = 1 << 30;
+
+fn scramble(plugin: &[u8], nonce: &[u8], login: &Login<'_>) -> Result<Vec<u8>, Error> {
+    if login.password.is_empty() {
+        return Ok(Vec::new());
+    }
+    let nonce: &[u8; 20] = nonce.try_into().map_err(|_| Malformed)?;
+    let password = login.password.as_bytes();
+    let scrambled = match plugin {
+        b"mysql_native_password" => scramble_native(nonce, password).map(Vec::from),
+        b"caching_sha2_password" => scramble_sha256(nonce, password).map(Vec::from),
+        other => {
+            let other = String::from_utf8_lossy(other).into_owned();
+            return Err(Error::Unsupported(format!("the plugin {other}")));
+        }
+    };
+    Ok(scrambled.unwrap_or_default())
+}

@@ -1,0 +1,218 @@
+//! A MySQL client on our own wire code, for the demo, the benchmarks and the tests: it costs less than the server
+//! it drives, and it shows every packet as it came.
+//!
+//! It logs in by mysql_native_password or by caching_sha2_password where the server has the password cached (or the
+//! password is empty); it speaks no TLS.
+
+mod login;
+
+use std::io;
+
+use crate::net::{PacketStream, ReadError};
+use crate::wire::answer::{Form, Next, Role, Walker};
+use crate::wire::capability;
+use crate::wire::column::text_row;
+use crate::wire::command;
+use crate::wire::packet::{Header, encode_packet};
+use crate::wire::reader::Malformed;
+use crate::wire::reply::{self, Ok as OkPacket};
+
+pub use login::Login;
+
+/// The most that one packet of an answer may hold, in bytes.
+const LARGEST_PACKET: usize = 1 << 30;
+
+/// A connection to a server.
+pub struct Driver {
+    stream: PacketStream,
+    capabilities: u64,
+    thread_id: u32,
+    scratch: Vec<u8>,
+}
+
+/// Why a conversation with the server ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The server vanished.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A write failed.
+    #[error("connection lost: {0}")]
+    Write(#[from] io::Error),
+    /// The server sent what is no packet of the protocol.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// The server refused the login.
+    #[error("login refused: {0}")]
+    Login(ServerError),
+    /// The server asks for what this client does not do.
+    #[error("the server asks for {0}, which this client does not speak")]
+    Unsupported(String),
+}
+
+/// An ERR packet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("ERROR {code}: {message}")]
+pub struct ServerError {
+    /// Error code.
+    pub code: u16,
+    /// The message.
+    pub message: String,
+}
+
+/// A packet of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// What it is.
+    pub role: Role,
+    /// Its sequence id (the last one, of a payload in several packets).
+    pub sequence_id: u8,
+    /// Its payload.
+    pub payload: Vec<u8>,
+}
+
+/// What a statement answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// OK, with the rows affected.
+    Ok(u64),
+    /// Text protocol rows; `None` is NULL.
+    Rows(Vec<Vec<Option<Vec<u8>>>>),
+    /// ERR.
+    Err(ServerError),
+}
+
+impl Driver {
+    /// Capabilities that [`Login::new`] asks for.
+    pub const CAPABILITIES: u64 = capability::LONG_PASSWORD
+        | capability::PROTOCOL_41
+        | capability::TRANSACTIONS
+        | capability::SECURE_CONNECTION
+        | capability::MULTI_RESULTS
+        | capability::PS_MULTI_RESULTS
+        | capability::PLUGIN_AUTH
+        | capability::PLUGIN_AUTH_LENENC_CLIENT_DATA
+        | capability::DEPRECATE_EOF;
+
+    /// The connection id that the server gave.
+    pub fn thread_id(&self) -> u32 {
+        self.thread_id
+    }
+
+    /// The capabilities agreed on.
+    pub fn capabilities(&self) -> u64 {
+        self.capabilities
+    }
+
+    /// Sends a command: its payload, command byte first.
+    pub async fn send(&mut self, payload: &[u8]) -> Result<(), Error> {
+        self.scratch.clear();
+        encode_packet(&mut self.scratch, 0, payload);
+        Ok(self.stream.write(&self.scratch).await?)
+    }
+
+    /// Sends bytes that need not be packets.
+    pub async fn send_raw(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        Ok(self.stream.write(bytes).await?)
+    }
+
+    /// Reads an answer of this form, packet by packet.
+    pub async fn packets(&mut self, form: Form) -> Result<Vec<Packet>, Error> {
+        let mut walker = Walker::new(form, self.capabilities);
+        let mut packets = Vec::new();
+        while !walker.is_done() {
+            let packet = self.packet(&mut walker).await?;
+            let stop = packet.role == Role::LocalInfile;
+            packets.push(packet);
+            if stop {
+                break;
+            }
+        }
+        Ok(packets)
+    }
+
+    async fn packet(&mut self, walker: &mut Walker) -> Result<Packet, Error> {
+        loop {
+            match walker.next(self.stream.buffered()) {
+                Next::Need(_) => {
+                    let length = self.stream.buffered().len();
+                    self.stream.fill_to(length + 1).await?;
+                }
+                Next::Packet { role, .. } => {
+                    let mut payload = Vec::new();
+                    let sequence_id = self
+                        .stream
+                        .read_payload(&mut payload, LARGEST_PACKET)
+                        .await?;
+                    walker.read_whole();
+                    return Ok(Packet {
+                        role,
+                        sequence_id,
+                        payload,
+                    });
+                }
+            }
+        }
+    }
+
+    /// The payload of a COM_QUERY with this text.
+    pub fn query_payload(&self, text: &str) -> Vec<u8> {
+        let mut payload = vec![command::QUERY];
+        if self.capabilities & capability::QUERY_ATTRIBUTES != 0 {
+            payload.extend_from_slice(&[0, 1]);
+        }
+        payload.extend_from_slice(text.as_bytes());
+        payload
+    }
+
+    /// Runs a statement and gathers its (first) result.
+    pub async fn query(&mut self, text: &str) -> Result<Reply, Error> {
+        let payload = self.query_payload(text);
+        self.send(&payload).await?;
+        let mut rows = Vec::new();
+        let mut reply = None;
+        for packet in self.packets(Form::Results).await? {
+            match packet.role {
+                Role::Row => rows.push(text_row(&packet.payload)?),
+                Role::Ok => {
+                    let ok = OkPacket::decode(&packet.payload)?;
+                    reply.get_or_insert(Reply::Ok(ok.affected_rows));
+                }
+                Role::Err => reply = Some(Reply::Err(server_error(&packet.payload)?)),
+                Role::RowsEnd => {
+                    reply.get_or_insert(Reply::Rows(std::mem::take(&mut rows)));
+                }
+                _ => {}
+            }
+        }
+        reply.ok_or(Error::Malformed(Malformed))
+    }
+
+    /// Sends a prepared COM_QUERY packet again and again: the cheapest round trip. True if the answer was OK.
+    pub async fn round_trip(&mut self, packet: &[u8]) -> Result<bool, Error> {
+        self.stream.write(packet).await?;
+        self.stream.fill_to(5).await?;
+        let header = Header::decode(self.stream.buffered()).ok_or(Malformed)?;
+        self.stream.fill_to(header.packet_length()).await?;
+        let ok = self.stream.buffered()[4] == reply::OK;
+        self.stream.consume(header.packet_length());
+        Ok(ok)
+    }
+}
+
+/// The packet of a COM_QUERY with this text, for [`Driver::round_trip`].
+pub fn query_packet(text: &str) -> Vec<u8> {
+    let mut payload = vec![command::QUERY];
+    payload.extend_from_slice(text.as_bytes());
+    let mut packet = Vec::new();
+    encode_packet(&mut packet, 0, &payload);
+    packet
+}
+
+fn server_error(payload: &[u8]) -> Result<ServerError, Malformed> {
+    let err = reply::Err::decode(payload)?;
+    Ok(ServerError {
+        code: err.code,
+        message: String::from_utf8_lossy(err.message).into_owned(),
+    })
+}

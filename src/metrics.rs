@@ -1,0 +1,36 @@
+//! Every metric, once.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sql::plan::Reason;
+
+/// Counters of the process.
+#[derive(Debug)]
+pub struct Metrics {
+    statements: [AtomicU64; Reason::ALL.len()],
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            statements: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts a statement by the reason for its plan.
+    pub fn count(&self, reason: Reason) {
+        self.statements[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Statements by reason, those that were counted at all.
+    pub fn statements(&self) -> BTreeMap<Reason, u64> {
+        let counted = Reason::ALL.into_iter().map(|reason| {
+            let count = &self.statements[reason as usize];
+            (reason, count.load(Ordering::Relaxed))
+        });
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+}

@@ -1,0 +1,163 @@
+//! The command phase: one command after the other, each answered before the next is looked at.
+
+use std::sync::Arc;
+
+use super::error::Error;
+use super::shared::{Hot, Shared};
+use super::state::State;
+use crate::metrics::Metrics;
+use crate::net::{PacketStream, ReadError};
+use crate::wire::answer::{Form, Walker};
+use crate::wire::capability;
+use crate::wire::command;
+use crate::wire::packet::{HEADER_LENGTH, Header};
+
+/// A session in the command phase.
+///
+/// Memory: two read buffers of [`PacketStream::BUFFER`], the statement at hand (up to
+/// [`PacketStream::LARGEST_PEEK`]), the prepared statements that concern hot tables, and column definitions of some
+/// rewritten reads.
+pub struct Session {
+    pub(super) client: PacketStream,
+    pub(super) upstream: PacketStream,
+    /// As negotiated; the same on both sides save TLS.
+    pub(super) capabilities: u64,
+    pub(super) shared: Arc<Shared>,
+    /// The hot tables as this session last saw them; looked up again at each command.
+    pub(super) hot: Arc<Hot>,
+    pub(super) state: State,
+    /// The client has closed its sending side.
+    pub(super) client_closed: bool,
+}
+
+/// What MySQL takes an empty packet for (COM_SLEEP), which it refuses.
+const NO_COMMAND: u8 = 0x00;
+
+/// Whether the session goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    Next,
+    Close,
+}
+
+impl Session {
+    /// Serves commands until one side closes.
+    pub async fn run(&mut self) -> Result<(), Error> {
+        while self.await_command().await? {
+            if !self.shared.is_current(&self.hot) {
+                self.hot = self.shared.hot();
+            }
+            if self.command().await? == Flow::Close {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the next command; false when the client has closed. An upstream that speaks first has something to
+    /// say before it closes (a timeout, a KILL): it is passed on.
+    async fn await_command(&mut self) -> Result<bool, Error> {
+        loop {
+            match Header::decode(self.client.buffered()) {
+                // A command byte, or an empty packet, which is no command but gets an answer.
+                Some(header) if self.client.buffered().len() > HEADER_LENGTH || header.length == 0 => {
+                    return Ok(true);
+                }
+                _ => {}
+            }
+            if self.client_closed {
+                return Ok(false);
+            }
+            tokio::select! {
+                biased;
+                read = self.client.fill() => {
+                    if read.map_err(Error::client)? == 0 {
+                        self.client_closed = true;
+                    }
+                }
+                read = self.upstream.fill(), if !self.upstream.is_full() => {
+                    if read.map_err(Error::upstream)? == 0 {
+                        return Err(Error::Upstream(ReadError::Closed));
+                    }
+                    let length = self.upstream.buffered().len();
+                    let passed = self.upstream.forward(length, &mut self.client).await;
+                    passed.map_err(Error::client)?;
+                }
+            }
+        }
+    }
+
+    /// Handles the command at the front of the client's stream.
+    async fn command(&mut self) -> Result<Flow, Error> {
+        let empty = Header::decode(self.client.buffered()).is_some_and(|header| header.length == 0);
+        let command_byte = match empty {
+            true => NO_COMMAND,
+            false => self.client.buffered()[HEADER_LENGTH],
+        };
+        match command_byte {
+            command::QUERY => self.query().await?,
+            command::STMT_PREPARE => self.prepare().await?,
+            command::STMT_EXECUTE
+            | command::STMT_FETCH
+            | command::STMT_RESET
+            | command::STMT_CLOSE
+            | command::STMT_SEND_LONG_DATA
+            | command::STMT_BULK_EXECUTE => self.statement_command(command_byte).await?,
+            command::INIT_DB => {
+                self.pass_command().await?;
+                self.pass_answer(Form::Single).await?;
+                self.state.facts = None;
+            }
+            command::RESET_CONNECTION => {
+                self.pass_command().await?;
+                let walker = self.pass_answer(Form::Single).await?;
+                if walker.error().is_none() {
+                    self.state.reset(walker.status().unwrap_or_default());
+                }
+            }
+            command::SET_OPTION => self.set_option().await?,
+            command::CHANGE_USER => self.change_user().await?,
+            command::QUIT => {
+                self.pass_command().await?;
+                return Ok(Flow::Close);
+            }
+            other => {
+                self.pass_command().await?;
+                match Form::of(other) {
+                    Form::Endless => self.pass_everything().await?,
+                    form => self.pass_answer(form).await.map(drop)?,
+                }
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// COM_SET_OPTION: `int<2>`, 0 switches multi-statements on, 1 off.
+    async fn set_option(&mut self) -> Result<(), Error> {
+        let on = match self.peek_payload().await? {
+            Some([_, 0, 0]) => Some(true),
+            Some([_, 1, 0]) => Some(false),
+            _ => None,
+        };
+        self.pass_command().await?;
+        let walker = self.pass_answer(Form::Single).await?;
+        if let (Some(on), None) = (on, walker.error()) {
+            self.state.multi_statements = on;
+        }
+        Ok(())
+    }
+
+    /// Takes in how an answer ended.
+    pub(super) fn observe(&mut self, walker: &Walker) {
+        self.state.observe(walker.status(), walker.error());
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+}
+
+/// Whether the client may send several statements in one COM_QUERY.
+pub(super) fn has_multi_statements(capabilities: u64) -> bool {
+    capabilities & capability::MULTI_STATEMENTS != 0
+}

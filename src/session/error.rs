@@ -1,0 +1,40 @@
+//! Why a session ended other than by COM_QUIT, and on whose side.
+
+use std::io;
+
+use crate::net::ReadError;
+use crate::wire::reader::Malformed;
+
+/// A session's end. Each variant is one side at fault.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The client vanished or sent what is no packet.
+    #[error("client: {0}")]
+    Client(#[source] ReadError),
+    /// The upstream vanished or sent what is no packet.
+    #[error("upstream: {0}")]
+    Upstream(#[source] ReadError),
+    /// The upstream's answer makes no sense at this point.
+    #[error("upstream: {0}")]
+    Answer(#[from] Malformed),
+}
+
+impl Error {
+    /// A failed write to the client.
+    pub(super) fn client(error: io::Error) -> Self {
+        Self::Client(error.into())
+    }
+
+    /// A failed write to the upstream.
+    pub(super) fn upstream(error: io::Error) -> Self {
+        Self::Upstream(error.into())
+    }
+
+    /// Whether this is an ordinary way to go: the peer closed between two commands.
+    pub fn is_clean(&self) -> bool {
+        matches!(
+            self,
+            Self::Client(ReadError::Closed) | Self::Upstream(ReadError::Closed)
+        )
+    }
+}

@@ -1,0 +1,48 @@
+//! What the session must know of itself to read a statement's text: asked of the upstream when something may
+//! have changed it, so that no SET, procedure or USE has to be understood.
+
+use super::Session;
+use super::error::Error;
+use super::hidden::Hidden;
+use crate::sql::plan::SessionFacts;
+
+const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.character_set_client, \
+     @@SESSION.character_set_results, @@SESSION.sql_safe_updates";
+
+/// Character sets in which an ASCII byte may be the tail of another character.
+const UNSAFE_CHARACTER_SETS: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sjis"];
+
+impl Session {
+    /// The session's facts; asks the upstream when they are not known. `None` when it would not say.
+    pub(super) async fn facts(&mut self) -> Result<Option<SessionFacts>, Error> {
+        if self.state.facts.is_none() {
+            self.state.definitions.clear();
+            if let Hidden::Row(row) = self.hidden(QUESTION).await? {
+                self.state.facts = Some(facts(&row));
+            }
+        }
+        Ok(self.state.facts.clone())
+    }
+}
+
+fn facts(row: &[Option<Vec<u8>>]) -> SessionFacts {
+    let text = |position: usize| {
+        let value = row.get(position).and_then(Option::as_deref)?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    };
+    let modes = text(1).unwrap_or_default();
+    let mode = |name: &str| modes.split(',').any(|mode| mode == name);
+    let client = text(2).unwrap_or_default();
+    // Results in another character set than ASCII's supersets: the names just read cannot be trusted.
+    let legible = text(3).is_none_or(|results| !results.contains('\0'));
+    SessionFacts {
+        schema: text(0),
+        ansi_quotes: mode("ANSI_QUOTES"),
+        no_backslash_escapes: mode("NO_BACKSLASH_ESCAPES"),
+        pipes_as_concat: mode("PIPES_AS_CONCAT"),
+        ignore_space: mode("IGNORE_SPACE"),
+        high_not_precedence: mode("HIGH_NOT_PRECEDENCE"),
+        unsafe_character_set: !legible || UNSAFE_CHARACTER_SETS.contains(&client.as_str()),
+        safe_updates: text(4).as_deref() == Some("1"),
+    }
+}

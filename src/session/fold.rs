@@ -1,0 +1,172 @@
+//! Fold, then the original: slower than slots, and right for every statement.
+
+use std::sync::Arc;
+
+use super::Session;
+use super::error::Error;
+use super::hidden::{Hidden, encode_query};
+use super::patched::Patch;
+use super::state::Keys;
+use super::turn::{Done, Original, Turn};
+use crate::counter::fold::FoldStatements;
+use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
+use crate::sql::template::Filling;
+use crate::wire::{reply, status};
+
+/// Says what it means whatever `completion_type` is.
+const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
+
+/// The keys of a fold with the client's parameters filled in; the whole table where a parameter has no literal.
+pub(super) fn bind(fold: &FoldTable, parameters: Option<&[Vec<u8>]>) -> Keys {
+    let predicate = match (&fold.scope, parameters) {
+        (Scope::Keys(template), Some(parameters)) => {
+            let mut predicate = Vec::new();
+            let filling = Filling {
+                parameters,
+                ..Filling::default()
+            };
+            template.render(&filling, &mut predicate);
+            Some(predicate)
+        }
+        _ => None,
+    };
+    Keys {
+        table: Arc::clone(&fold.table),
+        predicate,
+    }
+}
+
+/// Whether the original is right although the fold failed: a slot table that is not there holds nothing, and an
+/// increment needs no fold to be counted, only rights that this account may not have.
+fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
+    const NO_SUCH_TABLE: u16 = 1146;
+    const ACCESS_DENIED: [u16; 4] = [1044, 1142, 1143, 1370];
+    let code = reply::Err::decode(error).map_or(0, |err| err.code);
+    code == NO_SUCH_TABLE || (reason == Reason::Fallback && ACCESS_DENIED.contains(&code))
+}
+
+impl Session {
+    /// Folds, then runs the original: inside the client's transaction, or in one of our own around the statement.
+    pub(super) async fn fold_then_original(
+        &mut self,
+        fold: &Fold,
+        parameters: Option<&[Vec<u8>]>,
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        self.metrics().count(fold.reason);
+        let keys: Vec<_> = fold.folds.iter().map(|fold| bind(fold, parameters)).collect();
+        if self.state.status_uncertain {
+            self.hidden("DO 0").await?;
+        }
+        if !self.state.in_transaction() {
+            return self.fold_in_own_transaction(fold.reason, &keys, original, turn).await;
+        }
+        for keys in keys {
+            if self.state.transaction.has_folded(&keys) {
+                continue;
+            }
+            match self.fold(keys).await? {
+                Err(error) if !needs_no_fold(fold.reason, &error) => {
+                    return self.discard_and_fail(original, turn, &error).await;
+                }
+                _ => {}
+            }
+        }
+        self.run_original(original, turn).await
+    }
+
+    /// Folds keys in the open transaction. The inner error is an ERR payload: the fold did not happen.
+    pub(super) async fn fold(&mut self, keys: Keys) -> Result<Result<(), Vec<u8>>, Error> {
+        let statements = FoldStatements::new(&keys.table, keys.predicate.as_deref());
+        for text in [&statements.lock, &statements.fold, &statements.purge] {
+            if let Err(error) = self.hidden(text).await?.into_result() {
+                return Ok(Err(error));
+            }
+        }
+        self.state.transaction.remember_fold(keys);
+        Ok(Ok(()))
+    }
+
+    /// Each of our statements keeps base + SUM(slots) as it is, so they may all be sent at once, and COMMIT is
+    /// right even where the original fails.
+    async fn fold_in_own_transaction(
+        &mut self,
+        reason: Reason,
+        keys: &[Keys],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        if let Err(error) = self.begin_and_fold(keys).await? {
+            self.hidden(COMMIT).await?;
+            if needs_no_fold(reason, &error) {
+                return self.run_original(original, turn).await;
+            }
+            return self.discard_and_fail(original, turn, &error).await;
+        }
+        self.send_original(original).await?;
+        let patch = Patch {
+            clear_status: status::IN_TRANS | status::IN_TRANS_READONLY,
+            hold_last: true,
+            ..turn.patch()
+        };
+        let ended = self.pass_patched(turn.form, patch).await?;
+        let committed = self.hidden(COMMIT).await?.into_result();
+        let last = match (committed, ended.held) {
+            (Err(error), _) => error,
+            (Ok(()), held) => held.unwrap_or_default(),
+        };
+        let failed = last.first() == Some(&reply::ERR);
+        Ok(Done {
+            sequence_id: self.answer(ended.sequence_id, &last).await?,
+            failed,
+        })
+    }
+
+    /// Opens a transaction and folds, in one write. The inner error is the first ERR payload.
+    pub(super) async fn begin_and_fold(
+        &mut self,
+        keys: &[Keys],
+    ) -> Result<Result<(), Vec<u8>>, Error> {
+        let mut out = Vec::new();
+        let mut answers = 1;
+        encode_query(&mut out, b"START TRANSACTION", self.capabilities);
+        for keys in keys {
+            let statements = FoldStatements::new(&keys.table, keys.predicate.as_deref());
+            for text in [&statements.lock, &statements.fold, &statements.purge] {
+                encode_query(&mut out, text, self.capabilities);
+                answers += 1;
+            }
+        }
+        self.write_upstream(&out).await?;
+        let mut result = Ok(());
+        for _ in 0..answers {
+            let answer = self.read_hidden().await?;
+            result = result.and(Hidden::into_result(answer));
+        }
+        Ok(result)
+    }
+
+    /// Folds in a transaction of its own and commits it.
+    pub(super) async fn fold_and_commit(
+        &mut self,
+        keys: &[Keys],
+    ) -> Result<Result<(), Vec<u8>>, Error> {
+        let folded = self.begin_and_fold(keys).await?;
+        let committed = self.hidden(COMMIT).await?.into_result();
+        Ok(folded.and(committed))
+    }
+
+    /// Answers with an ERR in place of the original, which is taken from the client's stream unread.
+    pub(super) async fn discard_and_fail(
+        &mut self,
+        original: &Original,
+        turn: Turn,
+        error: &[u8],
+    ) -> Result<Done, Error> {
+        if matches!(original, Original::Stream) {
+            self.skip_command().await?;
+        }
+        self.answer_err(turn, error).await
+    }
+}

@@ -1,0 +1,211 @@
+//! An increment goes to a slot; the client is told what the UPDATE would have told it.
+
+use std::sync::Arc;
+
+use super::Session;
+use super::error::Error;
+use super::fold::bind;
+use super::hidden::{Failure, Hidden, affected_rows, failure};
+use super::state::Keys;
+use super::turn::{Done, Original, Turn};
+use crate::catalog::HotTable;
+use crate::sql::plan::{Increment, Reason};
+use crate::sql::template::{Filling, Template};
+use crate::wire::capability;
+use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
+use crate::wire::reply::Ok as OkPacket;
+
+impl Session {
+    /// Adds to slots, or takes the exact way where the slot table refuses.
+    pub(super) async fn increment(
+        &mut self,
+        increment: &Increment,
+        parameters: &[Vec<u8>],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        let Some(scope) = increment.exact.folds.first() else {
+            return self.run_original(original, turn).await;
+        };
+        let keys = bind(scope, Some(parameters));
+        if self.state.transaction.has_folded(&keys) {
+            // Base holds the whole value, under our lock.
+            self.metrics().count(Reason::AddsToBase);
+            return self.run_original(original, turn).await;
+        }
+        let slot = self.slot(&increment.table);
+        if let Some(update) = &increment.update {
+            let key = keys.predicate.clone().unwrap_or_default();
+            if self.shared.slots.knows(&increment.table, &key, slot) {
+                match self.run_template(update, slot, parameters).await? {
+                    Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
+                        return self.slotted(keys, turn, ok).await;
+                    }
+                    Hidden::Err(error) => {
+                        return self
+                            .refused(increment, parameters, original, turn, &error)
+                            .await;
+                    }
+                    _ => self.shared.slots.forget(&increment.table, &key, slot),
+                }
+            }
+        }
+        match self.run_template(&increment.upsert, slot, parameters).await? {
+            Hidden::Ok(ok) => match as_update(&ok, self.capabilities)? {
+                None => {
+                    // No such row: MySQL says so in its own words.
+                    self.metrics().count(Reason::Slotted);
+                    self.run_original(original, turn).await
+                }
+                Some(ok) => {
+                    if let (Some(_), Some(key)) = (&increment.update, &keys.predicate) {
+                        self.shared.slots.learn(&increment.table, key, slot);
+                    }
+                    self.slotted(keys, turn, ok).await
+                }
+            },
+            Hidden::Err(error) => {
+                self.refused(increment, parameters, original, turn, &error)
+                    .await
+            }
+            Hidden::Row(_) => Err(Malformed.into()),
+        }
+    }
+
+    async fn slotted(&mut self, keys: Keys, turn: Turn, ok: Vec<u8>) -> Result<Done, Error> {
+        self.metrics().count(Reason::Slotted);
+        if self.state.in_transaction() {
+            self.state.transaction.remember_increment(keys);
+        }
+        self.answer_ok(turn, ok).await
+    }
+
+    /// The slot statement failed: either as the original would have, or for a reason of ours.
+    async fn refused(
+        &mut self,
+        increment: &Increment,
+        parameters: &[Vec<u8>],
+        original: &Original,
+        turn: Turn,
+        error: &[u8],
+    ) -> Result<Done, Error> {
+        match failure(error) {
+            Failure::TheClients => self.answer_err(turn, error).await,
+            Failure::Ours => {
+                self.fold_then_original(&increment.exact, Some(parameters), original, turn)
+                    .await
+            }
+        }
+    }
+
+    /// The slot that this session's open transaction (or statement) increments.
+    fn slot(&mut self, table: &Arc<HotTable>) -> u16 {
+        let leases = &mut self.state.transaction.leases;
+        if let Some((_, lease)) = leases.iter().find(|(leased, _)| leased == table) {
+            return lease.slot();
+        }
+        let lease = self.shared.slots.lease(table);
+        let slot = lease.slot();
+        leases.push((Arc::clone(table), lease));
+        slot
+    }
+
+    async fn run_template(
+        &mut self,
+        template: &Template,
+        slot: u16,
+        parameters: &[Vec<u8>],
+    ) -> Result<Hidden, Error> {
+        let mut text = Vec::new();
+        let filling = Filling {
+            slot,
+            parameters,
+            folded: &[],
+        };
+        template.render(&filling, &mut text);
+        self.hidden(text).await
+    }
+}
+
+/// Turns the OK of the upsert into that of the UPDATE it stands for; `None` when no row matched. An upsert's
+/// "Records" are the rows that its SELECT found, and each of them changes, because the delta is not zero.
+fn as_update(ok: &[u8], capabilities: u64) -> Result<Option<Vec<u8>>, Malformed> {
+    let ok = OkPacket::decode(ok)?;
+    let mut tail = Reader::new(ok.tail);
+    // With SESSION_TRACK the manual has a length before the info text; servers put one there without it as well.
+    let prefixed = capabilities & capability::SESSION_TRACK != 0
+        || ok
+            .tail
+            .first()
+            .is_some_and(|&length| usize::from(length) + 1 == ok.tail.len());
+    let info = match prefixed {
+        true => tail.lenenc_bytes()?,
+        false => tail.bytes(ok.tail.len())?,
+    };
+    let rows = first_number(info).unwrap_or(ok.affected_rows);
+    if rows == 0 {
+        return Ok(None);
+    }
+    let info = format!("Rows matched: {rows}  Changed: {rows}  Warnings: 0").into_bytes();
+    let mut new_tail = Vec::new();
+    match prefixed {
+        true => put_lenenc_bytes(&mut new_tail, &info),
+        false => new_tail.extend_from_slice(&info),
+    }
+    new_tail.extend_from_slice(tail.rest());
+    let mut payload = Vec::new();
+    OkPacket {
+        affected_rows: rows,
+        last_insert_id: 0,
+        tail: &new_tail,
+        ..ok
+    }
+    .encode(&mut payload);
+    Ok(Some(payload))
+}
+
+/// The first number in "Records: 3  Duplicates: 1  Warnings: 0", in whatever language it comes. A single-row
+/// upsert has no info text on some servers.
+fn first_number(info: &[u8]) -> Option<u64> {
+    let start = info.iter().position(u8::is_ascii_digit)?;
+    let digits = info[start..].iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(Some(0_u64), |number, digit| {
+        number?.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ok(affected_rows: u64, tail: &[u8]) -> Vec<u8> {
+        let mut payload = Vec::new();
+        OkPacket {
+            header: 0,
+            affected_rows,
+            last_insert_id: 0,
+            status: 2,
+            warnings: 0,
+            tail,
+        }
+        .encode(&mut payload);
+        payload
+    }
+
+    #[test]
+    fn an_upsert_answers_as_the_update_it_stands_for() {
+        let upsert = ok(2, b"\x26Records: 1  Duplicates: 1  Warnings: 0");
+        let update = ok(1, b"\x28Rows matched: 1  Changed: 1  Warnings: 0");
+        assert_eq!(as_update(&upsert, 0), Ok(Some(update.clone())));
+        assert_eq!(as_update(&upsert, capability::SESSION_TRACK), Ok(Some(update)));
+        let bare = ok(4, b"Records: 3  Duplicates: 1  Warnings: 0");
+        let expected = ok(3, b"Rows matched: 3  Changed: 3  Warnings: 0");
+        assert_eq!(as_update(&bare, 0), Ok(Some(expected)));
+    }
+
+    #[test]
+    fn an_upsert_of_no_row_is_not_answered_by_us() {
+        let upsert = ok(0, b"\x26Records: 0  Duplicates: 0  Warnings: 0");
+        assert_eq!(as_update(&upsert, 0), Ok(None));
+    }
+}

@@ -1,0 +1,24 @@
+//! One client and its upstream connection, from login to close.
+//!
+//! `connect` relays the handshake; `relay` passes bytes; `query` and `prepared` find statements on hot tables and
+//! act on their plan by `increment`, `read` and `fold`, which run `hidden` statements on the client's own upstream
+//! connection and pass `patched` answers on.
+
+mod command;
+mod error;
+mod facts;
+mod fold;
+mod hidden;
+mod increment;
+mod patched;
+mod prepared;
+mod query;
+mod read;
+mod relay;
+mod shared;
+mod state;
+mod turn;
+
+pub use command::Session;
+pub use error::Error;
+pub use shared::{Hot, Shared};

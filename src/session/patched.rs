@@ -1,0 +1,293 @@
+//! An answer passed on packet by packet, with the marks of our own doing taken off: column definitions, row
+//! layouts, status flags, sequence ids.
+
+use super::Session;
+use super::error::Error;
+use crate::wire::answer::{Form, Next, Role, Walker};
+use crate::wire::column::{Column, RowEncoder};
+use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
+use crate::wire::reader::{Malformed, Reader};
+use crate::wire::reply::{self, Ok as OkPacket};
+
+/// Answers are gathered into writes of about this size, in bytes.
+const WRITE: usize = 16 * 1024;
+
+/// The most memory one row may take that must be held whole to be re-encoded, in bytes.
+const LARGEST_ROW: usize = 64 * 1024 * 1024;
+
+/// What to change in an answer.
+#[derive(Debug, Default)]
+pub(super) struct Patch<'a> {
+    /// Sequence id of the first packet toward the client; 1 unless another answer went before.
+    pub sequence_id: u8,
+    /// Status flags to take away.
+    pub clear_status: u16,
+    /// Status flags to add.
+    pub set_status: u16,
+    /// Column definitions that the client is to see, one per column.
+    pub columns: Option<&'a [Vec<u8>]>,
+    /// Rows come in the binary protocol.
+    pub binary: bool,
+    /// How rows of a cursor are laid out (they come without definitions).
+    pub rows: Option<RowEncoder>,
+    /// Keep the answer's last packet back.
+    pub hold_last: bool,
+}
+
+/// How a patched answer ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub walker: Walker,
+    /// Sequence id of the next packet toward the client.
+    pub sequence_id: u8,
+    /// Payload of the last packet, if it was to be held.
+    pub held: Option<Vec<u8>>,
+    /// Layout of the rows, for the fetches that follow.
+    pub rows: Option<RowEncoder>,
+}
+
+/// The running state of one patched answer.
+struct Patching<'a> {
+    patch: Patch<'a>,
+    out: Vec<u8>,
+    sequence_id: u8,
+    column: usize,
+    sent: Vec<(u8, u16)>,
+    promised: Vec<(u8, u16)>,
+    capabilities: u64,
+    held: Option<Vec<u8>>,
+}
+
+impl Session {
+    /// Passes the upstream's answer on with the patch applied. Not cancel safe.
+    pub(super) async fn pass_patched(
+        &mut self,
+        form: Form,
+        patch: Patch<'_>,
+    ) -> Result<Ended, Error> {
+        let mut walker = Walker::new(form, self.capabilities);
+        let mut patching = Patching {
+            sequence_id: patch.sequence_id,
+            patch,
+            out: Vec::with_capacity(WRITE),
+            column: 0,
+            sent: Vec::new(),
+            promised: Vec::new(),
+            capabilities: self.capabilities,
+            held: None,
+        };
+        let mut payload = Vec::new();
+        while !walker.is_done() {
+            match walker.next(self.upstream.buffered()) {
+                Next::Need(_) => {
+                    self.flush(&mut patching.out).await?;
+                    self.await_upstream().await?;
+                }
+                Next::Packet { role, .. } if patching.must_own(role) => {
+                    let read = self.upstream.read_payload(&mut payload, LARGEST_ROW).await;
+                    read.map_err(Error::Upstream)?;
+                    walker.read_whole();
+                    patching.apply(role, &mut payload, walker.is_done())?;
+                }
+                Next::Packet { role, .. } => {
+                    self.renumber(&mut patching).await?;
+                    if role == Role::LocalInfile {
+                        self.flush(&mut patching.out).await?;
+                        self.pass_local_file_renumbered(&mut patching).await?;
+                    }
+                }
+            }
+            if patching.out.len() >= WRITE {
+                self.flush(&mut patching.out).await?;
+            }
+        }
+        self.flush(&mut patching.out).await?;
+        self.observe(&walker);
+        Ok(Ended {
+            walker,
+            sequence_id: patching.sequence_id,
+            held: patching.held,
+            rows: patching.patch.rows,
+        })
+    }
+
+    /// Writes a packet to the client.
+    pub(super) async fn answer(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
+        let mut out = Vec::with_capacity(HEADER_LENGTH + payload.len());
+        let next = encode_packet(&mut out, sequence_id, payload);
+        self.client.write(&out).await.map_err(Error::client)?;
+        Ok(next)
+    }
+
+    async fn flush(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        if !out.is_empty() {
+            self.client.write(out).await.map_err(Error::client)?;
+            out.clear();
+        }
+        Ok(())
+    }
+
+    /// Passes the packet at the front on under the next sequence id.
+    async fn renumber(&mut self, patching: &mut Patching<'_>) -> Result<(), Error> {
+        let header = self.upstream.peek_header().await.map_err(Error::Upstream)?;
+        patching.header(header.length);
+        self.upstream.consume(HEADER_LENGTH);
+        let mut left = header.length;
+        while left > 0 {
+            let filled = self.upstream.fill_to(1).await;
+            filled.map_err(Error::Upstream)?;
+            let part = left.min(self.upstream.buffered().len());
+            patching
+                .out
+                .extend_from_slice(&self.upstream.buffered()[..part]);
+            self.upstream.consume(part);
+            left -= part;
+            if patching.out.len() >= WRITE {
+                self.flush(&mut patching.out).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The client numbers its file's packets on from ours, the upstream from its own.
+    async fn pass_local_file_renumbered(
+        &mut self,
+        patching: &mut Patching<'_>,
+    ) -> Result<(), Error> {
+        let mut payload = Vec::new();
+        let mut upstream_sequence_id = 2_u8;
+        loop {
+            let read = self.client.read_payload(&mut payload, LARGEST_ROW).await;
+            let sequence_id = read.map_err(Error::Client)?;
+            let mut out = Vec::with_capacity(HEADER_LENGTH + payload.len());
+            upstream_sequence_id = encode_packet(&mut out, upstream_sequence_id, &payload);
+            self.upstream.write(&out).await.map_err(Error::upstream)?;
+            if payload.is_empty() {
+                patching.sequence_id = sequence_id.wrapping_add(1);
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Patching<'_> {
+    /// Whether a packet of this role must be read whole to be changed.
+    fn must_own(&self, role: Role) -> bool {
+        match role {
+            Role::Ok | Role::Err | Role::RowsEnd | Role::Separator | Role::ColumnCount => true,
+            Role::Column => self.patch.columns.is_some(),
+            Role::Row => self.patch.rows.is_some(),
+            _ => false,
+        }
+    }
+
+    fn header(&mut self, length: usize) {
+        let header = Header {
+            length,
+            sequence_id: self.sequence_id,
+        };
+        self.out.extend_from_slice(&header.encode());
+        self.sequence_id = self.sequence_id.wrapping_add(1);
+    }
+
+    fn packet(&mut self, payload: &[u8]) {
+        self.sequence_id = encode_packet(&mut self.out, self.sequence_id, payload);
+    }
+
+    fn apply(&mut self, role: Role, payload: &mut Vec<u8>, last: bool) -> Result<(), Error> {
+        match role {
+            Role::ColumnCount => self.column_count(payload)?,
+            Role::Column => return self.column(payload),
+            Role::Row => return self.row(payload),
+            Role::Ok | Role::RowsEnd | Role::Separator => {
+                let (clear, set) = (self.patch.clear_status, self.patch.set_status);
+                patch_status(payload, clear, set);
+            }
+            _ => {}
+        }
+        match last && self.patch.hold_last {
+            true => self.held = Some(std::mem::take(payload)),
+            false => self.packet(payload),
+        }
+        Ok(())
+    }
+
+    /// The rewritten statement must have the columns that the client was promised, or nothing can be trusted.
+    fn column_count(&mut self, payload: &[u8]) -> Result<(), Error> {
+        let count = Reader::new(payload).lenenc()?;
+        self.column = 0;
+        self.sent.clear();
+        self.promised.clear();
+        match self.patch.columns {
+            Some(columns) if columns.len() as u64 != count => Err(Malformed.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A column that comes straight from a table is defined as this execution defines it; one that we made out
+    /// of base and slots as the original's preparation defined it.
+    fn column(&mut self, sent: &[u8]) -> Result<(), Error> {
+        let columns = self.patch.columns.unwrap_or_default();
+        let promised = columns.get(self.column).ok_or(Malformed)?;
+        self.column += 1;
+        let ours = Column::decode(sent, self.capabilities)?;
+        let theirs = Column::decode(promised, self.capabilities)?;
+        self.sent.push((ours.field_type, ours.flags));
+        let same_origin = !ours.org_name.is_empty()
+            && (ours.org_table, ours.org_name, ours.name, ours.table)
+                == (theirs.org_table, theirs.org_name, theirs.name, theirs.table);
+        if same_origin && ours.field_type == theirs.field_type {
+            self.promised.push((ours.field_type, ours.flags));
+            self.packet(sent);
+        } else {
+            self.promised.push((theirs.field_type, theirs.flags));
+            self.packet(promised);
+        }
+        if self.column == columns.len() && self.patch.binary {
+            self.patch.rows = RowEncoder::new(&self.sent, &self.promised);
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, payload: &[u8]) -> Result<(), Error> {
+        let Some(rows) = &self.patch.rows else {
+            return Ok(());
+        };
+        let mut row = Vec::with_capacity(payload.len());
+        rows.encode(payload, &mut row)?;
+        self.packet(&row);
+        Ok(())
+    }
+}
+
+/// Changes the status flags of an OK packet, or of an EOF packet of old.
+pub(super) fn patch_status(payload: &mut [u8], clear: u16, set: u16) {
+    let is_old_eof = payload.first() == Some(&reply::EOF) && payload.len() == 5;
+    let at = match is_old_eof {
+        true => 3,
+        false => match OkPacket::decode(payload) {
+            Ok(ok) => payload.len() - ok.tail.len() - 4,
+            Err(Malformed) => return,
+        },
+    };
+    let status = u16::from_le_bytes([payload[at], payload[at + 1]]) & !clear | set;
+    payload[at..at + 2].copy_from_slice(&status.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_flags_change_in_ok_and_in_both_forms_of_eof() {
+        let mut ok = vec![0, 0xFC, 1, 2, 0, 0x03, 0x00, 0, 0, b'i'];
+        patch_status(&mut ok, 0x0001, 0x0008);
+        assert_eq!(ok, [0, 0xFC, 1, 2, 0, 0x0A, 0x00, 0, 0, b'i']);
+        let mut old = vec![0xFE, 0, 0, 0x03, 0x00];
+        patch_status(&mut old, 0x0001, 0);
+        assert_eq!(old, [0xFE, 0, 0, 0x02, 0x00]);
+        let mut new = vec![0xFE, 0, 0, 0x03, 0x00, 0, 0];
+        patch_status(&mut new, 0x0001, 0);
+        assert_eq!(new, [0xFE, 0, 0, 0x02, 0x00, 0, 0]);
+    }
+}

@@ -1,0 +1,442 @@
+//! Prepared statements of the binary protocol: the client keeps its own statement id, parameters and column
+//! definitions, whatever is run in its place.
+
+use std::sync::Arc;
+
+use super::Session;
+use super::error::Error;
+use super::hidden::encode_prepare;
+use super::hidden::encode_statement_command;
+use super::patched::Patch;
+use super::turn::{Done, Original, Turn};
+use crate::sql::Kind;
+use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope};
+use crate::wire::answer::{Form, PrepareOk, Role, Walker};
+use crate::wire::column::RowEncoder;
+use crate::wire::command;
+use crate::wire::execute::{Execute, Value};
+use crate::wire::packet::{HEADER_LENGTH, encode_packet};
+use crate::wire::reader::{Malformed, Reader};
+
+/// MariaDB: the statement that was prepared last.
+const LAST_PREPARED: u32 = u32::MAX;
+
+/// A statement of the client's that cannot simply be passed on.
+#[derive(Debug)]
+pub(super) struct Statement {
+    kind: Kind,
+    plan: Arc<Plan>,
+    parameters: u16,
+    /// Payloads of the column definitions that the client was given.
+    columns: Vec<Vec<u8>>,
+    /// Parameter types of the last execution that sent some.
+    types: Vec<u8>,
+    /// Parameters have come by COM_STMT_SEND_LONG_DATA since the last execution.
+    long_data: bool,
+    /// The rewritten statement, prepared: id and text.
+    rewritten: Option<(u32, Vec<u8>)>,
+    /// How the rows of its cursor are to be laid out anew.
+    rows: Option<RowEncoder>,
+}
+
+impl Session {
+    /// COM_STMT_PREPARE.
+    pub(super) async fn prepare(&mut self) -> Result<(), Error> {
+        let Some(payload) = self.peek_payload().await? else {
+            self.pass_command().await?;
+            return self.pass_answer(Form::Prepared).await.map(drop);
+        };
+        let text = &payload[1..];
+        let kind = crate::sql::statement_kind(text);
+        let hot = self.is_hot(text, kind);
+        if !hot && !kind.may_change_session() && !kind.may_end_transaction() {
+            self.pass_command().await?;
+            return self.pass_answer(Form::Prepared).await.map(drop);
+        }
+        let text = text.to_vec();
+        let payload = payload.to_vec();
+        self.drop_command();
+        let plan = match hot {
+            true => self.plan(&text).await?,
+            false => Arc::new(Plan::Forward(Reason::NotHot)),
+        };
+        self.send_original(&Original::Payload(payload)).await?;
+        let Some((ok, columns)) = self.pass_prepared().await? else {
+            return Ok(());
+        };
+        self.state.last_prepared = ok.statement_id;
+        let statement = Statement {
+            kind,
+            plan,
+            parameters: ok.parameters,
+            columns,
+            types: Vec::new(),
+            long_data: false,
+            rewritten: None,
+            rows: None,
+        };
+        self.state.statements.insert(ok.statement_id, statement);
+        Ok(())
+    }
+
+    /// Passes the answer to COM_STMT_PREPARE on and takes a copy; `None` when it is an ERR.
+    async fn pass_prepared(&mut self) -> Result<Option<(PrepareOk, Vec<Vec<u8>>)>, Error> {
+        let mut walker = Walker::new(Form::Prepared, self.capabilities);
+        let mut payload = Vec::new();
+        let mut out = Vec::new();
+        let mut sequence_id = 1;
+        let mut prepared = None;
+        let mut columns = Vec::new();
+        while !walker.is_done() {
+            match self.read_packet(&mut walker, &mut payload).await? {
+                Role::PrepareOk => prepared = Some(PrepareOk::decode(&payload)?),
+                Role::Column => columns.push(payload.clone()),
+                _ => {}
+            }
+            sequence_id = encode_packet(&mut out, sequence_id, &payload);
+        }
+        self.client.write(&out).await.map_err(Error::client)?;
+        self.observe(&walker);
+        Ok(prepared.map(|ok| (ok, columns)))
+    }
+
+    /// A command that names a statement: COM_STMT_EXECUTE, FETCH, RESET, CLOSE, SEND_LONG_DATA, BULK_EXECUTE.
+    pub(super) async fn statement_command(&mut self, command_byte: u8) -> Result<(), Error> {
+        const NAMED: usize = HEADER_LENGTH + 5;
+        let header = self.client.peek_header().await.map_err(Error::Client)?;
+        let filled = self
+            .client
+            .fill_to(header.packet_length().min(NAMED))
+            .await;
+        filled.map_err(Error::Client)?;
+        let mut named = Reader::new(&self.client.buffered()[HEADER_LENGTH + 1..]);
+        let id = named.u32().unwrap_or(0);
+        let id = match id {
+            LAST_PREPARED if self.state.last_prepared != 0 => self.state.last_prepared,
+            id => id,
+        };
+        // Taken out while it runs, so that the session can be borrowed whole.
+        let Some(mut statement) = self.state.statements.remove(&id) else {
+            self.pass_command().await?;
+            return self.pass_answer(Form::of(command_byte)).await.map(drop);
+        };
+        let done = match command_byte {
+            command::STMT_EXECUTE => self.execute(id, &mut statement).await,
+            command::STMT_FETCH => self.fetch(&mut statement).await,
+            command::STMT_RESET => self.reset_statement(&mut statement).await,
+            command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
+            command::STMT_CLOSE => {
+                self.close_rewritten(&mut statement).await?;
+                return self.pass_command().await;
+            }
+            _ => self.execute_in_bulk(&statement).await,
+        };
+        self.state.statements.insert(id, statement);
+        done
+    }
+
+    async fn execute(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
+        let turn = Turn::single(Form::Results);
+        self.before(statement.kind);
+        let Some(payload) = self.peek_payload().await? else {
+            let fold = whole_tables(&statement.plan, Reason::TooLong);
+            self.fold_then_original(&fold, None, &Original::Stream, turn)
+                .await?;
+            return Ok(());
+        };
+        let payload = payload.to_vec();
+        self.drop_command();
+        let capabilities = self.capabilities;
+        let execute = Execute::decode(&payload, statement.parameters, capabilities);
+        let Ok(execute) = execute else {
+            // Let the upstream say what is wrong with it.
+            self.run_original(&Original::Payload(payload), turn).await?;
+            return Ok(());
+        };
+        if let Some(types) = execute.types {
+            statement.types = types.to_vec();
+        }
+        let values = execute.values(statement.parameters, &statement.types, capabilities);
+        let literals = match (statement.long_data, values) {
+            (false, Ok(values)) => self.literals(&values).await?,
+            _ => None,
+        };
+        let original = Original::Payload(execute.encode(id, &statement.types, capabilities));
+        let plan = Arc::clone(&statement.plan);
+        match (&*plan, &literals) {
+            (Plan::Increment(increment), Some(literals)) => {
+                self.execute_increment(increment, &execute, statement, literals, &original)
+                    .await?;
+            }
+            (Plan::Read(read), literals) if literals.is_some() || read.locks.is_empty() => {
+                let literals = literals.as_deref().unwrap_or_default();
+                self.execute_read(read, &execute, statement, literals, &original)
+                    .await?;
+            }
+            (Plan::Fold(fold), literals) => {
+                self.fold_then_original(fold, literals.as_deref(), &original, turn)
+                    .await?;
+            }
+            (Plan::Increment(_) | Plan::Read(_), _) => {
+                let fold = whole_tables(&plan, Reason::Fallback);
+                self.fold_then_original(&fold, None, &original, turn).await?;
+            }
+            (plan, _) => {
+                self.act(plan, &[], &original, turn).await?;
+            }
+        }
+        statement.long_data = false;
+        self.after(statement.kind);
+        Ok(())
+    }
+
+    /// The values as SQL literals that mean the same; `None` when one has no such literal.
+    async fn literals(&mut self, values: &[Value<'_>]) -> Result<Option<Vec<Vec<u8>>>, Error> {
+        let facts = self.facts().await?.unwrap_or_default();
+        let literals = values.iter().map(|value| match value {
+            Value::Null => Some(b"NULL".to_vec()),
+            Value::Integer(number) => Some(number.to_string().into_bytes()),
+            Value::Decimal(text) => is_plain_decimal(text).then(|| text.to_vec()),
+            Value::Text(_) if facts.unsafe_character_set => None,
+            Value::Text(text) => Some(string_literal(text, facts.no_backslash_escapes)),
+            Value::Other => None,
+        });
+        Ok(literals.collect())
+    }
+
+    async fn execute_increment(
+        &mut self,
+        increment: &Increment,
+        execute: &Execute<'_>,
+        statement: &Statement,
+        literals: &[Vec<u8>],
+        original: &Original,
+    ) -> Result<(), Error> {
+        let turn = Turn::single(Form::Results);
+        let values = execute.values(statement.parameters, &statement.types, self.capabilities)?;
+        let deltas = increment
+            .parameter_deltas
+            .iter()
+            .map(|delta| judge(delta, increment, &values));
+        match deltas.max().unwrap_or(Delta::Exact) {
+            Delta::Exact => {
+                self.increment(increment, literals, original, turn).await?;
+            }
+            Delta::Zero => {
+                self.metrics().count(Reason::ZeroDelta);
+                self.run_original(original, turn).await?;
+            }
+            Delta::Inexact => {
+                let mut fold = increment.exact.clone();
+                fold.reason = Reason::InexactDelta;
+                self.fold_then_original(&fold, Some(literals), original, turn)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn execute_read(
+        &mut self,
+        read: &Read,
+        execute: &Execute<'_>,
+        statement: &mut Statement,
+        literals: &[Vec<u8>],
+        original: &Original,
+    ) -> Result<(), Error> {
+        let turn = Turn::single(Form::Results);
+        self.metrics().count(read.reason);
+        if let Err(error) = self.prepare_to_read(read, literals).await? {
+            return self.answer_err(turn, &error).await.map(drop);
+        }
+        let text = self.render_read(read, &[]);
+        let Some(id) = self.rewritten(statement, text).await? else {
+            return self.run_original(original, turn).await.map(drop);
+        };
+        let packet = execute.encode(id, &statement.types, self.capabilities);
+        self.send_original(&Original::Payload(packet)).await?;
+        let patch = Patch {
+            columns: Some(&statement.columns),
+            binary: true,
+            ..turn.patch()
+        };
+        let ended = self.pass_patched(Form::Results, patch).await?;
+        statement.rows = ended.rows;
+        Ok(())
+    }
+
+    /// The id of the rewritten text, prepared now if it is not yet; `None` when the upstream refuses it.
+    async fn rewritten(
+        &mut self,
+        statement: &mut Statement,
+        text: Vec<u8>,
+    ) -> Result<Option<u32>, Error> {
+        if let Some((id, prepared)) = &statement.rewritten
+            && *prepared == text
+        {
+            return Ok(Some(*id));
+        }
+        self.close_rewritten(statement).await?;
+        let mut out = Vec::new();
+        encode_prepare(&mut out, &text);
+        self.write_upstream(&out).await?;
+        let Ok(prepared) = self.read_prepared().await? else {
+            return Ok(None);
+        };
+        statement.rewritten = Some((prepared.id, text));
+        Ok(Some(prepared.id))
+    }
+
+    async fn close_rewritten(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        let Some((id, _)) = statement.rewritten.take() else {
+            return Ok(());
+        };
+        let mut out = Vec::new();
+        encode_statement_command(&mut out, command::STMT_CLOSE, id);
+        self.write_upstream(&out).await
+    }
+
+    /// Passes a command on with the rewritten statement's id in place of the client's.
+    async fn pass_renamed(&mut self, statement: &Statement) -> Result<bool, Error> {
+        let (Some((id, _)), Some(payload)) = (&statement.rewritten, self.peek_payload().await?)
+        else {
+            return Ok(false);
+        };
+        let mut payload = payload.to_vec();
+        payload.get_mut(1..5).ok_or(Malformed)?.copy_from_slice(&id.to_le_bytes());
+        self.drop_command();
+        self.send_original(&Original::Payload(payload)).await?;
+        Ok(true)
+    }
+
+    async fn fetch(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        if !self.pass_renamed(statement).await? {
+            self.pass_command().await?;
+            return self.pass_answer(Form::Rows).await.map(drop);
+        }
+        let patch = Patch {
+            sequence_id: 1,
+            rows: statement.rows.take(),
+            ..Patch::default()
+        };
+        statement.rows = self.pass_patched(Form::Rows, patch).await?.rows;
+        Ok(())
+    }
+
+    async fn reset_statement(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        statement.long_data = false;
+        if let Some((id, _)) = &statement.rewritten {
+            let mut out = Vec::new();
+            encode_statement_command(&mut out, command::STMT_RESET, *id);
+            self.write_upstream(&out).await?;
+            let mut walker = Walker::new(Form::Single, self.capabilities);
+            self.read_packet(&mut walker, &mut Vec::new()).await?;
+        }
+        self.pass_command().await?;
+        self.pass_answer(Form::Single).await.map(drop)
+    }
+
+    /// Long data of a read goes to the statement that will be executed, and nothing answers.
+    async fn long_data(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        statement.long_data = true;
+        if let Plan::Read(read) = &*Arc::clone(&statement.plan) {
+            let text = self.render_read(read, &[]);
+            if self.rewritten(statement, text).await?.is_some()
+                && self.pass_renamed(statement).await?
+            {
+                return Ok(());
+            }
+        }
+        self.pass_command().await
+    }
+
+    /// MariaDB's bulk execution: increments add on base, which is right; all else folds first.
+    async fn execute_in_bulk(&mut self, statement: &Statement) -> Result<(), Error> {
+        let fold = whole_tables(&statement.plan, Reason::Fallback);
+        let turn = Turn::single(Form::Results);
+        self.fold_then_original(&fold, None, &Original::Stream, turn)
+            .await?;
+        Ok(())
+    }
+}
+
+/// What a delta parameter's value allows, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Delta {
+    Exact,
+    Zero,
+    Inexact,
+}
+
+fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Value<'_>]) -> Delta {
+    let Some(counter) = increment.table.counter(delta.column) else {
+        return Delta::Inexact;
+    };
+    let signed = match values.get(usize::from(delta.parameter)) {
+        Some(Value::Integer(number)) if delta.negated => -number,
+        Some(Value::Integer(number)) => *number,
+        _ => return Delta::Inexact,
+    };
+    match signed {
+        0 => Delta::Zero,
+        ..0 if counter.domain.is_unsigned() => Delta::Inexact,
+        _ => Delta::Exact,
+    }
+}
+
+/// A fold of all that a plan touches.
+fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
+    let tables: Vec<_> = match plan {
+        Plan::Increment(increment) => vec![&increment.table],
+        Plan::Read(read) => read.tables.iter().collect(),
+        Plan::Fold(fold) => fold.folds.iter().map(|fold| &fold.table).collect(),
+        Plan::Ddl(ddl) => ddl.tables.iter().collect(),
+        Plan::LockTables(lock) => lock.tables.iter().collect(),
+        Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
+        Plan::Forward(_) => Vec::new(),
+    };
+    let folds = tables.into_iter().map(|table| FoldTable {
+        table: Arc::clone(table),
+        scope: Scope::Table,
+    });
+    Fold {
+        folds: folds.collect(),
+        reason,
+    }
+}
+
+/// Digits with an optional sign and fraction, as drivers send DECIMAL.
+fn is_plain_decimal(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let points = digits.iter().filter(|&&byte| byte == b'.').count();
+    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    points <= 1 && digits.first().is_some_and(u8::is_ascii_digit) && digits.iter().all(is_number)
+}
+
+/// A string literal in the client's own character set, which a parameter has as well.
+fn string_literal(text: &[u8], no_backslash_escapes: bool) -> Vec<u8> {
+    let mut literal = vec![b'\''];
+    for &byte in text {
+        if byte == b'\'' || (byte == b'\\' && !no_backslash_escapes) {
+            literal.push(byte);
+        }
+        literal.push(byte);
+    }
+    literal.push(b'\'');
+    literal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_say_what_the_parameters_said() {
+        assert_eq!(string_literal(b"it's \\ ", false), b"'it''s \\\\ '");
+        assert_eq!(string_literal(b"it's \\ ", true), b"'it''s \\ '");
+        assert!(is_plain_decimal(b"-12.50"));
+        assert!(!is_plain_decimal(b"1e5"));
+        assert!(!is_plain_decimal(b""));
+        assert!(!is_plain_decimal(b"1.2.3"));
+    }
+}

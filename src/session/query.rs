@@ -1,0 +1,368 @@
+//! COM_QUERY: most of it passes on a glance; a statement that names a hot table gets its plan.
+
+use std::sync::Arc;
+
+use super::error::Error;
+use super::fold::bind;
+use super::hidden::Hidden;
+use super::turn::{Done, Original, Turn};
+use super::{Session, shared::Hot};
+use crate::catalog::{Catalog, HotTable};
+use crate::net::PacketStream;
+use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Plan, Reason, Scope, SessionFacts};
+use crate::sql::{self, Kind};
+use crate::wire::answer::Form;
+use crate::wire::capability;
+use crate::wire::command;
+use crate::wire::packet::HEADER_LENGTH;
+use crate::wire::reader::{Malformed, Reader};
+
+/// Of a statement too long to be held, so much is looked at to find what it is about, in bytes.
+const HEAD: usize = 64 * 1024;
+
+impl Session {
+    /// The payload of the command at the front, buffered whole; `None` when it is too long for that.
+    pub(super) async fn peek_payload(&mut self) -> Result<Option<&[u8]>, Error> {
+        let header = self.client.peek_header().await.map_err(Error::Client)?;
+        let length = header.packet_length();
+        if length > PacketStream::LARGEST_PEEK {
+            return Ok(None);
+        }
+        let filled = self.client.fill_to(length).await;
+        filled.map_err(Error::Client)?;
+        Ok(Some(&self.client.buffered()[HEADER_LENGTH..length]))
+    }
+
+    /// COM_QUERY.
+    pub(super) async fn query(&mut self) -> Result<(), Error> {
+        let capabilities = self.capabilities;
+        let Some(payload) = self.peek_payload().await? else {
+            return self.long_query().await;
+        };
+        let Ok(text) = statement_text(payload, capabilities) else {
+            return self.pass_query(Kind::Other).await;
+        };
+        let kind = sql::statement_kind(text, &SessionFacts::default());
+        if !self.is_hot(text, kind) {
+            return self.pass_query(kind).await;
+        }
+        let payload = payload.to_vec();
+        self.drop_command();
+        self.hot_query(payload).await
+    }
+
+    async fn pass_query(&mut self, kind: Kind) -> Result<(), Error> {
+        self.before(kind);
+        self.metrics().count(Reason::NotHot);
+        self.pass_command().await?;
+        let walker = self.pass_answer(Form::Results).await?;
+        self.after(kind);
+        if walker.is_multi_result() {
+            // Other statements may have stood behind the first.
+            self.after(Kind::Other);
+        }
+        Ok(())
+    }
+
+    /// Whether a statement must be looked at.
+    pub(super) fn is_hot(&self, text: &[u8], kind: Kind) -> bool {
+        if self.state.bypass {
+            return false;
+        }
+        self.hot.prefilter.may_concern(text)
+            || (kind == Kind::Execute && !self.state.sql_prepared.is_empty())
+            || (kind == Kind::Prepare && !self.hot.catalog.tables.is_empty())
+    }
+
+    /// A statement of over a megabyte: its head tells what it is about. An INSERT into a cold table passes.
+    async fn long_query(&mut self) -> Result<(), Error> {
+        self.client.fill_to(HEAD).await.map_err(Error::Client)?;
+        let head = &self.client.buffered()[HEADER_LENGTH..HEAD];
+        let text = statement_text(head, self.capabilities).unwrap_or_default();
+        let kind = sql::statement_kind(text, &SessionFacts::default());
+        if !self.is_hot(text, kind) {
+            return self.pass_query(kind).await;
+        }
+        let head = text.to_vec();
+        let catalog = self.catalog();
+        let folds = catalog.tables.iter().filter(|table| names(&head, table));
+        let fold = Fold {
+            folds: folds.map(whole).collect(),
+            reason: Reason::TooLong,
+        };
+        self.before(kind);
+        let turn = Turn::single(Form::Results);
+        self.fold_then_original(&fold, None, &Original::Stream, turn)
+            .await?;
+        self.after(kind);
+        Ok(())
+    }
+
+    /// A statement, or several, of which at least one names a hot table.
+    async fn hot_query(&mut self, payload: Vec<u8>) -> Result<(), Error> {
+        let facts = self.facts().await?.unwrap_or_default();
+        let text = statement_text(&payload, self.capabilities)?;
+        let prefix = &payload[..payload.len() - text.len()];
+        let parts = match self.state.multi_statements {
+            true => sql::split(text, &facts),
+            false => Vec::new(),
+        };
+        if parts.len() < 2 {
+            let turn = Turn::single(Form::Results);
+            let text = text.to_vec();
+            self.statement(&text, &Original::Payload(payload), turn)
+                .await?;
+            return Ok(());
+        }
+        let mut turn = Turn::single(Form::Results);
+        let last = parts.len() - 1;
+        for (position, part) in parts.into_iter().enumerate() {
+            turn.more = position < last;
+            let text = text[part].to_vec();
+            let original = Original::Payload([prefix, &text].concat());
+            let done = self.statement(&text, &original, turn).await?;
+            if done.failed {
+                break;
+            }
+            turn.sequence_id = done.sequence_id;
+        }
+        Ok(())
+    }
+
+    /// One statement.
+    async fn statement(
+        &mut self,
+        text: &[u8],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        let kind = sql::statement_kind(text, &SessionFacts::default());
+        self.before(kind);
+        let plan = match kind {
+            Kind::Execute => Arc::new(Plan::Fold(Box::new(self.sql_execute()))),
+            _ => self.plan(text).await?,
+        };
+        let done = self.act(&plan, text, original, turn).await?;
+        self.after(kind);
+        Ok(done)
+    }
+
+    /// The plan of a statement, from the cache where its text has been seen.
+    pub(super) async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+        let Some(facts) = self.facts().await? else {
+            // The upstream is not in a state to answer; whatever the statement is, it will say so.
+            return Ok(Arc::new(Plan::Forward(Reason::Off)));
+        };
+        if self.state.tables_locked {
+            let unlocks = Plan::Forward(Reason::LockTables);
+            return Ok(Arc::new(unlocks));
+        }
+        Ok(match &self.state.own_catalog {
+            Some(catalog) => Arc::new(sql::plan(text, &facts, catalog)),
+            None => self.hot.plan(text, &facts),
+        })
+    }
+
+    /// Does what the plan says.
+    pub(super) async fn act(
+        &mut self,
+        plan: &Plan,
+        text: &[u8],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        match plan {
+            Plan::Forward(reason) => {
+                self.metrics().count(*reason);
+                self.run_original(original, turn).await
+            }
+            Plan::Increment(increment) => self.increment(increment, &[], original, turn).await,
+            Plan::Read(read) => self.read(read, text, original, turn).await,
+            Plan::Fold(fold) => {
+                self.fold_then_original(fold, Some(&[]), original, turn)
+                    .await
+            }
+            Plan::Ddl(ddl) => self.ddl(ddl, original, turn).await,
+            Plan::Shadow(tables) => self.shadow(tables, original, turn).await,
+            Plan::Prepare(tables) => {
+                self.metrics().count(Reason::SqlPrepare);
+                for table in tables {
+                    if !self.state.sql_prepared.contains(table) {
+                        self.state.sql_prepared.push(Arc::clone(table));
+                    }
+                }
+                self.run_original(original, turn).await
+            }
+            Plan::LockTables(lock) => self.lock_tables(lock, original, turn).await,
+        }
+    }
+
+    /// EXECUTE of a SQL-level prepared statement: any of those that name hot tables.
+    fn sql_execute(&self) -> Fold {
+        Fold {
+            folds: self.state.sql_prepared.iter().map(whole).collect(),
+            reason: Reason::SqlPrepare,
+        }
+    }
+
+    /// Folds, runs the DDL, empties the slots where the rows are gone, and has the catalog read again.
+    async fn ddl(&mut self, ddl: &Ddl, original: &Original, turn: Turn) -> Result<Done, Error> {
+        self.metrics().count(Reason::Ddl);
+        let keys: Vec<_> = ddl
+            .tables
+            .iter()
+            .map(|table| bind(&whole(table), None))
+            .collect();
+        // In an open transaction the DDL itself commits what was folded in it.
+        let open = self.state.in_transaction() && !self.state.status_uncertain;
+        match open {
+            true => {
+                for keys in keys {
+                    if let Err(error) = self.fold(keys).await? {
+                        return self.answer_err(turn, &error).await;
+                    }
+                }
+            }
+            // A table that is not there yet or any more has nothing to fold.
+            false => self.fold_and_commit(&keys).await.map(drop)?,
+        }
+        let done = self.run_original(original, turn).await?;
+        if !done.failed {
+            if ddl.empties {
+                for table in &ddl.tables {
+                    let slots =
+                        crate::counter::fold::quoted(&table.slot_schema, &table.slot_name);
+                    self.hidden(format!("DELETE FROM {slots}")).await?;
+                }
+            }
+            self.refresh_catalog().await;
+        }
+        Ok(done)
+    }
+
+    /// From here on the session's own temporary table has the name.
+    async fn shadow(
+        &mut self,
+        tables: &[Arc<HotTable>],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        self.metrics().count(Reason::Shadowed);
+        let done = self.run_original(original, turn).await?;
+        if !done.failed {
+            let mut catalog = Catalog::clone(&self.catalog());
+            catalog.tables.retain(|table| !tables.contains(table));
+            self.state.own_catalog = Some(Arc::new(catalog));
+        }
+        Ok(done)
+    }
+
+    /// Locks the slot tables with the hot ones. Under a WRITE lock everything is folded at once and hot tables are
+    /// plain tables until UNLOCK TABLES; under a READ lock there is nothing in slots, because it was folded before.
+    async fn lock_tables(
+        &mut self,
+        lock: &LockTables,
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        self.metrics().count(Reason::LockTables);
+        let write = match original {
+            Original::Payload(payload) => {
+                let kept = payload.len() - statement_text(payload, self.capabilities)?.len();
+                [&payload[..kept], &lock.text].concat()
+            }
+            Original::Stream => return self.run_original(original, turn).await,
+        };
+        let keys: Vec<_> = lock
+            .tables
+            .iter()
+            .map(|table| bind(&whole(table), None))
+            .collect();
+        if !lock.write {
+            self.fold_and_commit(&keys).await?.ok();
+        }
+        self.send_original(&Original::Payload(write)).await?;
+        let answer = match self.read_hidden().await? {
+            Hidden::Ok(ok) => ok,
+            Hidden::Err(error) => return self.answer_err(turn, &error).await,
+            Hidden::Row(_) => return Err(Malformed.into()),
+        };
+        self.state.tables_locked = true;
+        if lock.write {
+            for keys in &keys {
+                let statements =
+                    crate::counter::fold::FoldStatements::new(&keys.table, None);
+                self.hidden(&statements.fold).await?;
+                self.hidden(&statements.purge).await?;
+            }
+        }
+        self.answer_ok(turn, answer).await
+    }
+
+    /// The hot tables as this session sees them.
+    fn catalog(&self) -> Arc<Catalog> {
+        match &self.state.own_catalog {
+            Some(catalog) => Arc::clone(catalog),
+            None => Arc::clone(&self.hot.catalog),
+        }
+    }
+
+    /// What a statement of this kind ends, before it runs.
+    pub(super) fn before(&mut self, kind: Kind) {
+        if kind.may_end_transaction() {
+            self.state.transaction.distrust_folds();
+        }
+    }
+
+    /// What a statement of this kind may have changed, after it has run.
+    pub(super) fn after(&mut self, kind: Kind) {
+        if kind.may_change_session() {
+            self.state.facts = None;
+        }
+        if matches!(kind, Kind::UnlockTables | Kind::Begin) {
+            self.state.tables_locked = false;
+        }
+    }
+
+    /// Has the catalog read again and waits for it.
+    async fn refresh_catalog(&mut self) {
+        self.shared.refresh().await;
+        self.hot = self.shared.hot();
+    }
+}
+
+impl Hot {
+    /// The plan of a text under these facts.
+    fn plan(&self, text: &[u8], facts: &SessionFacts) -> Arc<Plan> {
+        self.plans.get_or_plan(text, facts, || sql::plan(text, facts, &self.catalog))
+    }
+}
+
+/// The statement in a COM_QUERY payload, behind the query attributes.
+pub(super) fn statement_text(payload: &[u8], capabilities: u64) -> Result<&[u8], Malformed> {
+    let mut reader = Reader::new(payload);
+    debug_assert_eq!(payload.first(), Some(&command::QUERY));
+    reader.u8()?;
+    if capabilities & capability::QUERY_ATTRIBUTES == 0 {
+        return Ok(reader.rest());
+    }
+    let count = usize::try_from(reader.lenenc()?).map_err(|_| Malformed)?;
+    let _sets = reader.lenenc()?;
+    if count > 0 {
+        crate::wire::execute::skip_attributes(&mut reader, count)?;
+    }
+    Ok(reader.rest())
+}
+
+fn whole(table: &Arc<HotTable>) -> FoldTable {
+    FoldTable {
+        table: Arc::clone(table),
+        scope: Scope::Table,
+    }
+}
+
+fn names(text: &[u8], table: &HotTable) -> bool {
+    let name = table.name.as_bytes();
+    text.windows(name.len())
+        .any(|window| window.eq_ignore_ascii_case(name))
+}

@@ -1,0 +1,163 @@
+//! A read of counters: base + SUM(slots), under the column definitions of the client's own statement.
+
+use std::sync::Arc;
+
+use super::Session;
+use super::error::Error;
+use super::hidden::{encode_prepare, encode_query, encode_statement_command};
+use super::patched::Patch;
+use super::turn::{Done, Original, Turn};
+use crate::net::ReadError;
+use crate::sql::plan::Read;
+use crate::sql::template::Filling;
+use crate::wire::command;
+use crate::wire::packet::HEADER_LENGTH;
+use crate::wire::reply;
+
+/// How many texts a session keeps the column definitions of.
+const MOST_DEFINITIONS: usize = 128;
+
+/// The server's code for a table that is not there.
+const NO_SUCH_TABLE: u16 = 1146;
+
+impl Session {
+    /// Runs a rewritten read in the text protocol. `text` is the client's own statement.
+    pub(super) async fn read(
+        &mut self,
+        read: &Read,
+        text: &[u8],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        self.metrics().count(read.reason);
+        if let Err(error) = self.prepare_to_read(read, &[]).await? {
+            return self.answer_err(turn, &error).await;
+        }
+        let rewritten = self.render_read(read, &[]);
+        let Some(columns) = self.send_read(text, &rewritten).await? else {
+            // MySQL itself refuses the original; let it say so.
+            return self.run_original(original, turn).await;
+        };
+        if self.peek_error().await? == Some(NO_SUCH_TABLE) {
+            // No slot table, no slots: the original is exact.
+            self.read_hidden().await?;
+            return self.run_original(original, turn).await;
+        }
+        let patch = Patch {
+            columns: Some(&columns),
+            ..turn.patch()
+        };
+        let ended = self.pass_patched(turn.form, patch).await?;
+        Ok(Done {
+            sequence_id: ended.sequence_id,
+            failed: ended.walker.error().is_some(),
+        })
+    }
+
+    /// Folds what this transaction has incremented itself, and takes the locks that the read asks for.
+    /// The inner error is an ERR payload.
+    pub(super) async fn prepare_to_read(
+        &mut self,
+        read: &Read,
+        parameters: &[Vec<u8>],
+    ) -> Result<Result<(), Vec<u8>>, Error> {
+        let own: Vec<_> = self
+            .state
+            .transaction
+            .incremented
+            .iter()
+            .filter(|keys| read.tables.contains(&keys.table))
+            .cloned()
+            .collect();
+        for keys in own {
+            if let Err(error) = self.fold(keys).await? {
+                return Ok(Err(error));
+            }
+        }
+        if self.state.in_transaction() {
+            for lock in &read.locks {
+                let mut text = Vec::new();
+                let filling = Filling {
+                    parameters,
+                    ..Filling::default()
+                };
+                lock.render(&filling, &mut text);
+                if let Err(error) = self.hidden(text).await?.into_result() {
+                    return Ok(Err(error));
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// The text to send: the keys that this transaction has folded count by their base row alone.
+    pub(super) fn render_read(&self, read: &Read, parameters: &[Vec<u8>]) -> Vec<u8> {
+        let folded: Vec<Vec<Vec<u8>>> = read
+            .tables
+            .iter()
+            .map(|table| {
+                let of_table = self.state.transaction.folded.iter();
+                of_table
+                    .filter(|keys| keys.table == *table)
+                    .map(|keys| keys.predicate.clone().unwrap_or_else(|| b"TRUE".to_vec()))
+                    .collect()
+            })
+            .collect();
+        let mut text = Vec::new();
+        let filling = Filling {
+            slot: 0,
+            parameters,
+            folded: &folded,
+        };
+        read.text.render(&filling, &mut text);
+        text
+    }
+
+    /// Sends the rewritten text, and before it, where they are not known yet, asks for the column definitions of
+    /// the original by preparing it. `None`: MySQL refuses the original; the rewritten text's answer is consumed.
+    async fn send_read(
+        &mut self,
+        text: &[u8],
+        rewritten: &[u8],
+    ) -> Result<Option<Arc<Vec<Vec<u8>>>>, Error> {
+        let mut out = Vec::new();
+        if let Some(columns) = self.state.definitions.get(text).cloned() {
+            encode_query(&mut out, rewritten, self.capabilities);
+            self.write_upstream(&out).await?;
+            return Ok(Some(columns));
+        }
+        encode_prepare(&mut out, text);
+        encode_query(&mut out, rewritten, self.capabilities);
+        self.write_upstream(&out).await?;
+        let Ok(statement) = self.read_prepared().await? else {
+            self.read_hidden().await?;
+            return Ok(None);
+        };
+        let mut close = Vec::new();
+        encode_statement_command(&mut close, command::STMT_CLOSE, statement.id);
+        self.write_upstream(&close).await?;
+        if self.state.definitions.len() >= MOST_DEFINITIONS {
+            self.state.definitions.clear();
+        }
+        let columns = Arc::new(statement.columns);
+        self.state
+            .definitions
+            .insert(text.to_vec(), Arc::clone(&columns));
+        Ok(Some(columns))
+    }
+
+    /// The code of the ERR packet that the answer starts with, if it is one.
+    pub(super) async fn peek_error(&mut self) -> Result<Option<u16>, Error> {
+        const CODE: usize = 3;
+        let upstream = &mut self.upstream;
+        let header = upstream.peek_header().await.map_err(Error::Upstream)?;
+        let wanted = HEADER_LENGTH + header.length.min(CODE);
+        let filled: Result<(), ReadError> = upstream.fill_to(wanted).await;
+        filled.map_err(Error::Upstream)?;
+        let start = &upstream.buffered()[HEADER_LENGTH..wanted];
+        Ok(match start.first() {
+            Some(&reply::ERR) => reply::Err::decode(start).ok().map(|err| err.code),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! Bytes from one side to the other as they came: commands, answers, local files, endless streams.
+
+use super::error::Error;
+use super::Session;
+use crate::net::{PacketStream, ReadError};
+use crate::wire::answer::{Form, Next, Role, Walker};
+use crate::wire::packet::{HEADER_LENGTH, Header};
+
+impl Session {
+    /// Passes the command at the front of the client's stream on, whole. Not cancel safe.
+    pub(super) async fn pass_command(&mut self) -> Result<(), Error> {
+        loop {
+            let header = self.client.peek_header().await.map_err(Error::Client)?;
+            pass_packet(&mut self.client, &mut self.upstream, header).await?;
+            if !header.is_continued() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Consumes the command at the front of the client's stream. It is buffered whole.
+    pub(super) fn drop_command(&mut self) {
+        let header = Header::decode(self.client.buffered()).expect("a command is buffered");
+        self.client.consume(header.packet_length());
+    }
+
+    /// Passes the upstream's answer on, as it comes. Not cancel safe.
+    pub(super) async fn pass_answer(&mut self, form: Form) -> Result<Walker, Error> {
+        let mut walker = Walker::new(form, self.capabilities);
+        // Bytes of the packet last told that have not been passed yet.
+        let mut left_of_packet = 0;
+        let mut local_file = false;
+        while !walker.is_done() || left_of_packet > 0 {
+            let buffered = self.upstream.buffered();
+            let mut ready = 0;
+            loop {
+                let part = left_of_packet.min(buffered.len() - ready);
+                ready += part;
+                left_of_packet -= part;
+                if left_of_packet > 0 || walker.is_done() || local_file {
+                    break;
+                }
+                match walker.next(&buffered[ready..]) {
+                    Next::Need(_) => break,
+                    Next::Packet { role, length } => {
+                        left_of_packet = length;
+                        local_file = role == Role::LocalInfile;
+                    }
+                }
+            }
+            if ready > 0 {
+                let written = self.upstream.forward(ready, &mut self.client).await;
+                written.map_err(Error::client)?;
+            }
+            if local_file && left_of_packet == 0 {
+                self.pass_local_file().await?;
+                local_file = false;
+            } else if !walker.is_done() || left_of_packet > 0 {
+                self.await_upstream().await?;
+            }
+        }
+        self.observe(&walker);
+        Ok(walker)
+    }
+
+    /// Waits for more of the answer. Meanwhile takes in what the client sends ahead, as far as the buffer
+    /// reaches, and tells the upstream when the client has closed, so that a long statement can be given up.
+    pub(super) async fn await_upstream(&mut self) -> Result<(), Error> {
+        loop {
+            let listen = !self.client_closed && !self.client.is_full();
+            tokio::select! {
+                biased;
+                read = self.upstream.fill() => {
+                    return match read.map_err(Error::upstream)? {
+                        0 => Err(Error::Upstream(ReadError::Closed)),
+                        _ => Ok(()),
+                    };
+                }
+                read = self.client.fill(), if listen => {
+                    if read.map_err(Error::client)? == 0 {
+                        self.client_closed = true;
+                        self.upstream.shutdown().await.map_err(Error::upstream)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// LOAD DATA LOCAL: the client sends packets up to an empty one.
+    async fn pass_local_file(&mut self) -> Result<(), Error> {
+        loop {
+            let header = self.client.peek_header().await.map_err(Error::Client)?;
+            pass_packet(&mut self.client, &mut self.upstream, header).await?;
+            if header.length == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Replication and clone streams: from here on bytes, both ways, until one side closes.
+    pub(super) async fn pass_everything(&mut self) -> Result<(), Error> {
+        loop {
+            let client = self.client.buffered().len();
+            let written = self.client.forward(client, &mut self.upstream).await;
+            written.map_err(Error::upstream)?;
+            let upstream = self.upstream.buffered().len();
+            let written = self.upstream.forward(upstream, &mut self.client).await;
+            written.map_err(Error::client)?;
+            tokio::select! {
+                read = self.client.fill() => match read.map_err(Error::client)? {
+                    0 => return Err(Error::Client(ReadError::Closed)),
+                    _ => {}
+                },
+                read = self.upstream.fill() => match read.map_err(Error::upstream)? {
+                    0 => return Err(Error::Upstream(ReadError::Closed)),
+                    _ => {}
+                },
+            }
+        }
+    }
+}
+
+/// Passes one packet on in pieces of the buffer's size.
+async fn pass_packet(
+    from: &mut PacketStream,
+    to: &mut PacketStream,
+    header: Header,
+) -> Result<(), Error> {
+    let mut left = header.packet_length();
+    while left > 0 {
+        from.fill_to(left.min(HEADER_LENGTH))
+            .await
+            .map_err(Error::Client)?;
+        let part = left.min(from.buffered().len());
+        from.forward(part, to).await.map_err(Error::upstream)?;
+        left -= part;
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! What all sessions share: the hot tables with their plans, slots, metrics.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use equivalent::Equivalent;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::catalog::Catalog;
+use crate::counter::Slots;
+use crate::metrics::Metrics;
+use crate::sql::Prefilter;
+use crate::sql::plan::{Plan, SessionFacts};
+
+/// How many plans are kept.
+const MOST_PLANS: usize = 2048;
+
+/// Texts longer than this are planned anew each time, so that the cache takes at most some 10 MiB.
+const LONGEST_CACHED: usize = 4096;
+
+/// Shared by all sessions of the process.
+#[derive(Debug)]
+pub struct Shared {
+    hot: ArcSwap<Hot>,
+    /// Slots of all hot tables.
+    pub slots: Slots,
+    /// Every metric.
+    pub metrics: Metrics,
+    refresh: mpsc::Sender<oneshot::Sender<()>>,
+}
+
+/// The hot tables at one time, and the plans made for them.
+#[derive(Debug)]
+pub struct Hot {
+    /// The tables.
+    pub catalog: Arc<Catalog>,
+    /// Tells statements that cannot concern them.
+    pub prefilter: Prefilter,
+    /// Plans of texts seen.
+    pub plans: Plans,
+}
+
+impl Hot {
+    /// With an empty plan cache.
+    pub fn new(catalog: Catalog) -> Self {
+        Self {
+            prefilter: Prefilter::new(&catalog),
+            catalog: Arc::new(catalog),
+            plans: Plans::default(),
+        }
+    }
+}
+
+impl Shared {
+    /// `refresh` takes requests to read the catalog again, each answered by [`Shared::replace`] and a signal.
+    pub fn new(catalog: Catalog, refresh: mpsc::Sender<oneshot::Sender<()>>) -> Self {
+        Self {
+            hot: ArcSwap::from_pointee(Hot::new(catalog)),
+            slots: Slots::default(),
+            metrics: Metrics::default(),
+            refresh,
+        }
+    }
+
+    /// The hot tables now.
+    pub fn hot(&self) -> Arc<Hot> {
+        self.hot.load_full()
+    }
+
+    /// Whether `hot` is still what [`Shared::hot`] gives.
+    pub(super) fn is_current(&self, hot: &Arc<Hot>) -> bool {
+        Arc::ptr_eq(&self.hot.load(), hot)
+    }
+
+    /// Puts a new catalog in place.
+    pub fn replace(&self, catalog: Catalog) {
+        self.hot.store(Arc::new(Hot::new(catalog)));
+    }
+
+    /// Has the catalog read again and waits until it is in place (or the server stops).
+    pub(super) async fn refresh(&self) {
+        let (done, refreshed) = oneshot::channel();
+        if self.refresh.send(done).await.is_ok() {
+            refreshed.await.ok();
+        }
+    }
+}
+
+/// Plans by text and session facts.
+#[derive(Debug)]
+pub struct Plans {
+    cache: quick_cache::sync::Cache<PlanKey, Arc<Plan>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct PlanKey {
+    facts: SessionFacts,
+    text: Vec<u8>,
+}
+
+/// A key that borrows; hashes as [`PlanKey`] does, field by field.
+#[derive(Hash)]
+struct PlanKeyRef<'a> {
+    facts: &'a SessionFacts,
+    text: &'a [u8],
+}
+
+impl Equivalent<PlanKey> for PlanKeyRef<'_> {
+    fn equivalent(&self, key: &PlanKey) -> bool {
+        self.text == key.text && *self.facts == key.facts
+    }
+}
+
+impl Default for Plans {
+    fn default() -> Self {
+        Self {
+            cache: quick_cache::sync::Cache::new(MOST_PLANS),
+        }
+    }
+}
+
+impl Plans {
+    /// The plan kept for this text, or the one that `plan` makes.
+    pub(super) fn get_or_plan(
+        &self,
+        text: &[u8],
+        facts: &SessionFacts,
+        plan: impl FnOnce() -> Plan,
+    ) -> Arc<Plan> {
+        if text.len() > LONGEST_CACHED {
+            return Arc::new(plan());
+        }
+        if let Some(plan) = self.cache.get(&PlanKeyRef { facts, text }) {
+            return plan;
+        }
+        let plan = Arc::new(plan());
+        let key = PlanKey {
+            facts: facts.clone(),
+            text: text.to_vec(),
+        };
+        self.cache.insert(key, Arc::clone(&plan));
+        plan
+    }
+}

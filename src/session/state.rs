@@ -1,0 +1,165 @@
+//! What a session knows of itself: transaction, schema, sql_mode, prepared statements.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::prepared::Statement;
+use crate::catalog::{Catalog, HotTable};
+use crate::counter::SlotLease;
+use crate::sql::plan::SessionFacts;
+use crate::wire::status;
+
+/// The most keys a transaction's increments are remembered by; beyond, whole tables are.
+const MOST_KEYS: usize = 256;
+
+/// A session between two commands.
+#[derive(Debug)]
+pub(super) struct State {
+    /// Status flags of the last answer that had some.
+    pub status: u16,
+    /// The last answer was an ERR: whether a transaction is open is not known.
+    pub status_uncertain: bool,
+    /// `None`: something may have changed them, so the upstream must be asked.
+    pub facts: Option<SessionFacts>,
+    /// Several statements may come in one COM_QUERY.
+    pub multi_statements: bool,
+    /// Nothing is rewritten: the session's user or program is listed under `bypass`.
+    pub bypass: bool,
+    /// Under LOCK TABLES: folded and locked whole, hot tables are plain tables.
+    pub tables_locked: bool,
+    /// A temporary table hides hot ones: the catalog without them.
+    pub own_catalog: Option<Arc<Catalog>>,
+    /// Tables that some SQL-level prepared statement names.
+    pub sql_prepared: Vec<Arc<HotTable>>,
+    /// Binary protocol statements that concern hot tables, by the client's id.
+    pub statements: HashMap<u32, Statement>,
+    /// Id that the last COM_STMT_PREPARE got.
+    pub last_prepared: u32,
+    /// Column definitions of rewritten reads, by the original's text.
+    pub definitions: HashMap<Vec<u8>, Arc<Vec<Vec<u8>>>>,
+    /// The open transaction.
+    pub transaction: Transaction,
+}
+
+/// What the open transaction has done to counters.
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    /// Keys incremented in slots: a read of their table folds them first.
+    pub incremented: Vec<Keys>,
+    /// Keys folded under locks that are still held: their value is all in base.
+    pub folded: Vec<Keys>,
+    /// The slots that the transaction's increments go to, one per table.
+    pub leases: Vec<(Arc<HotTable>, SlotLease)>,
+}
+
+/// Keys of a hot table, bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Keys {
+    pub table: Arc<HotTable>,
+    /// Predicate over unqualified key columns; `None` for the whole table.
+    pub predicate: Option<Vec<u8>>,
+}
+
+impl State {
+    pub(super) fn new(status: u16) -> Self {
+        Self {
+            status,
+            status_uncertain: false,
+            facts: None,
+            multi_statements: false,
+            bypass: false,
+            tables_locked: false,
+            own_catalog: None,
+            sql_prepared: Vec::new(),
+            statements: HashMap::new(),
+            last_prepared: 0,
+            definitions: HashMap::new(),
+            transaction: Transaction::default(),
+        }
+    }
+
+    /// Whether a statement now belongs to a transaction that the client ends.
+    pub(super) fn in_transaction(&self) -> bool {
+        self.status & status::IN_TRANS != 0 || self.status & status::AUTOCOMMIT == 0
+    }
+
+    /// Takes in how an answer ended.
+    pub(super) fn observe(&mut self, status: Option<u16>, error: Option<u16>) {
+        if let Some(status) = status {
+            self.status = status;
+            self.status_uncertain = false;
+            if status & status::IN_TRANS == 0 {
+                self.transaction = Transaction::default();
+            }
+        }
+        if error.is_some() {
+            self.status_uncertain = true;
+            self.transaction.distrust_folds();
+        }
+    }
+
+    /// COM_RESET_CONNECTION and COM_CHANGE_USER.
+    pub(super) fn reset(&mut self, status: u16) {
+        *self = Self {
+            multi_statements: self.multi_statements,
+            bypass: self.bypass,
+            ..Self::new(status)
+        };
+    }
+}
+
+impl Transaction {
+    /// Locks may be gone or folds undone: fold again before the next read. Folding twice is exact, trusting a
+    /// fold that is no more would not be.
+    pub(super) fn distrust_folds(&mut self) {
+        for keys in std::mem::take(&mut self.folded) {
+            remember(&mut self.incremented, keys);
+        }
+    }
+
+    pub(super) fn remember_increment(&mut self, keys: Keys) {
+        remember(&mut self.incremented, keys);
+    }
+
+    pub(super) fn remember_fold(&mut self, keys: Keys) {
+        let covered = |other: &Keys| {
+            other.table == keys.table
+                && (keys.predicate.is_none() || keys.predicate == other.predicate)
+        };
+        self.incremented.retain(|other| !covered(other));
+        if self.folded.len() < MOST_KEYS || keys.predicate.is_none() {
+            remember(&mut self.folded, keys);
+            return;
+        }
+        // Too many to remember one by one: the next read folds the whole table.
+        self.folded.retain(|other| other.table != keys.table);
+        self.remember_increment(Keys {
+            table: keys.table,
+            predicate: None,
+        });
+    }
+
+    /// Whether these keys are folded as a whole.
+    pub(super) fn has_folded(&self, keys: &Keys) -> bool {
+        self.folded.iter().any(|other| {
+            other.table == keys.table
+                && (other.predicate.is_none() || other.predicate == keys.predicate)
+        })
+    }
+}
+
+fn remember(list: &mut Vec<Keys>, keys: Keys) {
+    if list.contains(&keys) {
+        return;
+    }
+    if list.len() < MOST_KEYS {
+        list.push(keys);
+        return;
+    }
+    let table = Arc::clone(&keys.table);
+    list.retain(|other| other.table != table);
+    list.push(Keys {
+        table,
+        predicate: None,
+    });
+}

@@ -1,0 +1,120 @@
+//! One statement's turn: what the client sent, and how its answer stands among the answers of one packet.
+
+use super::Session;
+use super::error::Error;
+use super::patched::{Patch, patch_status};
+use crate::wire::answer::Form;
+use crate::wire::packet::encode_packet;
+use crate::wire::status;
+
+/// The client's own command, to be run as it came.
+#[derive(Debug)]
+pub(super) enum Original {
+    /// Its payload, already taken from the client's stream.
+    Payload(Vec<u8>),
+    /// Too long to hold: still in the client's stream.
+    Stream,
+}
+
+/// Where a statement's answer stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// The form of the answer.
+    pub form: Form,
+    /// Sequence id of the answer's first packet.
+    pub sequence_id: u8,
+    /// Another statement of the same packet follows.
+    pub more: bool,
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Done {
+    /// Sequence id of the next packet toward the client.
+    pub sequence_id: u8,
+    /// The answer was an ERR.
+    pub failed: bool,
+}
+
+impl Turn {
+    /// The only statement of its packet.
+    pub(super) fn single(form: Form) -> Self {
+        Self {
+            form,
+            sequence_id: 1,
+            more: false,
+        }
+    }
+
+    /// A patch that does no more than put the answer in its place.
+    pub(super) fn patch<'a>(self) -> Patch<'a> {
+        Patch {
+            sequence_id: self.sequence_id,
+            set_status: match self.more {
+                true => status::MORE_RESULTS_EXISTS,
+                false => 0,
+            },
+            ..Patch::default()
+        }
+    }
+
+    fn is_single(self) -> bool {
+        self.sequence_id == 1 && !self.more
+    }
+}
+
+impl Session {
+    /// Sends the client's command to the upstream as it came.
+    pub(super) async fn send_original(&mut self, original: &Original) -> Result<(), Error> {
+        match original {
+            Original::Stream => self.pass_command().await,
+            Original::Payload(payload) => {
+                let mut out = Vec::with_capacity(payload.len() + 4);
+                encode_packet(&mut out, 0, payload);
+                self.write_upstream(&out).await
+            }
+        }
+    }
+
+    /// Runs the client's command as it came and passes the answer on.
+    pub(super) async fn run_original(
+        &mut self,
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        self.send_original(original).await?;
+        if turn.is_single() {
+            let walker = self.pass_answer(turn.form).await?;
+            return Ok(Done {
+                sequence_id: 0,
+                failed: walker.error().is_some(),
+            });
+        }
+        let ended = self.pass_patched(turn.form, turn.patch()).await?;
+        Ok(Done {
+            sequence_id: ended.sequence_id,
+            failed: ended.walker.error().is_some(),
+        })
+    }
+
+    /// Answers with an OK payload.
+    pub(super) async fn answer_ok(
+        &mut self,
+        turn: Turn,
+        mut payload: Vec<u8>,
+    ) -> Result<Done, Error> {
+        patch_status(&mut payload, 0, turn.patch().set_status);
+        Ok(Done {
+            sequence_id: self.answer(turn.sequence_id, &payload).await?,
+            failed: false,
+        })
+    }
+
+    /// Answers with an ERR payload.
+    pub(super) async fn answer_err(&mut self, turn: Turn, payload: &[u8]) -> Result<Done, Error> {
+        Ok(Done {
+            sequence_id: self.answer(turn.sequence_id, payload).await?,
+            failed: true,
+        })
+    }
+}

@@ -1,0 +1,418 @@
+//! Walks the answer to a command packet by packet, by header and first bytes alone
+//! (manual: "Text Protocol", "Binary Protocol").
+//!
+//! The walker never holds bytes. It is shown the front of the upstream's stream at each packet boundary and
+//! says what that packet is and whether the answer ends with it.
+
+use crate::wire::capability;
+use crate::wire::command;
+use crate::wire::packet::{HEADER_LENGTH, Header, MAX_PAYLOAD};
+use crate::wire::reader::Reader;
+use crate::wire::reply::{self, Ok};
+use crate::wire::status;
+
+/// The form of the answer that a command gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// No answer at all.
+    Nothing,
+    /// One packet.
+    Single,
+    /// OK, ERR, a request for a local file, or result sets.
+    Results,
+    /// The answer to COM_STMT_PREPARE.
+    Prepared,
+    /// Rows of a cursor.
+    Rows,
+    /// Column definitions up to an EOF.
+    Fields,
+    /// A stream without end; the connection serves nothing else from here on.
+    Endless,
+    /// An authentication exchange.
+    Authentication,
+}
+
+impl Form {
+    /// The form of the answer to the command that starts with this byte.
+    pub fn of(command_byte: u8) -> Self {
+        match command_byte {
+            command::QUERY
+            | command::STMT_EXECUTE
+            | command::PROCESS_INFO
+            | command::STMT_BULK_EXECUTE => Self::Results,
+            command::STMT_PREPARE => Self::Prepared,
+            command::STMT_FETCH => Self::Rows,
+            command::FIELD_LIST => Self::Fields,
+            command::QUIT | command::STMT_CLOSE | command::STMT_SEND_LONG_DATA => Self::Nothing,
+            command::CHANGE_USER => Self::Authentication,
+            command::BINLOG_DUMP
+            | command::BINLOG_DUMP_GTID
+            | command::TABLE_DUMP
+            | command::CLONE
+            | command::SUBSCRIBE_GROUP_REPLICATION_STREAM => Self::Endless,
+            _ => Self::Single,
+        }
+    }
+}
+
+/// What a packet of an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// OK that ends a result; carries status flags.
+    Ok,
+    /// ERR; ends the answer.
+    Err,
+    /// The upstream asks the client for a local file; the answer goes on after the client has sent it.
+    LocalInfile,
+    /// MariaDB's progress report.
+    Progress,
+    /// Number of columns.
+    ColumnCount,
+    /// Definition of a column.
+    Column,
+    /// Definition of a statement's parameter.
+    Parameter,
+    /// EOF between definitions and what follows them.
+    Separator,
+    /// A row.
+    Row,
+    /// EOF, or the OK that replaces it, behind the rows.
+    RowsEnd,
+    /// First packet of the answer to COM_STMT_PREPARE.
+    PrepareOk,
+    /// A single packet of another form (statistics).
+    Other,
+    /// Goes on with the packet before it.
+    Continuation,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The first packet of a result.
+    Result,
+    /// So many definitions, then the next state's business.
+    Parameters {
+        left: u16,
+        columns: u16,
+    },
+    ParametersEof {
+        columns: u16,
+    },
+    Columns {
+        left: u64,
+    },
+    ColumnsEof,
+    PreparedColumns {
+        left: u16,
+    },
+    PreparedColumnsEof,
+    Rows,
+    Fields,
+    Prepare,
+    Single,
+    Done,
+}
+
+/// What [`Walker::next`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// At least so many bytes must be there to tell.
+    Need(usize),
+    /// A packet of `length` bytes with its header.
+    Packet {
+        /// What it is.
+        role: Role,
+        /// Header and payload, in bytes.
+        length: usize,
+    },
+}
+
+/// Walks one answer.
+#[derive(Clone, Debug)]
+pub struct Walker {
+    state: State,
+    /// The packet at the front continues the one before.
+    continued: bool,
+    deprecate_eof: bool,
+    status: Option<u16>,
+    error: Option<u16>,
+    multi_result: bool,
+}
+
+/// Bytes of an OK payload up to and with the warning count, at most.
+const OK_PREFIX: usize = 1 + 9 + 9 + 2 + 2;
+
+impl Walker {
+    /// Starts at the first packet of an answer of this form, between peers with these capabilities.
+    pub fn new(form: Form, capabilities: u64) -> Self {
+        let state = match form {
+            Form::Nothing => State::Done,
+            Form::Single | Form::Endless | Form::Authentication => State::Single,
+            Form::Results => State::Result,
+            Form::Prepared => State::Prepare,
+            Form::Rows => State::Rows,
+            Form::Fields => State::Fields,
+        };
+        Self {
+            state,
+            continued: false,
+            deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
+            status: None,
+            error: None,
+            multi_result: false,
+        }
+    }
+
+    /// Whether the answer is complete once the last packet told has passed.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done && !self.continued
+    }
+
+    /// Status flags of the last OK or EOF that had some.
+    pub fn status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// The error code, when the answer ended in an ERR packet.
+    pub fn error(&self) -> Option<u16> {
+        self.error
+    }
+
+    /// Whether the answer had more than one result.
+    pub fn is_multi_result(&self) -> bool {
+        self.multi_result
+    }
+
+    /// Says that the caller read the last packet told together with its continuations.
+    pub fn read_whole(&mut self) {
+        self.continued = false;
+    }
+
+    /// Tells what the packet at the front of `bytes` is. Bytes beyond it are not looked at.
+    pub fn next(&mut self, bytes: &[u8]) -> Next {
+        let Some(header) = Header::decode(bytes) else {
+            return Next::Need(HEADER_LENGTH);
+        };
+        if self.continued {
+            self.continued = header.is_continued();
+            return packet(Role::Continuation, header);
+        }
+        let wanted = HEADER_LENGTH + header.length.min(self.lookahead(header, bytes));
+        if bytes.len() < wanted {
+            return Next::Need(wanted);
+        }
+        let payload = &bytes[HEADER_LENGTH..bytes.len().min(header.packet_length())];
+        let role = self.step(header, payload);
+        self.continued = header.is_continued();
+        packet(role, header)
+    }
+
+    /// How much of the payload must be seen to tell what the packet is and to take its status flags.
+    fn lookahead(&self, header: Header, bytes: &[u8]) -> usize {
+        match (self.state, bytes.get(HEADER_LENGTH)) {
+            (State::Columns { .. } | State::PreparedColumns { .. } | State::Parameters { .. }, _) => 0,
+            (State::Rows, Some(first)) if !is_end_of_rows(*first, header) => 1,
+            _ => OK_PREFIX,
+        }
+    }
+
+    fn step(&mut self, header: Header, payload: &[u8]) -> Role {
+        let first = payload.first().copied();
+        match self.state {
+            State::Result => self.first_of_result(payload),
+            State::Parameters { left, columns } => {
+                self.state = match left {
+                    0 | 1 => self.after_parameters(columns),
+                    _ => State::Parameters {
+                        left: left - 1,
+                        columns,
+                    },
+                };
+                Role::Parameter
+            }
+            State::ParametersEof { columns } => {
+                self.state = Self::prepared_columns(columns);
+                Role::Separator
+            }
+            State::PreparedColumns { left } => {
+                self.state = match left {
+                    0 | 1 if self.deprecate_eof => State::Done,
+                    0 | 1 => State::PreparedColumnsEof,
+                    _ => State::PreparedColumns { left: left - 1 },
+                };
+                Role::Column
+            }
+            State::PreparedColumnsEof => {
+                self.state = State::Done;
+                Role::Separator
+            }
+            State::Columns { left } => {
+                self.state = match left {
+                    0 | 1 if self.deprecate_eof => State::Rows,
+                    0 | 1 => State::ColumnsEof,
+                    _ => State::Columns { left: left - 1 },
+                };
+                Role::Column
+            }
+            State::ColumnsEof => self.columns_eof(payload),
+            State::Rows | State::Fields => match first {
+                Some(reply::ERR) => self.err(payload),
+                Some(reply::EOF) if header.length < MAX_PAYLOAD => {
+                    self.end_of_rows(payload);
+                    Role::RowsEnd
+                }
+                _ if self.state == State::Fields => Role::Column,
+                _ => Role::Row,
+            },
+            State::Prepare => self.prepare_ok(payload),
+            State::Single => self.single(payload),
+            State::Done => Role::Other,
+        }
+    }
+
+    fn first_of_result(&mut self, payload: &[u8]) -> Role {
+        match payload.first() {
+            Some(&reply::OK) => {
+                let status = Ok::decode(payload).map_or(0, |ok| ok.status);
+                self.end_of_result(status);
+                Role::Ok
+            }
+            Some(&reply::ERR) => self.err(payload),
+            Some(&reply::LOCAL_INFILE) => Role::LocalInfile,
+            _ => {
+                let left = Reader::new(payload).lenenc().unwrap_or(0);
+                self.state = State::Columns { left };
+                Role::ColumnCount
+            }
+        }
+    }
+
+    /// Without DEPRECATE_EOF an EOF stands behind the columns; with a cursor it ends the result.
+    fn columns_eof(&mut self, payload: &[u8]) -> Role {
+        let status = eof_status(payload);
+        self.state = State::Rows;
+        if status & status::CURSOR_EXISTS != 0 {
+            self.end_of_result(status);
+            return Role::RowsEnd;
+        }
+        Role::Separator
+    }
+
+    fn end_of_rows(&mut self, payload: &[u8]) {
+        let status = match self.deprecate_eof {
+            true => Ok::decode(payload).map_or_else(|_| eof_status(payload), |ok| ok.status),
+            false => eof_status(payload),
+        };
+        self.end_of_result(status);
+    }
+
+    fn end_of_result(&mut self, status: u16) {
+        self.status = Some(status);
+        self.state = match status & status::MORE_RESULTS_EXISTS {
+            0 => State::Done,
+            _ => {
+                self.multi_result = true;
+                State::Result
+            }
+        };
+    }
+
+    fn err(&mut self, payload: &[u8]) -> Role {
+        let code = reply::Err::decode(payload).map_or(0, |err| err.code);
+        if code == 0xFFFF {
+            return Role::Progress;
+        }
+        self.error = Some(code);
+        self.state = State::Done;
+        Role::Err
+    }
+
+    fn prepare_ok(&mut self, payload: &[u8]) -> Role {
+        if payload.first() != Some(&reply::OK) {
+            return self.err(payload);
+        }
+        let (columns, parameters) = PrepareOk::decode(payload)
+            .map(|ok| (ok.columns, ok.parameters))
+            .unwrap_or_default();
+        self.state = match parameters {
+            0 => Self::prepared_columns(columns),
+            left => State::Parameters { left, columns },
+        };
+        Role::PrepareOk
+    }
+
+    fn after_parameters(&self, columns: u16) -> State {
+        match self.deprecate_eof {
+            true => Self::prepared_columns(columns),
+            false => State::ParametersEof { columns },
+        }
+    }
+
+    fn prepared_columns(columns: u16) -> State {
+        match columns {
+            0 => State::Done,
+            left => State::PreparedColumns { left },
+        }
+    }
+
+    fn single(&mut self, payload: &[u8]) -> Role {
+        self.state = State::Done;
+        match payload.first() {
+            Some(&reply::OK) => {
+                self.status = Ok::decode(payload).ok().map(|ok| ok.status);
+                Role::Ok
+            }
+            Some(&reply::ERR) => self.err(payload),
+            Some(&reply::EOF) => {
+                self.end_of_rows(payload);
+                self.state = State::Done;
+                Role::RowsEnd
+            }
+            _ => Role::Other,
+        }
+    }
+}
+
+fn packet(role: Role, header: Header) -> Next {
+    Next::Packet {
+        role,
+        length: header.packet_length(),
+    }
+}
+
+fn is_end_of_rows(first: u8, header: Header) -> bool {
+    first == reply::ERR || (first == reply::EOF && header.length < MAX_PAYLOAD)
+}
+
+/// EOF: `int<1>` header, `int<2>` warnings, `int<2>` status flags.
+fn eof_status(payload: &[u8]) -> u16 {
+    let mut reader = Reader::new(payload);
+    let read = reader
+        .bytes(3)
+        .and_then(|_| reader.u16());
+    read.unwrap_or(0)
+}
+
+/// First packet of the answer to COM_STMT_PREPARE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrepareOk {
+    /// `int<4>`: id of the statement.
+    pub statement_id: u32,
+    /// `int<2>`: columns of its result set.
+    pub columns: u16,
+    /// `int<2>`: parameters it takes.
+    pub parameters: u16,
+}
+
+impl PrepareOk {
+    /// Reads the payload.
+    pub fn decode(payload: &[u8]) -> Result<Self, crate::wire::reader::Malformed> {
+        let mut reader = Reader::new(payload);
+        reader.u8()?;
+        Ok(Self {
+            statement_id: reader.u32()?,
+            columns: reader.u16()?,
+            parameters: reader.u16()?,
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! COM_STMT_EXECUTE and its parameters (manual: "COM_STMT_EXECUTE").
+
+use crate::wire::capability;
+use crate::wire::column::{field_type, little_endian};
+use crate::wire::command;
+use crate::wire::reader::{Malformed, Reader};
+
+/// Flag of COM_STMT_EXECUTE: a parameter count stands in front of the parameters.
+const PARAMETER_COUNT_AVAILABLE: u8 = 0x08;
+
+/// A COM_STMT_EXECUTE payload, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Execute<'a> {
+    /// `int<4>`: the statement.
+    pub statement_id: u32,
+    /// `int<1>`: cursor type and [`PARAMETER_COUNT_AVAILABLE`].
+    pub flags: u8,
+    /// `int<4>`, always 1.
+    pub iterations: u32,
+    /// Parameters in the packet, query attributes among them; `None` when there is no parameter part.
+    pub count: Option<u64>,
+    /// One bit per parameter.
+    pub null_bitmap: &'a [u8],
+    /// Types (and names, with query attributes) as they came; `None` when those of the last execution hold.
+    pub types: Option<&'a [u8]>,
+    /// The values.
+    pub values: &'a [u8],
+}
+
+impl<'a> Execute<'a> {
+    /// Reads the payload of a statement that takes `parameters` parameters.
+    pub fn decode(
+        payload: &'a [u8],
+        parameters: u16,
+        capabilities: u64,
+    ) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        reader.u8()?;
+        let statement_id = reader.u32()?;
+        let flags = reader.u8()?;
+        let iterations = reader.u32()?;
+        let mut execute = Self {
+            statement_id,
+            flags,
+            iterations,
+            count: None,
+            null_bitmap: &[],
+            types: None,
+            values: &[],
+        };
+        let attributes = capabilities & capability::QUERY_ATTRIBUTES != 0;
+        let count = match attributes && flags & PARAMETER_COUNT_AVAILABLE != 0 {
+            true => reader.lenenc()?,
+            false => u64::from(parameters),
+        };
+        if count == 0 {
+            return Ok(execute);
+        }
+        execute.count = Some(count);
+        let count = usize::try_from(count).map_err(|_| Malformed)?;
+        execute.null_bitmap = reader.bytes(count.div_ceil(8))?;
+        if reader.u8()? == 1 {
+            let from = reader.rest();
+            for _ in 0..count {
+                reader.u16()?;
+                if attributes {
+                    reader.lenenc_bytes()?;
+                }
+            }
+            execute.types = Some(&from[..from.len() - reader.rest().len()]);
+        }
+        execute.values = reader.rest();
+        Ok(execute)
+    }
+
+    /// The payload for statement `statement_id`, with the types spelled out, so that it stands alone.
+    pub fn encode(&self, statement_id: u32, types: &[u8], capabilities: u64) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16 + types.len() + self.values.len());
+        out.push(command::STMT_EXECUTE);
+        out.extend_from_slice(&statement_id.to_le_bytes());
+        out.push(self.flags);
+        out.extend_from_slice(&self.iterations.to_le_bytes());
+        let counted = capabilities & capability::QUERY_ATTRIBUTES != 0
+            && self.flags & PARAMETER_COUNT_AVAILABLE != 0;
+        if counted {
+            crate::wire::reader::put_lenenc(&mut out, self.count.unwrap_or(0));
+        }
+        if self.count.is_some() {
+            out.extend_from_slice(self.null_bitmap);
+            out.push(1);
+            out.extend_from_slice(types);
+            out.extend_from_slice(self.values);
+        }
+        out
+    }
+
+    /// The first `parameters` values under `types` (those of this packet or of an earlier one).
+    pub fn values(
+        &self,
+        parameters: u16,
+        types: &[u8],
+        capabilities: u64,
+    ) -> Result<Vec<Value<'a>>, Malformed> {
+        let mut types = Reader::new(types);
+        let mut values = Reader::new(self.values);
+        let mut out = Vec::with_capacity(usize::from(parameters));
+        for position in 0..usize::from(parameters) {
+            let type_and_sign = types.u16()?;
+            if capabilities & capability::QUERY_ATTRIBUTES != 0 {
+                types.lenenc_bytes()?;
+            }
+            let bits = self.null_bitmap.get(position / 8).ok_or(Malformed)?;
+            out.push(match bits & 1 << (position % 8) {
+                0 => Value::decode(type_and_sign, &mut values)?,
+                _ => Value::Null,
+            });
+        }
+        Ok(out)
+    }
+}
+
+/// Skips `count` query attributes of a COM_QUERY: NULL bitmap, types with names, values.
+pub fn skip_attributes(reader: &mut Reader<'_>, count: usize) -> Result<(), Malformed> {
+    let null_bitmap = reader.bytes(count.div_ceil(8))?;
+    let _new_parameters_bound = reader.u8()?;
+    let mut types = Vec::new();
+    for _ in 0..count {
+        types.push(reader.u16()?);
+        reader.lenenc_bytes()?;
+    }
+    for (position, kind) in types.into_iter().enumerate() {
+        if null_bitmap[position / 8] & 1 << (position % 8) == 0 {
+            Value::decode(kind, reader)?;
+        }
+    }
+    Ok(())
+}
+
+/// A parameter's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// NULL.
+    Null,
+    /// Any integer type.
+    Integer(i128),
+    /// DECIMAL as text.
+    Decimal(&'a [u8]),
+    /// A character string in `character_set_client`.
+    Text(&'a [u8]),
+    /// A type whose value is not the same as any literal's.
+    Other,
+}
+
+impl<'a> Value<'a> {
+    fn decode(type_and_sign: u16, reader: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let [kind, sign] = type_and_sign.to_le_bytes();
+        // The sign flag is the top bit of the second byte.
+        let unsigned = sign & 0x80 != 0;
+        let width = match kind {
+            field_type::TINY => 1,
+            field_type::SHORT | field_type::YEAR => 2,
+            field_type::LONG | field_type::INT24 => 4,
+            field_type::LONGLONG => 8,
+            field_type::FLOAT => {
+                reader.bytes(4)?;
+                return Ok(Self::Other);
+            }
+            field_type::DOUBLE => {
+                reader.bytes(8)?;
+                return Ok(Self::Other);
+            }
+            field_type::NULL => return Ok(Self::Null),
+            field_type::DECIMAL | field_type::NEWDECIMAL => {
+                return Ok(Self::Decimal(reader.lenenc_bytes()?));
+            }
+            field_type::VARCHAR | field_type::VAR_STRING | field_type::STRING => {
+                return Ok(Self::Text(reader.lenenc_bytes()?));
+            }
+            _ => {
+                reader.lenenc_bytes()?;
+                return Ok(Self::Other);
+            }
+        };
+        Ok(Self::Integer(little_endian(reader.bytes(width)?, unsigned)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_execute_is_taken_apart_and_stands_alone_again() {
+        let mut payload = vec![command::STMT_EXECUTE, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0b10, 1];
+        let types = [field_type::LONG, 0, field_type::VAR_STRING, 0, field_type::TINY, 0x80];
+        payload.extend_from_slice(&types);
+        payload.extend_from_slice(&[0xFF, 0xFF, 0xFF, 0xFF, 200]);
+        let execute = Execute::decode(&payload, 3, 0).expect("well-formed");
+        assert_eq!(execute.types, Some(&types[..]));
+        assert_eq!(
+            execute.values(3, &types, 0),
+            Ok(vec![Value::Integer(-1), Value::Null, Value::Integer(200)])
+        );
+        assert_eq!(execute.encode(7, &types, 0), payload);
+        for end in 0..payload.len() {
+            let cut = Execute::decode(&payload[..end], 3, 0);
+            assert!(cut.and_then(|execute| execute.values(3, &types, 0)).is_err());
+        }
+    }
+}
