@@ -10,6 +10,7 @@
 
 pub mod capability;
 pub mod command;
+pub mod handshake;
 pub mod packet;
 pub mod reader;
 pub mod reply;

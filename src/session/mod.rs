@@ -1,0 +1,3 @@
+//! One client, one upstream connection, from the greeting to the end.
+
+pub mod connect;
