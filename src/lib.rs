@@ -4,5 +4,6 @@ pub mod catalog;
 pub mod config;
 pub mod counter;
 pub mod net;
+pub mod session;
 pub mod sql;
 pub mod wire;

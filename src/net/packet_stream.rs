@@ -3,6 +3,7 @@
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use zeroize::Zeroize;
 
 use crate::wire::packet::{HEADER_LENGTH, Header};
 
@@ -59,16 +60,27 @@ impl PacketStream {
         }
     }
 
-    /// Gives the transport back, to be wrapped in TLS. Fails when the peer has already sent bytes in the clear
-    /// that would otherwise be taken for encrypted ones.
-    pub fn into_transport(self) -> io::Result<Box<dyn Transport>> {
+    /// Wraps the transport, in TLS as a rule, by what `handshake` makes of it. Fails when bytes are buffered that the
+    /// peer sent in the clear and that would otherwise be taken for encrypted ones. After a failure the stream is at
+    /// its end, and what is written to it is lost. Not cancel safe.
+    pub async fn wrap<T, F>(
+        &mut self,
+        handshake: impl FnOnce(Box<dyn Transport>) -> F,
+    ) -> io::Result<()>
+    where
+        T: Transport + 'static,
+        F: Future<Output = io::Result<T>>,
+    {
+        let transport = std::mem::replace(&mut self.transport, Box::new(tokio::io::empty()));
         if self.start != self.end {
+            self.consume(self.end - self.start);
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "plain bytes behind the request for TLS",
+                "plain bytes where TLS must begin",
             ));
         }
-        Ok(self.transport)
+        self.transport = Box::new(handshake(transport).await?);
+        Ok(())
     }
 
     /// Bytes read from the peer and not consumed yet.
@@ -133,6 +145,30 @@ impl PacketStream {
         self.buffer = larger;
         self.start = 0;
         self.end = held;
+    }
+
+    /// As [`PacketStream::fill_to`], but takes no byte beyond `length` from the transport, so that whatever
+    /// the peer sends next is left for TLS. For the first packets of a connection. Cancel safe.
+    pub async fn fill_exactly(&mut self, length: usize) -> Result<(), ReadError> {
+        debug_assert!(self.start + length <= self.buffer.len());
+        while self.end - self.start < length {
+            let room = self.end..self.start + length;
+            let read = self.transport.read(&mut self.buffer[room]).await?;
+            if read == 0 {
+                return Err(match self.end - self.start {
+                    0 => ReadError::Closed,
+                    _ => ReadError::Io(io::ErrorKind::UnexpectedEof.into()),
+                });
+            }
+            self.end += read;
+        }
+        Ok(())
+    }
+
+    /// Overwrites consumed bytes that still lie in the buffer: a password may have been among them.
+    pub fn scrub(&mut self) {
+        self.buffer[..self.start].zeroize();
+        self.buffer[self.end..].zeroize();
     }
 
     /// Waits for the next packet's header without consuming it. Cancel safe.

@@ -5,6 +5,7 @@
 //! connection and pass `patched` answers on.
 
 mod command;
+pub mod connect;
 mod error;
 mod facts;
 mod fold;

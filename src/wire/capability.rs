@@ -43,6 +43,8 @@ pub const OPTIONAL_RESULTSET_METADATA: u64 = 1 << 25;
 pub const ZSTD_COMPRESSION: u64 = 1 << 26;
 /// COM_QUERY and COM_STMT_EXECUTE carry named attributes.
 pub const QUERY_ATTRIBUTES: u64 = 1 << 27;
+/// More than one factor may be asked for (Protocol::AuthNextFactor).
+pub const MULTI_FACTOR_AUTHENTICATION: u64 = 1 << 28;
 /// MariaDB: progress reports travel as ERR packets with code 0xFFFF.
 pub const MARIADB_PROGRESS: u64 = 1 << 32;
 /// MariaDB: COM_STMT_BULK_EXECUTE is understood.

@@ -13,6 +13,7 @@ pub mod capability;
 pub mod column;
 pub mod command;
 pub mod execute;
+pub mod handshake;
 pub mod packet;
 pub mod reader;
 pub mod reply;

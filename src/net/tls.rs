@@ -1,0 +1,210 @@
+//! TLS on either side: what the clients are shown, and how the upstream is checked.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
+};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+use super::Address;
+
+/// TLS could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file is not PEM, or holds no certificate or key.
+    #[error("{what}: {source}")]
+    Pem {
+        /// Which of the inputs.
+        what: &'static str,
+        /// What is wrong with it.
+        source: pem::Error,
+    },
+    /// Certificate and key do not fit, or are of a kind that is not supported.
+    #[error("certificate or key is not usable: {0}")]
+    Unusable(#[from] rustls::Error),
+    /// The certificate for clients could not be made.
+    #[error("cannot make a certificate: {0}")]
+    Make(#[from] rcgen::Error),
+    /// The upstream's host name cannot stand in a certificate.
+    #[error("'{0}' is no name that a certificate can be checked against")]
+    Name(String),
+}
+
+/// TLS 1.2 and 1.3 for clients, with the certificate chain and the key in these PEM texts.
+pub fn acceptor(certificate: &[u8], key: &[u8]) -> Result<TlsAcceptor, TlsError> {
+    let chain = certificates("certificate", certificate)?;
+    let key = PrivateKeyDer::from_pem_slice(key)
+        .map_err(|source| TlsError::Pem { what: "key", source })?;
+    acceptor_of(chain, key)
+}
+
+/// TLS for clients with a certificate of our own, made now for `names` (host names or IP addresses)
+/// and gone with the process. The key is ECDSA on P-256.
+pub fn self_signed_acceptor(names: Vec<String>) -> Result<TlsAcceptor, TlsError> {
+    let made = rcgen::generate_simple_self_signed(names)?;
+    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    acceptor_of(vec![made.cert.der().clone()], key)
+}
+
+fn acceptor_of(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<TlsAcceptor, TlsError> {
+    let config = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// How much of the upstream's certificate is checked.
+#[derive(Clone, Debug)]
+pub enum Verification {
+    /// Nothing: encryption against onlookers only, as MySQL's `ssl-mode=PREFERRED` and `REQUIRED`.
+    None,
+    /// Signed by one of these authorities, as `ssl-mode=VERIFY_CA`.
+    Authority(RootCertStore),
+    /// Signed by one of these authorities and made for the upstream's host, as `ssl-mode=VERIFY_IDENTITY`.
+    AuthorityAndName(RootCertStore),
+}
+
+/// The certificate authorities in this PEM text.
+pub fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("certificate authorities", pem)? {
+        roots.add(certificate)?;
+    }
+    Ok(roots)
+}
+
+/// TLS toward the upstream.
+#[derive(Clone)]
+pub struct UpstreamConnector {
+    connector: TlsConnector,
+    server_name: ServerName<'static>,
+}
+
+impl UpstreamConnector {
+    /// TLS toward `upstream`, checked as `verification` says. A unix socket has no host name; it is never
+    /// wrapped in TLS, and any name does.
+    pub fn new(upstream: &Address, verification: Verification) -> Result<Self, TlsError> {
+        let host = match upstream {
+            Address::Tcp { host, .. } => host.as_str(),
+            Address::Unix(_) => "localhost",
+        };
+        let server_name = ServerName::try_from(host.to_owned())
+            .map_err(|_| TlsError::Name(host.to_owned()))?;
+        let verifier = UpstreamVerifier {
+            verification,
+            provider: provider(),
+        };
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        Ok(Self {
+            connector: TlsConnector::from(Arc::new(config)),
+            server_name,
+        })
+    }
+
+    /// Runs the TLS handshake. Not cancel safe.
+    pub async fn connect<T: super::Transport>(
+        &self,
+        transport: T,
+    ) -> std::io::Result<tokio_rustls::client::TlsStream<T>> {
+        self.connector
+            .connect(self.server_name.clone(), transport)
+            .await
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+fn certificates(
+    what: &'static str,
+    text: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let wrong = |source| TlsError::Pem { what, source };
+    let found = CertificateDer::pem_slice_iter(text)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(wrong)?;
+    match found.is_empty() {
+        true => Err(wrong(pem::Error::NoItemsFound)),
+        false => Ok(found),
+    }
+}
+
+/// Checks the upstream's certificate as far as [`Verification`] says. The signatures of the TLS handshake
+/// itself are checked in every case.
+#[derive(Debug)]
+struct UpstreamVerifier {
+    verification: Verification,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for UpstreamVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let (roots, check_name) = match &self.verification {
+            Verification::None => return Ok(ServerCertVerified::assertion()),
+            Verification::Authority(roots) => (roots, false),
+            Verification::AuthorityAndName(roots) => (roots, true),
+        };
+        let certificate = ParsedCertificate::try_from(end_entity)?;
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(
+            &certificate,
+            roots,
+            intermediates,
+            now,
+            algorithms,
+        )?;
+        if check_name {
+            verify_server_name(&certificate, server_name)?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}

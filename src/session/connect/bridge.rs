@@ -1,0 +1,193 @@
+//! The authentication exchange between a plain side and a secure one: decides, packet by packet, what goes where.
+//!
+//! `caching_sha2_password` and `sha256_password` send a password in the clear over a secure connection, and
+//! encrypted with the server's RSA key over a plain one. Where the two sides differ, the one form is made the other.
+
+use zeroize::Zeroizing;
+
+use super::password::Password;
+use crate::wire::capability;
+use crate::wire::handshake::authentication::{
+    MORE_DATA, NEXT_FACTOR, PasswordPlugin, PluginRequest, SWITCH,
+};
+use crate::wire::reply;
+
+/// What stands between the two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Crossing {
+    /// Both sides are secure, or neither: every packet passes as it is.
+    Even,
+    /// The client's side is secure, the upstream's is plain.
+    IntoPlain,
+    /// The client's side is plain, the upstream's is secure.
+    IntoSecure,
+}
+
+impl Crossing {
+    pub(super) fn new(client_is_secure: bool, upstream_is_secure: bool) -> Self {
+        match (client_is_secure, upstream_is_secure) {
+            (true, false) => Self::IntoPlain,
+            (false, true) => Self::IntoSecure,
+            _ => Self::Even,
+        }
+    }
+
+    /// Whether authentication data for `plugin` in the client's first packet would be of no use upstream.
+    pub(super) fn spoils_first_data(self, plugin: Option<&[u8]>) -> bool {
+        self != Self::Even
+            && plugin.and_then(PasswordPlugin::named) == Some(PasswordPlugin::Sha256)
+    }
+}
+
+/// What is awaited.
+#[derive(Debug)]
+enum State {
+    /// Anything; it passes.
+    Relay,
+    /// The client's password, in the form of its side.
+    Password(PasswordPlugin),
+    /// The upstream's public key, for this password.
+    UpstreamKey(PasswordPlugin, Password),
+    /// The client's password, encrypted with our key.
+    Encrypted(PasswordPlugin),
+}
+
+/// What becomes of a packet of the upstream.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FromUpstream {
+    /// To the client as it is; the client is to answer.
+    Pass,
+    /// To the client as it is; the upstream goes on.
+    PassOn,
+    /// To the client as it is; it is in.
+    Accepted,
+    /// To the client as it is; it is out.
+    Denied,
+    /// The key that was asked for, PEM text: the password, encrypted with it, goes back.
+    Key(PasswordPlugin, Password),
+}
+
+/// What becomes of a packet of the client.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FromClient {
+    /// To the upstream as it is.
+    Pass,
+    /// Held. These bytes go to the upstream.
+    AskKey(&'static [u8]),
+    /// Answered with our public key.
+    OfferKey(PasswordPlugin),
+    /// To the upstream decrypted.
+    Decrypt(PasswordPlugin),
+}
+
+/// One authentication exchange.
+pub(super) struct Bridge {
+    crossing: Crossing,
+    capabilities: u64,
+    plugin: Option<PasswordPlugin>,
+    nonce: Vec<u8>,
+    state: State,
+}
+
+impl Bridge {
+    /// Begins with the plugin and the nonce that the client's first authentication data were made with.
+    pub(super) fn new(crossing: Crossing, capabilities: u64, plugin: &[u8], nonce: &[u8]) -> Self {
+        Self {
+            crossing,
+            capabilities,
+            plugin: PasswordPlugin::named(plugin),
+            nonce: nonce.to_vec(),
+            state: State::Relay,
+        }
+    }
+
+    /// The random data that the client's password is mixed with now.
+    pub(super) fn nonce(&self) -> &[u8] {
+        &self.nonce
+    }
+
+    /// Decides about a packet of the upstream.
+    pub(super) fn from_upstream(&mut self, payload: &[u8]) -> FromUpstream {
+        match payload.first() {
+            Some(&reply::OK) => return FromUpstream::Accepted,
+            Some(&reply::ERR) => return FromUpstream::Denied,
+            Some(&SWITCH) => self.switch(payload),
+            Some(&NEXT_FACTOR)
+                if self.capabilities & capability::MULTI_FACTOR_AUTHENTICATION != 0 =>
+            {
+                self.switch(payload);
+            }
+            Some(&MORE_DATA) => {
+                if let State::UpstreamKey(..) = self.state {
+                    let State::UpstreamKey(plugin, password) =
+                        std::mem::replace(&mut self.state, State::Relay)
+                    else {
+                        unreachable!("matched above");
+                    };
+                    return FromUpstream::Key(plugin, password);
+                }
+                return self.more_data(payload);
+            }
+            _ => {}
+        }
+        FromUpstream::Pass
+    }
+
+    fn switch(&mut self, payload: &[u8]) {
+        self.state = State::Relay;
+        self.plugin = None;
+        let Ok(request) = PluginRequest::decode(payload) else {
+            return;
+        };
+        self.plugin = PasswordPlugin::named(request.plugin);
+        self.nonce = request.data.to_vec();
+        if let Some(plugin @ PasswordPlugin::Sha256) = self.plugin {
+            self.state = State::Password(plugin);
+        }
+    }
+
+    fn more_data(&mut self, payload: &[u8]) -> FromUpstream {
+        let Some(plugin @ PasswordPlugin::CachingSha2) = self.plugin else {
+            return FromUpstream::Pass;
+        };
+        match payload {
+            PasswordPlugin::PERFORM_FULL_AUTHENTICATION => {
+                self.state = State::Password(plugin);
+                FromUpstream::Pass
+            }
+            PasswordPlugin::FAST_AUTHENTICATION_SUCCESS => FromUpstream::PassOn,
+            _ => FromUpstream::Pass,
+        }
+    }
+
+    /// Decides about a packet of the client.
+    pub(super) fn from_client(&mut self, payload: &[u8]) -> FromClient {
+        let state = std::mem::replace(&mut self.state, State::Relay);
+        let empty = matches!(payload, [] | [0]);
+        match (state, self.crossing) {
+            (State::Password(plugin), Crossing::IntoPlain) if !empty => {
+                let mut password = Zeroizing::new(payload.to_vec());
+                if password.last() != Some(&0) {
+                    password.push(0);
+                }
+                self.state = State::UpstreamKey(plugin, password);
+                FromClient::AskKey(plugin.key_request())
+            }
+            (State::Password(plugin), Crossing::IntoSecure) if payload == plugin.key_request() => {
+                self.state = State::Encrypted(plugin);
+                FromClient::OfferKey(plugin)
+            }
+            (State::Password(plugin) | State::Encrypted(plugin), Crossing::IntoSecure)
+                if !empty =>
+            {
+                FromClient::Decrypt(plugin)
+            }
+            (held @ State::UpstreamKey(..), _) => {
+                // Nothing may follow the password; the upstream shall judge it when its turn has come.
+                self.state = held;
+                FromClient::Pass
+            }
+            _ => FromClient::Pass,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! COM_CHANGE_USER: the authentication exchange once more, on a connection that stands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::bridge::{Bridge, Crossing};
+use super::error::ConnectError;
+use super::exchange::{Exchange, Verdict};
+use super::handshake::Login;
+use super::password::PasswordKey;
+use super::peer::{Patience, Peer};
+use crate::net::PacketStream;
+use crate::wire::handshake::change_user::ChangeUser;
+
+/// What COM_CHANGE_USER needs to know of how the connection was made.
+#[derive(Clone)]
+pub struct Reauthentication {
+    pub(super) crossing: Crossing,
+    pub(super) capabilities: u64,
+    /// The plugin and the nonce of the greeting.
+    pub(super) plugin: Vec<u8>,
+    pub(super) nonce: Vec<u8>,
+    pub(super) key: Arc<PasswordKey>,
+    pub(super) timeout: Duration,
+}
+
+/// How COM_CHANGE_USER ended. The client has got the packet.
+#[derive(Debug)]
+pub enum ChangeUserOutcome {
+    /// OK: the session starts anew as this login.
+    Changed(Login),
+    /// ERR. MySQL closes the connection then; MariaDB keeps it under the former login, with the session state reset.
+    Refused {
+        /// The server's error code.
+        code: u16,
+        /// The server's message.
+        message: String,
+    },
+}
+
+/// Relays COM_CHANGE_USER. `command` is its payload, read from the client already, its first byte included.
+/// An error means that the connection is of no more use; nothing more has been told to the client then.
+/// Not cancel safe.
+pub async fn change_user(
+    context: &Reauthentication,
+    client: &mut PacketStream,
+    upstream: &mut PacketStream,
+    command: &[u8],
+) -> Result<ChangeUserOutcome, ConnectError> {
+    let request =
+        ChangeUser::decode(command, context.capabilities).map_err(ConnectError::ClientPacket)?;
+    let plugin = request.plugin.as_deref();
+    let exchange = Exchange {
+        client: &mut Peer::after_command(client),
+        upstream: &mut Peer::new(upstream),
+        bridge: Bridge::new(
+            context.crossing,
+            context.capabilities,
+            plugin.unwrap_or(&context.plugin),
+            &context.nonce,
+        ),
+        key: &context.key,
+        patience: &mut Patience::new(context.timeout),
+    };
+    let withheld;
+    let forwarded = match context.crossing.spoils_first_data(plugin) {
+        true => {
+            withheld = request.withhold_credentials(command);
+            &withheld
+        }
+        false => command,
+    };
+    let written = exchange.upstream.write(forwarded).await;
+    written.map_err(ConnectError::upstream)?;
+    let verdict = exchange.run().await?;
+    client.scrub();
+    upstream.scrub();
+    Ok(match verdict {
+        Verdict::Accepted { status } => ChangeUserOutcome::Changed(Login {
+            user: request.user,
+            schema: request.schema,
+            collation: request.collation.unwrap_or_default(),
+            attributes: request.attributes,
+            status,
+        }),
+        Verdict::Denied { code, message } => ChangeUserOutcome::Refused { code, message },
+    })
+}

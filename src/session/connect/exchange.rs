@@ -1,0 +1,157 @@
+//! Packets of the authentication plugins, both ways, until OK or ERR.
+//!
+//! No order is assumed: a plugin may take any number of rounds, and either side may speak twice.
+
+use zeroize::Zeroizing;
+
+use super::bridge::{Bridge, FromClient, FromUpstream};
+use super::error::ConnectError;
+use super::password::{self, PasswordError, PasswordKey};
+use super::peer::{Patience, Peer};
+use crate::net::ReadError;
+use crate::wire::handshake::authentication::{MORE_DATA, PasswordPlugin};
+use crate::wire::packet::Header;
+use crate::wire::reply;
+
+/// How the exchange ended. The client has got the packet.
+pub(super) enum Verdict {
+    /// OK, with these status flags.
+    Accepted { status: u16 },
+    /// ERR.
+    Denied { code: u16, message: String },
+}
+
+/// Whom the exchange waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Client,
+    Upstream,
+}
+
+/// The two sides in the middle of an exchange.
+pub(super) struct Exchange<'e, 's> {
+    pub(super) client: &'e mut Peer<'s>,
+    pub(super) upstream: &'e mut Peer<'s>,
+    pub(super) bridge: Bridge,
+    pub(super) key: &'e PasswordKey,
+    pub(super) patience: &'e mut Patience,
+}
+
+impl Exchange<'_, '_> {
+    /// Relays until the upstream has decided. It is the upstream's turn first. Not cancel safe.
+    pub(super) async fn run(mut self) -> Result<Verdict, ConnectError> {
+        let mut turn = Turn::Upstream;
+        let mut payload = Zeroizing::new(Vec::with_capacity(512));
+        loop {
+            turn = match self.next(turn).await? {
+                Turn::Upstream => {
+                    let read = self.upstream.read(&mut payload).await;
+                    read.map_err(ConnectError::Upstream)?;
+                    match self.from_upstream(&payload).await? {
+                        Ok(turn) => turn,
+                        Err(verdict) => return Ok(verdict),
+                    }
+                }
+                Turn::Client => {
+                    let read = self.patience.wait(self.client.read(&mut payload)).await?;
+                    read.map_err(ConnectError::Client)?;
+                    self.from_client(&payload).await?
+                }
+            };
+        }
+    }
+
+    /// Waits for a packet from either side and says whose it is. The client is watched while the upstream is
+    /// waited for, so that one that has gone is not kept.
+    async fn next(&mut self, turn: Turn) -> Result<Turn, ConnectError> {
+        let either = async {
+            tokio::select! {
+                biased;
+                header = self.upstream.stream.peek_header() => side(header, Turn::Upstream),
+                header = self.client.stream.peek_header() => side(header, Turn::Client),
+            }
+        };
+        match turn {
+            Turn::Client => self.patience.wait(either).await?,
+            Turn::Upstream => either.await,
+        }
+    }
+
+    /// Handles a packet of the upstream: whose turn is next, or the verdict.
+    async fn from_upstream(
+        &mut self,
+        payload: &[u8],
+    ) -> Result<Result<Turn, Verdict>, ConnectError> {
+        let decision = self.bridge.from_upstream(payload);
+        if let FromUpstream::Key(plugin, password) = &decision {
+            // Over a plain connection the key comes as AuthMoreData.
+            let pem = payload.strip_prefix(&[MORE_DATA]).unwrap_or(payload);
+            let encrypted = password::encrypt(password, self.bridge.nonce(), pem)
+                .map_err(|source| failure(*plugin, source))?;
+            self.to_upstream(&encrypted).await?;
+            return Ok(Ok(Turn::Upstream));
+        }
+        self.to_client(payload).await?;
+        Ok(match decision {
+            FromUpstream::PassOn => Ok(Turn::Upstream),
+            FromUpstream::Accepted => {
+                let ok = reply::Ok::decode(payload).map_err(ConnectError::UpstreamPacket)?;
+                Err(Verdict::Accepted { status: ok.status })
+            }
+            FromUpstream::Denied => {
+                let err = reply::Err::decode(payload).map_err(ConnectError::UpstreamPacket)?;
+                Err(Verdict::Denied {
+                    code: err.code,
+                    message: String::from_utf8_lossy(err.message).into_owned(),
+                })
+            }
+            FromUpstream::Pass | FromUpstream::Key(..) => Ok(Turn::Client),
+        })
+    }
+
+    /// Handles a packet of the client and says whose turn is next.
+    async fn from_client(&mut self, payload: &[u8]) -> Result<Turn, ConnectError> {
+        match self.bridge.from_client(payload) {
+            FromClient::Pass => self.to_upstream(payload).await?,
+            FromClient::AskKey(request) => self.to_upstream(request).await?,
+            FromClient::Decrypt(plugin) => {
+                let password = self.key.decrypt(payload, self.bridge.nonce()).await;
+                let password = password.map_err(|source| failure(plugin, source))?;
+                self.to_upstream(&password).await?;
+            }
+            FromClient::OfferKey(plugin) => {
+                let pem = self.key.public_pem().await;
+                let pem = pem.map_err(|source| failure(plugin, source))?;
+                let key = [&[MORE_DATA], pem.as_bytes()].concat();
+                self.to_client(&key).await?;
+                return Ok(Turn::Client);
+            }
+        }
+        Ok(Turn::Upstream)
+    }
+
+    async fn to_client(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
+        let written = self.patience.wait(self.client.write(payload)).await?;
+        written.map_err(ConnectError::client)
+    }
+
+    async fn to_upstream(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
+        let written = self.upstream.write(payload).await;
+        written.map_err(ConnectError::upstream)
+    }
+}
+
+fn side(header: Result<Header, ReadError>, side: Turn) -> Result<Turn, ConnectError> {
+    match (header, side) {
+        (Ok(_), side) => Ok(side),
+        (Err(error), Turn::Client) => Err(ConnectError::Client(error)),
+        (Err(error), Turn::Upstream) => Err(ConnectError::Upstream(error)),
+    }
+}
+
+fn failure(plugin: PasswordPlugin, source: PasswordError) -> ConnectError {
+    ConnectError::Password {
+        plugin: plugin.name(),
+        source,
+    }
+}

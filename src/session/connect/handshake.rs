@@ -1,0 +1,364 @@
+//! From an accepted socket to a client that MySQL has let in.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use zeroize::Zeroizing;
+
+use super::bridge::{Bridge, Crossing};
+use super::change_user::Reauthentication;
+use super::error::ConnectError;
+use super::exchange::{Exchange, Verdict};
+use super::peer::{Patience, Peer};
+use super::setup::{ConnectSetup, UpstreamTls};
+use crate::net::tls::UpstreamConnector;
+use crate::net::{PacketStream, Transport};
+use crate::wire::capability;
+use crate::wire::handshake::{Attributes, Greeting, HandshakeResponse, SSL_REQUEST_LENGTH};
+use crate::wire::packet::HEADER_LENGTH;
+use crate::wire::reply;
+
+/// Longest that the ERR packet to a client that is turned away may take.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A client that MySQL has let in, and its connection there. Both sides stand before their next command.
+pub struct Connected {
+    /// The client's side.
+    pub client: PacketStream,
+    /// MySQL's side.
+    pub upstream: PacketStream,
+    /// Flags that both sides have agreed on, the same for both but for SSL, which says what the client has;
+    /// MariaDB's own ones in the upper half.
+    pub capabilities: u64,
+    /// Flags that the server offered, before any was masked.
+    pub server_capabilities: u64,
+    /// Whether the server is a MariaDB.
+    pub mariadb: bool,
+    /// The server's version, as in its greeting.
+    pub server_version: String,
+    /// The connection's id on the server.
+    pub thread_id: u32,
+    /// Who logged in.
+    pub login: Login,
+    /// For [`change_user`](super::change_user()).
+    pub reauthentication: Reauthentication,
+}
+
+/// Who is logged in, and with what the session starts. COM_CHANGE_USER brings another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// The account name that the client gave.
+    pub user: Vec<u8>,
+    /// The schema that the session starts in.
+    pub schema: Option<Vec<u8>>,
+    /// Collation of the connection; of those above 255 the lower eight bits, at login.
+    pub collation: u16,
+    /// What the client told about itself.
+    pub attributes: Attributes,
+    /// Status flags of the OK packet.
+    pub status: u16,
+}
+
+/// Connects an accepted client: dials the upstream and relays the handshake. A client that cannot be connected has
+/// been told so, where it could be, when the error is returned. `peer` is for the log. Not cancel safe; dropped, it
+/// closes both sides.
+pub async fn connect(
+    client: impl Transport + 'static,
+    peer: SocketAddr,
+    setup: &ConnectSetup,
+) -> Result<Connected, ConnectError> {
+    tracing::trace!(%peer, upstream = %setup.upstream, "dialing");
+    let mut client = PacketStream::new(Box::new(client));
+    let dialed = timeout(setup.handshake_timeout, setup.upstream.dial()).await;
+    let error = match dialed {
+        Ok(Ok(upstream)) => return relay(client, upstream, setup).await,
+        Ok(Err(error)) => ConnectError::Unreachable(error),
+        Err(_) => ConnectError::UpstreamSilent(setup.handshake_timeout),
+    };
+    turn_away(&mut Peer::new(&mut client), setup, &error).await;
+    Err(error)
+}
+
+/// Relays the handshake between an accepted client and a dialed upstream.
+pub(super) async fn relay(
+    mut client: PacketStream,
+    upstream: Box<dyn Transport>,
+    setup: &ConnectSetup,
+) -> Result<Connected, ConnectError> {
+    let mut upstream = PacketStream::new(upstream);
+    let mut handshake = Handshake {
+        client: Peer::new(&mut client),
+        upstream: Peer::new(&mut upstream),
+        setup,
+        patience: Patience::new(setup.handshake_timeout),
+        client_is_secure: false,
+        upstream_is_secure: setup.upstream.is_local(),
+    };
+    match handshake.run().await {
+        Ok(entry) => {
+            client.scrub();
+            upstream.scrub();
+            Ok(entry.connected(client, upstream, setup))
+        }
+        Err(error) => {
+            turn_away(&mut handshake.client, setup, &error).await;
+            Err(error)
+        }
+    }
+}
+
+/// Tells the client why it cannot be connected, and closes its side.
+async fn turn_away(client: &mut Peer<'_>, setup: &ConnectSetup, error: &ConnectError) {
+    let farewell = async {
+        if let Some(payload) = error.answer(&setup.upstream) {
+            client.write(&payload).await?;
+        }
+        client.stream.shutdown().await
+    };
+    // The client may be gone already; nobody is left to tell.
+    let _ = timeout(FAREWELL, farewell).await;
+}
+
+/// The two sides on the way to each other.
+struct Handshake<'a, 's> {
+    client: Peer<'a>,
+    upstream: Peer<'a>,
+    setup: &'s ConnectSetup,
+    patience: Patience,
+    client_is_secure: bool,
+    upstream_is_secure: bool,
+}
+
+/// What a handshake that went well leaves behind.
+struct Entry {
+    greeting: Greeting,
+    response: HandshakeResponse,
+    crossing: Crossing,
+    capabilities: u64,
+    status: u16,
+}
+
+impl<'s> Handshake<'_, 's> {
+    async fn run(&mut self) -> Result<Entry, ConnectError> {
+        let greeting = self.greet().await?;
+        let mut payload = self.receive_response().await?;
+        let response = HandshakeResponse::decode(&payload, greeting.capabilities)
+            .map_err(ConnectError::ClientPacket)?;
+        self.secure_upstream(&greeting, &payload).await?;
+        let crossing = Crossing::new(self.client_is_secure, self.upstream_is_secure);
+        if crossing.spoils_first_data(response.plugin.as_deref()) {
+            payload = Zeroizing::new(response.withhold_credentials(&payload));
+        }
+        let capabilities = self.toward_upstream(response.capabilities);
+        response.put_capabilities(&mut payload, capabilities);
+        let written = self.upstream.write(&payload).await;
+        written.map_err(ConnectError::upstream)?;
+        drop(payload);
+        let common = response.capabilities & greeting.capabilities & !capability::MASKED;
+        let status = self.authenticate(&greeting, &response, crossing, common).await?;
+        let ssl = response.capabilities & capability::SSL;
+        Ok(Entry {
+            greeting,
+            response,
+            crossing,
+            capabilities: common & !capability::SSL | ssl,
+            status,
+        })
+    }
+
+    /// Passes the upstream's greeting on, with the capabilities that hold between client and proxy.
+    async fn greet(&mut self) -> Result<Greeting, ConnectError> {
+        let mut payload = Vec::new();
+        let limit = self.setup.handshake_timeout;
+        let read = timeout(limit, self.upstream.read(&mut payload)).await;
+        read.map_err(|_| ConnectError::UpstreamSilent(limit))?
+            .map_err(ConnectError::Upstream)?;
+        match payload.first() {
+            Some(&reply::ERR) => {
+                self.to_client(&payload).await?;
+                let err = reply::Err::decode(&payload).map_err(ConnectError::UpstreamPacket)?;
+                return Err(ConnectError::Refused {
+                    code: err.code,
+                    message: String::from_utf8_lossy(err.message).into_owned(),
+                });
+            }
+            Some(&version) if version != Greeting::PROTOCOL_VERSION => {
+                return Err(ConnectError::UpstreamVersion(version));
+            }
+            _ => {}
+        }
+        let greeting = Greeting::decode(&payload).map_err(ConnectError::UpstreamPacket)?;
+        let mut offered = greeting.capabilities & !capability::MASKED & !capability::SSL;
+        if self.setup.client_tls.is_some() {
+            offered |= capability::SSL;
+        }
+        greeting.put_capabilities(&mut payload, offered);
+        self.to_client(&payload).await?;
+        Ok(greeting)
+    }
+
+    /// Reads the client's handshake response, inside TLS when the client asks for it.
+    async fn receive_response(&mut self) -> Result<Zeroizing<Vec<u8>>, ConnectError> {
+        if self.patience.wait(asks_for_tls(&mut self.client)).await?? {
+            let Some(acceptor) = &self.setup.client_tls else {
+                return Err(ConnectError::ClientTlsNotOffered);
+            };
+            let wrapped = self.client.stream.wrap(|plain| acceptor.accept(plain));
+            let wrapped = self.patience.wait(wrapped).await?;
+            wrapped.map_err(ConnectError::ClientTls)?;
+            self.client_is_secure = true;
+        }
+        let mut payload = Zeroizing::new(Vec::with_capacity(512));
+        let read = self.patience.wait(self.client.read(&mut payload)).await?;
+        read.map_err(ConnectError::Client)?;
+        let capabilities =
+            HandshakeResponse::capabilities(&payload).map_err(ConnectError::ClientPacket)?;
+        if capabilities & capability::PROTOCOL_41 == 0 {
+            return Err(ConnectError::ClientTooOld);
+        }
+        if capabilities & capability::SSL != 0 && !self.client_is_secure {
+            return Err(ConnectError::ClientTlsNotOffered);
+        }
+        Ok(payload)
+    }
+
+    /// Wraps the upstream side in TLS as the setup says. `response` lends the SSL request its fields.
+    async fn secure_upstream(
+        &mut self,
+        greeting: &Greeting,
+        response: &[u8],
+    ) -> Result<(), ConnectError> {
+        let Some(connector) = self.upstream_connector(greeting)? else {
+            return Ok(());
+        };
+        let mut request = response
+            .get(..SSL_REQUEST_LENGTH)
+            .expect("the response has been decoded")
+            .to_vec();
+        let flags = HandshakeResponse::capabilities(&request).map_err(ConnectError::ClientPacket)?;
+        let flags = flags & !capability::MASKED | capability::SSL;
+        request[..4].copy_from_slice(&flags.to_le_bytes()[..4]);
+        let written = self.upstream.write(&request).await;
+        written.map_err(ConnectError::upstream)?;
+        let wrapped = self.upstream.stream.wrap(|plain| connector.connect(plain));
+        let wrapped = timeout(self.setup.handshake_timeout, wrapped).await;
+        wrapped
+            .unwrap_or_else(|late| Err(late.into()))
+            .map_err(ConnectError::UpstreamTls)?;
+        self.upstream_is_secure = true;
+        Ok(())
+    }
+
+    fn upstream_connector(
+        &self,
+        greeting: &Greeting,
+    ) -> Result<Option<&'s UpstreamConnector>, ConnectError> {
+        let setup = self.setup;
+        let offered = greeting.capabilities & capability::SSL != 0;
+        match &setup.upstream_tls {
+            _ if setup.upstream.is_local() => Ok(None),
+            UpstreamTls::Disabled => Ok(None),
+            UpstreamTls::Preferred(_) if !offered => Ok(None),
+            UpstreamTls::Required(_) if !offered => Err(ConnectError::UpstreamWithoutTls),
+            UpstreamTls::Preferred(connector) | UpstreamTls::Required(connector) => {
+                Ok(Some(connector))
+            }
+        }
+    }
+
+    /// The client's flags as the upstream shall see them.
+    fn toward_upstream(&self, capabilities: u64) -> u64 {
+        let flags = capabilities & !capability::MASKED & !capability::SSL;
+        match self.upstream_is_secure && !self.setup.upstream.is_local() {
+            true => flags | capability::SSL,
+            false => flags,
+        }
+    }
+
+    /// Relays the plugins' packets until the client is in. Returns the status flags.
+    async fn authenticate(
+        &mut self,
+        greeting: &Greeting,
+        response: &HandshakeResponse,
+        crossing: Crossing,
+        capabilities: u64,
+    ) -> Result<u16, ConnectError> {
+        let plugin = response.plugin.as_deref().unwrap_or(&greeting.plugin);
+        let exchange = Exchange {
+            client: &mut self.client,
+            upstream: &mut self.upstream,
+            bridge: Bridge::new(crossing, capabilities, plugin, &greeting.nonce),
+            key: &self.setup.password_key,
+            patience: &mut self.patience,
+        };
+        match exchange.run().await? {
+            Verdict::Accepted { status } => Ok(status),
+            Verdict::Denied { code, message } => Err(ConnectError::Denied { code, message }),
+        }
+    }
+
+    async fn to_client(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
+        let written = self.patience.wait(self.client.write(payload)).await?;
+        written.map_err(ConnectError::client)
+    }
+}
+
+/// Whether the client's first packet is an SSL request, which is consumed then. Nothing behind it is read: those
+/// bytes are TLS, or what the TLS handshake will take for it and refuse.
+async fn asks_for_tls(client: &mut Peer<'_>) -> Result<bool, ConnectError> {
+    let wait = client.stream.fill_exactly(HEADER_LENGTH).await;
+    wait.map_err(ConnectError::Client)?;
+    let header = client.stream.peek_header().await;
+    let header = header.map_err(ConnectError::Client)?;
+    if header.length != SSL_REQUEST_LENGTH {
+        return Ok(false);
+    }
+    let wait = client.stream.fill_exactly(header.packet_length()).await;
+    wait.map_err(ConnectError::Client)?;
+    let payload = &client.stream.buffered()[HEADER_LENGTH..header.packet_length()];
+    let flags = HandshakeResponse::capabilities(payload).map_err(ConnectError::ClientPacket)?;
+    if flags & capability::SSL == 0 {
+        return Ok(false);
+    }
+    client.skip(header);
+    Ok(true)
+}
+
+impl Entry {
+    fn connected(
+        self,
+        client: PacketStream,
+        upstream: PacketStream,
+        setup: &ConnectSetup,
+    ) -> Connected {
+        let Self {
+            greeting, response, ..
+        } = self;
+        Connected {
+            client,
+            upstream,
+            capabilities: self.capabilities,
+            server_capabilities: greeting.capabilities,
+            mariadb: greeting.is_mariadb(),
+            server_version: String::from_utf8_lossy(&greeting.server_version).into_owned(),
+            thread_id: greeting.thread_id,
+            login: Login {
+                user: response.user,
+                schema: response.schema,
+                collation: u16::from(response.collation),
+                attributes: response.attributes,
+                status: self.status,
+            },
+            reauthentication: Reauthentication {
+                crossing: self.crossing,
+                capabilities: self.capabilities,
+                plugin: greeting.plugin,
+                nonce: greeting.nonce,
+                key: Arc::clone(&setup.password_key),
+                timeout: setup.handshake_timeout,
+            },
+        }
+    }
+}

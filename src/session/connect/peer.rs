@@ -1,0 +1,74 @@
+//! One side of the connection phase: numbered packets, and patience with the client.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+use zeroize::Zeroizing;
+
+use super::PACKET_LIMIT;
+use super::error::ConnectError;
+use crate::net::{PacketStream, ReadError};
+use crate::wire::packet::{Header, encode_packet};
+
+/// A stream whose packets count up from one exchange's first. Each side counts for itself.
+pub(super) struct Peer<'a> {
+    pub(super) stream: &'a mut PacketStream,
+    next_sequence_id: u8,
+}
+
+impl<'a> Peer<'a> {
+    pub(super) fn new(stream: &'a mut PacketStream) -> Self {
+        Self {
+            stream,
+            next_sequence_id: 0,
+        }
+    }
+
+    /// Begins behind the peer's packet number 0, which has been read already.
+    pub(super) fn after_command(stream: &'a mut PacketStream) -> Self {
+        Self {
+            stream,
+            next_sequence_id: 1,
+        }
+    }
+
+    /// Reads a packet; the next one written takes the number after it. Not cancel safe.
+    pub(super) async fn read(&mut self, payload: &mut Vec<u8>) -> Result<(), ReadError> {
+        let sequence_id = self.stream.read_payload(payload, PACKET_LIMIT).await?;
+        self.next_sequence_id = sequence_id.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Consumes a packet that is buffered whole; the next one written takes the number after it.
+    pub(super) fn skip(&mut self, header: Header) {
+        self.stream.consume(header.packet_length());
+        self.next_sequence_id = header.sequence_id.wrapping_add(1);
+    }
+
+    /// Writes a packet. Not cancel safe.
+    pub(super) async fn write(&mut self, payload: &[u8]) -> io::Result<()> {
+        let mut packet = Zeroizing::new(Vec::with_capacity(payload.len() + 8));
+        self.next_sequence_id = encode_packet(&mut packet, self.next_sequence_id, payload);
+        self.stream.write(&packet).await
+    }
+}
+
+/// Time that the client may still take. Waiting for the upstream costs it nothing.
+pub(super) struct Patience {
+    left: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(left: Duration) -> Self {
+        Self { left }
+    }
+
+    /// Waits for `future` at the client's expense.
+    pub(super) async fn wait<F: Future>(&mut self, future: F) -> Result<F::Output, ConnectError> {
+        let begun = Instant::now();
+        let output = timeout(self.left, future).await;
+        self.left = self.left.saturating_sub(begun.elapsed());
+        output.map_err(|_| ConnectError::ClientStalled)
+    }
+}

@@ -1,0 +1,1 @@
+//! The connection phase over in-memory streams, with a scripted upstream.

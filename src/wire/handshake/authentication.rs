@@ -1,0 +1,96 @@
+//! Packets of the authentication exchange (manual: "Protocol::AuthSwitchRequest", "Protocol::AuthMoreData",
+//! "Protocol::AuthNextFactorRequest").
+
+use super::last_string;
+use crate::wire::reader::{Malformed, Reader};
+
+/// First byte of AuthSwitchRequest. Alone, it asks for the password hash of before 4.1.
+pub const SWITCH: u8 = 0xFE;
+/// First byte of AuthMoreData.
+pub const MORE_DATA: u8 = 0x01;
+/// First byte of AuthNextFactorRequest.
+pub const NEXT_FACTOR: u8 = 0x02;
+
+/// The server asks for an answer by another plugin: AuthSwitchRequest and AuthNextFactorRequest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PluginRequest<'a> {
+    /// `string<NUL>`: the plugin.
+    pub plugin: &'a [u8],
+    /// `string<EOF>`: the plugin's first data, a nonce as a rule, without the NUL that closes them.
+    pub data: &'a [u8],
+}
+
+impl<'a> PluginRequest<'a> {
+    /// Reads the request, whose first byte is [`SWITCH`] or [`NEXT_FACTOR`].
+    pub fn decode(payload: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        reader.u8()?;
+        let plugin = last_string(&mut reader)?;
+        let data = reader.rest();
+        Ok(Self {
+            plugin,
+            data: data.strip_suffix(b"\0").unwrap_or(data),
+        })
+    }
+}
+
+/// What a plugin that takes a password in the clear, or encrypted with RSA, says on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PasswordPlugin {
+    /// `caching_sha2_password`: a scramble first, the password itself when the server's cache does not know it.
+    CachingSha2,
+    /// `sha256_password`: the password itself, always.
+    Sha256,
+}
+
+impl PasswordPlugin {
+    /// AuthMoreData of [`PasswordPlugin::CachingSha2`]: the scramble is not enough.
+    pub const PERFORM_FULL_AUTHENTICATION: &'static [u8] = &[MORE_DATA, 0x04];
+
+    /// AuthMoreData of [`PasswordPlugin::CachingSha2`]: the scramble was enough, OK follows.
+    pub const FAST_AUTHENTICATION_SUCCESS: &'static [u8] = &[MORE_DATA, 0x03];
+
+    /// The plugin of that name, if it is one of these.
+    pub fn named(name: &[u8]) -> Option<Self> {
+        match name {
+            b"caching_sha2_password" => Some(Self::CachingSha2),
+            b"sha256_password" => Some(Self::Sha256),
+            _ => None,
+        }
+    }
+
+    /// The plugin's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CachingSha2 => "caching_sha2_password",
+            Self::Sha256 => "sha256_password",
+        }
+    }
+
+    /// The payload with which a client asks for the server's public key.
+    pub fn key_request(self) -> &'static [u8] {
+        match self {
+            Self::CachingSha2 => &[0x02],
+            Self::Sha256 => &[0x01],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_names_plugin_and_nonce() {
+        let request = PluginRequest::decode(b"\xfesha256_password\0 0123456789abcdefghi\0").unwrap();
+        assert_eq!(request.plugin, b"sha256_password");
+        assert_eq!(request.data, b" 0123456789abcdefghi");
+    }
+
+    #[test]
+    fn the_switch_of_before_4_1_names_nothing() {
+        let request = PluginRequest::decode(b"\xfe").unwrap();
+        assert_eq!((request.plugin, request.data), (&b""[..], &b""[..]));
+        assert_eq!(PluginRequest::decode(b""), Err(Malformed));
+    }
+}

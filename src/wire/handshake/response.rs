@@ -1,0 +1,213 @@
+//! The client's answer to the greeting (manual: "Protocol::HandshakeResponse41", "Protocol::SSLRequest").
+
+use super::{Attributes, Credentials, attributes, authentication_data, last_string};
+use crate::wire::capability;
+use crate::wire::reader::{Malformed, Reader};
+
+/// Length of the SSL request, which is the handshake response up to the user name, in bytes.
+pub const SSL_REQUEST_LENGTH: usize = 32;
+
+/// Who wants to log in, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandshakeResponse {
+    /// Capability flags of the client, as it set them; MariaDB's own ones in the upper half.
+    pub capabilities: u64,
+    /// `int<1>`: collation of the connection, its lower eight bits.
+    pub collation: u8,
+    /// `string<NUL>`: account name.
+    pub user: Vec<u8>,
+    /// `string<NUL>`: schema to start in.
+    pub schema: Option<Vec<u8>>,
+    /// `string<NUL>`: the plugin that the authentication data are for.
+    pub plugin: Option<Vec<u8>>,
+    /// What the client tells about itself.
+    pub attributes: Attributes,
+    credentials: Credentials,
+}
+
+impl HandshakeResponse {
+    /// The capability flags at the front of a handshake response or an SSL request.
+    /// A client older than 4.1 sends two bytes of them.
+    pub fn capabilities(payload: &[u8]) -> Result<u64, Malformed> {
+        let low = u64::from(Reader::new(payload).u16()?);
+        match low & capability::PROTOCOL_41 {
+            0 => Ok(low),
+            _ => Ok(u64::from(Reader::new(payload).u32()?)),
+        }
+    }
+
+    /// Reads a handshake response as a server does that offered the flags `offered`.
+    pub fn decode(payload: &[u8], offered: u64) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        let at = |reader: &Reader<'_>| payload.len() - reader.rest().len();
+        let mut capabilities = u64::from(reader.u32()?);
+        reader.u32()?;
+        let collation = reader.u8()?;
+        reader.bytes(19)?;
+        let mariadb = u64::from(reader.u32()?);
+        if capabilities & capability::LONG_PASSWORD == 0 {
+            capabilities |= mariadb << 32;
+        }
+        let common = capabilities & offered;
+        let has = |flag| common & flag != 0;
+        let user = reader.nul_bytes()?.to_vec();
+        let data_start = at(&reader);
+        authentication_data(
+            &mut reader,
+            common,
+            capability::PLUGIN_AUTH_LENENC_CLIENT_DATA,
+        )?;
+        let data = data_start..at(&reader);
+        let schema = match has(capability::CONNECT_WITH_DB) && !reader.is_empty() {
+            true => Some(last_string(&mut reader)?.to_vec()),
+            false => None,
+        };
+        let plugin_start = at(&reader);
+        let plugin = match has(capability::PLUGIN_AUTH) && !reader.is_empty() {
+            true => Some(last_string(&mut reader)?.to_vec()),
+            false => None,
+        };
+        let credentials = Credentials {
+            data,
+            plugin: plugin_start..at(&reader),
+        };
+        let attributes = match has(capability::CONNECT_ATTRS) {
+            true => attributes(&mut reader),
+            false => Attributes::new(),
+        };
+        Ok(Self {
+            capabilities,
+            collation,
+            user,
+            schema: schema.filter(|schema| !schema.is_empty()),
+            plugin,
+            attributes,
+            credentials,
+        })
+    }
+
+    /// Makes `payload`, which this response was read from, ask for `capabilities` instead.
+    /// The byte of the zstd level, last in the packet, goes with its flag.
+    pub fn put_capabilities(&self, payload: &mut Vec<u8>, capabilities: u64) {
+        let dropped = self.capabilities & !capabilities;
+        if dropped & capability::ZSTD_COMPRESSION != 0 {
+            payload.pop();
+        }
+        payload[..4].copy_from_slice(&capabilities.to_le_bytes()[..4]);
+    }
+
+    /// `payload`, which this response was read from, without authentication data, so that the server asks
+    /// for them in a packet of their own.
+    pub fn withhold_credentials(&self, payload: &[u8]) -> Vec<u8> {
+        self.credentials.withheld(payload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: u64 = capability::LONG_PASSWORD
+        | capability::PROTOCOL_41
+        | capability::CONNECT_WITH_DB
+        | capability::SECURE_CONNECTION
+        | capability::PLUGIN_AUTH
+        | capability::PLUGIN_AUTH_LENENC_CLIENT_DATA
+        | capability::CONNECT_ATTRS;
+
+    fn packet(capabilities: u64, tail: &[u8]) -> Vec<u8> {
+        let mut payload = capabilities.to_le_bytes()[..4].to_vec();
+        payload.extend_from_slice(&[0, 0, 0, 1, 45]);
+        payload.extend_from_slice(&[0; 19]);
+        payload.extend_from_slice(&capabilities.to_le_bytes()[4..]);
+        payload.extend_from_slice(tail);
+        payload
+    }
+
+    const TAIL: &[u8] = b"ann\0\x05DATA!shop\0sha256_password\0\x0d\x03key\x03val\x01a\x03bcd";
+
+    #[test]
+    fn every_field_is_found() {
+        let payload = packet(PLAIN, TAIL);
+        let response = HandshakeResponse::decode(&payload, u64::MAX).unwrap();
+        assert_eq!(response.capabilities, PLAIN);
+        assert_eq!(response.collation, 45);
+        assert_eq!(response.user, b"ann");
+        assert_eq!(response.schema.as_deref(), Some(&b"shop"[..]));
+        assert_eq!(response.plugin.as_deref(), Some(&b"sha256_password"[..]));
+        assert_eq!(
+            response.attributes,
+            [
+                (b"key".to_vec(), b"val".to_vec()),
+                (b"a".to_vec(), b"bcd".to_vec())
+            ]
+        );
+        assert_eq!(&payload[response.credentials.data.clone()], b"\x05DATA!");
+    }
+
+    #[test]
+    fn a_flag_the_server_did_not_offer_has_no_field() {
+        let offered = !(capability::CONNECT_WITH_DB | capability::CONNECT_ATTRS);
+        let payload = packet(PLAIN, b"ann\0\x00sha256_password\0");
+        let response = HandshakeResponse::decode(&payload, offered).unwrap();
+        assert_eq!(response.schema, None);
+        assert_eq!(response.plugin.as_deref(), Some(&b"sha256_password"[..]));
+    }
+
+    #[test]
+    fn mariadb_flags_count_only_without_client_mysql() {
+        let mariadb = capability::MARIADB_STMT_BULK;
+        let with = packet(PLAIN | mariadb, TAIL);
+        assert_eq!(
+            HandshakeResponse::decode(&with, u64::MAX).unwrap().capabilities,
+            PLAIN
+        );
+        let without = packet(PLAIN & !capability::LONG_PASSWORD | mariadb, TAIL);
+        assert_eq!(
+            HandshakeResponse::decode(&without, u64::MAX).unwrap().capabilities,
+            PLAIN & !capability::LONG_PASSWORD | mariadb
+        );
+    }
+
+    #[test]
+    fn a_response_cut_inside_user_or_data_is_malformed_and_never_panics() {
+        for flags in [
+            PLAIN,
+            PLAIN & !capability::PLUGIN_AUTH_LENENC_CLIENT_DATA,
+            PLAIN & !capability::PLUGIN_AUTH_LENENC_CLIENT_DATA & !capability::SECURE_CONNECTION,
+        ] {
+            let payload = packet(flags, TAIL);
+            for end in 0..=payload.len() {
+                let decoded = HandshakeResponse::decode(&payload[..end], u64::MAX);
+                assert!(end >= SSL_REQUEST_LENGTH + 9 || decoded == Err(Malformed), "{end}");
+                let _ = HandshakeResponse::capabilities(&payload[..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn zstd_leaves_with_its_level_byte() {
+        let flags = PLAIN | capability::ZSTD_COMPRESSION | capability::COMPRESS;
+        let mut payload = packet(flags, TAIL);
+        payload.push(3);
+        let response = HandshakeResponse::decode(&payload, u64::MAX).unwrap();
+        response.put_capabilities(&mut payload, flags & !capability::MASKED);
+        assert_eq!(payload, packet(PLAIN, TAIL));
+    }
+
+    #[test]
+    fn withheld_credentials_leave_the_other_fields_as_they_were() {
+        for flags in [PLAIN, PLAIN & !capability::PLUGIN_AUTH_LENENC_CLIENT_DATA] {
+            let payload = packet(flags, TAIL);
+            let response = HandshakeResponse::decode(&payload, u64::MAX).unwrap();
+            let withheld = response.withhold_credentials(&payload);
+            let again = HandshakeResponse::decode(&withheld, u64::MAX).unwrap();
+            assert_eq!(&withheld[again.credentials.data.clone()], b"\0");
+            assert_eq!(again.plugin.as_deref(), Some(&b"countersink_asks_again"[..]));
+            assert_eq!(
+                (again.user, again.schema, again.attributes),
+                (response.user, response.schema, response.attributes)
+            );
+        }
+    }
+}
