@@ -1,8 +1,19 @@
 //! What the upstream's hot tables look like: a snapshot, taken at start and again after DDL.
 //!
-//! Pure data; `counter::provision` and the loader fill it from the control account.
+//! The types here are pure data; [`load`] fills them through the control account.
+
+mod bounds;
+mod check;
+mod error;
+mod grants;
+mod load;
+pub(crate) mod read;
 
 use std::sync::Arc;
+
+pub(crate) use check::definition;
+pub use error::{Error, Problem};
+pub use load::load;
 
 /// The hot tables of all rules, as the upstream describes them.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +73,17 @@ impl HotTable {
         self.counters
             .iter()
             .find(|counter| counter.column == position)
+    }
+
+    /// Name of the slot table's column for the slot number: another one when the table has a `slot` of its own
+    /// that the slot table must carry.
+    pub fn slot_column(&self) -> &str {
+        let counters = self.counters.iter().map(|counter| counter.column);
+        let mut carried = self.primary_key.iter().copied().chain(counters);
+        match carried.any(|position| self.columns[position].name.eq_ignore_ascii_case("slot")) {
+            true => "countersink_slot",
+            false => "slot",
+        }
     }
 
     /// Whether an UPDATE of any column also sets a column that it does not name (ON UPDATE CURRENT_TIMESTAMP).

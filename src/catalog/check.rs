@@ -1,0 +1,280 @@
+//! Whether a table can be hot: from what the upstream says of it to a [`HotTable`], pure.
+
+use super::error::{Error, Problem};
+use super::read::{ColumnFacts, Facts};
+use super::{Bounds, Column, Counter, Domain, HotTable};
+use crate::config::{Rule, did_you_mean};
+
+/// Turns `facts` into the hot table of `rule`.
+///
+/// # Errors
+///
+/// The first reason why the table or one of its columns cannot be hot.
+pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
+    let about = |field, problem| Error {
+        place: rule.place(field),
+        problem,
+    };
+    plain_table(facts).map_err(|problem| about("table", problem))?;
+    let primary_key = primary_key(facts).map_err(|problem| about("table", problem))?;
+    let counters = rule
+        .columns
+        .iter()
+        .map(|name| counter(facts, name))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|problem| about("columns", problem))?;
+    for name in &rule.touch {
+        position(facts, name).map_err(|problem| about("touch", problem))?;
+    }
+    Ok(HotTable {
+        schema: facts.schema.clone(),
+        name: facts.name.clone(),
+        slot_schema: rule.slot_table.schema.clone(),
+        slot_name: rule.slot_table.name.clone(),
+        columns: facts.columns.iter().map(column).collect(),
+        primary_key,
+        counters,
+        slots: rule.slots,
+    })
+}
+
+/// What MySQL does to the table's keys without a statement of its own on it, if anything: a warning.
+pub(super) fn cascade(facts: &Facts) -> Option<String> {
+    let in_key = |column: &str| facts.primary_key().any(|key| is(&key.column, column));
+    let cascading = facts.foreign_keys.iter().find(|key| {
+        key.delete_rule == "CASCADE" || (key.update_rule == "CASCADE" && in_key(&key.column))
+    })?;
+    Some(format!(
+        "the foreign key `{}` of {} deletes rows or changes keys by CASCADE, which the proxy does not see: \
+         slots of such rows stay behind",
+        cascading.name,
+        full_name(facts)
+    ))
+}
+
+pub(super) fn full_name(facts: &Facts) -> String {
+    format!("{}.{}", facts.schema, facts.name)
+}
+
+fn is(column: &Option<String>, name: &str) -> bool {
+    column
+        .as_ref()
+        .is_some_and(|column| column.to_lowercase() == name.to_lowercase())
+}
+
+fn plain_table(facts: &Facts) -> Result<(), Problem> {
+    let table = full_name(facts);
+    let not = |kind: &str, remedy| {
+        Err(Problem::NotATable {
+            table: table.clone(),
+            kind: kind.to_lowercase(),
+            remedy,
+        })
+    };
+    match facts.kind.as_str() {
+        "BASE TABLE" => {}
+        "VIEW" | "SYSTEM VIEW" => return not("view", "name the table behind it"),
+        "SYSTEM VERSIONED" => {
+            return not(
+                "system-versioned table",
+                "its history would not have what is in slots; name a table without versions",
+            );
+        }
+        kind => return not(kind, "name a table"),
+    }
+    if !facts.engine.eq_ignore_ascii_case("InnoDB") {
+        let engine = facts.engine.clone();
+        return Err(Problem::Engine { table, engine });
+    }
+    match facts.update_triggers.first() {
+        Some(trigger) => Err(Problem::UpdateTrigger {
+            table,
+            trigger: trigger.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Positions of the key's columns, in key order.
+fn primary_key(facts: &Facts) -> Result<Vec<usize>, Problem> {
+    let table = || full_name(facts);
+    if facts.primary_key().next().is_none() {
+        return Err(Problem::NoPrimaryKey { table: table() });
+    }
+    facts
+        .primary_key()
+        .map(|key| {
+            let name = key.column.as_deref().unwrap_or_default();
+            match key.prefix {
+                true => Err(Problem::PrefixKey {
+                    table: table(),
+                    column: name.to_owned(),
+                }),
+                false => position(facts, name),
+            }
+        })
+        .collect()
+}
+
+fn position(facts: &Facts, name: &str) -> Result<usize, Problem> {
+    let found = facts
+        .columns
+        .iter()
+        .position(|column| column.name.to_lowercase() == name.to_lowercase());
+    found.ok_or_else(|| {
+        let names = || facts.columns.iter().map(|column| column.name.as_str());
+        let mut hint = did_you_mean(name, names());
+        if hint.is_empty() {
+            let names: Vec<&str> = names().collect();
+            hint = format!("; it has {}", names.join(", "));
+        }
+        Problem::NoColumn {
+            table: full_name(facts),
+            column: name.to_owned(),
+            hint,
+        }
+    })
+}
+
+fn counter(facts: &Facts, name: &str) -> Result<Counter, Problem> {
+    let position = position(facts, name)?;
+    let column = &facts.columns[position];
+    let domain = domain(column)?;
+    not_in_an_index(facts, &column.name)?;
+    nothing_computed(facts, &column.name)?;
+    let checked = facts.checks.iter().any(|clause| mentions(clause, &column.name));
+    Ok(Counter {
+        column: position,
+        domain,
+        bounds: Bounds::of(domain).filter(|_| !checked),
+    })
+}
+
+/// The exact type of a column that can count.
+fn domain(facts: &ColumnFacts) -> Result<Domain, Problem> {
+    let column = || facts.name.clone();
+    let kind = || facts.column_type.to_uppercase();
+    let unsigned = facts.column_type.to_lowercase().contains("unsigned");
+    let integer = |bytes| Domain::Integer { bytes, unsigned };
+    let domain = match facts.data_type.as_str() {
+        "tinyint" => integer(1),
+        "smallint" => integer(2),
+        "mediumint" => integer(3),
+        "int" => integer(4),
+        "bigint" => integer(8),
+        "decimal" => Domain::Decimal {
+            precision: facts.precision,
+            scale: facts.scale,
+            unsigned,
+        },
+        "float" | "double" => {
+            return Err(Problem::Approximate {
+                column: column(),
+                kind: kind(),
+            });
+        }
+        _ => {
+            return Err(Problem::NotNumeric {
+                column: column(),
+                kind: kind(),
+            });
+        }
+    };
+    if kind().contains("ZEROFILL") {
+        return Err(Problem::Zerofill {
+            column: column(),
+            without: kind().replace(" ZEROFILL", ""),
+        });
+    }
+    if !facts.expression.is_empty() {
+        return Err(Problem::Generated { column: column() });
+    }
+    match facts.extra.contains("auto_increment") {
+        true => Err(Problem::AutoIncrement { column: column() }),
+        false => Ok(domain),
+    }
+}
+
+/// Refuses a counter on which a key or a constraint of its own depends.
+fn not_in_an_index(facts: &Facts, name: &str) -> Result<(), Problem> {
+    let column = || name.to_owned();
+    let unique = facts
+        .indexes
+        .iter()
+        .filter(|index| index.unique && is(&index.column, name));
+    for index in unique {
+        return Err(match index.index.as_str() {
+            "PRIMARY" => Problem::InPrimaryKey { column: column() },
+            index => Problem::InUniqueIndex {
+                column: column(),
+                index: index.to_owned(),
+            },
+        });
+    }
+    let foreign = facts
+        .foreign_keys
+        .iter()
+        .find(|key| key.column.to_lowercase() == name.to_lowercase());
+    match foreign {
+        Some(key) => Err(Problem::InForeignKey {
+            column: column(),
+            key: key.name.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a counter from which MySQL computes something: it would compute from base alone.
+fn nothing_computed(facts: &Facts, name: &str) -> Result<(), Problem> {
+    let column = || name.to_owned();
+    if let Some(generated) = facts
+        .columns
+        .iter()
+        .find(|generated| mentions(&generated.expression, name))
+    {
+        return Err(Problem::GeneratedFrom {
+            generated: generated.name.clone(),
+            column: column(),
+        });
+    }
+    match facts
+        .indexes
+        .iter()
+        .find(|index| mentions(&index.expression, name))
+    {
+        Some(index) => Err(Problem::IndexFrom {
+            index: index.index.clone(),
+            column: column(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Whether an expression names the column. The server prints every identifier in backquotes; the same within
+/// a string literal is taken for one, which errs on the safe side.
+fn mentions(expression: &str, column: &str) -> bool {
+    let quoted = format!("`{}`", column.replace('`', "``"));
+    expression.to_lowercase().contains(&quoted.to_lowercase())
+}
+
+fn column(facts: &ColumnFacts) -> Column {
+    Column {
+        name: facts.name.clone(),
+        definition: definition(facts),
+        invisible: facts.extra.contains("invisible"),
+        nullable: facts.nullable,
+        on_update_now: facts.extra.contains("on update"),
+    }
+}
+
+/// Type, character set and collation.
+pub(crate) fn definition(facts: &ColumnFacts) -> String {
+    let mut text = facts.column_type.clone();
+    if let (Some(character_set), Some(collation)) = (&facts.character_set, &facts.collation) {
+        text.push_str(&format!(" CHARACTER SET {character_set} COLLATE {collation}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

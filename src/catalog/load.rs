@@ -1,0 +1,148 @@
+//! Loads the catalog through the control account.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mysql_async::Conn;
+
+use super::error::{Error, Problem};
+use super::read::{Facts, Server};
+use super::{Catalog, check, grants, read};
+use crate::config::{Config, Place, Rule, did_you_mean};
+
+/// Reads the tables of all rules that rewrite, and checks that each can be hot.
+///
+/// # Errors
+///
+/// The first rule that does not fit its table, with the remedy; or a query that failed.
+pub async fn load(conn: &mut Conn, config: &Config) -> Result<Catalog, Error> {
+    let upstream = |problem| Error {
+        place: Place::field("upstream"),
+        problem,
+    };
+    let server = read::server(conn).await.map_err(upstream)?;
+    enforces_checks(&server).map_err(upstream)?;
+    let mut catalog = Catalog {
+        tables: Vec::new(),
+        lower_case_table_names: server.lower_case_table_names,
+        mariadb: server.mariadb,
+    };
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for rule in config.rules.iter().filter(|rule| rule.rewrites()) {
+        let about = |problem| Error {
+            place: rule.place("table"),
+            problem,
+        };
+        let facts = describe(conn, &server, rule).await.map_err(about)?;
+        if let Some(first) = seen.insert(check::full_name(&facts), rule.index) {
+            return Err(about(Problem::SameTable { first }));
+        }
+        if let Some(warning) = check::cascade(&facts) {
+            tracing::warn!("{}{warning}", rule.place("table"));
+        }
+        catalog.tables.push(Arc::new(check::hot_table(rule, &facts)?));
+    }
+    Ok(catalog)
+}
+
+/// The facts of a rule's table, complete: with its triggers.
+async fn describe(conn: &mut Conn, server: &Server, rule: &Rule) -> Result<Facts, Problem> {
+    let table = &rule.table;
+    let Some(facts) = read::table(conn, server, &table.schema, &table.name).await? else {
+        let names = read::table_names(conn, &table.schema).await?;
+        let near = did_you_mean(&table.name, names.iter().map(String::as_str));
+        return Err(Problem::NoTable {
+            table: table.to_string(),
+            hint: if near.is_empty() { ".".to_owned() } else { near },
+            grant: grant(conn, table.schema.as_str(), &table.name),
+        });
+    };
+    match grants::see_triggers(&server.grants, &facts.schema, &facts.name) {
+        true => Ok(facts),
+        false => Err(Problem::TriggersUnseen {
+            table: check::full_name(&facts),
+            grant: grant(conn, &facts.schema, &facts.name),
+        }),
+    }
+}
+
+/// The GRANT that lets the control account see a table with its triggers.
+fn grant(conn: &Conn, schema: &str, name: &str) -> String {
+    let user = conn.opts().user().unwrap_or_default();
+    format!("GRANT SELECT, UPDATE, TRIGGER ON `{schema}`.`{name}` TO '{user}'@'..'")
+}
+
+/// Slot tables rely on CHECK.
+fn enforces_checks(server: &Server) -> Result<(), Problem> {
+    let (name, since) = match server.mariadb {
+        true => ("MariaDB", [10, 2, 1]),
+        false => ("MySQL", [8, 0, 16]),
+    };
+    if version(&server.version) < since {
+        return Err(Problem::TooOld {
+            server: name,
+            version: server.version.clone(),
+        });
+    }
+    match server.checks {
+        true => Ok(()),
+        false => Err(Problem::ChecksOff),
+    }
+}
+
+/// The three numbers that a version begins with; MariaDB may put `5.5.5-` before its own.
+fn version(text: &str) -> [u32; 3] {
+    let own = match text.to_lowercase().contains("mariadb") {
+        true => text.strip_prefix("5.5.5-").unwrap_or(text),
+        false => text,
+    };
+    let mut numbers = own
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|number| number.parse().unwrap_or(0));
+    std::array::from_fn(|_| numbers.next().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(version: &str, mariadb: bool) -> Server {
+        Server {
+            version: version.to_owned(),
+            mariadb,
+            lower_case_table_names: 0,
+            grants: Vec::new(),
+            checks: true,
+        }
+    }
+
+    #[test]
+    fn servers_that_enforce_check() {
+        for (text, mariadb, enough) in [
+            ("8.0.15", false, false),
+            ("8.0.16", false, true),
+            ("8.4.3-commercial", false, true),
+            ("9.7.4-2", false, true),
+            ("5.7.44-log", false, false),
+            ("8.0.11-TiDB-v7.5.0", false, false),
+            ("10.2.0-MariaDB", true, false),
+            ("10.2.1-MariaDB", true, true),
+            ("5.5.5-10.11.18-MariaDB-0+deb12u1-log", true, true),
+            ("11.4.2-MariaDB", true, true),
+        ] {
+            assert_eq!(enforces_checks(&server(text, mariadb)).is_ok(), enough, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_ignores_check_is_refused_with_the_remedy() {
+        let old = enforces_checks(&server("5.7.44", false)).unwrap_err().to_string();
+        assert!(old.contains("MySQL 5.7.44") && old.contains("8.0.16"), "{old}");
+        let off = Server {
+            checks: false,
+            ..server("10.11.18-MariaDB", true)
+        };
+        let off = enforces_checks(&off).unwrap_err().to_string();
+        assert!(off.contains("SET GLOBAL check_constraint_checks = ON"), "{off}");
+    }
+}

@@ -1,1 +1,0 @@
-//! rules.yaml, read and checked.

@@ -1,0 +1,176 @@
+//! Addresses: `host:port`, `[::1]:port`, `unix:/path`.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::check::Text;
+use super::error::Problem;
+
+/// Where a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// Over TCP.
+    Tcp(HostPort),
+    /// Over a unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(tcp) => tcp.fmt(formatter),
+            Self::Unix(path) => write!(formatter, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A host and a port.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HostPort {
+    /// A host name or an IP address; an IPv6 address has no brackets here.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(formatter, "[{}]:{}", self.host, self.port),
+            false => write!(formatter, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+const TCP_EXAMPLE: &str = "host:port, as in 127.0.0.1:6033 or [::1]:6033";
+const EXAMPLE: &str = "host:port, as in 127.0.0.1:3306 or [::1]:3306, or unix:/path/to/mysqld.sock";
+
+/// An address to connect to.
+pub(super) fn upstream(text: &Text) -> Result<Address, Problem> {
+    let refuse = |why| Problem::Address {
+        value: text.to_string(),
+        why,
+        example: EXAMPLE,
+    };
+    if let Some(path) = text.value.strip_prefix("unix:") {
+        return match path.is_empty() {
+            true => Err(refuse("the path is missing")),
+            false => Ok(Address::Unix(path.into())),
+        };
+    }
+    let tcp = host_port(&text.value).map_err(refuse)?;
+    match tcp.port {
+        0 => Err(refuse("nothing can be reached at port 0")),
+        _ => Ok(Address::Tcp(tcp)),
+    }
+}
+
+/// An address to listen on.
+pub(super) fn listen(text: &Text) -> Result<HostPort, Problem> {
+    host_port(&text.value).map_err(|why| Problem::Address {
+        value: text.to_string(),
+        why,
+        example: TCP_EXAMPLE,
+    })
+}
+
+impl HostPort {
+    /// Parses an address to listen on, as `--listen` gives it.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it and what would be right.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        listen(&Text::plain(text))
+    }
+}
+
+/// Splits `host:port`; the error says what is wrong.
+fn host_port(text: &str) -> Result<HostPort, &'static str> {
+    if text.contains("://") {
+        return Err("it is a URL");
+    }
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once("]:").ok_or("the port is missing")?;
+            let _: std::net::Ipv6Addr = host
+                .parse()
+                .map_err(|_| "what stands in brackets is not an IPv6 address")?;
+            (host, port)
+        }
+        None => {
+            let (host, port) = text.rsplit_once(':').ok_or("the port is missing")?;
+            if host.contains(':') {
+                return Err("an IPv6 address needs brackets");
+            }
+            (host, port)
+        }
+    };
+    let unusual = |c: char| !(c.is_alphanumeric() || "-._:%".contains(c));
+    if host.is_empty() {
+        return Err("the host is missing");
+    }
+    if host.contains(unusual) {
+        return Err("the host has a character that no host has");
+    }
+    let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    match port.parse() {
+        Ok(port) if digits => Ok(HostPort {
+            host: host.to_owned(),
+            port,
+        }),
+        _ => Err("the port is not a number from 0 to 65535"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Result<String, String> {
+        upstream(&Text::plain(text))
+            .map(|address| address.to_string())
+            .map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn addresses_that_are_right_print_as_they_were_written() {
+        for text in [
+            "127.0.0.1:3306",
+            "db-1.shop_internal:3306",
+            "[::1]:3306",
+            "[fe80::1]:1",
+            "unix:/run/mysqld/mysqld.sock",
+        ] {
+            assert_eq!(shown(text).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_wrong_say_why() {
+        for (text, why) in [
+            ("127.0.0.1", "the port is missing"),
+            ("[::1]", "the port is missing"),
+            ("::1:3306", "an IPv6 address needs brackets"),
+            ("[shop]:3306", "what stands in brackets is not an IPv6 address"),
+            (":3306", "the host is missing"),
+            ("db:", "the port is not a number from 0 to 65535"),
+            ("db:+1", "the port is not a number from 0 to 65535"),
+            ("db:65536", "the port is not a number from 0 to 65535"),
+            ("db:0", "nothing can be reached at port 0"),
+            ("a b:1", "the host has a character that no host has"),
+            ("mysql://db:3306", "it is a URL"),
+            ("unix:", "the path is missing"),
+        ] {
+            assert_eq!(
+                shown(text).unwrap_err(),
+                format!("`{text}` is not an address: {why}; write {EXAMPLE}")
+            );
+        }
+    }
+
+    #[test]
+    fn port_0_may_be_listened_on() {
+        assert_eq!(HostPort::parse("127.0.0.1:0").unwrap().port, 0);
+    }
+}

@@ -1,0 +1,144 @@
+//! rules.yaml, read and checked.
+//!
+//! The text is parsed into [`raw`] (every scalar a string with its line), then [`check`] turns that into
+//! [`Config`]: nothing behind this door has to ask again whether a value makes sense.
+
+mod address;
+mod check;
+mod environment;
+mod error;
+mod files;
+mod limits;
+mod names;
+mod near;
+mod raw;
+mod rule;
+mod secret;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use address::{Address, HostPort};
+pub(crate) use error::line_suffix;
+pub use error::{Error, Place, Problem};
+pub use names::{SlotTable, TableName};
+pub(crate) use near::did_you_mean;
+pub use rule::{Mode, Rule};
+pub use secret::Secret;
+
+/// Everything that rules.yaml says, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where clients connect; port 0 lets the system choose one.
+    pub listen: HostPort,
+    /// The MySQL or MariaDB server behind the proxy.
+    pub upstream: Address,
+    /// Where the admin console listens, if anywhere.
+    pub admin: Option<HostPort>,
+    /// The proxy's own account on the upstream.
+    pub control: Account,
+    /// TLS toward clients.
+    pub tls: ClientTls,
+    /// TLS toward the upstream.
+    pub upstream_tls: UpstreamTls,
+    /// How slot tables are named, unless a rule says otherwise.
+    pub slot_table: SlotTable,
+    /// How long the connection phase of a client may take.
+    pub handshake_timeout: Duration,
+    /// Most clients at the same time.
+    pub max_connections: usize,
+    /// Sessions that are not rewritten.
+    pub bypass: Bypass,
+    /// The rules, in the order of the file; those that are off too.
+    pub rules: Vec<Rule>,
+}
+
+impl Config {
+    /// Reads the file at `path`, with the process's environment, and checks that the files it names can be used.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong and where; the path of the rules file itself is the caller's to say.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(|source| Problem::Unreadable { source })?;
+        let config = Self::from_str(&text, &|name| std::env::var(name).ok())?;
+        files::check(&config)?;
+        Ok(config)
+    }
+
+    /// Parses and checks `text`; `environment` answers for `${NAME}`. Opens no file.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong, with its place and the remedy.
+    pub fn from_str(
+        text: &str,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Error> {
+        check::config(raw::parse(text)?, environment)
+    }
+}
+
+/// A user and its password on the upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// User name.
+    pub user: String,
+    /// Password; empty for none.
+    pub password: Secret,
+}
+
+/// TLS toward clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientTls {
+    /// Not offered.
+    Disabled,
+    /// Offered with a certificate made at start.
+    SelfSigned,
+    /// Offered with these PEM files.
+    Files {
+        /// The certificate, with its chain.
+        certificate: PathBuf,
+        /// Its private key.
+        key: PathBuf,
+    },
+}
+
+/// TLS toward the upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpstreamTls {
+    /// Never.
+    Disabled,
+    /// When the server offers it; its certificate is not verified.
+    Preferred,
+    /// Always; the certificate is verified against `ca` and its name against the upstream's host.
+    Required {
+        /// PEM file with the certificates to trust.
+        ca: PathBuf,
+    },
+}
+
+/// Sessions that are not rewritten.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bypass {
+    /// User names, compared as MySQL does: by letter case.
+    pub users: Vec<String>,
+    /// Values of the connection attribute `program_name`, in any letter case.
+    pub programs: Vec<String>,
+}
+
+impl Bypass {
+    /// Whether the session of `user`, whose client calls itself `program` (a path loses its folders), is not rewritten.
+    pub fn covers(&self, user: &str, program: Option<&str>) -> bool {
+        let base = program.map(|program| program.rsplit(['/', '\\']).next().unwrap_or(program));
+        self.users.iter().any(|listed| listed == user)
+            || base.is_some_and(|base| {
+                self.programs
+                    .iter()
+                    .any(|listed| listed.eq_ignore_ascii_case(base))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! One rule: a hot table and its counters.
+
+use std::time::Duration;
+
+use super::error::Place;
+use super::names::TableName;
+
+/// One entry of `counters`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Position in the file's list, from 0.
+    pub index: usize,
+    /// Line of the rule in the file, from 1.
+    pub line: u64,
+    /// The hot table, as the file spells it.
+    pub table: TableName,
+    /// Its slot table.
+    pub slot_table: TableName,
+    /// The counters, as the file spells them; at least one, none twice.
+    pub columns: Vec<String>,
+    /// Columns that an increment may set to the current time.
+    pub touch: Vec<String>,
+    /// Most slots of a key, 0 to 256; 0 asks for combining on the base row.
+    pub slots: u16,
+    /// What to do with the table's statements.
+    pub mode: Mode,
+    /// How often slots are moved into base.
+    pub rollup: Duration,
+}
+
+impl Rule {
+    /// Whether this version rewrites the table's statements. `slots: 0` and `mode: observe` are understood
+    /// but not served yet: such statements are forwarded.
+    pub fn rewrites(&self) -> bool {
+        self.mode == Mode::Enforce && self.slots > 0
+    }
+
+    /// Where this rule's `field` stands, for an error.
+    pub fn place(&self, field: &str) -> Place {
+        Place {
+            rule: Some((self.index, self.table.to_string())),
+            field: Some(field.to_owned()),
+            line: self.line,
+        }
+    }
+}
+
+/// What a rule does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing: the table is forwarded.
+    Off,
+    /// Plans are made and counted, statements forwarded.
+    Observe,
+    /// Statements are rewritten.
+    #[default]
+    Enforce,
+}

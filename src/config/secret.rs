@@ -1,0 +1,25 @@
+//! A password that does not print itself.
+
+use std::fmt;
+
+/// A password; `Debug` shows only whether there is one.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps `text`.
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The password itself, for the one place that sends it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.0.is_empty() { "\"\"" } else { "***" })
+    }
+}
