@@ -3,7 +3,10 @@
 pub mod catalog;
 pub mod config;
 pub mod counter;
+pub mod driver;
+pub mod metrics;
 pub mod net;
+pub mod server;
 pub mod session;
 pub mod sql;
 pub mod wire;

@@ -1,5 +1,6 @@
 //! Accepts clients, gives each a session, and closes them when told to stop.
 
+use std::fs;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -10,15 +11,235 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::catalog::Catalog;
-use crate::config::{ClientTls, Config};
-use crate::counter::Control;
-use crate::net::tls;
-use crate::session::connect::{ConnectSetup, PasswordKey, UpstreamTls, connect};
+use crate::catalog::{self, Catalog};
+use crate::config::{ClientTls, Config, UpstreamTls};
+use crate::counter::control::Control;
+use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
+use crate::session::connect::{self, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
 
-/// How long sessions may take to finish their transactions after the signal to stop.
+/// How long open transactions may take to end after the signal to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long to wait after an accept that failed for want of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Why the server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The listening address cannot be used.
+    #[error("listen: {address}: {source}; choose another address or stop what listens there")]
+    Listen {
+        /// The address.
+        address: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file that rules.yaml names cannot be read.
+    #[error("{path}: {source}")]
+    File {
+        /// Its path.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A certificate or key is not usable.
+    #[error("tls: {0}")]
+    Tls(#[from] TlsError),
+}
+
+/// A server that listens and does not accept yet.
+pub struct Server {
+    listener: TcpListener,
+    config: Config,
+    setup: Arc<ConnectSetup>,
+    shared: Arc<Shared>,
+    refreshes: mpsc::Receiver<oneshot::Sender<()>>,
+    control: Control,
+}
+
+impl Server {
+    /// Listens, and makes ready what sessions share.
+    pub async fn bind(config: Config, catalog: Catalog, control: Control) -> Result<Self, Error> {
+        let address = (config.listen.host.as_str(), config.listen.port);
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|source| Error::Listen {
+                address: config.listen.to_string(),
+                source,
+            })?;
+        let setup = Arc::new(setup(&config)?);
+        let (requests, refreshes) = mpsc::channel(16);
+        Ok(Self {
+            listener,
+            setup,
+            shared: Arc::new(Shared::new(catalog, requests)),
+            refreshes,
+            config,
+            control,
+        })
+    }
+
+    /// The address that clients connect to.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// What the sessions share: metrics among it.
+    pub fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Serves clients until `stop` is there; then accepts no more, closes idle sessions, and gives open
+    /// transactions some seconds to end.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let (stopping, stopped) = watch::channel(false);
+        let places = Arc::new(Semaphore::new(self.config.max_connections));
+        let refresher = tokio::spawn(refresh(
+            self.refreshes,
+            self.control,
+            self.config.clone(),
+            Arc::clone(&self.shared),
+        ));
+        let config = Arc::new(self.config);
+        let mut sessions = JoinSet::new();
+        tokio::pin!(stop);
+        loop {
+            let place = tokio::select! {
+                () = &mut stop => break,
+                place = Arc::clone(&places).acquire_owned() => {
+                    place.expect("the semaphore is never closed")
+                }
+            };
+            let accepted = tokio::select! {
+                () = &mut stop => break,
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((client, peer)) => {
+                    let setup = Arc::clone(&self.setup);
+                    let shared = Arc::clone(&self.shared);
+                    let (config, stopped) = (Arc::clone(&config), stopped.clone());
+                    sessions.spawn(async move {
+                        serve(client, peer, &setup, shared, &config, stopped).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!("cannot accept: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+            while sessions.try_join_next().is_some() {}
+        }
+        drop(self.listener);
+        stopping.send(true).ok();
+        let ended = async { while sessions.join_next().await.is_some() {} };
+        if tokio::time::timeout(STOP_TIMEOUT, ended).await.is_err() {
+            tracing::warn!("{} sessions closed in mid-transaction", sessions.len());
+            sessions.shutdown().await;
+        }
+        refresher.abort();
+    }
+}
+
+/// One client, from its connection to its close.
+async fn serve(
+    client: TcpStream,
+    peer: SocketAddr,
+    setup: &ConnectSetup,
+    shared: Arc<Shared>,
+    config: &Config,
+    stopped: watch::Receiver<bool>,
+) {
+    if let Err(error) = client.set_nodelay(true) {
+        tracing::debug!(%peer, "cannot set TCP_NODELAY: {error}");
+    }
+    let connected = match connect::connect(client, peer, setup).await {
+        Ok(connected) => connected,
+        Err(error) => {
+            tracing::debug!(%peer, "not connected: {error}");
+            return;
+        }
+    };
+    let bypass = config.bypass.clone();
+    let mut session = Session::new(connected, shared, bypass, stopped);
+    match session.run().await {
+        Ok(()) => tracing::debug!(%peer, "session closed"),
+        Err(error) if error.is_clean() => tracing::debug!(%peer, "session closed: {error}"),
+        Err(error) => tracing::info!(%peer, "session lost: {error}"),
+    }
+}
+
+/// What connections are made with.
+fn setup(config: &Config) -> Result<ConnectSetup, Error> {
+    let client_tls = match &config.tls {
+        ClientTls::Disabled => None,
+        ClientTls::SelfSigned => Some(tls::self_signed_acceptor(vec![
+            "localhost".to_owned(),
+            "127.0.0.1".to_owned(),
+            "::1".to_owned(),
+        ])?),
+        ClientTls::Files { certificate, key } => {
+            Some(tls::acceptor(&read(certificate)?, &read(key)?)?)
+        }
+    };
+    let connector = |verification| UpstreamConnector::new(&config.upstream, verification);
+    let upstream_tls = match &config.upstream_tls {
+        UpstreamTls::Disabled => connect::UpstreamTls::Disabled,
+        UpstreamTls::Preferred => connect::UpstreamTls::Preferred(connector(Verification::None)?),
+        UpstreamTls::Required { ca } => {
+            let authorities = tls::authorities(&read(ca)?)?;
+            connect::UpstreamTls::Required(connector(Verification::AuthorityAndName(authorities))?)
+        }
+    };
+    Ok(ConnectSetup {
+        upstream: config.upstream.clone(),
+        upstream_tls,
+        client_tls,
+        password_key: Arc::new(PasswordKey::new()),
+        handshake_timeout: config.handshake_timeout,
+    })
+}
+
+fn read(path: &std::path::Path) -> Result<Vec<u8>, Error> {
+    fs::read(path).map_err(|source| Error::File {
+        path: path.display().to_string(),
+        source,
+    })
+}
+
+/// Reads the catalog again whenever a session has run DDL on a hot table. A table that no longer fits its rule
+/// is left alone from then on: its statements are forwarded.
+async fn refresh(
+    mut requests: mpsc::Receiver<oneshot::Sender<()>>,
+    control: Control,
+    config: Config,
+    shared: Arc<Shared>,
+) {
+    while let Some(done) = requests.recv().await {
+        let mut fresh = Catalog {
+            tables: Vec::new(),
+            ..Catalog::clone(&shared.hot().catalog)
+        };
+        for rule in &config.rules {
+            let one = Config {
+                rules: vec![rule.clone()],
+                ..config.clone()
+            };
+            match reload(&control, &one).await {
+                Ok(catalog) => fresh.tables.extend(catalog.tables),
+                Err(why) => tracing::warn!("{} is forwarded from now on: {why}", rule.table),
+            }
+        }
+        shared.replace(fresh);
+        done.send(()).ok();
+    }
+}
+
+async fn reload(control: &Control, config: &Config) -> Result<Catalog, String> {
+    let mut conn = control.connect().await.map_err(|error| error.to_string())?;
+    catalog::load(&mut conn, config)
+        .await
+        .map_err(|error| error.to_string())
+}

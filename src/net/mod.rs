@@ -1,8 +1,8 @@
 //! Bytes on sockets: one packet stream over plain TCP, TLS or a unix socket.
 
-mod address;
+mod dial;
 mod packet_stream;
 pub mod tls;
 
-pub use address::{Address, InvalidAddress};
+pub use dial::dial;
 pub use packet_stream::{PacketStream, ReadError, Transport};

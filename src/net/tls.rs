@@ -13,7 +13,7 @@ use rustls::{
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use super::Address;
+use crate::config::Address;
 
 /// TLS could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +96,7 @@ impl UpstreamConnector {
     /// wrapped in TLS, and any name does.
     pub fn new(upstream: &Address, verification: Verification) -> Result<Self, TlsError> {
         let host = match upstream {
-            Address::Tcp { host, .. } => host.as_str(),
+            Address::Tcp(tcp) => tcp.host.as_str(),
             Address::Unix(_) => "localhost",
         };
         let server_name = ServerName::try_from(host.to_owned())

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
+use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
 use super::shared::{Hot, Shared};
 use super::state::State;
+use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
 use crate::wire::answer::{Form, Walker};
@@ -28,6 +32,11 @@ pub struct Session {
     pub(super) state: State,
     /// The client has closed its sending side.
     pub(super) client_closed: bool,
+    /// What COM_CHANGE_USER needs to know of the login.
+    reauthentication: Reauthentication,
+    bypass: Bypass,
+    /// Turns true when the server stops.
+    stopped: watch::Receiver<bool>,
 }
 
 /// What MySQL takes an empty packet for (COM_SLEEP), which it refuses.
@@ -41,6 +50,30 @@ enum Flow {
 }
 
 impl Session {
+    /// A session behind its login.
+    pub fn new(
+        connected: Connected,
+        shared: Arc<Shared>,
+        bypass: Bypass,
+        stopped: watch::Receiver<bool>,
+    ) -> Self {
+        let mut state = State::new(connected.login.status);
+        state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
+        state.bypass = covers(&bypass, &connected.login);
+        Self {
+            client: connected.client,
+            upstream: connected.upstream,
+            capabilities: connected.capabilities,
+            hot: shared.hot(),
+            shared,
+            state,
+            client_closed: false,
+            reauthentication: connected.reauthentication,
+            bypass,
+            stopped,
+        }
+    }
+
     /// Serves commands until one side closes.
     pub async fn run(&mut self) -> Result<(), Error> {
         while self.await_command().await? {
@@ -68,8 +101,10 @@ impl Session {
             if self.client_closed {
                 return Ok(false);
             }
+            let idle = !self.state.in_transaction();
             tokio::select! {
                 biased;
+                _ = self.stopped.wait_for(|stopped| *stopped), if idle => return Ok(false),
                 read = self.client.fill() => {
                     if read.map_err(Error::client)? == 0 {
                         self.client_closed = true;
@@ -147,6 +182,31 @@ impl Session {
         Ok(())
     }
 
+    /// COM_CHANGE_USER: the login once more.
+    async fn change_user(&mut self) -> Result<(), Error> {
+        let mut command = Vec::new();
+        let read = self.client.read_payload(&mut command, connect::PACKET_LIMIT);
+        read.await.map_err(Error::Client)?;
+        let outcome = connect::change_user(
+            &self.reauthentication,
+            &mut self.client,
+            &mut self.upstream,
+            &command,
+        );
+        // Refused, the session may go on (MariaDB) or be closed by the upstream (MySQL); either way it is reset.
+        let login = match outcome.await? {
+            ChangeUserOutcome::Changed(login) => Some(login),
+            ChangeUserOutcome::Refused { .. } => None,
+        };
+        let status = login.as_ref().map_or(self.state.status, |login| login.status);
+        self.state.reset(status);
+        self.state.status_uncertain = login.is_none();
+        if let Some(login) = login {
+            self.state.bypass = covers(&self.bypass, &login);
+        }
+        Ok(())
+    }
+
     /// Takes in how an answer ended.
     pub(super) fn observe(&mut self, walker: &Walker) {
         self.state.observe(walker.status(), walker.error());
@@ -157,7 +217,10 @@ impl Session {
     }
 }
 
-/// Whether the client may send several statements in one COM_QUERY.
-pub(super) fn has_multi_statements(capabilities: u64) -> bool {
-    capabilities & capability::MULTI_STATEMENTS != 0
+/// Whether a login's statements are left alone.
+fn covers(bypass: &Bypass, login: &Login) -> bool {
+    const PROGRAM: &[u8] = b"program_name";
+    let program = login.attributes.iter().find(|(name, _)| name == PROGRAM);
+    let program = program.map(|(_, value)| String::from_utf8_lossy(value));
+    bypass.covers(&String::from_utf8_lossy(&login.user), program.as_deref())
 }

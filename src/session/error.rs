@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::connect::ConnectError;
 use crate::net::ReadError;
 use crate::wire::reader::Malformed;
 
@@ -14,6 +15,9 @@ pub enum Error {
     /// The upstream vanished or sent what is no packet.
     #[error("upstream: {0}")]
     Upstream(#[source] ReadError),
+    /// COM_CHANGE_USER was not carried through.
+    #[error(transparent)]
+    ChangeUser(#[from] ConnectError),
     /// The upstream's answer makes no sense at this point.
     #[error("upstream: {0}")]
     Answer(#[from] Malformed),

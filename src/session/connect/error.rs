@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use super::password::PasswordError;
-use crate::net::{Address, ReadError};
+use crate::config::Address;
+use crate::net::ReadError;
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
 

@@ -71,7 +71,7 @@ pub async fn connect(
 ) -> Result<Connected, ConnectError> {
     tracing::trace!(%peer, upstream = %setup.upstream, "dialing");
     let mut client = PacketStream::new(Box::new(client));
-    let dialed = timeout(setup.handshake_timeout, setup.upstream.dial()).await;
+    let dialed = timeout(setup.handshake_timeout, dial(&setup.upstream)).await;
     let error = match dialed {
         Ok(Ok(upstream)) => return relay(client, upstream, setup).await,
         Ok(Err(error)) => ConnectError::Unreachable(error),
@@ -94,7 +94,7 @@ pub(super) async fn relay(
         setup,
         patience: Patience::new(setup.handshake_timeout),
         client_is_secure: false,
-        upstream_is_secure: setup.upstream.is_local(),
+        upstream_is_secure: matches!(setup.upstream, Address::Unix(_)),
     };
     match handshake.run().await {
         Ok(entry) => {
@@ -258,7 +258,7 @@ impl<'s> Handshake<'_, 's> {
         let setup = self.setup;
         let offered = greeting.capabilities & capability::SSL != 0;
         match &setup.upstream_tls {
-            _ if setup.upstream.is_local() => Ok(None),
+            _ if matches!(setup.upstream, Address::Unix(_)) => Ok(None),
             UpstreamTls::Disabled => Ok(None),
             UpstreamTls::Preferred(_) if !offered => Ok(None),
             UpstreamTls::Required(_) if !offered => Err(ConnectError::UpstreamWithoutTls),
@@ -271,7 +271,7 @@ impl<'s> Handshake<'_, 's> {
     /// The client's flags as the upstream shall see them.
     fn toward_upstream(&self, capabilities: u64) -> u64 {
         let flags = capabilities & !capability::MASKED & !capability::SSL;
-        match self.upstream_is_secure && !self.setup.upstream.is_local() {
+        match self.upstream_is_secure && !self.matches!(setup.upstream, Address::Unix(_)) {
             true => flags | capability::SSL,
             false => flags,
         }

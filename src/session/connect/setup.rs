@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_rustls::TlsAcceptor;
 
 use super::password::PasswordKey;
-use crate::net::Address;
+use crate::config::Address;
 use crate::net::tls::UpstreamConnector;
 
 /// Whether the upstream side is encrypted. A unix socket never is; it counts as secure as it stands.

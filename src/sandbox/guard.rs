@@ -1,0 +1,166 @@
+//! The process between us and the server, which kills it and removes its folder when we are gone.
+//!
+//! A `Drop` does not run when a test harness exits or a process is killed, and a signal at the
+//! parent's death goes by the thread that spawned, not by the process. A shell that waits for the
+//! end of a pipe has neither flaw, and needs nothing but the pipe.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Error;
+
+const SCRIPT: &str = include_str!("guard.sh");
+/// How often something is looked at that gives no sign of its own.
+pub(super) const GLANCE: Duration = Duration::from_millis(10);
+/// Killing and removing takes milliseconds; a disk that hangs shall not hang us for ever.
+const CLEANUP_LIMIT: Duration = Duration::from_secs(20);
+
+/// What a guard can be told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    Terminate,
+    Kill,
+    Start,
+}
+
+/// A running guard; dropping it kills the server and removes the folder.
+#[derive(Debug)]
+pub(super) struct Guard {
+    shell: Child,
+    /// `None` once closed, which is the order to clean up.
+    orders: Option<ChildStdin>,
+    ended: PathBuf,
+}
+
+impl Guard {
+    /// Spawns a guard that owns `folder` from now on, and runs `server` when ordered to start; the
+    /// server's output goes to `log`, a file in the folder.
+    pub fn spawn(server: &Command, folder: &Path, log: &Path) -> Result<Self, Error> {
+        let output = fs::File::create(log).map_err(Error::file("create", log))?;
+        let copy = output.try_clone().map_err(Error::file("open", log))?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", SCRIPT, "guard"]).arg(folder);
+        shell.arg(server.get_program()).args(server.get_args());
+        for (name, value) in server.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        // In a group of its own, so that Ctrl-C reaches only us; the guard learns of it by our end.
+        shell.process_group(0).current_dir("/");
+        shell.stdin(Stdio::piped()).stdout(output).stderr(copy);
+        let run = |source| Error::Run {
+            program: "sh".into(),
+            source,
+        };
+        let mut shell = shell.spawn().map_err(run)?;
+        let orders = shell.stdin.take();
+        Ok(Self {
+            shell,
+            orders,
+            ended: folder.join("ended"),
+        })
+    }
+
+    /// Passes an order on; says nothing when the guard is gone, which [`ended`](Self::ended) tells.
+    pub fn order(&mut self, order: Order) {
+        let line: &[u8] = match order {
+            Order::Terminate => b"TERM\n",
+            Order::Kill => b"KILL\n",
+            Order::Start => b"START\n",
+        };
+        if let Order::Start = order {
+            let _ = fs::remove_file(&self.ended); // there only after an earlier end
+        }
+        if let Some(pipe) = &mut self.orders {
+            let _: io::Result<()> = pipe.write_all(line);
+        }
+    }
+
+    /// The server's exit status once it has ended: 0 to 127, or 128 and a signal's number.
+    pub fn ended(&mut self) -> Option<i32> {
+        if let Ok(text) = fs::read_to_string(&self.ended) {
+            // The file is there an instant before its text is.
+            return text.trim().parse().ok();
+        }
+        // A guard that was itself killed writes no file.
+        matches!(self.shell.try_wait(), Ok(Some(_))).then_some(-1)
+    }
+
+    /// Waits for the server's end until `deadline`.
+    pub fn wait(&mut self, deadline: Instant) -> Option<i32> {
+        loop {
+            match self.ended() {
+                None if Instant::now() < deadline => thread::sleep(GLANCE),
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.orders = None;
+        let deadline = Instant::now() + CLEANUP_LIMIT;
+        while matches!(self.shell.try_wait(), Ok(None)) && Instant::now() < deadline {
+            thread::sleep(GLANCE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guarded(script: &str) -> (Guard, PathBuf) {
+        let folder = tempfile::tempdir().expect("a temp folder").keep();
+        let mut server = Command::new("sh");
+        server.args(["-c", script]);
+        let mut guard = Guard::spawn(&server, &folder, &folder.join("log")).expect("a shell");
+        guard.order(Order::Start);
+        (guard, folder)
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    #[test]
+    fn dropping_kills_the_server_and_removes_the_folder() {
+        let (guard, folder) = guarded("exec sleep 1000");
+        assert!(folder.exists());
+        drop(guard);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn the_exit_status_is_told_and_the_folder_stays_until_the_drop() {
+        let (mut guard, folder) = guarded("echo said; exit 7");
+        assert_eq!(guard.wait(soon()), Some(7));
+        assert_eq!(
+            fs::read_to_string(folder.join("log")).expect("a log"),
+            "said\n"
+        );
+        drop(guard);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn signals_reach_the_server_and_it_can_be_started_again() {
+        let (mut guard, folder) = guarded("exec sleep 1000");
+        for (order, status) in [(Order::Terminate, 128 + 15), (Order::Kill, 128 + 9)] {
+            guard.order(order);
+            assert_eq!(guard.wait(soon()), Some(status));
+            guard.order(Order::Start);
+            assert_eq!(guard.ended(), None);
+        }
+        drop(guard);
+        assert!(!folder.exists());
+    }
+}
