@@ -56,6 +56,8 @@ pub struct HotTable {
     pub primary_key: Vec<usize>,
     /// The counters that the rule names.
     pub counters: Vec<Counter>,
+    /// Has unique keys beside the primary one: an INSERT may then meet a row of another primary key.
+    pub other_unique_keys: bool,
     /// Most slots of a key (the rule's `slots`).
     pub slots: u16,
 }

@@ -1,3 +1,5 @@
-//! The `countersink` command.
+//! The `countersink` command: arguments in, exit code out.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    countersink::cli::run()
+}

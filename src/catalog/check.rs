@@ -34,6 +34,7 @@ pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
         columns: facts.columns.iter().map(column).collect(),
         primary_key,
         counters,
+        other_unique_keys: true,
         slots: rule.slots,
     })
 }

@@ -8,7 +8,14 @@
 
 use std::fmt::Write;
 
+use super::quote;
 use crate::catalog::HotTable;
+
+/// The statement that empties a slot table.
+pub fn empty(table: &HotTable) -> String {
+    let slots = quote::pair(&table.slot_schema, &table.slot_name);
+    format!("DELETE FROM {slots}")
+}
 
 /// Statements that fold some keys, to be run in this order within one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +31,8 @@ pub struct FoldStatements {
 impl FoldStatements {
     /// For the keys under `predicate` (unqualified key columns), or for the whole table.
     pub fn new(table: &HotTable, predicate: Option<&[u8]>) -> Self {
-        let base = quoted(&table.schema, &table.name);
-        let slots = quoted(&table.slot_schema, &table.slot_name);
+        let base = quote::pair(&table.schema, &table.name);
+        let slots = quote::pair(&table.slot_schema, &table.slot_name);
         let condition = |start: &str| match predicate {
             Some(predicate) => [start.as_bytes(), b"(", predicate, b")"].concat(),
             None => Vec::new(),
@@ -33,7 +40,7 @@ impl FoldStatements {
         let keys: Vec<_> = table
             .primary_key
             .iter()
-            .map(|&position| quote(&table.columns[position].name))
+            .map(|&position| quote::name(&table.columns[position].name))
             .collect();
         let join = |left: &str, right: &str| {
             let pairs = keys.iter().map(|key| format!("{left}.{key} = {right}.{key}"));
@@ -43,14 +50,14 @@ impl FoldStatements {
         let mut base_sets = Vec::new();
         let mut slot_sets = Vec::new();
         for counter in &table.counters {
-            let column = quote(&table.columns[counter.column].name);
+            let column = quote::name(&table.columns[counter.column].name);
             write!(sums, ", SUM({column}) AS {column}").expect("a String takes all");
             base_sets.push(format!("b.{column} = b.{column} + d.{column}"));
             slot_sets.push(format!("s.{column} = 0"));
         }
         // An ON UPDATE CURRENT_TIMESTAMP column must not move: the fold changes no value that anyone can see.
         for column in table.columns.iter().filter(|column| column.on_update_now) {
-            let column = quote(&column.name);
+            let column = quote::name(&column.name);
             base_sets.push(format!("b.{column} = b.{column}"));
         }
         base_sets.append(&mut slot_sets);
@@ -76,7 +83,7 @@ impl FoldStatements {
         ];
         // Only rows at zero: whatever became of the statements before, this one can lose nothing.
         let zeros = table.counters.iter().map(|counter| {
-            format!("{} = 0", quote(&table.columns[counter.column].name))
+            format!("{} = 0", quote::name(&table.columns[counter.column].name))
         });
         let purge = [
             format!(
@@ -92,14 +99,4 @@ impl FoldStatements {
             purge: purge.concat(),
         }
     }
-}
-
-/// An identifier in backticks.
-pub fn quote(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
-/// `schema`.`name`.
-pub fn quoted(schema: &str, name: &str) -> String {
-    format!("{}.{}", quote(schema), quote(name))
 }

@@ -1,6 +1,10 @@
-//! Where increments go and how they come back: slots, folds, slot tables.
+//! Where increments go and how they come back: the control account, slot tables, slots, folds.
 
+pub mod control;
 pub mod fold;
+pub mod grants;
+pub mod provision;
+mod quote;
 mod slots;
 
 pub use slots::{SlotLease, Slots};

@@ -104,7 +104,7 @@ impl Session {
             let idle = !self.state.in_transaction();
             tokio::select! {
                 biased;
-                _ = self.stopped.wait_for(|stopped| *stopped), if idle => return Ok(false),
+                _ = told_to_stop(&mut self.stopped), if idle => return Ok(false),
                 read = self.client.fill() => {
                     if read.map_err(Error::client)? == 0 {
                         self.client_closed = true;
@@ -169,10 +169,13 @@ impl Session {
 
     /// COM_SET_OPTION: `int<2>`, 0 switches multi-statements on, 1 off.
     async fn set_option(&mut self) -> Result<(), Error> {
-        let on = match self.peek_payload().await? {
-            Some([_, 0, 0]) => Some(true),
-            Some([_, 1, 0]) => Some(false),
-            _ => None,
+        let on = match self.buffer_command().await? {
+            true => match self.command_payload() {
+                [_, 0, 0] => Some(true),
+                [_, 1, 0] => Some(false),
+                _ => None,
+            },
+            false => None,
         };
         self.pass_command().await?;
         let walker = self.pass_answer(Form::Single).await?;
@@ -215,6 +218,11 @@ impl Session {
     pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
+}
+
+/// Ready when the server stops.
+async fn told_to_stop(stopped: &mut watch::Receiver<bool>) {
+    stopped.wait_for(|stopped| *stopped).await.ok();
 }
 
 /// Whether a login's statements are left alone.

@@ -8,9 +8,11 @@ use super::error::Error;
 use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
 use super::patched::Patch;
-use super::turn::{Done, Original, Turn};
+use super::turn::{Original, Turn};
 use crate::sql::Kind;
-use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope};
+use crate::sql::plan::{
+    Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope, SessionFacts,
+};
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
@@ -42,12 +44,13 @@ pub(super) struct Statement {
 impl Session {
     /// COM_STMT_PREPARE.
     pub(super) async fn prepare(&mut self) -> Result<(), Error> {
-        let Some(payload) = self.peek_payload().await? else {
+        if !self.buffer_command().await? {
             self.pass_command().await?;
             return self.pass_answer(Form::Prepared).await.map(drop);
-        };
+        }
+        let payload = self.command_payload();
         let text = &payload[1..];
-        let kind = crate::sql::statement_kind(text);
+        let kind = crate::sql::statement_kind(text, &SessionFacts::default());
         let hot = self.is_hot(text, kind);
         if !hot && !kind.may_change_session() && !kind.may_end_transaction() {
             self.pass_command().await?;
@@ -138,13 +141,13 @@ impl Session {
     async fn execute(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
         let turn = Turn::single(Form::Results);
         self.before(statement.kind);
-        let Some(payload) = self.peek_payload().await? else {
+        if !self.buffer_command().await? {
             let fold = whole_tables(&statement.plan, Reason::TooLong);
             self.fold_then_original(&fold, None, &Original::Stream, turn)
                 .await?;
             return Ok(());
-        };
-        let payload = payload.to_vec();
+        }
+        let payload = self.command_payload().to_vec();
         self.drop_command();
         let capabilities = self.capabilities;
         let execute = Execute::decode(&payload, statement.parameters, capabilities);
@@ -298,11 +301,13 @@ impl Session {
 
     /// Passes a command on with the rewritten statement's id in place of the client's.
     async fn pass_renamed(&mut self, statement: &Statement) -> Result<bool, Error> {
-        let (Some((id, _)), Some(payload)) = (&statement.rewritten, self.peek_payload().await?)
-        else {
+        let Some((id, _)) = &statement.rewritten else {
             return Ok(false);
         };
-        let mut payload = payload.to_vec();
+        if !self.buffer_command().await? {
+            return Ok(false);
+        }
+        let mut payload = self.command_payload().to_vec();
         payload.get_mut(1..5).ok_or(Malformed)?.copy_from_slice(&id.to_le_bytes());
         self.drop_command();
         self.send_original(&Original::Payload(payload)).await?;

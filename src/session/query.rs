@@ -8,37 +8,46 @@ use super::hidden::Hidden;
 use super::turn::{Done, Original, Turn};
 use super::{Session, shared::Hot};
 use crate::catalog::{Catalog, HotTable};
+use crate::counter::fold;
 use crate::net::PacketStream;
 use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Plan, Reason, Scope, SessionFacts};
 use crate::sql::{self, Kind};
 use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::command;
-use crate::wire::packet::HEADER_LENGTH;
+use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reader::{Malformed, Reader};
 
 /// Of a statement too long to be held, so much is looked at to find what it is about, in bytes.
 const HEAD: usize = 64 * 1024;
 
 impl Session {
-    /// The payload of the command at the front, buffered whole; `None` when it is too long for that.
-    pub(super) async fn peek_payload(&mut self) -> Result<Option<&[u8]>, Error> {
+    /// Buffers the command at the front whole; false when it is too long for that.
+    pub(super) async fn buffer_command(&mut self) -> Result<bool, Error> {
         let header = self.client.peek_header().await.map_err(Error::Client)?;
         let length = header.packet_length();
         if length > PacketStream::LARGEST_PEEK {
-            return Ok(None);
+            return Ok(false);
         }
         let filled = self.client.fill_to(length).await;
         filled.map_err(Error::Client)?;
-        Ok(Some(&self.client.buffered()[HEADER_LENGTH..length]))
+        Ok(true)
+    }
+
+    /// The payload of the command at the front, which is buffered whole.
+    pub(super) fn command_payload(&self) -> &[u8] {
+        let buffered = self.client.buffered();
+        let header = Header::decode(buffered).expect("a command is buffered");
+        &buffered[HEADER_LENGTH..header.packet_length()]
     }
 
     /// COM_QUERY.
     pub(super) async fn query(&mut self) -> Result<(), Error> {
         let capabilities = self.capabilities;
-        let Some(payload) = self.peek_payload().await? else {
+        if !self.buffer_command().await? {
             return self.long_query().await;
-        };
+        }
+        let payload = self.command_payload();
         let Ok(text) = statement_text(payload, capabilities) else {
             return self.pass_query(Kind::Other).await;
         };
@@ -230,9 +239,7 @@ impl Session {
         if !done.failed {
             if ddl.empties {
                 for table in &ddl.tables {
-                    let slots =
-                        crate::counter::fold::quoted(&table.slot_schema, &table.slot_name);
-                    self.hidden(format!("DELETE FROM {slots}")).await?;
+                    self.hidden(fold::empty(table)).await?;
                 }
             }
             self.refresh_catalog().await;
@@ -291,7 +298,7 @@ impl Session {
         if lock.write {
             for keys in &keys {
                 let statements =
-                    crate::counter::fold::FoldStatements::new(&keys.table, None);
+                    fold::FoldStatements::new(&keys.table, None);
                 self.hidden(&statements.fold).await?;
                 self.hidden(&statements.purge).await?;
             }

@@ -18,6 +18,23 @@ impl Session {
         }
     }
 
+    /// Takes a command too long to be buffered off the client's stream, unread.
+    pub(super) async fn skip_command(&mut self) -> Result<(), Error> {
+        loop {
+            let header = self.client.peek_header().await.map_err(Error::Client)?;
+            let mut left = header.packet_length();
+            while left > 0 {
+                self.client.fill_to(1).await.map_err(Error::Client)?;
+                let part = left.min(self.client.buffered().len());
+                self.client.consume(part);
+                left -= part;
+            }
+            if !header.is_continued() {
+                return Ok(());
+            }
+        }
+    }
+
     /// Consumes the command at the front of the client's stream. It is buffered whole.
     pub(super) fn drop_command(&mut self) {
         let header = Header::decode(self.client.buffered()).expect("a command is buffered");

@@ -119,6 +119,44 @@ pub enum Reason {
     Fallback,
 }
 
+impl Reason {
+    /// All of them, in order.
+    pub const ALL: [Self; 32] = [
+        Self::NotHot,
+        Self::NoCounter,
+        Self::InsertOnly,
+        Self::ZeroDelta,
+        Self::AddsToBase,
+        Self::Metadata,
+        Self::Slotted,
+        Self::Summed,
+        Self::SummedLocked,
+        Self::AbsoluteSet,
+        Self::OtherColumns,
+        Self::InexactDelta,
+        Self::UnsignedDecrement,
+        Self::NoRoom,
+        Self::TouchColumn,
+        Self::CounterInPredicate,
+        Self::KeyChange,
+        Self::Delete,
+        Self::Replace,
+        Self::Upsert,
+        Self::MultiTable,
+        Self::Unresolved,
+        Self::NotParsed,
+        Self::TooLong,
+        Self::CharacterSet,
+        Self::Off,
+        Self::Ddl,
+        Self::Shadowed,
+        Self::SqlPrepare,
+        Self::LockTables,
+        Self::OwnIncrement,
+        Self::Fallback,
+    ];
+}
+
 /// An UPDATE that only adds constants to counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Increment {
@@ -127,10 +165,16 @@ pub struct Increment {
     /// `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`: for a statement that names one whole primary key
     /// and nothing else. It answers as the original would; 0 rows mean that the slot row is not there.
     pub update: Option<Template>,
+    /// Parameters that `update` compares with key columns which are not integers: where one of them is not sent
+    /// as text it may equal several keys (5 = '5' = '05'), and `upsert` applies instead.
+    pub text_key_parameters: Vec<u16>,
     /// `INSERT INTO slots SELECT .. FROM base WHERE .. ON DUPLICATE KEY UPDATE ..`. Its "Records" are the rows
     /// that the original matches (and changes).
     pub upsert: Template,
-    /// Parameters that are deltas: they must hold exact values of the counter's type, or `exact` applies.
+    /// Parameters that are deltas: they must hold exact values of the counter's type, at most [`Bounds::slot`] in
+    /// size and not negative for an unsigned counter, or `exact` applies.
+    ///
+    /// [`Bounds::slot`]: crate::catalog::Bounds::slot
     pub parameter_deltas: Vec<ParameterDelta>,
     /// The way that is always right: fold, then the original. Its scope is also what the transaction
     /// remembers as incremented.

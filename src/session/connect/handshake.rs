@@ -13,8 +13,9 @@ use super::error::ConnectError;
 use super::exchange::{Exchange, Verdict};
 use super::peer::{Patience, Peer};
 use super::setup::{ConnectSetup, UpstreamTls};
+use crate::config::Address;
 use crate::net::tls::UpstreamConnector;
-use crate::net::{PacketStream, Transport};
+use crate::net::{PacketStream, Transport, dial};
 use crate::wire::capability;
 use crate::wire::handshake::{Attributes, Greeting, HandshakeResponse, SSL_REQUEST_LENGTH};
 use crate::wire::packet::HEADER_LENGTH;
@@ -271,7 +272,7 @@ impl<'s> Handshake<'_, 's> {
     /// The client's flags as the upstream shall see them.
     fn toward_upstream(&self, capabilities: u64) -> u64 {
         let flags = capabilities & !capability::MASKED & !capability::SSL;
-        match self.upstream_is_secure && !self.matches!(setup.upstream, Address::Unix(_)) {
+        match self.upstream_is_secure && !matches!(self.setup.upstream, Address::Unix(_)) {
             true => flags | capability::SSL,
             false => flags,
         }

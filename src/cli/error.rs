@@ -1,0 +1,102 @@
+//! What a command can fail of, and its exit code.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::{Config, Place, line_suffix};
+use crate::{catalog, config, counter, server};
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// With the rules file that it is about.
+    #[error("{}: {source}", file.display())]
+    InFile {
+        /// The rules file.
+        file: PathBuf,
+        /// What is wrong.
+        source: Box<Error>,
+    },
+    /// rules.yaml itself.
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    /// The control account has no connection.
+    #[error(transparent)]
+    Control(#[from] counter::control::Error),
+    /// A table does not fit its rule.
+    #[error(transparent)]
+    Catalog(#[from] catalog::Error),
+    /// A slot table cannot be had.
+    #[error("{place}{problem}{}", line_suffix(place.line))]
+    Provision {
+        /// The rule.
+        place: Place,
+        /// Why.
+        problem: counter::provision::Problem,
+    },
+    /// The listener.
+    #[error(transparent)]
+    Server(#[from] server::Error),
+    /// The log filter cannot be read.
+    #[error("{variable}: {why}; write a level (error, warn, info, debug, trace) or target=level")]
+    LogFilter {
+        /// The environment variable.
+        variable: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// No threads.
+    #[error("cannot start: {source}")]
+    Runtime {
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// With the name of the rules file before it.
+    #[must_use]
+    pub fn in_file(self, file: &Path) -> Self {
+        Self::InFile {
+            file: file.to_owned(),
+            source: Box::new(self),
+        }
+    }
+
+    /// A failure of provisioning, with the place of the rule that asked for the table.
+    pub(super) fn provision(error: counter::provision::Error, config: &Config) -> Self {
+        let counter::provision::Error { table, problem } = error;
+        let same = |rule: &&config::Rule| {
+            rule.table.to_string().to_lowercase() == table.to_string().to_lowercase()
+        };
+        let exact = config.rules.iter().find(|rule| rule.table == table);
+        let place = exact
+            .or_else(|| config.rules.iter().find(same))
+            .map(|rule| rule.place("slot_table"))
+            .unwrap_or_default();
+        Self::Provision { place, problem }
+    }
+
+    /// 2 for what an operator corrects in rules.yaml, on the command line or in the tables; 1 for the rest.
+    pub fn exit_code(&self) -> u8 {
+        use counter::provision::Problem as Provision;
+        match self {
+            Self::InFile { source, .. } => source.exit_code(),
+            Self::Config(_) | Self::LogFilter { .. } => 2,
+            Self::Control(error) if error.is_configuration() => 2,
+            Self::Control(_) | Self::Runtime { .. } => 1,
+            Self::Server(error) => match error {
+                server::Error::Listen { .. } => 1,
+                server::Error::File { .. } | server::Error::Tls(_) => 2,
+            },
+            Self::Catalog(catalog::Error {
+                problem: catalog::Problem::Query { .. },
+                ..
+            }) => 1,
+            Self::Catalog(_) => 2,
+            Self::Provision { problem, .. } => match problem {
+                Provision::Failed { .. } | Provision::Catalog(_) => 1,
+                _ => 2,
+            },
+        }
+    }
+}

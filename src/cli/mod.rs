@@ -1,0 +1,150 @@
+//! The command line: arguments in, exit code out.
+
+mod error;
+mod log;
+mod provision;
+mod serve;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Config, HostPort};
+
+pub use error::Error;
+pub use serve::{prepare, prepare_with};
+
+/// Makes hot counter rows of MySQL and MariaDB fast, without changing the application.
+///
+/// Point the application at Countersink's port instead of the server's, name the hot tables in rules.yaml,
+/// and increments of their counters no longer queue on one row.
+#[derive(Debug, Parser)]
+#[command(name = "countersink", version, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  countersink serve                                 with ./rules.yaml
+  countersink serve --rules /etc/countersink/rules.yaml --listen 0.0.0.0:6033
+  countersink provision --print                     the statements for a DBA
+  COUNTERSINK_LOG=debug countersink serve           more of the log
+
+Exit codes:
+  0  all went well
+  1  a failure while running, such as a server that cannot be reached
+  2  wrong usage, or rules.yaml does not fit itself, the server or the tables";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the proxy.
+    #[command(after_help = "\
+Examples:
+  countersink serve --rules rules.yaml
+  countersink serve --listen 127.0.0.1:7000         instead of the file's listen")]
+    Serve(ServeArguments),
+    /// Makes the slot tables that the rules need, or prints the statements that would.
+    #[command(after_help = "\
+Examples:
+  countersink provision                             as the control account; `serve` does the same at start
+  countersink provision --print > slots.sql         for a DBA, when the control account may not create tables")]
+    Provision(ProvisionArguments),
+}
+
+#[derive(Debug, Args)]
+struct RulesArguments {
+    /// The rules file.
+    #[arg(long, value_name = "FILE", default_value = "rules.yaml")]
+    rules: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct ServeArguments {
+    #[command(flatten)]
+    file: RulesArguments,
+    /// Where to listen, instead of the rules file's `listen`.
+    #[arg(long, value_name = "HOST:PORT", value_parser = HostPort::parse)]
+    listen: Option<HostPort>,
+}
+
+#[derive(Debug, Args)]
+struct ProvisionArguments {
+    #[command(flatten)]
+    file: RulesArguments,
+    /// Only print the statements, with the GRANTs that are needed.
+    #[arg(long)]
+    print: bool,
+}
+
+/// Runs the command that the process's arguments name.
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    match log::start().and_then(|()| command(arguments.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("countersink: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn command(command: Command) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Error::Runtime { source })?;
+    match command {
+        Command::Serve(arguments) => {
+            let file = arguments.file.rules;
+            let mut config = load(&file)?;
+            config.listen = arguments.listen.unwrap_or(config.listen);
+            let serving = runtime.block_on(serve::serve(config));
+            serving.map_err(|error| error.in_file(&file))
+        }
+        Command::Provision(arguments) => {
+            let file = arguments.file.rules;
+            let config = load(&file)?;
+            let provisioned = runtime.block_on(provision::provision(&config, arguments.print));
+            let text = provisioned.map_err(|error| error.in_file(&file))?;
+            print!("{text}");
+            Ok(())
+        }
+    }
+}
+
+fn load(file: &Path) -> Result<Config, Error> {
+    Config::load(file).map_err(|error| Error::from(error).in_file(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn serve_takes_rules_and_listen() {
+        let parse = |words: &[&str]| Arguments::try_parse_from(words).map(|parsed| parsed.command);
+        let Ok(Command::Serve(serve)) = parse(&["countersink", "serve"]) else {
+            panic!("serve needs no arguments");
+        };
+        assert_eq!(serve.file.rules, Path::new("rules.yaml"));
+        assert_eq!(serve.listen, None);
+        let Ok(Command::Serve(serve)) =
+            parse(&["countersink", "serve", "--rules", "r.yaml", "--listen", "[::1]:0"])
+        else {
+            panic!("serve takes --rules and --listen");
+        };
+        assert_eq!(serve.file.rules, Path::new("r.yaml"));
+        assert_eq!(serve.listen.map(|listen| listen.to_string()).as_deref(), Some("[::1]:0"));
+        let error = parse(&["countersink", "serve", "--listen", "6033"]).unwrap_err();
+        assert!(error.to_string().contains("the port is missing"), "{error}");
+    }
+}

@@ -1,0 +1,28 @@
+//! `countersink provision`: the slot tables, made or printed.
+
+use super::{Error, serve};
+use crate::catalog;
+use crate::config::Config;
+use crate::counter::control::Control;
+use crate::counter::provision;
+
+/// What to print: the report, or the statements.
+pub(super) async fn provision(config: &Config, print: bool) -> Result<String, Error> {
+    let control = Control::open(config).await?;
+    let text = text(&control, config, print).await;
+    control.close().await;
+    text
+}
+
+async fn text(control: &Control, config: &Config, print: bool) -> Result<String, Error> {
+    serve::warn_unserved(config);
+    let mut conn = control.connect().await?;
+    let catalog = catalog::load(&mut conn, config).await?;
+    if print {
+        return Ok(provision::print(config, &catalog));
+    }
+    let report = provision::provision(&mut conn, &catalog).await;
+    report
+        .map(|report| report.to_string())
+        .map_err(|error| Error::provision(error, config))
+}

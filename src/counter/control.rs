@@ -1,0 +1,276 @@
+//! The control account: the proxy's own connections, for the catalog, slot tables, folds and roll-up.
+
+use std::time::Duration;
+
+use mysql_async::{
+    Conn, DriverError, Error as DriverFailure, IoError, Opts, OptsBuilder, Pool, PoolConstraints,
+    PoolOpts, SslOpts, TlsError,
+};
+
+use super::grants;
+use crate::config::{Address, Config, UpstreamTls};
+
+/// Connections of the control account, kept in a small pool.
+#[derive(Clone, Debug)]
+pub struct Control {
+    pool: Pool,
+    timeout: Duration,
+    remedies: Remedies,
+}
+
+/// What to tell an operator when a connection fails.
+#[derive(Clone, Debug)]
+struct Remedies {
+    upstream: String,
+    user: String,
+    grants: Vec<String>,
+}
+
+/// Why the control account has no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody answers.
+    #[error("upstream: {address} cannot be reached: {why}; start the server, or correct upstream")]
+    Unreachable {
+        /// The address.
+        address: String,
+        /// Why.
+        why: String,
+    },
+    /// The server refuses the account.
+    #[error("control: the server refuses the account: {message}; correct control.user and control.password, or make the account:{statements}")]
+    Denied {
+        /// The server's words.
+        message: String,
+        /// Statements for a DBA, each on a line of its own.
+        statements: String,
+    },
+    /// TLS fails or is missing.
+    #[error("upstream_tls: {address}: {why}; {remedy}")]
+    Tls {
+        /// The address.
+        address: String,
+        /// Why.
+        why: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// Something else.
+    #[error("upstream: {address}: {source}")]
+    Other {
+        /// The address.
+        address: String,
+        /// Why.
+        source: DriverFailure,
+    },
+}
+
+impl Error {
+    /// Whether rules.yaml (or the account that it names) is to be corrected, rather than the server waited for.
+    pub fn is_configuration(&self) -> bool {
+        matches!(self, Self::Denied { .. } | Self::Tls { .. })
+    }
+}
+
+impl Control {
+    /// Connects once, to see whether it works and, in TLS mode `preferred`, whether the server has TLS.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not work, with the remedy.
+    pub async fn open(config: &Config) -> Result<Self, Error> {
+        let mut control = Self {
+            pool: Pool::new(options(config, tls(&config.upstream_tls, &config.upstream))),
+            timeout: config.handshake_timeout,
+            remedies: Remedies {
+                upstream: config.upstream.to_string(),
+                user: config.control.user.clone(),
+                grants: grants::for_control(config, "ACCOUNT"),
+            },
+        };
+        match (control.connect().await, &config.upstream_tls) {
+            (Ok(_), _) => Ok(control),
+            (Err(Error::Tls { why, .. }), UpstreamTls::Preferred) => {
+                tracing::debug!("no TLS toward the upstream: {why}");
+                control.pool = Pool::new(options(config, None));
+                control.connect().await?;
+                Ok(control)
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// A connection in autocommit mode and a strict sql_mode; it goes back to the pool when dropped.
+    ///
+    /// Cancel safe: a connection that is being made is given up.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, with the remedy.
+    pub async fn connect(&self) -> Result<Conn, Error> {
+        match tokio::time::timeout(self.timeout, self.pool.get_conn()).await {
+            Ok(Ok(conn)) => Ok(conn),
+            Ok(Err(failure)) => Err(self.remedies.explain(failure)),
+            Err(_) => Err(Error::Unreachable {
+                address: self.remedies.upstream.clone(),
+                why: format!("no answer within {:?}", self.timeout),
+            }),
+        }
+    }
+
+    /// Closes all connections in good order.
+    pub async fn close(self) {
+        if let Err(error) = self.pool.disconnect().await {
+            tracing::debug!("closing the control connections: {error}");
+        }
+    }
+}
+
+impl Remedies {
+    fn explain(&self, failure: DriverFailure) -> Error {
+        let address = self.upstream.clone();
+        let without_tls = "use mode preferred, or let the server have TLS";
+        match failure {
+            DriverFailure::Io(IoError::Io(why)) => Error::Unreachable {
+                address,
+                why: why.to_string(),
+            },
+            DriverFailure::Io(IoError::Tls(TlsError::Tls(why))) => Error::Tls {
+                address,
+                why: why.to_string(),
+                remedy: "let upstream_tls.ca name the certificate that signed the server's, and upstream the host in it",
+            },
+            DriverFailure::Io(IoError::Tls(why)) => Error::Tls {
+                address,
+                why: why.to_string(),
+                remedy: "correct upstream_tls.ca",
+            },
+            DriverFailure::Driver(DriverError::NoClientSslFlagFromServer) => Error::Tls {
+                address,
+                why: "the server has no TLS".to_owned(),
+                remedy: without_tls,
+            },
+            // 1045 wrong password, 1698 wrong plugin, 1130 wrong host, 1044 no right to the schema,
+            // 3118 locked, 1862 password expired, 3159 only with TLS.
+            DriverFailure::Server(error)
+                if [1045, 1698, 1130, 1044, 3118, 1862, 3159].contains(&error.code) =>
+            {
+                Error::Denied {
+                    statements: self.statements(&error.message),
+                    message: error.message,
+                }
+            }
+            source => Error::Other { address, source },
+        }
+    }
+
+    /// CREATE USER and the GRANTs, for the host from which the server saw us come.
+    fn statements(&self, message: &str) -> String {
+        let host = message
+            .split_once("'@'")
+            .and_then(|(_, rest)| rest.split_once('\''))
+            .or_else(|| message.strip_prefix("Host '")?.split_once('\''))
+            .map_or("%", |(host, _)| host);
+        let account = format!("'{}'@'{host}'", self.user);
+        let create = format!("CREATE USER {account} IDENTIFIED BY '<control.password>';");
+        std::iter::once(create)
+            .chain(self.grants.iter().map(|grant| grant.replace("ACCOUNT", &account)))
+            .map(|statement| format!("\n  {statement}"))
+            .collect()
+    }
+}
+
+/// `None` for a connection without TLS.
+fn tls(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
+    match (tls, upstream) {
+        (UpstreamTls::Disabled, _) | (_, Address::Unix(_)) => None,
+        (UpstreamTls::Preferred, _) => Some(SslOpts::default().with_danger_accept_invalid_certs(true)),
+        (UpstreamTls::Required { ca }, _) => Some(
+            SslOpts::default()
+                .with_disable_built_in_roots(true)
+                .with_root_certs(vec![ca.clone().into()]),
+        ),
+    }
+}
+
+fn options(config: &Config, tls: Option<SslOpts>) -> Opts {
+    let idle = Duration::from_secs(60);
+    // The default of no idle time opens a new connection for nearly every use.
+    let pool = PoolOpts::new()
+        .with_constraints(PoolConstraints::new(0, 8).expect("0 is not more than 8"))
+        .with_inactive_connection_ttl(idle);
+    // MariaDB lets a global switch off CHECK, on which slots rely; MySQL takes that part for a comment.
+    let setup = "SET autocommit = 1, completion_type = 'NO_CHAIN', \
+                 sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION' \
+                 /*M!100201 , check_constraint_checks = 1 */";
+    let builder = OptsBuilder::default()
+        .user(Some(config.control.user.as_str()))
+        .pass(Some(config.control.password.reveal()))
+        .pool_opts(pool)
+        .setup(vec![setup])
+        .prefer_socket(false)
+        .tcp_nodelay(true)
+        .connect_attribute("program_name", "countersink")
+        .ssl_opts(tls);
+    match &config.upstream {
+        Address::Tcp(tcp) => builder.ip_or_hostname(tcp.host.clone()).tcp_port(tcp.port),
+        Address::Unix(path) => builder.socket(Some(path.to_string_lossy())),
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(more: &str) -> Config {
+        let text = format!(
+            "upstream: 127.0.0.1:1\n{more}\ncounters:\n- {{table: shop.posts, columns: [views]}}\n"
+        );
+        Config::from_str(&text, &|_| None).unwrap()
+    }
+
+    fn denied(message: &str) -> String {
+        let config = config("");
+        let remedies = Remedies {
+            upstream: config.upstream.to_string(),
+            user: config.control.user.clone(),
+            grants: grants::for_control(&config, "ACCOUNT"),
+        };
+        let failure = mysql_async::ServerError {
+            code: 1045,
+            message: message.to_owned(),
+            state: "28000".to_owned(),
+        };
+        remedies.explain(failure.into()).to_string()
+    }
+
+    #[test]
+    fn a_refused_account_gets_its_statements() {
+        let text = denied("Access denied for user 'countersink'@'10.0.0.7' (using password: YES)");
+        assert_eq!(
+            text.lines().skip(1).collect::<Vec<_>>(),
+            [
+                "  CREATE USER 'countersink'@'10.0.0.7' IDENTIFIED BY '<control.password>';",
+                "  GRANT SELECT, UPDATE, TRIGGER ON `shop`.`posts` TO 'countersink'@'10.0.0.7';",
+                "  GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP ON `shop`.`posts_slots` TO 'countersink'@'10.0.0.7';",
+            ]
+        );
+        let text = denied("Host '10.0.0.9' is not allowed to connect to this MySQL server");
+        assert!(text.contains("CREATE USER 'countersink'@'10.0.0.9'"), "{text}");
+    }
+
+    #[test]
+    fn tls_follows_the_mode() {
+        let options = |more: &str| {
+            let config = config(more);
+            tls(&config.upstream_tls, &config.upstream)
+        };
+        assert!(options("upstream_tls: {mode: disabled}").is_none());
+        assert!(options("").unwrap().accept_invalid_certs());
+        let required = options("upstream_tls: {mode: required, ca: /ca.pem}").unwrap();
+        assert!(!required.accept_invalid_certs() && !required.skip_domain_validation());
+        assert!(required.disable_built_in_roots());
+        assert_eq!(required.root_certs().len(), 1);
+    }
+}

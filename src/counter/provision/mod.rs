@@ -1,0 +1,297 @@
+//! Slot tables: made when missing, verified when there, never changed while they hold values.
+
+mod ddl;
+mod error;
+mod verify;
+
+use std::fmt;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error as DriverFailure};
+
+use super::{grants, quote};
+use crate::catalog::read::{self, Facts, Server};
+use crate::catalog::{Catalog, HotTable};
+use crate::config::{Config, TableName};
+use ddl::slot_table;
+use verify::Difference;
+
+pub use error::{Error, Problem};
+
+/// What was done, one entry per hot table in the catalog's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The slot tables.
+    pub tables: Vec<(TableName, Outcome)>,
+}
+
+/// What was done to a slot table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was there and right.
+    Verified,
+    /// It was made.
+    Created,
+    /// It got the columns of new counters.
+    Extended,
+    /// It was another one, but empty, and was made anew.
+    Replaced,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tables.iter().try_for_each(|(table, outcome)| {
+            let outcome = match outcome {
+                Outcome::Verified => "there already",
+                Outcome::Created => "created",
+                Outcome::Extended => "extended by new counters",
+                Outcome::Replaced => "replaced, as the hot table has changed",
+            };
+            writeln!(formatter, "{table}: {outcome}")
+        })
+    }
+}
+
+/// Sees to it that every hot table has its slot table. Without a missing or wrong one, nothing is written.
+///
+/// # Errors
+///
+/// The first slot table that cannot be had, with the remedy.
+pub async fn provision(conn: &mut Conn, catalog: &Catalog) -> Result<Report, Error> {
+    let mut report = Report::default();
+    for table in &catalog.tables {
+        let outcome = one(conn, catalog, table).await.map_err(|problem| Error {
+            table: TableName {
+                schema: table.schema.clone(),
+                name: table.name.clone(),
+            },
+            problem,
+        })?;
+        report.tables.push((slot_table(table), outcome));
+    }
+    Ok(report)
+}
+
+/// The statements that make all slot tables, with GRANT hints, for a DBA to run.
+pub fn print(config: &Config, catalog: &Catalog) -> String {
+    let mut text = String::new();
+    for table in &catalog.tables {
+        text.push_str(&format!("-- Slots of {}.{}\n", table.schema, table.name));
+        text.push_str(&ddl::create(table));
+        text.push_str(";\n\n");
+    }
+    let account = format!("'{}'@'%'", config.control.user);
+    text.push_str("-- The control account needs (CREATE, ALTER and DROP only if it is to make the tables itself):\n");
+    for grant in grants::for_control(config, &account) {
+        text.push_str(&format!("-- {grant}\n"));
+    }
+    text.push_str("-- Accounts whose grants are on tables rather than on the schema need also:\n");
+    for table in &catalog.tables {
+        text.push_str(&format!("-- {}\n", grants::for_clients(&slot_table(table))));
+    }
+    text
+}
+
+/// Refuses to start while a rule that does not rewrite has slots with values: reads would miss them.
+///
+/// # Errors
+///
+/// [`Problem::Unserved`], or a query that failed.
+pub async fn refuse_unserved(conn: &mut Conn, config: &Config, catalog: &Catalog) -> Result<(), Error> {
+    for rule in config.rules.iter().filter(|rule| !rule.rewrites()) {
+        unserved(conn, catalog, &rule.slot_table, &rule.table)
+            .await
+            .map_err(|problem| Error {
+                table: rule.table.clone(),
+                problem,
+            })?;
+    }
+    Ok(())
+}
+
+async fn unserved(
+    conn: &mut Conn,
+    catalog: &Catalog,
+    slots: &TableName,
+    table: &TableName,
+) -> Result<(), Problem> {
+    let Some(facts) = describe(conn, catalog, slots).await? else {
+        return Ok(());
+    };
+    let key: Vec<&str> = facts
+        .primary_key()
+        .filter_map(|key| key.column.as_deref())
+        .collect();
+    let counters: Vec<String> = facts
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .filter(|name| !key.contains(&name.as_str()))
+        .collect();
+    match facts.comment.starts_with(ddl::MARK) && has_values(conn, slots, &counters).await? {
+        true => Err(Problem::Unserved {
+            slots: slots.to_string(),
+            table: table.to_string(),
+        }),
+        false => Ok(()),
+    }
+}
+
+async fn one(conn: &mut Conn, catalog: &Catalog, table: &HotTable) -> Result<Outcome, Problem> {
+    let slots = slot_table(table);
+    let Some(facts) = describe(conn, catalog, &slots).await? else {
+        run(conn, "create", table, &ddl::create(table)).await?;
+        // An IF NOT EXISTS that found another's table, or an older server's own ideas, would show here.
+        return match describe(conn, catalog, &slots).await? {
+            Some(made) => ours(table, &made).and(settled(table, &made, Outcome::Created)),
+            None => Ok(Outcome::Created),
+        };
+    };
+    ours(table, &facts)?;
+    match verify::compare(table, &facts) {
+        Difference::None { extra } => {
+            for column in extra {
+                if has_values(conn, &slots, std::slice::from_ref(&column)).await? {
+                    return Err(Problem::Forgotten {
+                        slots: slots.to_string(),
+                        table: full_name(table),
+                        column,
+                    });
+                }
+            }
+            Ok(Outcome::Verified)
+        }
+        Difference::Lacks(counters) => {
+            run(conn, "alter", table, &ddl::add(table, &counters)).await?;
+            Ok(Outcome::Extended)
+        }
+        Difference::Drift { .. } => replace(conn, table, &facts).await,
+    }
+}
+
+/// Replaces a slot table that does not fit, if it is empty.
+async fn replace(conn: &mut Conn, table: &HotTable, facts: &Facts) -> Result<Outcome, Problem> {
+    let slots = slot_table(table);
+    let slot_column = facts.primary_key().last().and_then(|key| key.column.clone());
+    let seal = ddl::seal(&slots, slot_column.as_deref().unwrap_or_default());
+    match run(conn, "alter", table, &seal).await {
+        Ok(()) => {}
+        // A row is in the way of the CHECK: 3819 on MySQL, 4025 on MariaDB.
+        Err(Problem::Failed {
+            source: DriverFailure::Server(error),
+            ..
+        }) if [3819, 4025].contains(&error.code) => {
+            return settled(table, facts, Outcome::Replaced);
+        }
+        Err(problem) => return Err(problem),
+    }
+    let drop = format!("DROP TABLE {}", quote::table(&slots));
+    run(conn, "drop", table, &drop).await?;
+    run(conn, "create", table, &ddl::create(table)).await?;
+    Ok(Outcome::Replaced)
+}
+
+/// `outcome` if the slot table is the one that is needed.
+fn settled(table: &HotTable, facts: &Facts, outcome: Outcome) -> Result<Outcome, Problem> {
+    match verify::compare(table, facts) {
+        Difference::Drift {
+            what,
+            found,
+            expected,
+        } => Err(Problem::Drift {
+            slots: slot_table(table).to_string(),
+            table: full_name(table),
+            what,
+            found,
+            expected,
+        }),
+        Difference::None { .. } | Difference::Lacks(_) => Ok(outcome),
+    }
+}
+
+/// Refuses a table that is not a slot table, or one of another hot table.
+fn ours(table: &HotTable, facts: &Facts) -> Result<(), Problem> {
+    let comment = &facts.comment;
+    if facts.kind == "BASE TABLE" && comment.to_lowercase() == ddl::comment(table).to_lowercase() {
+        return Ok(());
+    }
+    Err(Problem::NotOurs {
+        slots: slot_table(table).to_string(),
+        table: full_name(table),
+        whose: match comment.strip_prefix(ddl::MARK) {
+            Some(other) => format!(" but of {other}"),
+            None => String::new(),
+        },
+    })
+}
+
+async fn describe(conn: &mut Conn, catalog: &Catalog, slots: &TableName) -> Result<Option<Facts>, Problem> {
+    let server = Server {
+        version: String::new(),
+        mariadb: catalog.mariadb,
+        lower_case_table_names: catalog.lower_case_table_names,
+        grants: Vec::new(),
+        checks: true,
+    };
+    read::table(conn, &server, &slots.schema, &slots.name)
+        .await
+        .map_err(Problem::Catalog)
+}
+
+/// Whether any of `columns` is not zero in any slot.
+async fn has_values(conn: &mut Conn, slots: &TableName, columns: &[String]) -> Result<bool, Problem> {
+    let nonzero: Vec<String> = columns
+        .iter()
+        .map(|column| format!("{} <> 0", quote::name(column)))
+        .collect();
+    if nonzero.is_empty() {
+        return Ok(false);
+    }
+    let query = format!(
+        "SELECT EXISTS (SELECT 1 FROM {} WHERE {})",
+        quote::table(slots),
+        nonzero.join(" OR ")
+    );
+    let found: Result<Option<bool>, DriverFailure> = conn.query_first(query).await;
+    found
+        .map(|found| found == Some(true))
+        .map_err(|source| Problem::Failed {
+            action: "read",
+            slots: slots.to_string(),
+            source,
+        })
+}
+
+async fn run(
+    conn: &mut Conn,
+    action: &'static str,
+    table: &HotTable,
+    statement: &str,
+) -> Result<(), Problem> {
+    let slots = || slot_table(table).to_string();
+    conn.query_drop(statement).await.map_err(|failure| match failure {
+        // 1044 schema, 1142 table, 1227 super, 1370 routine: denied.
+        DriverFailure::Server(error) if [1044, 1142, 1227].contains(&error.code) => {
+            Problem::Forbidden {
+                action,
+                slots: slots(),
+                message: error.message,
+            }
+        }
+        DriverFailure::Server(error) if [1070, 1071, 1118].contains(&error.code) => {
+            Problem::KeyTooLong {
+                table: full_name(table),
+                message: error.message,
+            }
+        }
+        source => Problem::Failed {
+            action,
+            slots: slots(),
+            source,
+        },
+    })
+}
+
+fn full_name(table: &HotTable) -> String {
+    format!("{}.{}", table.schema, table.name)
+}
