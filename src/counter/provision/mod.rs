@@ -295,3 +295,6 @@ async fn run(
 fn full_name(table: &HotTable) -> String {
     format!("{}.{}", table.schema, table.name)
 }
+
+#[cfg(test)]
+mod tests;
