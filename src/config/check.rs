@@ -77,7 +77,12 @@ pub(super) fn config(raw: RawConfig, environment: Environment<'_>) -> Result<Con
     let host_port = |field, scalar: Option<Scalar>| check.field(field, scalar, address::listen);
     let upstream = check
         .field("upstream", raw.upstream, address::upstream)?
-        .ok_or_else(|| check.missing("upstream", "name the MySQL server, as in upstream: 127.0.0.1:3306"))?;
+        .ok_or_else(|| {
+            check.missing(
+                "upstream",
+                "name the MySQL server, as in upstream: 127.0.0.1:3306",
+            )
+        })?;
     let slot_table = check
         .field("slot_table", raw.slot_table, names::pattern)?
         .unwrap_or_default();
@@ -136,20 +141,23 @@ fn apart(rules: &[Rule]) -> Result<(), Error> {
     for rule in rules {
         if let Some(first) = hot.insert(&rule.table, rule.index) {
             return Err(Error {
-                place: rule.place("table"),
+                place: Box::new(rule.place("table")),
                 problem: Problem::DuplicateRule { first },
             });
         }
     }
     let mut slots: HashMap<&TableName, usize> = HashMap::new();
     for rule in rules {
-        let other = match (hot.get(&rule.slot_table), slots.insert(&rule.slot_table, rule.index)) {
+        let other = match (
+            hot.get(&rule.slot_table),
+            slots.insert(&rule.slot_table, rule.index),
+        ) {
             (Some(index), _) => format!("the hot table of counters[{index}]"),
             (None, Some(index)) => format!("the slot table of counters[{index}]"),
             (None, None) => continue,
         };
         return Err(Error {
-            place: rule.place("slot_table"),
+            place: Box::new(rule.place("slot_table")),
             problem: Problem::SlotTableTaken {
                 name: rule.slot_table.to_string(),
                 other,
@@ -237,11 +245,14 @@ struct Check<'a> {
 impl Check<'_> {
     fn error(&self, field: &str, line: u64, problem: Problem) -> Error {
         Error {
-            place: Place {
-                rule: self.rule.as_ref().map(|(index, table, _)| (*index, table.clone())),
+            place: Box::new(Place {
+                rule: self
+                    .rule
+                    .as_ref()
+                    .map(|(index, table, _)| (*index, table.clone())),
                 field: Some(field.to_owned()),
                 line,
-            },
+            }),
             problem,
         }
     }
@@ -276,7 +287,11 @@ impl Check<'_> {
         self.field(field, scalar, |text| Ok(text.value.clone()))
     }
 
-    fn path(&self, field: &str, scalar: Option<Scalar>) -> Result<Option<std::path::PathBuf>, Error> {
+    fn path(
+        &self,
+        field: &str,
+        scalar: Option<Scalar>,
+    ) -> Result<Option<std::path::PathBuf>, Error> {
         self.field(field, scalar, |text| match text.value.is_empty() {
             true => Err(Problem::Empty {
                 remedy: "name a PEM file",
@@ -285,7 +300,11 @@ impl Check<'_> {
         })
     }
 
-    fn columns(&self, field: &str, list: Option<Vec<Scalar>>) -> Result<Option<Vec<String>>, Error> {
+    fn columns(
+        &self,
+        field: &str,
+        list: Option<Vec<Scalar>>,
+    ) -> Result<Option<Vec<String>>, Error> {
         let Some(list) = list else {
             return Ok(None);
         };
@@ -306,15 +325,20 @@ impl Check<'_> {
     }
 
     fn account(&self, raw: RawAccount) -> Result<Account, Error> {
-        let user = self.field("control.user", raw.user, |text| match text.value.is_empty() {
-            true => Err(Problem::Empty {
-                remedy: "name the proxy's own account, or leave user out for countersink",
-            }),
-            false => Ok(text.value.clone()),
+        let user = self.field("control.user", raw.user, |text| {
+            match text.value.is_empty() {
+                true => Err(Problem::Empty {
+                    remedy: "name the proxy's own account, or leave user out for countersink",
+                }),
+                false => Ok(text.value.clone()),
+            }
         })?;
         Ok(Account {
             user: user.unwrap_or_else(|| "countersink".to_owned()),
-            password: Secret::new(self.text("control.password", raw.password)?.unwrap_or_default()),
+            password: Secret::new(
+                self.text("control.password", raw.password)?
+                    .unwrap_or_default(),
+            ),
         })
     }
 

@@ -60,7 +60,8 @@ impl Config {
     ///
     /// What is wrong and where; the path of the rules file itself is the caller's to say.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|source| Problem::Unreadable { source })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|source| Problem::Unreadable { source })?;
         let config = Self::from_str(&text, &|name| std::env::var(name).ok())?;
         files::check(&config)?;
         Ok(config)

@@ -97,7 +97,7 @@ pub(super) fn parse(text: &str) -> Result<RawConfig, Error> {
             .ok()
             .and_then(|index| text.lines().nth(index));
         Error {
-            place: Place::default().at(line),
+            place: Box::new(Place::default().at(line)),
             problem: Problem::Yaml {
                 message: message(&error, here.unwrap_or_default()),
             },

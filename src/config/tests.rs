@@ -80,7 +80,10 @@ fn everything_can_be_said() {
     assert_eq!(posts.slot_table.to_string(), "shop.posts_s");
     assert!(!posts.rewrites());
     assert_eq!(hits.slot_table.to_string(), "side.hits_n");
-    assert_eq!(hits.place("columns").to_string(), "counters[1] (shop.hits): columns: ");
+    assert_eq!(
+        hits.place("columns").to_string(),
+        "counters[1] (shop.hits): columns: "
+    );
 }
 
 #[test]
@@ -89,13 +92,21 @@ fn the_example_at_top_level_is_valid() {
     assert_eq!(config.upstream.to_string(), "127.0.0.1:3306");
     assert_eq!(config.rules[0].table.to_string(), "shop.posts");
     assert_eq!(config.rules[0].columns, ["views", "likes"]);
-    let defaults = parse(&with("").replace("[views]", "[views, likes]").replace("db", "127.0.0.1"));
+    let defaults = parse(
+        &with("")
+            .replace("[views]", "[views, likes]")
+            .replace("db", "127.0.0.1"),
+    );
     let defaults = defaults.unwrap();
     let unplaced = |mut config: Config| {
         config.rules.iter_mut().for_each(|rule| rule.line = 0);
         config
     };
-    assert_eq!(unplaced(config), unplaced(defaults), "the example shows the defaults");
+    assert_eq!(
+        unplaced(config),
+        unplaced(defaults),
+        "the example shows the defaults"
+    );
 }
 
 #[test]
@@ -135,19 +146,46 @@ fn errors_name_rule_field_line_and_remedy() {
 #[test]
 fn what_is_not_the_expected_yaml_is_explained() {
     for (text, expected) in [
-        (with("lisen: a:1"), "`lisen` is not a setting here; did you mean `listen`? (line 2)"),
-        (with_rule("colums: [views]"), "`colums` is not a setting here; did you mean `columns`? (line 4)"),
-        (with("tls: {zzz: 1}"), "`zzz` is not a setting here; write one of client, certificate, key (line 2)"),
-        (with("upstream: db:2"), "`upstream` stands twice in the same place; delete one of them (line 2)"),
-        (with_rule("columns: views"), "a list is expected here; write it as [a, b] (line 4)"),
-        ("[]".to_owned(), "settings are expected here; write them as `name: value` (line 1)"),
-        (with_rule("columns: [null]"), "a value is missing here; write it, or quote it if it is the word null (line 4)"),
-        (with("---\nadmin: a:1"), "a second YAML document begins here; keep everything in one (line 3)"),
+        (
+            with("lisen: a:1"),
+            "`lisen` is not a setting here; did you mean `listen`? (line 2)",
+        ),
+        (
+            with_rule("colums: [views]"),
+            "`colums` is not a setting here; did you mean `columns`? (line 4)",
+        ),
+        (
+            with("tls: {zzz: 1}"),
+            "`zzz` is not a setting here; write one of client, certificate, key (line 2)",
+        ),
+        (
+            with("upstream: db:2"),
+            "`upstream` stands twice in the same place; delete one of them (line 2)",
+        ),
+        (
+            with_rule("columns: views"),
+            "a list is expected here; write it as [a, b] (line 4)",
+        ),
+        (
+            "[]".to_owned(),
+            "settings are expected here; write them as `name: value` (line 1)",
+        ),
+        (
+            with_rule("columns: [null]"),
+            "a value is missing here; write it, or quote it if it is the word null (line 4)",
+        ),
+        (
+            with("---\nadmin: a:1"),
+            "a second YAML document begins here; keep everything in one (line 3)",
+        ),
     ] {
         assert_eq!(refused(&text), expected, "{text}");
     }
     let unquoted = refused(&with("control: {password: ${PASSWORD}}"));
-    assert!(unquoted.contains("needs quotes inside braces (line 2)"), "{unquoted}");
+    assert!(
+        unquoted.contains("needs quotes inside braces (line 2)"),
+        "{unquoted}"
+    );
 }
 
 #[test]
@@ -162,7 +200,10 @@ fn passwords_are_never_printed() {
     let config = parse(&with("control: {password: hunter2}")).unwrap();
     assert_eq!(config.control.password.reveal(), "hunter2");
     let shown = format!("{config:?}");
-    assert!(!shown.contains("hunter2") && shown.contains("***"), "{shown}");
+    assert!(
+        !shown.contains("hunter2") && shown.contains("***"),
+        "{shown}"
+    );
     for text in [
         with("control: hunter2"),
         with("control:\n  password: [hunter2]"),
@@ -184,7 +225,13 @@ fn passwords_are_never_printed() {
 
 #[test]
 fn passwords_keep_their_letters() {
-    for (text, expected) in [("0123", "0123"), ("1e3", "1e3"), ("true", "true"), ("a$b", "a$b"), ("", "")] {
+    for (text, expected) in [
+        ("0123", "0123"),
+        ("1e3", "1e3"),
+        ("true", "true"),
+        ("a$b", "a$b"),
+        ("", ""),
+    ] {
         let config = parse(&with(&format!("control:\n  password: {text}"))).unwrap();
         assert_eq!(config.control.password.reveal(), expected);
     }
@@ -208,10 +255,21 @@ fn files_are_looked_at_when_the_rules_are_loaded() {
     let key = path("k.pem", &made.signing_key.serialize_pem());
     assert!(load(&format!("{{certificate: {certificate}, key: {key}}}")).is_ok());
     let swapped = load(&format!("{{certificate: {key}, key: {certificate}}}")).unwrap_err();
-    assert!(swapped.contains("tls.certificate: ") && swapped.contains("holds no certificate"), "{swapped}");
+    assert!(
+        swapped.contains("tls.certificate: ") && swapped.contains("holds no certificate"),
+        "{swapped}"
+    );
     let missing = load(&format!("{{certificate: {certificate}, key: /none.pem}}")).unwrap_err();
-    assert!(missing.starts_with("tls.key: /none.pem cannot be read: "), "{missing}");
-    assert!(Config::load(&folder.path().join("none")).unwrap_err().to_string().starts_with("cannot be read"));
+    assert!(
+        missing.starts_with("tls.key: /none.pem cannot be read: "),
+        "{missing}"
+    );
+    assert!(
+        Config::load(&folder.path().join("none"))
+            .unwrap_err()
+            .to_string()
+            .starts_with("cannot be read")
+    );
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A new schema; `tables` are CREATE statements, separated by semicolons, in which `@` stands for the schema.
+    /// A new schema; `tables` are CREATE statements, separated by semicolons, in which `~` stands for the schema.
     pub async fn new(server: &Opts, tables: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -37,7 +37,7 @@ impl Sandbox {
             folder: tempfile::tempdir().expect("a folder"),
             users: Vec::new(),
         };
-        sandbox.run("CREATE DATABASE @ CHARACTER SET utf8mb4").await;
+        sandbox.run("CREATE DATABASE ~ CHARACTER SET utf8mb4").await;
         for table in tables.split(';').filter(|table| !table.trim().is_empty()) {
             sandbox.run(table).await;
         }
@@ -50,7 +50,7 @@ impl Sandbox {
 
     /// Runs a statement as root.
     pub async fn run(&self, statement: &str) {
-        let statement = statement.replace('@', &self.schema);
+        let statement = statement.replace('~', &self.schema);
         let mut conn = self.connect().await;
         let done = conn.query_drop(&statement).await;
         done.unwrap_or_else(|error| panic!("{statement}: {error}"));
@@ -60,7 +60,7 @@ impl Sandbox {
     /// The first column of a query's rows, as text.
     pub async fn ask(&self, query: &str) -> Vec<String> {
         let mut conn = self.connect().await;
-        let query = query.replace('@', &self.schema);
+        let query = query.replace('~', &self.schema);
         let rows = conn.query(&query).await;
         rows.unwrap_or_else(|error| panic!("{query}: {error}"))
     }
@@ -73,39 +73,46 @@ impl Sandbox {
     /// Makes a user for any host and remembers it; its name.
     pub async fn user(&mut self, identified: &str) -> String {
         let user = format!("{}_{}", self.schema, self.users.len());
-        self.run(&format!("CREATE USER '{user}' IDENTIFIED {identified}")).await;
+        self.run(&format!("CREATE USER '{user}' IDENTIFIED {identified}"))
+            .await;
         self.users.push(user.clone());
         user
     }
 
-    /// Writes rules.yaml: this server, `account` as control, and `rest`, in which `@` stands for the schema.
+    /// Writes rules.yaml: this server, `account` as control, and `rest`, in which `~` stands for the schema.
     pub fn rules_as(&self, account: &str, rest: &str) -> PathBuf {
         let path = self.folder.path().join("rules.yaml");
         let text = format!(
             "upstream: {}:{}\ncontrol: {account}\n{}",
             self.server.ip_or_hostname(),
             self.server.tcp_port(),
-            rest.replace('@', &self.schema)
+            rest.replace('~', &self.schema)
         );
         std::fs::write(&path, text).expect("rules can be written");
         path
     }
 
-    /// As [`Sandbox::rules_as`], by root and with one rule for `@.posts`.
+    /// As [`Sandbox::rules_as`], by root and with one rule for `~.posts`.
     pub fn rules(&self, rule: &str) -> PathBuf {
         self.rules_as(
             "{user: root}",
-            &format!("counters:\n- table: '@.posts'\n  {}\n", rule.replace('\n', "\n  ")),
+            &format!(
+                "counters:\n- table: ~.posts\n  {}\n",
+                rule.replace('\n', "\n  ")
+            ),
         )
     }
 }
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        let (server, schema, users) = (self.server.clone(), self.schema.clone(), self.users.clone());
+        let (server, schema, users) =
+            (self.server.clone(), self.schema.clone(), self.users.clone());
         // The test's own runtime may be the one that drops this.
         let cleaning = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
             runtime.expect("a runtime").block_on(async {
                 let mut conn = Conn::new(server).await.expect("a connection");
                 let drop = format!("DROP DATABASE IF EXISTS {schema}");

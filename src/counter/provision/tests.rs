@@ -81,7 +81,11 @@ fn slots(mariadb: bool) -> Facts {
         columns: vec![
             column("a`t", "timestamp", "timestamp(3)"),
             column("id", "bigint", "bigint unsigned"),
-            column("slot", "smallint", &by("smallint unsigned", "smallint(5) unsigned")),
+            column(
+                "slot",
+                "smallint",
+                &by("smallint unsigned", "smallint(5) unsigned"),
+            ),
             column("views", "bigint", &by("bigint", "bigint(20)")),
             column("money", "decimal", "decimal(13,2)"),
             column("tiny", "bigint", &by("bigint", "bigint(20)")),
@@ -170,7 +174,10 @@ fn new_and_forgotten_counters_are_told() {
     let mut facts = slots(false);
     facts.columns.remove(4);
     facts.checks.remove(1);
-    assert_eq!(compare(&table, &facts), Difference::Lacks(vec![&table.counters[1]]));
+    assert_eq!(
+        compare(&table, &facts),
+        Difference::Lacks(vec![&table.counters[1]])
+    );
     let mut fewer = posts();
     fewer.counters.remove(1);
     let extra = vec!["money".to_owned()];
@@ -181,12 +188,30 @@ fn new_and_forgotten_counters_are_told() {
 fn drift_names_what_is_there_and_what_should_be() {
     type Change = fn(&mut Facts);
     let cases: [(Change, [&str; 3]); 8] = [
-        (|t| t.indexes.swap(0, 1), ["the primary key", "(id, a`t, slot)", "(a`t, id, slot)"]),
-        (|t| t.columns[1].column_type = "int".to_owned(), ["column `id`", "int", "bigint unsigned"]),
-        (|t| t.columns[2].column_type = "smallint".to_owned(), ["column `slot`", "smallint", "smallint unsigned"]),
-        (|t| t.columns[3].column_type = "bigint unsigned".to_owned(), ["column `views`", "bigint unsigned", "bigint not null"]),
-        (|t| t.columns[3].nullable = true, ["column `views`", "bigint null", "bigint not null"]),
-        (|t| t.columns[4].column_type = "decimal(12,2)".to_owned(), ["column `money`", "decimal(12,2)", "decimal(13,2) not null"]),
+        (
+            |t| t.indexes.swap(0, 1),
+            ["the primary key", "(id, a`t, slot)", "(a`t, id, slot)"],
+        ),
+        (
+            |t| t.columns[1].column_type = "int".to_owned(),
+            ["column `id`", "int", "bigint unsigned"],
+        ),
+        (
+            |t| t.columns[2].column_type = "smallint".to_owned(),
+            ["column `slot`", "smallint", "smallint unsigned"],
+        ),
+        (
+            |t| t.columns[3].column_type = "bigint unsigned".to_owned(),
+            ["column `views`", "bigint unsigned", "bigint not null"],
+        ),
+        (
+            |t| t.columns[3].nullable = true,
+            ["column `views`", "bigint null", "bigint not null"],
+        ),
+        (
+            |t| t.columns[4].column_type = "decimal(12,2)".to_owned(),
+            ["column `money`", "decimal(12,2)", "decimal(13,2) not null"],
+        ),
         (
             |t| t.checks[1] = "(`money` between -(9) and 9)".to_owned(),
             [
@@ -195,7 +220,10 @@ fn drift_names_what_is_there_and_what_should_be() {
                 "`money` BETWEEN -195312 AND 195312",
             ],
         ),
-        (|t| t.checks.push("(`tiny` > 0)".to_owned()), ["a CHECK", "(`tiny` > 0)", "none"]),
+        (
+            |t| t.checks.push("(`tiny` > 0)".to_owned()),
+            ["a CHECK", "(`tiny` > 0)", "none"],
+        ),
     ];
     for (change, [what, found, expected]) in cases {
         let mut facts = slots(false);
