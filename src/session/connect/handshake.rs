@@ -77,7 +77,7 @@ pub async fn connect(
         Ok(Err(error)) => ConnectError::Unreachable(error),
         Err(_) => ConnectError::UpstreamSilent(setup.handshake_timeout),
     };
-    turn_away(&mut Peer::new(&mut client), setup, &error).await;
+    turn_away(&mut Peer::new(&mut client), setup, &error, false).await;
     Err(error)
 }
 
@@ -95,6 +95,7 @@ pub(super) async fn relay(
         patience: Patience::new(setup.handshake_timeout),
         client_is_secure: false,
         upstream_is_secure: setup.upstream.is_local(),
+        stage: Stage::Dialed,
     };
     match handshake.run().await {
         Ok(entry) => {
@@ -103,16 +104,23 @@ pub(super) async fn relay(
             Ok(entry.connected(client, upstream, setup))
         }
         Err(error) => {
-            turn_away(&mut handshake.client, setup, &error).await;
+            let greeted = handshake.stage != Stage::Dialed;
+            turn_away(&mut handshake.client, setup, &error, greeted).await;
+            handshake.leave().await;
             Err(error)
         }
     }
 }
 
 /// Tells the client why it cannot be connected, and closes its side.
-async fn turn_away(client: &mut Peer<'_>, setup: &ConnectSetup, error: &ConnectError) {
+async fn turn_away(
+    client: &mut Peer<'_>,
+    setup: &ConnectSetup,
+    error: &ConnectError,
+    greeted: bool,
+) {
     let farewell = async {
-        if let Some(payload) = error.answer(&setup.upstream) {
+        if let Some(payload) = error.answer(&setup.upstream, greeted) {
             client.write(&payload).await?;
         }
         client.stream.shutdown().await
@@ -129,6 +137,18 @@ struct Handshake<'a, 's> {
     patience: Patience,
     client_is_secure: bool,
     upstream_is_secure: bool,
+    stage: Stage,
+}
+
+/// How far the upstream side has come.
+#[derive(PartialEq, Eq)]
+enum Stage {
+    /// The greeting is awaited.
+    Dialed,
+    /// The client's handshake response is awaited; this one can take its place.
+    Greeted { leave_taking: Vec<u8> },
+    /// TLS has begun, or the response is on its way.
+    Answered,
 }
 
 /// What a handshake that went well leaves behind.
@@ -147,6 +167,7 @@ impl<'s> Handshake<'_, 's> {
         let response = HandshakeResponse::decode(&payload, greeting.capabilities)
             .map_err(ConnectError::ClientPacket)?;
         self.secure_upstream(&greeting, &payload).await?;
+        self.stage = Stage::Answered;
         let crossing = Crossing::new(self.client_is_secure, self.upstream_is_secure);
         if crossing.spoils_first_data(response.plugin.as_deref()) {
             payload = Zeroizing::new(response.withhold_credentials(&payload));
@@ -195,6 +216,9 @@ impl<'s> Handshake<'_, 's> {
             offered |= capability::SSL;
         }
         greeting.put_capabilities(&mut payload, offered);
+        self.stage = Stage::Greeted {
+            leave_taking: greeting.leave_taking(),
+        };
         self.to_client(&payload).await?;
         Ok(greeting)
     }
@@ -233,6 +257,7 @@ impl<'s> Handshake<'_, 's> {
         let Some(connector) = self.upstream_connector(greeting)? else {
             return Ok(());
         };
+        self.stage = Stage::Answered;
         let mut request = response
             .get(..SSL_REQUEST_LENGTH)
             .expect("the response has been decoded")
@@ -296,6 +321,19 @@ impl<'s> Handshake<'_, 's> {
         match exchange.run().await? {
             Verdict::Accepted { status } => Ok(status),
             Verdict::Denied { code, message } => Err(ConnectError::Denied { code, message }),
+        }
+    }
+
+    /// Takes leave of an upstream that waits for a client's response: else it would count a connection error against
+    /// the proxy's host, and with enough of them block it.
+    async fn leave(&mut self) {
+        if let Stage::Greeted { leave_taking } = &self.stage {
+            let farewell = async {
+                self.upstream.write(leave_taking).await?;
+                self.upstream.stream.fill().await
+            };
+            // Whatever it answers, this connection is over.
+            let _ = timeout(FAREWELL, farewell).await;
         }
     }
 
