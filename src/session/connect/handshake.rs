@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
-use super::bridge::{Bridge, Crossing};
+use super::bridge::{Bridge, Protection, Sides};
 use super::change_user::Reauthentication;
 use super::error::ConnectError;
 use super::exchange::{Exchange, Verdict};
@@ -93,8 +93,13 @@ pub(super) async fn relay(
         upstream: Peer::new(&mut upstream),
         setup,
         patience: Patience::new(setup.handshake_timeout),
-        client_is_secure: false,
-        upstream_is_secure: setup.upstream.is_local(),
+        sides: Sides {
+            client: Protection::Plain,
+            upstream: match setup.upstream.is_local() {
+                true => Protection::Local,
+                false => Protection::Plain,
+            },
+        },
         stage: Stage::Dialed,
     };
     match handshake.run().await {
@@ -135,8 +140,7 @@ struct Handshake<'a, 's> {
     upstream: Peer<'a>,
     setup: &'s ConnectSetup,
     patience: Patience,
-    client_is_secure: bool,
-    upstream_is_secure: bool,
+    sides: Sides,
     stage: Stage,
 }
 
@@ -155,7 +159,7 @@ enum Stage {
 struct Entry {
     greeting: Greeting,
     response: HandshakeResponse,
-    crossing: Crossing,
+    sides: Sides,
     capabilities: u64,
     status: u16,
 }
@@ -168,8 +172,7 @@ impl<'s> Handshake<'_, 's> {
             .map_err(ConnectError::ClientPacket)?;
         self.secure_upstream(&greeting, &payload).await?;
         self.stage = Stage::Answered;
-        let crossing = Crossing::new(self.client_is_secure, self.upstream_is_secure);
-        if crossing.spoils_first_data(response.plugin.as_deref()) {
+        if self.sides.spoil_first_data(response.plugin.as_deref()) {
             payload = Zeroizing::new(response.withhold_credentials(&payload));
         }
         let capabilities = self.toward_upstream(response.capabilities);
@@ -178,12 +181,12 @@ impl<'s> Handshake<'_, 's> {
         written.map_err(ConnectError::upstream)?;
         drop(payload);
         let common = response.capabilities & greeting.capabilities & !capability::MASKED;
-        let status = self.authenticate(&greeting, &response, crossing, common).await?;
+        let status = self.authenticate(&greeting, &response, common).await?;
         let ssl = response.capabilities & capability::SSL;
         Ok(Entry {
             greeting,
             response,
-            crossing,
+            sides: self.sides,
             capabilities: common & !capability::SSL | ssl,
             status,
         })
@@ -232,7 +235,7 @@ impl<'s> Handshake<'_, 's> {
             let wrapped = self.client.stream.wrap(|plain| acceptor.accept(plain));
             let wrapped = self.patience.wait(wrapped).await?;
             wrapped.map_err(ConnectError::ClientTls)?;
-            self.client_is_secure = true;
+            self.sides.client = Protection::Tls;
         }
         let mut payload = Zeroizing::new(Vec::with_capacity(512));
         let read = self.patience.wait(self.client.read(&mut payload)).await?;
@@ -242,7 +245,7 @@ impl<'s> Handshake<'_, 's> {
         if capabilities & capability::PROTOCOL_41 == 0 {
             return Err(ConnectError::ClientTooOld);
         }
-        if capabilities & capability::SSL != 0 && !self.client_is_secure {
+        if capabilities & capability::SSL != 0 && self.sides.client != Protection::Tls {
             return Err(ConnectError::ClientTlsNotOffered);
         }
         Ok(payload)
@@ -272,7 +275,7 @@ impl<'s> Handshake<'_, 's> {
         wrapped
             .unwrap_or_else(|late| Err(late.into()))
             .map_err(ConnectError::UpstreamTls)?;
-        self.upstream_is_secure = true;
+        self.sides.upstream = Protection::Tls;
         Ok(())
     }
 
@@ -296,9 +299,9 @@ impl<'s> Handshake<'_, 's> {
     /// The client's flags as the upstream shall see them.
     fn toward_upstream(&self, capabilities: u64) -> u64 {
         let flags = capabilities & !capability::MASKED & !capability::SSL;
-        match self.upstream_is_secure && !self.setup.upstream.is_local() {
-            true => flags | capability::SSL,
-            false => flags,
+        match self.sides.upstream {
+            Protection::Tls => flags | capability::SSL,
+            Protection::Plain | Protection::Local => flags,
         }
     }
 
@@ -307,14 +310,13 @@ impl<'s> Handshake<'_, 's> {
         &mut self,
         greeting: &Greeting,
         response: &HandshakeResponse,
-        crossing: Crossing,
         capabilities: u64,
     ) -> Result<u16, ConnectError> {
         let plugin = response.plugin.as_deref().unwrap_or(&greeting.plugin);
         let exchange = Exchange {
             client: &mut self.client,
             upstream: &mut self.upstream,
-            bridge: Bridge::new(crossing, capabilities, plugin, &greeting.nonce),
+            bridge: Bridge::new(self.sides, capabilities, plugin, &greeting.nonce),
             key: &self.setup.password_key,
             patience: &mut self.patience,
         };
@@ -390,7 +392,7 @@ impl Entry {
                 status: self.status,
             },
             reauthentication: Reauthentication {
-                crossing: self.crossing,
+                sides: self.sides,
                 capabilities: self.capabilities,
                 plugin: greeting.plugin,
                 nonce: greeting.nonce,
