@@ -114,12 +114,17 @@ mod tests {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
         assert_eq!("db".parse::<Address>().unwrap().to_string(), "db:3306");
-        assert_eq!("[::1]".parse::<Address>().unwrap().to_string(), "[::1]:3306");
+        assert_eq!(
+            "[::1]".parse::<Address>().unwrap().to_string(),
+            "[::1]:3306"
+        );
     }
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["", ":3306", "db:", "db:0", "db:70000", "::1", "unix:", "[::1", "[::1]x", "/run/x"] {
+        for text in [
+            "", ":3306", "db:", "db:0", "db:70000", "::1", "unix:", "[::1", "[::1]x", "/run/x",
+        ] {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }
     }

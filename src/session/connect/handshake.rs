@@ -265,7 +265,8 @@ impl<'s> Handshake<'_, 's> {
             .get(..SSL_REQUEST_LENGTH)
             .expect("the response has been decoded")
             .to_vec();
-        let flags = HandshakeResponse::capabilities(&request).map_err(ConnectError::ClientPacket)?;
+        let flags =
+            HandshakeResponse::capabilities(&request).map_err(ConnectError::ClientPacket)?;
         let flags = flags & !capability::MASKED | capability::SSL;
         request[..4].copy_from_slice(&flags.to_le_bytes()[..4]);
         let written = self.upstream.write(&request).await;

@@ -25,7 +25,9 @@ pub enum PasswordError {
     #[error("the upstream's answer is no RSA public key of 2048 to 8192 bits")]
     UpstreamKey,
     /// The password does not fit under the upstream's key.
-    #[error("password too long for the upstream's RSA key; let countersink reach its upstream by TLS")]
+    #[error(
+        "password too long for the upstream's RSA key; let countersink reach its upstream by TLS"
+    )]
     TooLong,
     /// The client encrypted with another key, that of the MySQL server most likely.
     #[error(
