@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bridge::{Bridge, Crossing};
+use super::bridge::{Bridge, Sides};
 use super::error::ConnectError;
 use super::exchange::{Exchange, Verdict};
 use super::handshake::Login;
@@ -15,7 +15,7 @@ use crate::wire::handshake::change_user::ChangeUser;
 /// What COM_CHANGE_USER needs to know of how the connection was made.
 #[derive(Clone)]
 pub struct Reauthentication {
-    pub(super) crossing: Crossing,
+    pub(super) sides: Sides,
     pub(super) capabilities: u64,
     /// The plugin and the nonce of the greeting.
     pub(super) plugin: Vec<u8>,
@@ -54,7 +54,7 @@ pub async fn change_user(
         client: &mut Peer::after_command(client),
         upstream: &mut Peer::new(upstream),
         bridge: Bridge::new(
-            context.crossing,
+            context.sides,
             context.capabilities,
             plugin.unwrap_or(&context.plugin),
             &context.nonce,
@@ -63,7 +63,7 @@ pub async fn change_user(
         patience: &mut Patience::new(context.timeout),
     };
     let withheld;
-    let forwarded = match context.crossing.spoils_first_data(plugin) {
+    let forwarded = match context.sides.spoil_first_data(plugin) {
         true => {
             withheld = request.withhold_credentials(command);
             &withheld

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
-use super::bridge::{Bridge, Crossing};
+use super::bridge::{Bridge, Protection, Sides};
 use super::change_user::Reauthentication;
 use super::error::ConnectError;
 use super::exchange::{Exchange, Verdict};
@@ -78,7 +78,7 @@ pub async fn connect(
         Ok(Err(error)) => ConnectError::Unreachable(error),
         Err(_) => ConnectError::UpstreamSilent(setup.handshake_timeout),
     };
-    turn_away(&mut Peer::new(&mut client), setup, &error).await;
+    turn_away(&mut Peer::new(&mut client), setup, &error, false).await;
     Err(error)
 }
 
@@ -94,8 +94,14 @@ pub(super) async fn relay(
         upstream: Peer::new(&mut upstream),
         setup,
         patience: Patience::new(setup.handshake_timeout),
-        client_is_secure: false,
-        upstream_is_secure: matches!(setup.upstream, Address::Unix(_)),
+        sides: Sides {
+            client: Protection::Plain,
+            upstream: match matches!(setup.upstream, Address::Unix(_)) {
+                true => Protection::Local,
+                false => Protection::Plain,
+            },
+        },
+        stage: Stage::Dialed,
     };
     match handshake.run().await {
         Ok(entry) => {
@@ -104,16 +110,23 @@ pub(super) async fn relay(
             Ok(entry.connected(client, upstream, setup))
         }
         Err(error) => {
-            turn_away(&mut handshake.client, setup, &error).await;
+            let greeted = handshake.stage != Stage::Dialed;
+            turn_away(&mut handshake.client, setup, &error, greeted).await;
+            handshake.leave().await;
             Err(error)
         }
     }
 }
 
 /// Tells the client why it cannot be connected, and closes its side.
-async fn turn_away(client: &mut Peer<'_>, setup: &ConnectSetup, error: &ConnectError) {
+async fn turn_away(
+    client: &mut Peer<'_>,
+    setup: &ConnectSetup,
+    error: &ConnectError,
+    greeted: bool,
+) {
     let farewell = async {
-        if let Some(payload) = error.answer(&setup.upstream) {
+        if let Some(payload) = error.answer(&setup.upstream, greeted) {
             client.write(&payload).await?;
         }
         client.stream.shutdown().await
@@ -128,15 +141,26 @@ struct Handshake<'a, 's> {
     upstream: Peer<'a>,
     setup: &'s ConnectSetup,
     patience: Patience,
-    client_is_secure: bool,
-    upstream_is_secure: bool,
+    sides: Sides,
+    stage: Stage,
+}
+
+/// How far the upstream side has come.
+#[derive(PartialEq, Eq)]
+enum Stage {
+    /// The greeting is awaited.
+    Dialed,
+    /// The client's handshake response is awaited; this one can take its place.
+    Greeted { leave_taking: Vec<u8> },
+    /// TLS has begun, or the response is on its way.
+    Answered,
 }
 
 /// What a handshake that went well leaves behind.
 struct Entry {
     greeting: Greeting,
     response: HandshakeResponse,
-    crossing: Crossing,
+    sides: Sides,
     capabilities: u64,
     status: u16,
 }
@@ -148,8 +172,8 @@ impl<'s> Handshake<'_, 's> {
         let response = HandshakeResponse::decode(&payload, greeting.capabilities)
             .map_err(ConnectError::ClientPacket)?;
         self.secure_upstream(&greeting, &payload).await?;
-        let crossing = Crossing::new(self.client_is_secure, self.upstream_is_secure);
-        if crossing.spoils_first_data(response.plugin.as_deref()) {
+        self.stage = Stage::Answered;
+        if self.sides.spoil_first_data(response.plugin.as_deref()) {
             payload = Zeroizing::new(response.withhold_credentials(&payload));
         }
         let capabilities = self.toward_upstream(response.capabilities);
@@ -158,12 +182,12 @@ impl<'s> Handshake<'_, 's> {
         written.map_err(ConnectError::upstream)?;
         drop(payload);
         let common = response.capabilities & greeting.capabilities & !capability::MASKED;
-        let status = self.authenticate(&greeting, &response, crossing, common).await?;
+        let status = self.authenticate(&greeting, &response, common).await?;
         let ssl = response.capabilities & capability::SSL;
         Ok(Entry {
             greeting,
             response,
-            crossing,
+            sides: self.sides,
             capabilities: common & !capability::SSL | ssl,
             status,
         })
@@ -196,6 +220,9 @@ impl<'s> Handshake<'_, 's> {
             offered |= capability::SSL;
         }
         greeting.put_capabilities(&mut payload, offered);
+        self.stage = Stage::Greeted {
+            leave_taking: greeting.leave_taking(),
+        };
         self.to_client(&payload).await?;
         Ok(greeting)
     }
@@ -209,7 +236,7 @@ impl<'s> Handshake<'_, 's> {
             let wrapped = self.client.stream.wrap(|plain| acceptor.accept(plain));
             let wrapped = self.patience.wait(wrapped).await?;
             wrapped.map_err(ConnectError::ClientTls)?;
-            self.client_is_secure = true;
+            self.sides.client = Protection::Tls;
         }
         let mut payload = Zeroizing::new(Vec::with_capacity(512));
         let read = self.patience.wait(self.client.read(&mut payload)).await?;
@@ -219,7 +246,7 @@ impl<'s> Handshake<'_, 's> {
         if capabilities & capability::PROTOCOL_41 == 0 {
             return Err(ConnectError::ClientTooOld);
         }
-        if capabilities & capability::SSL != 0 && !self.client_is_secure {
+        if capabilities & capability::SSL != 0 && self.sides.client != Protection::Tls {
             return Err(ConnectError::ClientTlsNotOffered);
         }
         Ok(payload)
@@ -234,11 +261,13 @@ impl<'s> Handshake<'_, 's> {
         let Some(connector) = self.upstream_connector(greeting)? else {
             return Ok(());
         };
+        self.stage = Stage::Answered;
         let mut request = response
             .get(..SSL_REQUEST_LENGTH)
             .expect("the response has been decoded")
             .to_vec();
-        let flags = HandshakeResponse::capabilities(&request).map_err(ConnectError::ClientPacket)?;
+        let flags =
+            HandshakeResponse::capabilities(&request).map_err(ConnectError::ClientPacket)?;
         let flags = flags & !capability::MASKED | capability::SSL;
         request[..4].copy_from_slice(&flags.to_le_bytes()[..4]);
         let written = self.upstream.write(&request).await;
@@ -248,7 +277,7 @@ impl<'s> Handshake<'_, 's> {
         wrapped
             .unwrap_or_else(|late| Err(late.into()))
             .map_err(ConnectError::UpstreamTls)?;
-        self.upstream_is_secure = true;
+        self.sides.upstream = Protection::Tls;
         Ok(())
     }
 
@@ -272,9 +301,9 @@ impl<'s> Handshake<'_, 's> {
     /// The client's flags as the upstream shall see them.
     fn toward_upstream(&self, capabilities: u64) -> u64 {
         let flags = capabilities & !capability::MASKED & !capability::SSL;
-        match self.upstream_is_secure && !matches!(self.setup.upstream, Address::Unix(_)) {
-            true => flags | capability::SSL,
-            false => flags,
+        match self.sides.upstream {
+            Protection::Tls => flags | capability::SSL,
+            Protection::Plain | Protection::Local => flags,
         }
     }
 
@@ -283,20 +312,32 @@ impl<'s> Handshake<'_, 's> {
         &mut self,
         greeting: &Greeting,
         response: &HandshakeResponse,
-        crossing: Crossing,
         capabilities: u64,
     ) -> Result<u16, ConnectError> {
         let plugin = response.plugin.as_deref().unwrap_or(&greeting.plugin);
         let exchange = Exchange {
             client: &mut self.client,
             upstream: &mut self.upstream,
-            bridge: Bridge::new(crossing, capabilities, plugin, &greeting.nonce),
+            bridge: Bridge::new(self.sides, capabilities, plugin, &greeting.nonce),
             key: &self.setup.password_key,
             patience: &mut self.patience,
         };
         match exchange.run().await? {
             Verdict::Accepted { status } => Ok(status),
             Verdict::Denied { code, message } => Err(ConnectError::Denied { code, message }),
+        }
+    }
+
+    /// Takes leave of an upstream that waits for a client's response: else it would count a connection error against
+    /// the proxy's host, and with enough of them block it.
+    async fn leave(&mut self) {
+        if let Stage::Greeted { leave_taking } = &self.stage {
+            let farewell = async {
+                self.upstream.write(leave_taking).await?;
+                self.upstream.stream.fill().await
+            };
+            // Whatever it answers, this connection is over.
+            let _ = timeout(FAREWELL, farewell).await;
         }
     }
 
@@ -353,7 +394,7 @@ impl Entry {
                 status: self.status,
             },
             reauthentication: Reauthentication {
-                crossing: self.crossing,
+                sides: self.sides,
                 capabilities: self.capabilities,
                 plugin: greeting.plugin,
                 nonce: greeting.nonce,

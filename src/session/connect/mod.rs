@@ -6,7 +6,7 @@
 //! - `password`: RSA for the bridge
 //! - [`change_user`]: the same exchange for COM_CHANGE_USER
 //!
-//! A *secure* side is one on which plugins let a password travel in the clear: TLS, or a unix socket.
+//! A *secure* side is one on which a plugin lets a password travel in the clear: TLS, for some a unix socket.
 //!
 //! Memory: packets of this phase are at most [`PACKET_LIMIT`] bytes, one is held at a time.
 
