@@ -43,6 +43,8 @@ pub struct HotTable {
     pub columns: Vec<Column>,
     /// The primary key: positions in `columns`, in key order. Never empty.
     pub primary_key: Vec<usize>,
+    /// Has unique keys beside the primary one: an INSERT may then meet a row of another primary key.
+    pub other_unique_keys: bool,
     /// The counters that the rule names.
     pub counters: Vec<Counter>,
     /// Most slots of a key (the rule's `slots`).
@@ -62,6 +64,18 @@ impl HotTable {
         self.counters
             .iter()
             .find(|counter| counter.column == position)
+    }
+
+    /// Name of the slot table's column that holds the slot's number: `slot`, unless a key column or a counter
+    /// has that name.
+    pub fn slot_column(&self) -> &'static str {
+        let taken = self.column("slot").is_some_and(|position| {
+            self.primary_key.contains(&position) || self.counter(position).is_some()
+        });
+        match taken {
+            true => "countersink_slot",
+            false => "slot",
+        }
     }
 
     /// Whether an UPDATE of any column also sets a column that it does not name (ON UPDATE CURRENT_TIMESTAMP).

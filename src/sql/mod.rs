@@ -1,4 +1,33 @@
 //! Text to plan, pure: what a statement does to hot tables, and what to send in its place.
+//!
+//! [`Prefilter`] lets most traffic pass without a look. [`split`] cuts a packet into statements,
+//! [`statement_kind`] reads a statement's first words, [`plan`] decides what to do with it.
+//!
+//! Layout, in the order data flows: `prefilter`; `lexer`, `statement` (tokens of our own, first words);
+//! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl` (planned by words alone),
+//! `increment`, `write` (planned by syntax tree), `read` (counters in queries); `planner` puts them together.
 
+mod context;
+mod ddl;
+mod dialect;
+mod increment;
+mod key;
+mod lexer;
 pub mod plan;
+mod planner;
+mod predicate;
+mod prefilter;
+mod read;
+mod statement;
+mod syntax;
 pub mod template;
+mod words;
+mod write;
+
+#[cfg(test)]
+mod fixture;
+
+pub use lexer::{Lexer, Token, TokenKind};
+pub use planner::plan;
+pub use prefilter::Prefilter;
+pub use statement::{Kind, is_off, split, statement_kind};

@@ -41,7 +41,7 @@ pub enum Plan {
     /// DDL on a hot table: fold in a transaction of its own, forward, then refresh the catalog.
     Ddl(Box<Ddl>),
     /// The session makes a temporary table with a hot table's name (or may): that table is left alone
-    /// until the session is reset.
+    /// until the session is reset. Fold them first: the new table may be filled from the hot one.
     Shadow(Vec<Arc<HotTable>>),
     /// SQL-level PREPARE of a text that names hot tables (or of a text that is not known): every
     /// EXECUTE in this session folds these tables first.
@@ -127,10 +127,16 @@ pub struct Increment {
     /// `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`: for a statement that names one whole primary key
     /// and nothing else. It answers as the original would; 0 rows mean that the slot row is not there.
     pub update: Option<Template>,
+    /// Parameters that `update` compares with key columns which are not integers: where one of them is not sent
+    /// as text it may equal several keys (5 = '5' = '05'), and `upsert` applies instead.
+    pub text_key_parameters: Vec<u16>,
     /// `INSERT INTO slots SELECT .. FROM base WHERE .. ON DUPLICATE KEY UPDATE ..`. Its "Records" are the rows
     /// that the original matches (and changes).
     pub upsert: Template,
-    /// Parameters that are deltas: they must hold exact values of the counter's type, or `exact` applies.
+    /// Parameters that are deltas: they must hold exact values of the counter's type, at most [`Bounds::slot`] in
+    /// size and not negative for an unsigned counter, or `exact` applies.
+    ///
+    /// [`Bounds::slot`]: crate::catalog::Bounds::slot
     pub parameter_deltas: Vec<ParameterDelta>,
     /// The way that is always right: fold, then the original. Its scope is also what the transaction
     /// remembers as incremented.

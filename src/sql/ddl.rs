@@ -1,0 +1,286 @@
+//! What is planned by words alone: DDL, LOCK TABLES, SQL-level PREPARE, LOAD DATA.
+
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, HotTable};
+use crate::sql::context::{hot_by_words, mentioned, quoted, slots_path};
+use crate::sql::lexer::TokenKind;
+use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Plan, Reason, Scope, SessionFacts};
+use crate::sql::words::Words;
+
+/// Folds whole tables.
+pub(super) fn fold_tables(tables: Vec<Arc<HotTable>>, reason: Reason) -> Plan {
+    let folds = tables
+        .into_iter()
+        .map(|table| FoldTable { table, scope: Scope::Table })
+        .collect();
+    Plan::Fold(Box::new(Fold { folds, reason }))
+}
+
+/// Reads one DDL statement after the other by its words.
+struct Reader<'a> {
+    text: &'a [u8],
+    facts: &'a SessionFacts,
+    catalog: &'a Catalog,
+    words: Words<'a>,
+}
+
+/// The plan of CREATE, ALTER, DROP, TRUNCATE, RENAME.
+pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+    let mut reader = Reader { text, facts, catalog, words: Words::new(text, facts) };
+    if reader.words.has_inner_mark(b';') {
+        // A routine's body, or several statements that could not be told apart.
+        return reader.ddl(mentioned(text, catalog), false);
+    }
+    if reader.words.accept("CREATE") {
+        reader.create()
+    } else if reader.words.accept("ALTER") {
+        reader.alter()
+    } else if reader.words.accept("DROP") {
+        reader.drop()
+    } else if reader.words.accept("TRUNCATE") {
+        reader.words.accept("TABLE");
+        let table = reader.table();
+        reader.ddl(table.into_iter().collect(), true)
+    } else if reader.words.accept("RENAME") && reader.words.accept_any(&["TABLE", "TABLES"]) {
+        reader.rename()
+    } else {
+        Plan::Forward(Reason::Metadata)
+    }
+}
+
+impl Reader<'_> {
+    /// Takes a table's name: the hot table, if it is one.
+    fn table(&mut self) -> Option<Arc<HotTable>> {
+        let name = self.words.name()?;
+        hot_by_words(self.catalog, self.facts, &name).cloned()
+    }
+
+    fn ddl(&self, tables: Vec<Arc<HotTable>>, empties: bool) -> Plan {
+        match tables.is_empty() {
+            true => Plan::Forward(Reason::Metadata),
+            false => Plan::Ddl(Box::new(Ddl { tables, empties })),
+        }
+    }
+
+    fn accept_if_exists(&mut self) {
+        self.words.accept_all(&["IF", "NOT", "EXISTS"]);
+        self.words.accept_all(&["IF", "EXISTS"]);
+    }
+
+    fn create(&mut self) -> Plan {
+        let replaces = self.words.accept_all(&["OR", "REPLACE"]);
+        let is_temporary = self.words.accept("TEMPORARY");
+        if self.words.accept("TABLE") {
+            return self.create_table(replaces, is_temporary);
+        }
+        self.words.accept_any(&["UNIQUE", "FULLTEXT", "SPATIAL"]);
+        match self.words.accept("INDEX") {
+            true => self.index(),
+            // A view, routine, trigger or event: `check` names those that concern a counter.
+            false => Plan::Forward(Reason::Metadata),
+        }
+    }
+
+    fn create_table(&mut self, replaces: bool, is_temporary: bool) -> Plan {
+        self.accept_if_exists();
+        let table = self.table();
+        if self.words.has("SELECT") || self.words.has("TABLE") {
+            let reads = mentioned(self.text, self.catalog);
+            // A temporary table with the hot name, made from the hot one: fold now, and the session finds the
+            // shadow by name.
+            return match (table, is_temporary) {
+                (Some(table), true) => Plan::Shadow(vec![table]),
+                _ if reads.is_empty() => Plan::Forward(Reason::NotHot),
+                _ => fold_tables(reads, Reason::MultiTable),
+            };
+        }
+        match (table, is_temporary) {
+            (Some(table), true) => Plan::Shadow(vec![table]),
+            (Some(table), false) => self.ddl(vec![table], replaces),
+            (None, _) => Plan::Forward(Reason::Metadata),
+        }
+    }
+
+    /// CREATE or DROP INDEX name .. ON table
+    fn index(&mut self) -> Plan {
+        self.words.skip_past("ON");
+        let table = self.table();
+        self.ddl(table.into_iter().collect(), false)
+    }
+
+    fn alter(&mut self) -> Plan {
+        self.words.accept_any(&["ONLINE", "IGNORE"]);
+        self.words.accept_any(&["ONLINE", "IGNORE"]);
+        if !self.words.accept("TABLE") {
+            return Plan::Forward(Reason::Metadata);
+        }
+        self.accept_if_exists();
+        if let Some(table) = self.table() {
+            return self.ddl(vec![table], false);
+        }
+        // ALTER TABLE other RENAME TO hot: the base table exists, so the other one must be a temporary table.
+        match self.words.has("RENAME") {
+            true => Plan::Shadow(mentioned(self.text, self.catalog)),
+            false => Plan::Forward(Reason::Metadata),
+        }
+    }
+
+    fn drop(&mut self) -> Plan {
+        let is_temporary = self.words.accept("TEMPORARY");
+        if self.words.accept_any(&["TABLE", "TABLES"]) {
+            self.accept_if_exists();
+            let tables = self.tables_in_list();
+            return match is_temporary {
+                true => Plan::Forward(Reason::Shadowed),
+                false => self.ddl(tables, true),
+            };
+        }
+        if self.words.accept_any(&["DATABASE", "SCHEMA"]) {
+            self.accept_if_exists();
+            let schema = self.words.identifier().unwrap_or_default().to_lowercase();
+            let tables = self.catalog.tables.iter().filter(|table| table.schema.to_lowercase() == schema);
+            return self.ddl(tables.cloned().collect(), true);
+        }
+        match self.words.accept("INDEX") {
+            true => self.index(),
+            false => Plan::Forward(Reason::Metadata),
+        }
+    }
+
+    /// `name, name, ..`
+    fn tables_in_list(&mut self) -> Vec<Arc<HotTable>> {
+        let mut tables = Vec::new();
+        loop {
+            tables.extend(self.table());
+            if !self.words.accept_mark(b',') {
+                return tables;
+            }
+        }
+    }
+
+    /// `old TO new, ..`: a hot table that goes or comes.
+    fn rename(&mut self) -> Plan {
+        let mut tables = Vec::new();
+        loop {
+            self.accept_if_exists();
+            tables.extend(self.table());
+            if !self.words.skip_past("TO") {
+                break;
+            }
+            tables.extend(self.table());
+            if !self.words.accept_mark(b',') {
+                break;
+            }
+        }
+        tables.dedup();
+        self.ddl(tables, false)
+    }
+}
+
+/// The plan of PREPARE name FROM text, and of EXECUTE IMMEDIATE text.
+pub(super) fn plan_prepare(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+    let mut words = Words::new(text, facts);
+    words.next();
+    words.skip_past("FROM");
+    match words.rest() {
+        [only] if only.kind == TokenKind::String => Plan::Prepare(mentioned(text, catalog)),
+        _ => Plan::Prepare(catalog.tables.clone()),
+    }
+}
+
+/// The plan of LOAD DATA and LOAD XML.
+pub(super) fn plan_load(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+    let words = Words::new(text, facts);
+    match words.has("REPLACE") {
+        true => fold_tables(mentioned(text, catalog), Reason::Replace),
+        false => Plan::Forward(Reason::InsertOnly),
+    }
+}
+
+/// The plan of LOCK TABLES.
+///
+/// Behind each alias of a hot table the statements that we send name its slot table in two ways: by its own name,
+/// and as `countersink_s` in reads.
+pub(super) fn plan_lock_tables(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+    let mut words = Words::new(text, facts);
+    words.next();
+    words.next();
+    let mut locked: Vec<(Arc<HotTable>, bool)> = Vec::new();
+    let mut end = 0;
+    loop {
+        let Some(name) = words.name() else {
+            return understood_only_in_part(text, catalog);
+        };
+        if !accept_alias(&mut words) {
+            return understood_only_in_part(text, catalog);
+        }
+        let is_read = words.accept("READ");
+        end = words.peek().map_or(text.len(), |token| token.start).max(end);
+        let is_write = match is_read {
+            true => words.accept("LOCAL") && false,
+            false => {
+                words.accept_any(&["LOW_PRIORITY", "CONCURRENT"]);
+                words.accept("WRITE")
+            }
+        };
+        if !is_read && !is_write {
+            return understood_only_in_part(text, catalog);
+        }
+        if let Some(table) = hot_by_words(catalog, facts, &name) {
+            match locked.iter_mut().find(|(known, _)| Arc::ptr_eq(known, table)) {
+                Some((_, write)) => *write |= is_write,
+                None => locked.push((table.clone(), is_write)),
+            }
+        }
+        if !words.accept_mark(b',') {
+            break;
+        }
+    }
+    if locked.is_empty() {
+        return Plan::Forward(Reason::NotHot);
+    }
+    let end = last_significant(text, facts);
+    Plan::LockTables(Box::new(LockTables {
+        write: locked.iter().all(|(_, write)| *write),
+        text: with_slot_tables(text, end, &locked),
+        tables: locked.into_iter().map(|(table, _)| table).collect(),
+    }))
+}
+
+/// `[AS] alias`, if there is one.
+fn accept_alias(words: &mut Words<'_>) -> bool {
+    const LOCK_TYPES: [&str; 4] = ["READ", "WRITE", "LOW_PRIORITY", "CONCURRENT"];
+    if words.accept("AS") {
+        return words.identifier().is_some();
+    }
+    let is_lock_type = words.peek_word().is_some_and(|word| LOCK_TYPES.contains(&word.as_str()));
+    is_lock_type || words.identifier().is_some()
+}
+
+fn understood_only_in_part(text: &[u8], catalog: &Catalog) -> Plan {
+    fold_tables(mentioned(text, catalog), Reason::NotParsed)
+}
+
+/// Where the statement's last word ends, before a closing `;` or comment.
+fn last_significant(text: &[u8], facts: &SessionFacts) -> usize {
+    crate::sql::lexer::Lexer::new(text, facts)
+        .filter(|token| token.is_significant() && text[token.start] != b';')
+        .last()
+        .map_or(text.len(), |token| token.end)
+}
+
+fn with_slot_tables(text: &[u8], end: usize, locked: &[(Arc<HotTable>, bool)]) -> Vec<u8> {
+    let mut sent = text[..end].to_vec();
+    for (table, write) in locked {
+        let lock = if *write { "WRITE" } else { "READ" };
+        let slots = slots_path(table);
+        let alias = quoted(READ_ALIAS);
+        sent.extend_from_slice(format!(", {slots} {lock}, {slots} AS {alias} {lock}").as_bytes());
+    }
+    sent.extend_from_slice(&text[end..]);
+    sent
+}
+
+/// The name that reads give to the slot table they sum.
+pub(super) const READ_ALIAS: &str = "countersink_s";

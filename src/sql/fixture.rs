@@ -1,0 +1,150 @@
+//! A small catalog for tests: a blog in schema `shop`.
+
+use std::sync::Arc;
+
+use crate::catalog::{Bounds, Catalog, Column, Counter, Domain, HotTable};
+use crate::sql::plan::{Fold, FoldTable, Plan, Scope, SessionFacts};
+use crate::sql::template::{Piece, Template};
+
+fn column(name: &str, definition: &str) -> Column {
+    Column {
+        name: name.to_owned(),
+        definition: definition.to_owned(),
+        invisible: false,
+        nullable: true,
+        on_update_now: false,
+    }
+}
+
+fn bounds(base: &str, slot: &str) -> Option<Bounds> {
+    Some(Bounds { base_low: format!("-{base}"), base_high: base.to_owned(), slot: slot.to_owned() })
+}
+
+/// posts(id, author_id, title, views INT, likes BIGINT UNSIGNED, score DECIMAL(10,2)).
+pub(super) fn posts() -> Arc<HotTable> {
+    Arc::new(HotTable {
+        schema: "shop".to_owned(),
+        name: "posts".to_owned(),
+        slot_schema: "shop".to_owned(),
+        slot_name: "posts_slots".to_owned(),
+        columns: vec![
+            column("id", "int"),
+            column("author_id", "int"),
+            column("title", "varchar(100)"),
+            column("views", "int"),
+            column("likes", "bigint unsigned"),
+            column("score", "decimal(10,2)"),
+        ],
+        primary_key: vec![0],
+        other_unique_keys: false,
+        counters: vec![
+            Counter {
+                column: 3,
+                domain: Domain::Integer { bytes: 4, unsigned: false },
+                bounds: bounds("1000000000", "4194303"),
+            },
+            Counter {
+                column: 4,
+                domain: Domain::Integer { bytes: 8, unsigned: true },
+                bounds: bounds("4000000000000000000", "9007199254740991"),
+            },
+            Counter {
+                column: 5,
+                domain: Domain::Decimal { precision: 10, scale: 2, unsigned: false },
+                bounds: bounds("50000000", "97656"),
+            },
+        ],
+        slots: 32,
+    })
+}
+
+/// hits(tenant, page, n): a key of two texts; the key column `slot` takes the slot column's name.
+pub(super) fn hits() -> Arc<HotTable> {
+    Arc::new(HotTable {
+        schema: "shop".to_owned(),
+        name: "hits".to_owned(),
+        slot_schema: "shop".to_owned(),
+        slot_name: "hits_slots".to_owned(),
+        columns: vec![
+            column("tenant", "varchar(20)"),
+            column("slot", "varchar(200)"),
+            column("n", "bigint"),
+            column("note", "text"),
+        ],
+        primary_key: vec![0, 1],
+        other_unique_keys: false,
+        counters: vec![Counter {
+            column: 2,
+            domain: Domain::Integer { bytes: 8, unsigned: false },
+            bounds: bounds("4000000000000000000", "9007199254740991"),
+        }],
+        slots: 32,
+    })
+}
+
+pub(super) fn catalog() -> Catalog {
+    Catalog { tables: vec![posts(), hits()], lower_case_table_names: 0, mariadb: false }
+}
+
+/// A template with its holes shown: `<slot>`, `<?1>`, `<folded 0>`.
+pub(super) fn show_template(template: &Template) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        Piece::Slot => "<slot>".to_owned(),
+        Piece::Parameter(position) => format!("<?{position}>"),
+        Piece::Folded(table) => format!("<folded {table}>"),
+    };
+    template.pieces.iter().map(piece).collect()
+}
+
+fn show_fold(fold: &Fold) -> String {
+    let table = |fold: &FoldTable| match &fold.scope {
+        Scope::Table => fold.table.name.clone(),
+        Scope::Keys(predicate) => format!("{} where {}", fold.table.name, show_template(predicate)),
+    };
+    let tables: Vec<String> = fold.folds.iter().map(table).collect();
+    format!("fold {:?}: {}", fold.reason, tables.join("; "))
+}
+
+fn names(tables: &[Arc<HotTable>]) -> String {
+    let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// A plan as text, one line for each part.
+pub(super) fn show(plan: &Plan) -> String {
+    match plan {
+        Plan::Forward(reason) => format!("forward {reason:?}"),
+        Plan::Increment(increment) => {
+            let mut lines = Vec::new();
+            lines.extend(increment.update.as_ref().map(|update| format!("update: {}", show_template(update))));
+            lines.push(format!("upsert: {}", show_template(&increment.upsert)));
+            for delta in &increment.parameter_deltas {
+                lines.push(format!("delta: <?{}> to column {}, negated {}", delta.parameter, delta.column, delta.negated));
+            }
+            if !increment.text_key_parameters.is_empty() {
+                lines.push(format!("text keys: {:?}", increment.text_key_parameters));
+            }
+            lines.push(show_fold(&increment.exact));
+            lines.join("\n")
+        }
+        Plan::Read(read) => {
+            let locks = read.locks.iter().map(|lock| format!("\nlock: {}", show_template(lock)));
+            format!("read {:?} ({}): {}{}", read.reason, names(&read.tables), show_template(&read.text), locks.collect::<String>())
+        }
+        Plan::Fold(fold) => show_fold(fold),
+        Plan::Ddl(ddl) => format!("ddl {}{}", names(&ddl.tables), if ddl.empties { ", empties" } else { "" }),
+        Plan::Shadow(tables) => format!("shadow {}", names(tables)),
+        Plan::Prepare(tables) => format!("prepare {}", names(tables)),
+        Plan::LockTables(lock) => {
+            let text = String::from_utf8_lossy(&lock.text);
+            format!("lock tables {}, write {}: {text}", names(&lock.tables), lock.write)
+        }
+    }
+}
+
+/// The plan of a text in a session that uses schema `shop`, shown.
+pub(super) fn planned(text: &str) -> String {
+    let facts = SessionFacts { schema: Some("shop".to_owned()), ..SessionFacts::default() };
+    show(&crate::sql::plan(text.as_bytes(), &facts, &catalog()))
+}

@@ -1,0 +1,317 @@
+//! UPDATEs that only add constants to counters: their shape, and what goes to the slot table instead.
+
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Update, Value, ValueWithSpan,
+};
+use sqlparser::keywords::Keyword;
+
+use crate::catalog::{Bounds, Counter, Domain};
+use crate::sql::context::{Context, Edit, bare, base_path, column_path, ident, quoted, slots_path};
+use crate::sql::key::{self, KeyValueKind, WholeKey};
+use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Reason, Scope};
+use crate::sql::predicate::{Target, is_plain};
+use crate::sql::syntax;
+use crate::sql::template::{Piece, Template};
+
+/// `counter = counter + constant`.
+#[derive(Clone, Debug)]
+pub(super) struct Delta<'a> {
+    counter: &'a Counter,
+    bounds: &'a Bounds,
+    subtracted: bool,
+    is_zero: bool,
+    parameter: Option<u16>,
+    /// The constant without its sign.
+    magnitude: Template,
+}
+
+impl Delta<'_> {
+    /// The signed delta as an operand behind another: ` + 1`, ` - (?)`.
+    fn signed(&self) -> Template {
+        let mut text = Template::text(if self.subtracted { "- " } else { "+ " });
+        match self.parameter {
+            // In parentheses, as the parameter's text may have a sign of its own.
+            Some(_) => text.push_text("(").append(&self.magnitude).push_text(")"),
+            None => text.append(&self.magnitude),
+        };
+        text
+    }
+}
+
+/// The column that an assignment sets.
+pub(super) fn assigned_column(context: &Context<'_>, target: &Target<'_>, assignment: &Assignment) -> Option<usize> {
+    let AssignmentTarget::ColumnName(name) = &assignment.target else {
+        return None;
+    };
+    let path: Vec<Ident> = name.0.iter().map(|part| ident(part).cloned()).collect::<Option<_>>()?;
+    target.column(context, &path)
+}
+
+/// Reads an assignment to a counter as an increment, or says why it is none.
+pub(super) fn delta<'a>(
+    context: &Context<'_>,
+    target: &Target<'a>,
+    counter: &'a Counter,
+    value: &Expr,
+) -> Result<Delta<'a>, Reason> {
+    let Expr::BinaryOp { left, op, right } = bare(value) else {
+        return Err(Reason::AbsoluteSet);
+    };
+    let is_counter = |expr: &Expr| is_counter_itself(context, target, counter, expr);
+    let (constant, minus) = match op {
+        BinaryOperator::Plus if is_counter(left) => (right, false),
+        BinaryOperator::Plus if is_counter(right) => (left, false),
+        BinaryOperator::Minus if is_counter(left) => (right, true),
+        _ => return Err(Reason::AbsoluteSet),
+    };
+    let (magnitude, negative) = match bare(constant) {
+        Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr } => (bare(expr), true),
+        other => (other, false),
+    };
+    let Expr::Value(value) = magnitude else {
+        return Err(Reason::AbsoluteSet);
+    };
+    let bounds = counter.bounds.as_ref().ok_or(Reason::NoRoom)?;
+    let constant = key::key_value(context, magnitude).ok_or(Reason::InexactDelta)?;
+    let delta = Delta {
+        counter,
+        bounds,
+        subtracted: minus != negative,
+        is_zero: matches!(&value.value, Value::Number(digits, _) if digits.bytes().all(|digit| matches!(digit, b'0' | b'.'))),
+        parameter: match constant.kind {
+            KeyValueKind::Parameter(position) => Some(position),
+            _ => None,
+        },
+        magnitude: constant.text,
+    };
+    match &value.value {
+        // `- ?` behind the operator's own sign: the parameter's value decides, and we only negate once.
+        Value::Placeholder(_) if negative => Err(Reason::InexactDelta),
+        Value::Placeholder(_) => Ok(delta),
+        Value::Number(digits, false) if is_exact(digits, counter.domain) => Ok(delta),
+        _ => Err(Reason::InexactDelta),
+    }
+}
+
+/// Whether an expression is the counter, or `COALESCE(counter, 0)`.
+fn is_counter_itself(context: &Context<'_>, target: &Target<'_>, counter: &Counter, expr: &Expr) -> bool {
+    let is_column = |expr: &Expr| target.column_of(context, expr) == Some(counter.column);
+    match bare(expr) {
+        Expr::Function(function) => match coalesced(function) {
+            Some((column, default)) => is_column(column) && is_zero(default),
+            None => false,
+        },
+        other => is_column(other),
+    }
+}
+
+/// The two arguments of COALESCE or IFNULL.
+fn coalesced(function: &Function) -> Option<(&Expr, &Expr)> {
+    let [name] = function.name.0.as_slice() else {
+        return None;
+    };
+    let name = &ident(name)?.value;
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(column)), FunctionArg::Unnamed(FunctionArgExpr::Expr(default))] =
+        list.args.as_slice()
+    else {
+        return None;
+    };
+    let is_plain = list.clauses.is_empty() && list.duplicate_treatment.is_none() && function.over.is_none();
+    let is_named = name.eq_ignore_ascii_case("COALESCE") || name.eq_ignore_ascii_case("IFNULL");
+    (is_plain && is_named).then_some((column, default))
+}
+
+fn is_zero(expr: &Expr) -> bool {
+    matches!(bare(expr), Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) if digits == "0")
+}
+
+/// Whether a number's digits are an exact value of the counter's type and scale.
+fn is_exact(digits: &str, domain: Domain) -> bool {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit());
+    let fits = match domain {
+        Domain::Integer { .. } => !digits.contains('.'),
+        Domain::Decimal { scale, .. } => !digits.contains('.') || fraction.len() <= usize::from(scale),
+    };
+    are_digits(whole) && are_digits(fraction) && fits
+}
+
+/// Whether a number is larger than what a slot may hold.
+fn exceeds(digits: &str, slot: &str) -> bool {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let whole = whole.trim_start_matches('0');
+    let limit = slot.split('.').next().unwrap_or_default().trim_start_matches('0');
+    let has_fraction = fraction.bytes().any(|digit| digit != b'0');
+    match whole.len().cmp(&limit.len()).then_with(|| whole.cmp(limit)) {
+        std::cmp::Ordering::Greater => true,
+        std::cmp::Ordering::Equal => has_fraction,
+        std::cmp::Ordering::Less => false,
+    }
+}
+
+/// The plan of an UPDATE whose every assignment is an increment.
+pub(super) fn plan(context: &Context<'_>, target: &Target<'_>, update: &Update, deltas: &[Delta<'_>]) -> Plan {
+    let scope = key::scope(context, target, update.selection.as_ref());
+    let fold = |reason| Fold { folds: vec![FoldTable { table: target.table.clone(), scope: scope.clone() }], reason };
+    if deltas.iter().all(|delta| delta.is_zero) {
+        return Plan::Forward(Reason::ZeroDelta);
+    }
+    let whole_key = update
+        .selection
+        .as_ref()
+        .and_then(|predicate| key::whole_key(context, target, predicate));
+    if let Some(reason) = obstacle(context, target, whole_key.as_ref(), deltas) {
+        return Plan::Fold(Box::new(fold(reason)));
+    }
+    let Some(predicate) = predicate_text(context, target, update) else {
+        return Plan::Fold(Box::new(fold(Reason::Unresolved)));
+    };
+    let text_key_parameters = whole_key.as_ref().map_or_else(Vec::new, |key| key.text_parameters.clone());
+    Plan::Increment(Box::new(Increment {
+        table: target.table.clone(),
+        update: whole_key.and(predicate.as_ref()).map(|predicate| update_text(target, deltas, predicate)),
+        text_key_parameters,
+        upsert: upsert_text(target, deltas, predicate.as_ref()),
+        parameter_deltas: deltas
+            .iter()
+            .filter_map(|delta| {
+                Some(ParameterDelta {
+                    parameter: delta.parameter?,
+                    column: delta.counter.column,
+                    negated: delta.subtracted,
+                })
+            })
+            .collect(),
+        exact: fold(Reason::Fallback),
+    }))
+}
+
+/// What keeps increments of the right shape from being slotted.
+fn obstacle(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    whole_key: Option<&WholeKey>,
+    deltas: &[Delta<'_>],
+) -> Option<Reason> {
+    let lowers = |delta: &Delta<'_>| delta.subtracted && delta.counter.domain.is_unsigned();
+    let too_large = |delta: &Delta<'_>| match delta.magnitude.pieces.as_slice() {
+        [Piece::Text(digits)] => exceeds(&String::from_utf8_lossy(digits), &delta.bounds.slot),
+        _ => false,
+    };
+    if deltas.iter().any(lowers) {
+        Some(Reason::UnsignedDecrement)
+    } else if deltas.iter().any(too_large) {
+        Some(Reason::NoRoom)
+    } else if target.table.touches_itself() {
+        Some(Reason::TouchColumn)
+    } else if context.facts.safe_updates && whole_key.is_none() {
+        // The server may refuse the original with 1175; its own words are then the answer.
+        Some(Reason::Unresolved)
+    } else if context.is_same_table_name(&target.exposed, &target.table.slot_name) {
+        Some(Reason::Unresolved)
+    } else {
+        None
+    }
+}
+
+/// The text of the WHERE, with schema-qualified columns cut down to the name that the rewritten statement has
+/// for the table. The outer `None`: it cannot be found; the inner: there is no WHERE.
+fn predicate_text(context: &Context<'_>, target: &Target<'_>, update: &Update) -> Option<Option<Template>> {
+    let Some(predicate) = &update.selection else {
+        return Some(None);
+    };
+    let tokens = &context.syntax.tokens;
+    let keyword = tokens.iter().position(|token| token.is(Keyword::WHERE))?;
+    let end = tokens
+        .iter()
+        .rposition(|token| token.token != sqlparser::tokenizer::Token::SemiColon)?;
+    let range = tokens.get(keyword + 1)?.range.start..tokens.get(end)?.range.end;
+    let mut edits = schema_qualifications(context, predicate)?;
+    edits.sort_by_key(|edit| edit.range.start);
+    debug_assert!(is_plain(context, target, predicate), "only plain predicates are moved to another statement");
+    Some(Some(context.spliced(range, &edits)))
+}
+
+/// Edits that cut `schema.` off `schema.table.column`.
+fn schema_qualifications(context: &Context<'_>, predicate: &Expr) -> Option<Vec<Edit>> {
+    let mut edits = Vec::new();
+    let complete = sqlparser::ast::visit_expressions(predicate, |expr| {
+        if let Some([schema, written, _]) = column_path(expr) {
+            match (syntax::range(schema), syntax::range(written)) {
+                (Some(schema), Some(table)) => {
+                    edits.push(Edit::new(schema.start..table.end, quoted(&context.name(written))));
+                }
+                _ => return std::ops::ControlFlow::Break(()),
+            }
+        }
+        std::ops::ControlFlow::Continue(())
+    });
+    complete.is_continue().then_some(edits)
+}
+
+/// `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`
+fn update_text(target: &Target<'_>, deltas: &[Delta<'_>], predicate: &Template) -> Template {
+    let table = target.table;
+    let alias = quoted(&target.exposed);
+    let mut text = Template::text(format!("UPDATE {} AS {alias} SET ", slots_path(table)));
+    for (index, delta) in deltas.iter().enumerate() {
+        let name = quoted(&table.columns[delta.counter.column].name);
+        text.push_text(if index == 0 { "" } else { ", " });
+        text.push_text(format!("{name} = {name} ")).append(&delta.signed());
+    }
+    text.push_text(" WHERE (").append(predicate);
+    text.push_text(format!(") AND {alias}.{} = ", quoted(table.slot_column())));
+    text.push(Piece::Slot);
+    text
+}
+
+/// `INSERT INTO slots SELECT .. FROM base WHERE .. ON DUPLICATE KEY UPDATE ..`
+///
+/// LOCK IN SHARE MODE keeps the base row from vanishing before we commit, also under READ COMMITTED; both servers
+/// know that spelling in this place. A base value without room for slots, or NULL, turns the delta into one that
+/// the slot table's CHECK refuses, whatever the slot holds.
+fn upsert_text(target: &Target<'_>, deltas: &[Delta<'_>], predicate: Option<&Template>) -> Template {
+    let table = target.table;
+    let alias = quoted(&target.exposed);
+    let name = |column: usize| quoted(&table.columns[column].name);
+    let keys = || table.primary_key.iter().map(|&column| name(column));
+    let counters = || deltas.iter().map(|delta| name(delta.counter.column));
+    let columns: Vec<String> = keys().chain([quoted(table.slot_column())]).chain(counters()).collect();
+    let selected: String = keys().map(|key| format!("{alias}.{key}, ")).collect();
+
+    let mut text = Template::text(format!("INSERT INTO {} ({}) SELECT {selected}", slots_path(table), columns.join(", ")));
+    text.push(Piece::Slot);
+    for delta in deltas {
+        text.push_text(", ").append(&guarded(&alias, &name(delta.counter.column), delta));
+    }
+    text.push_text(format!(" FROM {} AS {alias}", base_path(table)));
+    if let Some(predicate) = predicate {
+        text.push_text(" WHERE (").append(predicate).push_text(")");
+    }
+    text.push_text(" LOCK IN SHARE MODE ON DUPLICATE KEY UPDATE ");
+    for (index, delta) in deltas.iter().enumerate() {
+        let counter = name(delta.counter.column);
+        text.push_text(if index == 0 { "" } else { ", " });
+        text.push_text(format!("{counter} = {}.{counter} + ", slots_path(table)));
+        text.append(&guarded(&alias, &counter, delta));
+    }
+    text
+}
+
+/// The delta where base has room for it, else a value that no slot can take.
+fn guarded(alias: &str, counter: &str, delta: &Delta<'_>) -> Template {
+    let Bounds { base_low, base_high, slot } = delta.bounds;
+    let mut text = Template::text(format!("IF({alias}.{counter} BETWEEN {base_low} AND {base_high}, "));
+    text.append(&delta.signed()).push_text(format!(", 2 * {slot} + 1)"));
+    text
+}
+
+/// The scope of a fold of this target alone.
+pub(super) fn fold_of(context: &Context<'_>, target: &Target<'_>, predicate: Option<&Expr>) -> FoldTable {
+    let scope: Scope = key::scope(context, target, predicate);
+    FoldTable { table: target.table.clone(), scope }
+}

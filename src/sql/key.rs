@@ -1,0 +1,226 @@
+//! Which primary keys a predicate confines a statement to.
+
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, ValueWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::Token;
+
+use crate::sql::context::{Context, bare, quoted};
+use crate::sql::plan::Scope;
+use crate::sql::predicate::{Target, conjuncts};
+use crate::sql::syntax;
+use crate::sql::template::{Piece, Template};
+
+/// A constant that a key column is compared with.
+#[derive(Clone, Debug)]
+pub(super) struct KeyValue {
+    pub(super) text: Template,
+    pub(super) kind: KeyValueKind,
+}
+
+/// What is known of the constant's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyValueKind {
+    Integer,
+    OtherNumber,
+    Text,
+    Parameter(u16),
+}
+
+/// The constant that an expression is, if it is one whose text can stand in another statement.
+pub(super) fn key_value(context: &Context<'_>, expr: &Expr) -> Option<KeyValue> {
+    match bare(expr) {
+        Expr::Value(value) => constant(context, value),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+            let Expr::Value(value @ ValueWithSpan { value: Value::Number(..), .. }) = bare(expr) else {
+                return None;
+            };
+            let magnitude = constant(context, value)?;
+            let mut text = Template::text("-");
+            text.append(&magnitude.text);
+            Some(KeyValue { text, ..magnitude })
+        }
+        _ => None,
+    }
+}
+
+fn constant(context: &Context<'_>, value: &ValueWithSpan) -> Option<KeyValue> {
+    let range = syntax::offsets(value.span);
+    let text = context.slice(range.clone());
+    match &value.value {
+        Value::Number(..) => {
+            let kind = match text.iter().all(u8::is_ascii_digit) {
+                true => KeyValueKind::Integer,
+                false => KeyValueKind::OtherNumber,
+            };
+            Some(KeyValue { text: Template::text(text), kind })
+        }
+        Value::SingleQuotedString(_) | Value::DoubleQuotedString(_) => {
+            let inner = text.get(1..text.len().checked_sub(1)?)?;
+            let is_simple = !inner.iter().any(|byte| matches!(byte, b'\\' | b'\'' | b'"'));
+            let mut literal = vec![b'\''];
+            literal.extend_from_slice(inner);
+            literal.push(b'\'');
+            (is_simple && !has_neighbour(context, range.start, range.end))
+                .then(|| KeyValue { text: Template::text(literal), kind: KeyValueKind::Text })
+        }
+        Value::Placeholder(_) => {
+            let position = context.parameter(range.start)?;
+            let mut text = Template::default();
+            text.push(Piece::Parameter(position));
+            Some(KeyValue { text, kind: KeyValueKind::Parameter(position) })
+        }
+        _ => None,
+    }
+}
+
+/// Whether the string is one of several (`'a' 'b'` is one string to the server), or has a character set before it.
+fn has_neighbour(context: &Context<'_>, start: usize, end: usize) -> bool {
+    let tokens = &context.syntax.tokens;
+    let Some(at) = tokens.iter().position(|token| token.range.start == start && token.range.end == end) else {
+        return true;
+    };
+    let is_string = |token: &Token| matches!(token, Token::SingleQuotedString(_) | Token::DoubleQuotedString(_));
+    let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+    let is_introducer = |token: &Token| matches!(token, Token::Word(word) if word.value.starts_with('_'));
+    before.is_some_and(|token| is_string(&token.token) || is_introducer(&token.token))
+        || tokens.get(at + 1).is_some_and(|token| is_string(&token.token))
+}
+
+/// What a conjunct says of a key column.
+struct KeyTest {
+    column: usize,
+    values: Vec<KeyValue>,
+    is_list: bool,
+}
+
+fn key_test(context: &Context<'_>, target: &Target<'_>, conjunct: &Expr) -> Option<KeyTest> {
+    let key_column = |expr: &Expr| {
+        target
+            .column_of(context, expr)
+            .filter(|column| target.table.primary_key.contains(column))
+    };
+    match conjunct {
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+            let (column, value) = match key_column(left) {
+                Some(column) => (column, right),
+                None => (key_column(right)?, left),
+            };
+            Some(KeyTest { column, values: vec![key_value(context, value)?], is_list: false })
+        }
+        Expr::InList { expr, list, negated: false } => {
+            let column = key_column(expr)?;
+            let values = list.iter().map(|value| key_value(context, value)).collect::<Option<_>>()?;
+            Some(KeyTest { column, values, is_list: true })
+        }
+        _ => None,
+    }
+}
+
+/// The keys that a predicate confines a statement to.
+pub(super) fn scope(context: &Context<'_>, target: &Target<'_>, predicate: Option<&Expr>) -> Scope {
+    let tests: Vec<KeyTest> = predicate
+        .filter(|_| has_familiar_precedence(context))
+        .map(conjuncts)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|conjunct| key_test(context, target, conjunct))
+        .collect();
+    let tests_in_key_order: Option<Vec<&KeyTest>> = target
+        .table
+        .primary_key
+        .iter()
+        .map(|&column| tests.iter().find(|test| test.column == column))
+        .collect();
+    match tests_in_key_order {
+        Some(tests) => Scope::Keys(key_predicate(target, &tests)),
+        None => Scope::Table,
+    }
+}
+
+/// Whether the parser groups the statement's operators as the server does: `||` is OR to MySQL and binds looser
+/// than AND, as does XOR; with one of these in the text, a conjunct of ours need not be one of the server's.
+fn has_familiar_precedence(context: &Context<'_>) -> bool {
+    !context.syntax.tokens.iter().any(|token| {
+        matches!(token.token, Token::StringConcat | Token::Overlap | Token::Assignment | Token::ExclamationMark)
+            || token.is(Keyword::XOR)
+    })
+}
+
+fn key_predicate(target: &Target<'_>, tests: &[&KeyTest]) -> Template {
+    let mut predicate = Template::default();
+    for (index, test) in tests.iter().enumerate() {
+        let name = quoted(&target.table.columns[test.column].name);
+        predicate.push_text(if index == 0 { "" } else { " AND " });
+        predicate.push_text(name);
+        predicate.push_text(if test.is_list { " IN (" } else { " = " });
+        for (index, value) in test.values.iter().enumerate() {
+            predicate.push_text(if index == 0 { "" } else { ", " }).append(&value.text);
+        }
+        predicate.push_text(if test.is_list { ")" } else { "" });
+    }
+    predicate
+}
+
+/// The keys of rows whose key columns are given as constants (in key order), for INSERT and REPLACE.
+pub(super) fn scope_of_values(target: &Target<'_>, values: Vec<KeyValue>) -> Scope {
+    let tests: Vec<KeyTest> = target
+        .table
+        .primary_key
+        .iter()
+        .zip(values)
+        .map(|(&column, value)| KeyTest { column, values: vec![value], is_list: false })
+        .collect();
+    Scope::Keys(key_predicate(target, &tests.iter().collect::<Vec<_>>()))
+}
+
+/// A predicate that names one whole primary key by equality and says nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WholeKey {
+    /// Parameters that must hold text, lest they match more than one key (`'5'` and `'05'` both equal 5).
+    pub(super) text_parameters: Vec<u16>,
+}
+
+/// Whether a predicate is `key = constant [AND ..]` for the whole key, and at most one row can satisfy it.
+pub(super) fn whole_key(context: &Context<'_>, target: &Target<'_>, predicate: &Expr) -> Option<WholeKey> {
+    let mut seen = Vec::new();
+    let mut text_parameters = Vec::new();
+    for conjunct in conjuncts(predicate) {
+        if is_trivially_true(conjunct) {
+            continue;
+        }
+        let test = key_test(context, target, conjunct).filter(|test| !test.is_list)?;
+        if seen.contains(&test.column) {
+            return None;
+        }
+        seen.push(test.column);
+        let is_integer = is_integer(&target.table.columns[test.column].definition);
+        match (test.values.first()?.kind, is_integer) {
+            (KeyValueKind::Integer, true) | (KeyValueKind::Text, false) | (KeyValueKind::Parameter(_), true) => {}
+            (KeyValueKind::Parameter(position), false) => text_parameters.push(position),
+            _ => return None,
+        }
+    }
+    (seen.len() == target.table.primary_key.len()).then_some(WholeKey { text_parameters })
+}
+
+fn is_trivially_true(conjunct: &Expr) -> bool {
+    let number = |expr: &Expr| match bare(expr) {
+        Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) => digits.parse::<u64>().ok(),
+        _ => None,
+    };
+    match bare(conjunct) {
+        Expr::Value(ValueWithSpan { value: Value::Boolean(truth), .. }) => *truth,
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => number(left).is_some() && number(left) == number(right),
+        other => number(other).is_some_and(|number| number != 0),
+    }
+}
+
+/// Whether a column of this definition holds integers.
+fn is_integer(definition: &str) -> bool {
+    const INTEGERS: [&str; 6] = ["tinyint", "smallint", "mediumint", "int", "bigint", "integer"];
+    let name = definition
+        .split(|letter: char| !letter.is_ascii_alphabetic())
+        .next()
+        .unwrap_or_default();
+    INTEGERS.iter().any(|integer| name.eq_ignore_ascii_case(integer))
+}

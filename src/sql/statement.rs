@@ -1,0 +1,244 @@
+//! Statements by their first words: kind, boundaries, and the comment that switches rewriting off.
+
+use std::ops::Range;
+
+use crate::sql::lexer::{Lexer, Token, TokenKind};
+use crate::sql::plan::SessionFacts;
+use crate::sql::words::Words;
+
+/// What kind of statement a text is, by its first words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// SELECT.
+    Select,
+    /// WITH .. (a SELECT, UPDATE or DELETE behind common table expressions).
+    With,
+    /// INSERT.
+    Insert,
+    /// REPLACE.
+    Replace,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// LOAD DATA, LOAD XML.
+    LoadData,
+    /// CALL.
+    Call,
+    /// DO.
+    Do,
+    /// SET of variables; harmless if it changes neither how later statements are read nor what they do.
+    Set {
+        /// Sets nothing but user variables, timeouts and the like, from plain values.
+        harmless: bool,
+    },
+    /// USE.
+    Use,
+    /// PREPARE.
+    Prepare,
+    /// EXECUTE of a prepared statement.
+    Execute,
+    /// DEALLOCATE PREPARE, DROP PREPARE.
+    Deallocate,
+    /// BEGIN, START TRANSACTION.
+    Begin,
+    /// COMMIT.
+    Commit,
+    /// ROLLBACK (to a savepoint as well).
+    Rollback,
+    /// SAVEPOINT.
+    Savepoint,
+    /// RELEASE SAVEPOINT.
+    Release,
+    /// LOCK TABLES.
+    LockTables,
+    /// UNLOCK TABLES.
+    UnlockTables,
+    /// CREATE, ALTER, DROP, TRUNCATE, RENAME.
+    Ddl,
+    /// SHOW, DESCRIBE, EXPLAIN, HELP, and administration: reads or writes no rows of a table.
+    Show,
+    /// Anything else.
+    Other,
+}
+
+/// The kind of a statement. Leading comments and parentheses are skipped.
+pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
+    let mut words = Words::first(text, facts, 64);
+    while words.accept_mark(b'(') {}
+    let Some(first) = words.peek_word() else {
+        return Kind::Other;
+    };
+    words.next();
+    match first.as_str() {
+        "SELECT" => Kind::Select,
+        "WITH" => Kind::With,
+        "INSERT" => Kind::Insert,
+        "REPLACE" => Kind::Replace,
+        "UPDATE" => Kind::Update,
+        "DELETE" => Kind::Delete,
+        "LOAD" if words.accept_any(&["DATA", "XML"]) => Kind::LoadData,
+        "CALL" => Kind::Call,
+        "DO" => Kind::Do,
+        // MariaDB: SET STATEMENT variable = value FOR any statement.
+        "SET" if words.accept("STATEMENT") => Kind::Other,
+        "SET" => Kind::Set { harmless: is_harmless(text, facts) },
+        "USE" => Kind::Use,
+        "PREPARE" => Kind::Prepare,
+        "EXECUTE" if words.accept("IMMEDIATE") => Kind::Other,
+        "EXECUTE" => Kind::Execute,
+        "DEALLOCATE" => Kind::Deallocate,
+        "DROP" if words.accept("PREPARE") => Kind::Deallocate,
+        // MariaDB: BEGIN NOT ATOMIC .. END is a compound statement.
+        "BEGIN" if words.accept("NOT") => Kind::Other,
+        "BEGIN" => Kind::Begin,
+        "START" if words.accept("TRANSACTION") => Kind::Begin,
+        "COMMIT" => Kind::Commit,
+        "ROLLBACK" => Kind::Rollback,
+        "SAVEPOINT" => Kind::Savepoint,
+        "RELEASE" => Kind::Release,
+        "LOCK" if words.accept_any(&["TABLES", "TABLE"]) => Kind::LockTables,
+        "UNLOCK" if words.accept_any(&["TABLES", "TABLE"]) => Kind::UnlockTables,
+        "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "RENAME" => Kind::Ddl,
+        "ANALYZE" if is_table_maintenance(&mut words) => Kind::Show,
+        "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN" | "HELP" | "CHECK" | "CHECKSUM" | "OPTIMIZE" | "REPAIR" | "CACHE"
+        | "KILL" | "FLUSH" | "GRANT" | "REVOKE" | "RESET" | "PURGE" | "CHANGE" | "INSTALL" | "UNINSTALL" | "START"
+        | "STOP" | "SIGNAL" | "RESIGNAL" | "GET" | "BINLOG" | "SHUTDOWN" | "RESTART" | "CLONE" | "LOCK"
+        | "UNLOCK" => Kind::Show,
+        _ => Kind::Other,
+    }
+}
+
+/// ANALYZE TABLE; MariaDB's `ANALYZE UPDATE ..` runs the statement that it analyses.
+fn is_table_maintenance(words: &mut Words<'_>) -> bool {
+    words.accept_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
+    words.accept_any(&["TABLE", "TABLES"])
+}
+
+/// Variables that may be set without any effect on what later statements mean.
+const HARMLESS: &[&str] = &[
+    "GROUP_CONCAT_MAX_LEN",
+    "INTERACTIVE_TIMEOUT",
+    "MAX_EXECUTION_TIME",
+    "MAX_STATEMENT_TIME",
+    "NET_READ_TIMEOUT",
+    "NET_WRITE_TIMEOUT",
+    "WAIT_TIMEOUT",
+];
+
+/// Whether each assignment of a SET is `variable = value` with a harmless variable and a plain value.
+fn is_harmless(text: &[u8], facts: &SessionFacts) -> bool {
+    let mut words = Words::new(text, facts);
+    words.accept("SET");
+    loop {
+        words.accept_any(&["SESSION", "LOCAL"]);
+        let Some(variable) = words.next() else {
+            return false;
+        };
+        let name = String::from_utf8_lossy(variable.of(text)).to_ascii_uppercase();
+        let name = name.strip_prefix("@@").unwrap_or(&name);
+        let is_user_variable = variable.kind == TokenKind::Variable && name.starts_with('@');
+        if words.accept_mark(b'.') {
+            // @@session.wait_timeout, @@global.wait_timeout
+            let scope = name.to_owned();
+            let Some(inner) = words.peek_word() else {
+                return false;
+            };
+            words.next();
+            if !matches!(scope.as_str(), "SESSION" | "LOCAL") || !HARMLESS.contains(&inner.as_str()) {
+                return false;
+            }
+        } else if !is_user_variable && !HARMLESS.contains(&name) {
+            return false;
+        }
+        words.accept_mark(b':');
+        if !words.accept_mark(b'=') || !accept_plain_value(&mut words) {
+            return false;
+        }
+        if !words.accept_mark(b',') {
+            words.accept_mark(b';');
+            return words.peek().is_none();
+        }
+    }
+}
+
+fn accept_plain_value(words: &mut Words<'_>) -> bool {
+    words.accept_mark(b'-');
+    if words.accept_any(&["NULL", "DEFAULT"]) {
+        return true;
+    }
+    words.next().is_some_and(|value| {
+        matches!(
+            value.kind,
+            TokenKind::String | TokenKind::Number | TokenKind::Placeholder | TokenKind::Variable
+        )
+    })
+}
+
+/// The statements of a packet, each without its `;`. Empty ones are left out.
+///
+/// From a statement on whose body may hold semicolons (CREATE PROCEDURE ..), the rest is one part; a text with
+/// an executable comment that could hide a boundary is one part, too.
+pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut has_words = false;
+    let boundary = |token: &Token| token.kind == TokenKind::Punctuation && text[token.start] == b';';
+    if Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment && hides_boundary(token.of(text))) {
+        return vec![0..text.len()];
+    }
+    for token in Lexer::new(text, facts) {
+        if !boundary(&token) {
+            has_words |= token.is_significant();
+            continue;
+        }
+        if has_words {
+            if may_hold_semicolons(&text[start..token.start], facts) {
+                parts.push(start..text.len());
+                return parts;
+            }
+            parts.push(start..token.start);
+        }
+        start = token.end;
+        has_words = false;
+    }
+    if has_words {
+        parts.push(start..text.len());
+    }
+    parts
+}
+
+fn hides_boundary(comment: &[u8]) -> bool {
+    comment
+        .get(3..)
+        .unwrap_or_default()
+        .iter()
+        .any(|byte| matches!(byte, b'\'' | b'"' | b'`' | b';' | b'#'))
+        || memchr::memmem::find(comment, b"--").is_some()
+        || memchr::memmem::find(comment.get(2..).unwrap_or_default(), b"/*").is_some()
+}
+
+fn may_hold_semicolons(part: &[u8], facts: &SessionFacts) -> bool {
+    const BODIES: [&str; 6] = ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE", "LIBRARY"];
+    const NO_BODIES: [&str; 6] = ["TABLE", "VIEW", "INDEX", "DATABASE", "SCHEMA", "USER"];
+    const COMPOUND: [&str; 7] = ["IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR", "DECLARE"];
+    let mut words = Words::first(part, facts, 24);
+    if words.accept_any(&["CREATE", "ALTER"]) {
+        while words.peek().is_some() && !words.accept_any(&NO_BODIES) {
+            if words.accept_any(&BODIES) {
+                return true;
+            }
+            words.next();
+        }
+        return false;
+    }
+    words.accept_all(&["BEGIN", "NOT"]) || words.accept_any(&COMPOUND)
+}
+
+/// Whether the statement carries the comment `/* countersink:off */`.
+pub fn is_off(text: &[u8], facts: &SessionFacts) -> bool {
+    const MARK: &[u8] = b"countersink:off";
+    let is_mark = |comment: &[u8]| comment.windows(MARK.len()).any(|window| window.eq_ignore_ascii_case(MARK));
+    memchr::memmem::find(text, b":").is_some()
+        && Lexer::new(text, facts).any(|token| token.kind == TokenKind::Comment && is_mark(token.of(text)))
+}

@@ -1,0 +1,216 @@
+//! A statement's syntax tree, with byte offsets where sqlparser keeps lines and columns.
+
+use std::ops::Range;
+
+use sqlparser::ast::{Ident, Statement};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserOptions};
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
+
+use crate::sql::dialect::SessionDialect;
+use crate::sql::lexer::{Lexer, TokenKind};
+use crate::sql::plan::{Reason, SessionFacts};
+
+/// Longest text that is parsed. The parser's own walks recurse once per operator, so its input must be bounded.
+const MAX_BYTES: usize = 16 * 1024;
+/// Most tokens that are parsed; see [`MAX_BYTES`].
+const MAX_TOKENS: usize = 2_000;
+
+/// A parsed statement.
+#[derive(Debug)]
+pub(super) struct Syntax {
+    pub(super) statement: Statement,
+    /// The significant tokens of the text, those left out before parsing too.
+    pub(super) tokens: Vec<Lexeme>,
+    /// LOW_PRIORITY, IGNORE, QUICK and the like, which were left out before parsing.
+    pub(super) has_modifier: bool,
+}
+
+/// A token of sqlparser's and where it stands in the text.
+#[derive(Clone, Debug)]
+pub(super) struct Lexeme {
+    pub(super) token: Token,
+    pub(super) range: Range<usize>,
+}
+
+impl Lexeme {
+    /// Whether it is this keyword, not quoted.
+    pub(super) fn is(&self, keyword: Keyword) -> bool {
+        matches!(&self.token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
+    }
+}
+
+/// Parses one statement, or says why not.
+pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason> {
+    if text.len() > MAX_BYTES {
+        return Err(Reason::TooLong);
+    }
+    let dialect = SessionDialect::new(facts);
+    // As Latin-1 each byte is one character, so that columns count bytes.
+    let decoded: String = text.iter().copied().map(char::from).collect();
+    let mut tokens = Tokenizer::new(&dialect, &decoded)
+        .with_unescape(false)
+        .tokenize_with_location()
+        .map_err(|_| Reason::NotParsed)?;
+    if tokens.iter().filter(|token| !is_space(&token.token)).count() > MAX_TOKENS {
+        return Err(Reason::TooLong);
+    }
+    locate_by_offset(&mut tokens, &decoded).ok_or(Reason::NotParsed)?;
+    if !agrees_with_lexer(&tokens, text, facts) {
+        return Err(Reason::NotParsed);
+    }
+    let lexemes = tokens
+        .iter()
+        .filter(|token| !matches!(token.token, Token::Whitespace(_)))
+        .map(|token| Lexeme { token: token.token.clone(), range: offsets(token.span) })
+        .collect();
+    let has_modifier = drop_modifiers(&mut tokens);
+    replace_share_mode(&mut tokens);
+    let mut parser = Parser::new(&dialect)
+        .with_options(ParserOptions::new().with_unescape(false))
+        .with_tokens_with_locations(tokens);
+    let mut statements = parser.parse_statements().map_err(|_| Reason::NotParsed)?;
+    match (statements.pop(), statements.is_empty()) {
+        (Some(statement), true) => Ok(Syntax { statement, tokens: lexemes, has_modifier }),
+        _ => Err(Reason::NotParsed),
+    }
+}
+
+/// Where an identifier stands in the text; `None` where sqlparser does not know.
+pub(super) fn range(ident: &Ident) -> Option<Range<usize>> {
+    (ident.span.start.line == 1).then(|| offsets(ident.span))
+}
+
+/// Byte offsets of a span, after [`locate_by_offset`].
+pub(super) fn offsets(span: Span) -> Range<usize> {
+    let offset = |location: Location| usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX);
+    offset(span.start)..offset(span.end)
+}
+
+fn is_space(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::Whitespace(Whitespace::Space | Whitespace::Newline | Whitespace::Tab)
+    )
+}
+
+/// Puts byte offsets (from 1, in line 1) in place of lines and columns. `None` if the tokens leave a gap.
+fn locate_by_offset(tokens: &mut [TokenWithSpan], decoded: &str) -> Option<()> {
+    let mut line_starts = vec![0];
+    for (offset, letter) in decoded.chars().enumerate() {
+        if letter == '\n' {
+            line_starts.push(offset + 1);
+        }
+    }
+    let length = decoded.chars().count();
+    let mut expected = 0;
+    for token in tokens {
+        let mut located = [0_u64; 2];
+        for (slot, location) in located.iter_mut().zip([token.span.start, token.span.end]) {
+            let line = usize::try_from(location.line.checked_sub(1)?).ok()?;
+            let column = usize::try_from(location.column.checked_sub(1)?).ok()?;
+            let offset = line_starts.get(line)? + column;
+            *slot = u64::try_from(offset).ok()?;
+        }
+        let [start, end] = located;
+        if start != expected || end < start {
+            return None;
+        }
+        expected = end;
+        token.span = Span {
+            start: Location { line: 1, column: start + 1 },
+            end: Location { line: 1, column: end + 1 },
+        };
+    }
+    (u64::try_from(length).ok()? == expected).then_some(())
+}
+
+/// Whether our own lexer sees the same strings, quoted identifiers, comments and placeholders.
+///
+/// A token that begins or ends elsewhere than the server thinks could hide a part of the statement;
+/// two readings that agree make that unlikely.
+fn agrees_with_lexer(tokens: &[TokenWithSpan], text: &[u8], facts: &SessionFacts) -> bool {
+    let theirs = tokens.iter().filter(|token| is_enclosing(&token.token)).map(|token| offsets(token.span));
+    let ours = Lexer::new(text, facts)
+        .filter(|token| match token.kind {
+            TokenKind::Quoted | TokenKind::String | TokenKind::Comment | TokenKind::Hint | TokenKind::Placeholder => true,
+            // 0x1F and x'1F' are one kind of token to sqlparser.
+            TokenKind::Number => token.of(text).starts_with(b"0x"),
+            _ => false,
+        })
+        .map(|token| token.start..token.end);
+    ours.eq(theirs)
+}
+
+fn is_enclosing(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => word.quote_style.is_some(),
+        Token::Whitespace(Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_)) => true,
+        Token::SingleQuotedString(_)
+        | Token::DoubleQuotedString(_)
+        | Token::SingleQuotedByteStringLiteral(_)
+        | Token::DoubleQuotedByteStringLiteral(_)
+        | Token::NationalStringLiteral(_)
+        | Token::HexStringLiteral(_)
+        | Token::Placeholder(_) => true,
+        _ => false,
+    }
+}
+
+/// Drops the modifiers behind a leading INSERT, REPLACE, UPDATE, DELETE: the parser knows at most one of them
+/// (and takes LOW_PRIORITY for a table's name).
+fn drop_modifiers(tokens: &mut Vec<TokenWithSpan>) -> bool {
+    const VERBS: [Keyword; 4] = [Keyword::INSERT, Keyword::REPLACE, Keyword::UPDATE, Keyword::DELETE];
+    const MODIFIERS: [&str; 5] = ["LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE"];
+    let is_significant = |token: &TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+    let Some(verb) = tokens.iter().position(is_significant) else {
+        return false;
+    };
+    if !matches!(&tokens[verb].token, Token::Word(word) if VERBS.contains(&word.keyword)) {
+        return false;
+    }
+    let mut dropped = false;
+    while let Some(next) = tokens[verb + 1..].iter().position(is_significant) {
+        let next = verb + 1 + next;
+        let is_modifier = matches!(&tokens[next].token, Token::Word(word)
+            if word.quote_style.is_none() && MODIFIERS.iter().any(|name| word.value.eq_ignore_ascii_case(name)));
+        if !is_modifier {
+            break;
+        }
+        tokens.remove(next);
+        dropped = true;
+    }
+    dropped
+}
+
+/// Shows the parser FOR SHARE where the text says LOCK IN SHARE MODE, which it does not know.
+fn replace_share_mode(tokens: &mut Vec<TokenWithSpan>) {
+    const SPELLING: [&str; 4] = ["LOCK", "IN", "SHARE", "MODE"];
+    for at in 0.. {
+        match tokens.get(at) {
+            Some(token) if is_word(&token.token, SPELLING[0]) => {}
+            Some(_) => continue,
+            None => return,
+        }
+        let words: Vec<usize> = (at..tokens.len())
+            .filter(|&index| !matches!(tokens[index].token, Token::Whitespace(_)))
+            .take(SPELLING.len())
+            .collect();
+        let spelled = words.len() == SPELLING.len()
+            && words.iter().zip(SPELLING).all(|(&index, spelling)| is_word(&tokens[index].token, spelling));
+        if spelled {
+            tokens[words[0]].token = keyword("FOR", Keyword::FOR);
+            tokens[words[1]].token = keyword("SHARE", Keyword::SHARE);
+            tokens.remove(words[3]);
+            tokens.remove(words[2]);
+        }
+    }
+}
+
+fn is_word(token: &Token, spelling: &str) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(spelling))
+}
+
+fn keyword(value: &str, keyword: Keyword) -> Token {
+    Token::Word(Word { value: value.to_owned(), quote_style: None, keyword })
+}

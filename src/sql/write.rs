@@ -1,0 +1,169 @@
+//! Plans of UPDATE, DELETE, INSERT and REPLACE.
+
+mod insert;
+mod mentions;
+
+use sqlparser::ast::{Delete, FromTable, Statement, Update, Visit};
+
+use crate::sql::context::Context;
+use crate::sql::ddl;
+use crate::sql::increment::{self, Delta};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope};
+use crate::sql::predicate::{Target, is_plain};
+use mentions::Mentions;
+
+/// The plan of a write that was parsed.
+pub(super) fn plan(context: &Context<'_>, statement: &Statement) -> Plan {
+    match statement {
+        Statement::Update(update) => plan_update(context, update),
+        Statement::Delete(delete) => plan_delete(context, delete),
+        Statement::Insert(insert) => insert::plan(context, insert),
+        // WITH .. UPDATE, and what the parser may know beside: names in it are not resolved.
+        other => fold_all(&Mentions::of(context, other), Reason::MultiTable),
+    }
+}
+
+fn plan_update(context: &Context<'_>, update: &Update) -> Plan {
+    let all = Mentions::of(context, update);
+    if all.tables.is_empty() {
+        return Plan::Forward(Reason::NotHot);
+    }
+    let target = Target::of(context, &update.table).filter(|_| update.from.is_none());
+    let Some(target) = target else {
+        return plan_complex_update(context, update, &all);
+    };
+    if let Some(plan) = plan_increment(context, &target, update) {
+        return plan;
+    }
+    let own = increment::fold_of(context, &target, update.selection.as_ref());
+    let others = all.without(target.table);
+    match reason_to_fold(context, &target, update) {
+        Some(reason) => fold_or_forward(vec![own], &others, reason, reason),
+        None => fold_or_forward(Vec::new(), &others, Reason::MultiTable, Reason::NoCounter),
+    }
+}
+
+/// An UPDATE of a cold table, of several tables, or of a part of one.
+fn plan_complex_update(context: &Context<'_>, update: &Update, all: &Mentions) -> Plan {
+    let written = Mentions::of(context, &update.table);
+    let folds = written
+        .tables
+        .iter()
+        .map(|table| FoldTable { table: table.clone(), scope: Scope::Table })
+        .collect();
+    let others = written.tables.iter().fold(all.clone(), |others, table| others.without(table));
+    fold_or_forward(folds, &others, Reason::MultiTable, Reason::NoCounter)
+}
+
+/// The plan of an UPDATE of one hot table that sets nothing but counters, if it may be an increment.
+fn plan_increment(context: &Context<'_>, target: &Target<'_>, update: &Update) -> Option<Plan> {
+    let is_simple = update.order_by.is_empty()
+        && update.limit.is_none()
+        && update.returning.is_none()
+        && update.output.is_none()
+        && update.or.is_none()
+        && update.optimizer_hints.is_empty()
+        && !context.syntax.has_modifier;
+    let is_plain = update
+        .selection
+        .as_ref()
+        .is_none_or(|predicate| is_plain(context, target, predicate));
+    let deltas = deltas(context, target, update).ok()?;
+    (is_simple && is_plain).then(|| increment::plan(context, target, update, &deltas))
+}
+
+/// The increments that an UPDATE consists of, or what else it does.
+fn deltas<'a>(context: &Context<'_>, target: &Target<'a>, update: &Update) -> Result<Vec<Delta<'a>>, Reason> {
+    let mut seen = Vec::new();
+    let mut deltas = Vec::new();
+    for assignment in &update.assignments {
+        let column = increment::assigned_column(context, target, assignment).ok_or(Reason::OtherColumns)?;
+        let counter = target.table.counter(column).ok_or(Reason::OtherColumns)?;
+        if seen.contains(&column) {
+            return Err(Reason::AbsoluteSet);
+        }
+        seen.push(column);
+        deltas.push(increment::delta(context, target, counter, &assignment.value)?);
+    }
+    Ok(deltas)
+}
+
+/// Why an UPDATE of one hot table must not run on base alone; `None` if it may.
+fn reason_to_fold(context: &Context<'_>, target: &Target<'_>, update: &Update) -> Option<Reason> {
+    let columns: Vec<Option<usize>> = update
+        .assignments
+        .iter()
+        .map(|assignment| increment::assigned_column(context, target, assignment))
+        .collect();
+    let is_counter = |column: &Option<usize>| column.is_some_and(|column| target.table.counter(column).is_some());
+    let is_key = |column: &Option<usize>| column.is_some_and(|column| target.table.primary_key.contains(&column));
+    let names_counter = |mentions: Mentions| mentions.names_counter_of(target.table);
+    let in_predicate = names_counter(Mentions::of(context, &update.selection))
+        || names_counter(Mentions::of(context, &update.order_by))
+        || names_counter(Mentions::of(context, &update.limit));
+    let in_values = update
+        .assignments
+        .iter()
+        .any(|assignment| names_counter(Mentions::of(context, &assignment.value)));
+    if columns.iter().any(is_key) {
+        Some(Reason::KeyChange)
+    } else if in_predicate {
+        Some(Reason::CounterInPredicate)
+    } else if columns.iter().any(is_counter) {
+        // An increment in all but its surroundings is one that we cannot resolve.
+        Some(deltas(context, target, update).err().unwrap_or(Reason::Unresolved))
+    } else if in_values || update.returning.is_some() {
+        Some(Reason::OtherColumns)
+    } else {
+        None
+    }
+}
+
+fn plan_delete(context: &Context<'_>, delete: &Delete) -> Plan {
+    let all = Mentions::of(context, delete);
+    if all.tables.is_empty() {
+        return Plan::Forward(Reason::NotHot);
+    }
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+    let is_single = delete.tables.is_empty() && delete.using.is_none();
+    if let ([from], true) = (from.as_slice(), is_single)
+        && let Some(target) = Target::of(context, from)
+    {
+        let own = increment::fold_of(context, &target, delete.selection.as_ref());
+        return fold_or_forward(vec![own], &all.without(target.table), Reason::Delete, Reason::Delete);
+    }
+    let written = Mentions::of(context, &delete.from).and(Mentions::of(context, &delete.using));
+    let folds = written
+        .tables
+        .iter()
+        .map(|table| FoldTable { table: table.clone(), scope: Scope::Table })
+        .collect();
+    let others = written.tables.iter().fold(all, |others, table| others.without(table));
+    fold_or_forward(folds, &others, Reason::MultiTable, Reason::NoCounter)
+}
+
+/// Folds what must be folded, and those of the other tables whose counters the statement reads.
+fn fold_or_forward(mut folds: Vec<FoldTable>, others: &Mentions, reason: Reason, otherwise: Reason) -> Plan {
+    for table in &others.tables {
+        if others.names_counter_of(table) {
+            folds.push(FoldTable { table: table.clone(), scope: Scope::Table });
+        }
+    }
+    match (folds.is_empty(), others.tables.is_empty()) {
+        (false, _) => Plan::Fold(Box::new(Fold { folds, reason })),
+        (true, _) => Plan::Forward(otherwise),
+    }
+}
+
+/// Folds all hot tables that are mentioned.
+pub(super) fn fold_all(mentions: &Mentions, reason: Reason) -> Plan {
+    match mentions.tables.is_empty() {
+        true => Plan::Forward(Reason::NotHot),
+        false => ddl::fold_tables(mentions.tables.clone(), reason),
+    }
+}
+
+/// The hot tables of any part of a statement.
+pub(super) fn mentions(context: &Context<'_>, part: &impl Visit) -> Mentions {
+    Mentions::of(context, part)
+}

@@ -1,0 +1,220 @@
+//! INSERT and REPLACE: what they do to rows that exist already.
+
+use sqlparser::ast::{
+    Assignment, BinaryOperator, Expr, FunctionArguments, Insert, OnInsert, Query, SetExpr, TableObject, Value,
+    ValueWithSpan,
+};
+
+use crate::catalog::Counter;
+use crate::sql::context::{Context, bare, column_path, ident};
+use crate::sql::increment::{self, assigned_column};
+use crate::sql::key::{self, KeyValue};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope};
+use crate::sql::predicate::Target;
+use crate::sql::write::mentions::Mentions;
+
+/// The plan of an INSERT or REPLACE.
+pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
+    let all = Mentions::of(context, insert);
+    let target = match &insert.table {
+        TableObject::TableName(name) => context
+            .hot(name)
+            .map(|table| Target::unaliased(context, table, name.0.last().and_then(ident))),
+        _ => None,
+    };
+    if all.tables.is_empty() && target.is_none() {
+        return Plan::Forward(Reason::NotHot);
+    }
+    let mut folds = source_folds(context, insert);
+    let reads = !folds.is_empty();
+    let Some(target) = target else {
+        return match reads {
+            true => Plan::Fold(Box::new(Fold { folds, reason: Reason::MultiTable })),
+            false => Plan::Forward(Reason::NoCounter),
+        };
+    };
+    let effect = effect(context, &target, insert);
+    if let Effect::Folds(_) = effect {
+        folds.retain(|fold| fold.table != *target.table);
+        folds.insert(0, FoldTable { table: target.table.clone(), scope: inserted_scope(context, &target, insert) });
+    }
+    match effect {
+        Effect::Folds(reason) => Plan::Fold(Box::new(Fold { folds, reason })),
+        Effect::Forwards(_) if reads => Plan::Fold(Box::new(Fold { folds, reason: Reason::MultiTable })),
+        Effect::Forwards(reason) => Plan::Forward(reason),
+    }
+}
+
+/// What the statement does to the hot table that it inserts into.
+enum Effect {
+    /// Something that base alone cannot answer.
+    Folds(Reason),
+    /// Nothing that concerns slots.
+    Forwards(Reason),
+}
+
+fn effect(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -> Effect {
+    if insert.replace_into {
+        return Effect::Folds(Reason::Replace);
+    }
+    match &insert.on {
+        None if insert.returning.is_some() => Effect::Folds(Reason::Upsert),
+        None => Effect::Forwards(Reason::InsertOnly),
+        Some(OnInsert::DuplicateKeyUpdate(assignments))
+            if insert.returning.is_none() && assignments.iter().all(|assignment| only_adds(context, target, insert, assignment)) =>
+        {
+            Effect::Forwards(Reason::AddsToBase)
+        }
+        Some(_) => Effect::Folds(Reason::Upsert),
+    }
+}
+
+/// Whether an assignment of ON DUPLICATE KEY UPDATE leaves counters and keys alone, or only adds to a counter:
+/// base + n is value + n, whatever the slots hold.
+fn only_adds(context: &Context<'_>, target: &Target<'_>, insert: &Insert, assignment: &Assignment) -> bool {
+    let Some(column) = assigned_column(context, target, assignment) else {
+        return false;
+    };
+    match target.table.counter(column) {
+        Some(counter) => adds_constant(context, target, insert, counter, &assignment.value),
+        None => {
+            let mentions = Mentions::of(context, &assignment.value);
+            !target.table.primary_key.contains(&column)
+                && !mentions.has_query
+                && !mentions.names_counter_of(target.table)
+        }
+    }
+}
+
+fn adds_constant(context: &Context<'_>, target: &Target<'_>, insert: &Insert, counter: &Counter, value: &Expr) -> bool {
+    let unsigned = counter.domain.is_unsigned();
+    let is_counter = |expr: &Expr| target.column_of(context, expr) == Some(counter.column);
+    let Expr::BinaryOp { left, op, right } = bare(value) else {
+        return false;
+    };
+    let added = match op {
+        BinaryOperator::Plus if is_counter(left) => right,
+        BinaryOperator::Plus if is_counter(right) => left,
+        // Base may be smaller than the value: what the value could bear, base could refuse.
+        BinaryOperator::Minus if is_counter(left) && !unsigned => right,
+        _ => return false,
+    };
+    match bare(added) {
+        Expr::Value(ValueWithSpan { value: Value::Number(..), .. }) => true,
+        Expr::Value(ValueWithSpan { value: Value::Placeholder(_), .. }) => !unsigned,
+        other => is_inserted_value(context, counter, target, other) || is_row_alias(context, target, insert, counter, other),
+    }
+}
+
+/// `VALUES(c)` of the same counter.
+fn is_inserted_value(context: &Context<'_>, counter: &Counter, target: &Target<'_>, expr: &Expr) -> bool {
+    let Expr::Function(function) = expr else {
+        return false;
+    };
+    let is_values = function
+        .name
+        .0
+        .iter()
+        .all(|part| ident(part).is_some_and(|name| name.value.eq_ignore_ascii_case("VALUES")));
+    let FunctionArguments::List(list) = &function.args else {
+        return false;
+    };
+    let [sqlparser::ast::FunctionArg::Unnamed(sqlparser::ast::FunctionArgExpr::Expr(column))] = list.args.as_slice()
+    else {
+        return false;
+    };
+    is_values && target.column_of(context, column) == Some(counter.column)
+}
+
+/// `new.c` of the same counter, with INSERT .. AS new.
+fn is_row_alias(context: &Context<'_>, target: &Target<'_>, insert: &Insert, counter: &Counter, expr: &Expr) -> bool {
+    let Some(alias) = insert.insert_alias.as_ref().filter(|alias| alias.col_aliases.is_none()) else {
+        return false;
+    };
+    let row = alias.row_alias.0.last().and_then(ident).map(|name| context.name(name));
+    match column_path(expr) {
+        Some([table, column]) => {
+            row.is_some_and(|row| row == context.name(table))
+                && target.table.column(&context.name(column)) == Some(counter.column)
+        }
+        _ => false,
+    }
+}
+
+/// Folds for the hot tables whose counters the statement's source reads.
+fn source_folds(context: &Context<'_>, insert: &Insert) -> Vec<FoldTable> {
+    let read = Mentions::of(context, &insert.source).and(Mentions::of(context, &insert.assignments));
+    if !read.has_query {
+        return Vec::new();
+    }
+    let simple = insert.source.as_deref().and_then(|source| simple_source(context, source));
+    read.tables
+        .iter()
+        .filter(|table| read.names_counter_of(table))
+        .map(|table| match &simple {
+            Some(fold) if fold.table == *table => fold.clone(),
+            _ => FoldTable { table: table.clone(), scope: Scope::Table },
+        })
+        .collect()
+}
+
+/// The keys that `SELECT .. FROM hot WHERE ..` reads, if the source is that and nothing else.
+fn simple_source(context: &Context<'_>, source: &Query) -> Option<FoldTable> {
+    let SetExpr::Select(select) = &*source.body else {
+        return None;
+    };
+    let [from] = select.from.as_slice() else {
+        return None;
+    };
+    let has_inner_query = Mentions::of(context, &select.projection).has_query
+        || Mentions::of(context, &select.selection).has_query
+        || source.with.is_some();
+    let target = Target::of(context, from).filter(|_| !has_inner_query)?;
+    Some(increment::fold_of(context, &target, select.selection.as_ref()))
+}
+
+/// The key of the row that is inserted, if it is one row with a key of constants. Where the table has another
+/// unique key, the row that is in the way may have any primary key.
+fn inserted_scope(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -> Scope {
+    let row = match &insert.source {
+        _ if target.table.other_unique_keys => None,
+        None => assigned_row(context, target, insert),
+        Some(source) => listed_row(context, target, insert, source),
+    };
+    match row {
+        Some(values) => key::scope_of_values(target, values),
+        None => Scope::Table,
+    }
+}
+
+/// INSERT .. SET column = value, ..
+fn assigned_row(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -> Option<Vec<KeyValue>> {
+    let value = |column: usize| {
+        let assignment = insert
+            .assignments
+            .iter()
+            .find(|assignment| assigned_column(context, target, assignment) == Some(column))?;
+        key::key_value(context, &assignment.value)
+    };
+    target.table.primary_key.iter().map(|&column| value(column)).collect()
+}
+
+/// INSERT .. (column, ..) VALUES (value, ..)
+fn listed_row(context: &Context<'_>, target: &Target<'_>, insert: &Insert, source: &Query) -> Option<Vec<KeyValue>> {
+    let SetExpr::Values(values) = &*source.body else {
+        return None;
+    };
+    let [row] = values.rows.as_slice() else {
+        return None;
+    };
+    let columns: Vec<usize> = insert
+        .columns
+        .iter()
+        .map(|name| target.table.column(&context.name(ident(name.0.last()?)?)))
+        .collect::<Option<_>>()?;
+    let value = |column: usize| {
+        let position = columns.iter().position(|&listed| listed == column)?;
+        key::key_value(context, row.content.get(position)?)
+    };
+    target.table.primary_key.iter().map(|&column| value(column)).collect()
+}

@@ -1,0 +1,106 @@
+//! Which hot tables and which columns a part of a statement mentions, without asking what they mean there.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use sqlparser::ast::{Expr, ObjectName, Query, Select, SelectItem, SetExpr, Visit, Visitor};
+
+use crate::catalog::HotTable;
+use crate::sql::context::{Context, column_path};
+
+/// What a part of a statement mentions.
+#[derive(Clone, Debug, Default)]
+pub(in crate::sql) struct Mentions {
+    /// Hot tables, each once, in the order of the catalog.
+    pub(in crate::sql) tables: Vec<Arc<HotTable>>,
+    /// Last parts of column references, in lower case.
+    columns: BTreeSet<String>,
+    /// `SELECT *`, `SELECT t.*` or TABLE: all columns.
+    has_wildcard: bool,
+    /// It contains a query.
+    pub(in crate::sql) has_query: bool,
+}
+
+impl Mentions {
+    pub(super) fn of(context: &Context<'_>, part: &impl Visit) -> Self {
+        let mut collector = Collector { context, found: Self::default() };
+        let _ = part.visit(&mut collector);
+        collector.found.in_catalog_order(context)
+    }
+
+    /// The same without one table.
+    pub(super) fn without(&self, table: &Arc<HotTable>) -> Self {
+        let mut others = self.clone();
+        others.tables.retain(|other| !Arc::ptr_eq(other, table));
+        others
+    }
+
+    /// Both together.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        for table in other.tables {
+            if !self.tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
+                self.tables.push(table);
+            }
+        }
+        self.columns.extend(other.columns);
+        self.has_wildcard |= other.has_wildcard;
+        self.has_query |= other.has_query;
+        self
+    }
+
+    /// Whether a column is mentioned that may be one of the table's counters.
+    pub(in crate::sql) fn names_counter_of(&self, table: &HotTable) -> bool {
+        self.has_wildcard
+            || table
+                .counters
+                .iter()
+                .any(|counter| self.columns.contains(&table.columns[counter.column].name.to_lowercase()))
+    }
+
+    fn in_catalog_order(mut self, context: &Context<'_>) -> Self {
+        let place = |table: &Arc<HotTable>| context.catalog.tables.iter().position(|known| Arc::ptr_eq(known, table));
+        self.tables.sort_by_key(place);
+        self.tables.dedup_by(|left, right| Arc::ptr_eq(left, right));
+        self
+    }
+}
+
+struct Collector<'a> {
+    context: &'a Context<'a>,
+    found: Mentions,
+}
+
+impl Visitor for Collector<'_> {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        self.found.tables.extend(self.context.hot(relation).cloned());
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.found.has_query = true;
+        // `TABLE t` names its table by a plain string; that it may be a hot one is all we need to know.
+        if let SetExpr::Table(_) = &*query.body {
+            self.found.has_wildcard = true;
+            self.found.tables.extend(self.context.catalog.tables.iter().cloned());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        self.found.has_wildcard |= select
+            .projection
+            .iter()
+            .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Some(column) = column_path(expr).and_then(|path| path.last()) {
+            self.found.columns.insert(self.context.name(column).to_lowercase());
+        }
+        ControlFlow::Continue(())
+    }
+}
