@@ -7,6 +7,7 @@ pub mod counter;
 pub mod driver;
 pub mod metrics;
 pub mod net;
+pub mod reason;
 pub mod sandbox;
 pub mod server;
 pub mod session;

@@ -34,7 +34,10 @@ pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
         columns: facts.columns.iter().map(column).collect(),
         primary_key,
         counters,
-        other_unique_keys: true,
+        other_unique_keys: facts
+            .indexes
+            .iter()
+            .any(|index| index.unique && index.index != "PRIMARY"),
         slots: rule.slots,
     })
 }

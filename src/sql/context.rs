@@ -8,7 +8,7 @@ use sqlparser::tokenizer::Token;
 
 use crate::catalog::{Catalog, HotTable};
 use crate::sql::plan::SessionFacts;
-use crate::sql::syntax::{self, Lexeme, Syntax};
+use crate::sql::syntax::{self, Syntax};
 use crate::sql::template::{Piece, Template};
 use crate::sql::words::{Name, identifier};
 
@@ -53,32 +53,28 @@ impl<'a> Context<'a> {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// The significant tokens inside a range of the text.
-    pub(super) fn tokens_in(&self, range: Range<usize>) -> &'a [Lexeme] {
-        let tokens = &self.syntax.tokens;
-        let first = tokens.partition_point(|token| token.range.start < range.start);
-        let last = tokens.partition_point(|token| token.range.start < range.end);
-        tokens.get(first..last).unwrap_or_default()
-    }
-
     /// A part of the text with edits applied, each placeholder a hole.
     pub(super) fn spliced(&self, range: Range<usize>, edits: &[Edit]) -> Template {
+        let holes = self.placeholders().map(|(position, hole)| {
+            let mut text = Template::default();
+            text.push(Piece::Parameter(position));
+            Edit { range: hole, text }
+        });
+        let mut edits: Vec<Edit> = edits.iter().cloned().chain(holes).collect();
+        edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+        self.edited(range, &edits)
+    }
+
+    /// A part of the text with edits applied; they are in order and do not overlap. Placeholders stay.
+    pub(super) fn edited(&self, range: Range<usize>, edits: &[Edit]) -> Template {
         let mut template = Template::default();
         let mut at = range.start;
-        let mut copy = |template: &mut Template, at: usize, end: usize| {
-            let mut at = at;
-            for (position, hole) in self.placeholders().filter(|(_, hole)| (at..end).contains(&hole.start)).collect::<Vec<_>>() {
-                template.push_text(self.slice(at..hole.start)).push(Piece::Parameter(position));
-                at = hole.end;
-            }
-            template.push_text(self.slice(at..end));
-        };
-        for edit in edits.iter().filter(|edit| range.start <= edit.range.start && edit.range.end <= range.end) {
-            copy(&mut template, at, edit.range.start);
-            template.append(&edit.text);
+        let inside = |edit: &&Edit| range.start <= edit.range.start && edit.range.end <= range.end;
+        for edit in edits.iter().filter(inside) {
+            template.push_text(self.slice(at..edit.range.start)).append(&edit.text);
             at = edit.range.end;
         }
-        copy(&mut template, at, range.end);
+        template.push_text(self.slice(at..range.end));
         template
     }
 

@@ -86,7 +86,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Kind and end of the token that starts at `at`, which is inside the text.
-    fn token(&self, at: usize) -> (TokenKind, usize) {
+    fn scan_token(&self, at: usize) -> (TokenKind, usize) {
         let next = self.byte(at + 1);
         match self.text[at] {
             b' ' | b'\t'..=b'\r' => (TokenKind::Space, self.skip(at, is_space)),
@@ -222,7 +222,7 @@ impl Iterator for Lexer<'_> {
         if start >= self.text.len() {
             return None;
         }
-        let (kind, end) = self.token(start);
+        let (kind, end) = self.scan_token(start);
         let end = end.min(self.text.len());
         self.in_name = match kind {
             TokenKind::Word | TokenKind::Quoted => true,

@@ -10,6 +10,7 @@
 mod context;
 mod ddl;
 mod dialect;
+mod effect;
 mod increment;
 mod key;
 mod lexer;
@@ -27,6 +28,7 @@ mod write;
 #[cfg(test)]
 mod fixture;
 
+pub use effect::glance;
 pub use lexer::{Lexer, Token, TokenKind};
 pub use planner::plan;
 pub use prefilter::Prefilter;

@@ -39,6 +39,11 @@ impl<'a> Target<'a> {
         Self { table, exposed, has_alias: false }
     }
 
+    /// The table under the name that a query block knows it by.
+    pub(super) fn named(table: &'a Arc<HotTable>, exposed: &str) -> Self {
+        Self { table, exposed: exposed.to_owned(), has_alias: false }
+    }
+
     /// The column of this table that a path names.
     pub(super) fn column(&self, context: &Context<'_>, path: &[Ident]) -> Option<usize> {
         let is_mine = match path {

@@ -62,35 +62,6 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
-    /// Whether the statement may change how later texts are read: schema, sql_mode, character set.
-    pub fn may_change_session(self) -> bool {
-        match self {
-            Self::Set { harmless } => !harmless,
-            Self::Use | Self::Call | Self::Execute | Self::Ddl | Self::Other => true,
-            _ => false,
-        }
-    }
-
-    /// Whether the statement may end the transaction, or undo a part of it.
-    pub fn may_end_transaction(self) -> bool {
-        match self {
-            Self::Select
-            | Self::With
-            | Self::Insert
-            | Self::Replace
-            | Self::Update
-            | Self::Delete
-            | Self::Do
-            | Self::Savepoint
-            | Self::Prepare
-            | Self::Deallocate => false,
-            Self::Set { harmless } => !harmless,
-            _ => true,
-        }
-    }
-}
-
 /// The kind of a statement. Leading comments and parentheses are skipped.
 pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
     let mut words = Words::first(text, facts, 64);

@@ -6,6 +6,7 @@ mod mentions;
 use sqlparser::ast::{Delete, FromTable, Statement, Update, Visit};
 
 use crate::sql::context::Context;
+use crate::sql::ddl;
 use crate::sql::increment::{self, Delta};
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope};
 use crate::sql::predicate::{Target, is_plain};
@@ -17,7 +18,8 @@ pub(super) fn plan(context: &Context<'_>, statement: &Statement) -> Plan {
         Statement::Update(update) => plan_update(context, update),
         Statement::Delete(delete) => plan_delete(context, delete),
         Statement::Insert(insert) => insert::plan(context, insert),
-        other => fold_or_forward(Vec::new(), &Mentions::of(context, other), Reason::MultiTable, Reason::NoCounter),
+        // WITH .. UPDATE, and what the parser may know beside: names in it are not resolved.
+        other => fold_all(&Mentions::of(context, other), Reason::MultiTable),
     }
 }
 
@@ -150,6 +152,14 @@ fn fold_or_forward(mut folds: Vec<FoldTable>, others: &Mentions, reason: Reason,
     match (folds.is_empty(), others.tables.is_empty()) {
         (false, _) => Plan::Fold(Box::new(Fold { folds, reason })),
         (true, _) => Plan::Forward(otherwise),
+    }
+}
+
+/// Folds all hot tables that are mentioned.
+pub(super) fn fold_all(mentions: &Mentions, reason: Reason) -> Plan {
+    match mentions.tables.is_empty() {
+        true => Plan::Forward(Reason::NotHot),
+        false => ddl::fold_tables(mentions.tables.clone(), reason),
     }
 }
 
