@@ -159,7 +159,7 @@ pub(crate) async fn table(
                  FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?";
     let tuple = mysql_async::from_row_opt::<(String, String, String, String, String)>;
     let found = rows(conn, "the table", query, (schema, name), tuple).await?;
-    // information_schema compares names without letter case even where the server tells them apart.
+    // Whether information_schema minds letter case depends on the server and on how the query is run.
     let same = |left: &str, right: &str| match server.lower_case_table_names {
         0 => left == right,
         _ => left.to_lowercase() == right.to_lowercase(),
