@@ -139,7 +139,7 @@ impl Bridge {
     }
 
     /// Decides about a packet of the upstream.
-    pub(super) fn from_upstream(&mut self, payload: &[u8]) -> FromUpstream {
+    pub(super) fn upstream_sent(&mut self, payload: &[u8]) -> FromUpstream {
         match payload.first() {
             Some(&reply::OK) => return FromUpstream::Accepted,
             Some(&reply::ERR) => return FromUpstream::Denied,
@@ -193,7 +193,7 @@ impl Bridge {
     }
 
     /// Decides about a packet of the client.
-    pub(super) fn from_client(&mut self, payload: &[u8]) -> FromClient {
+    pub(super) fn client_sent(&mut self, payload: &[u8]) -> FromClient {
         // No password is sent for an account without one.
         let empty = matches!(payload, [] | [0]);
         match std::mem::replace(&mut self.state, State::Relay) {

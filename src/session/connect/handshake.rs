@@ -201,7 +201,7 @@ impl<'s> Handshake<'_, 's> {
             .map_err(ConnectError::Upstream)?;
         match payload.first() {
             Some(&reply::ERR) => {
-                self.to_client(&payload).await?;
+                self.write_client(&payload).await?;
                 let err = reply::Err::decode(&payload).map_err(ConnectError::UpstreamPacket)?;
                 return Err(ConnectError::Refused {
                     code: err.code,
@@ -222,7 +222,7 @@ impl<'s> Handshake<'_, 's> {
         self.stage = Stage::Greeted {
             leave_taking: greeting.leave_taking(),
         };
-        self.to_client(&payload).await?;
+        self.write_client(&payload).await?;
         Ok(greeting)
     }
 
@@ -340,7 +340,7 @@ impl<'s> Handshake<'_, 's> {
         }
     }
 
-    async fn to_client(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
+    async fn write_client(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
         let written = self.patience.wait(self.client.write(payload)).await?;
         written.map_err(ConnectError::client)
     }
