@@ -12,6 +12,9 @@ use crate::wire::handshake::authentication::{
 };
 use crate::wire::reply;
 
+/// Shortest that a password encrypted with RSA can be, in bytes: that of a 2048-bit key.
+const SHORTEST_ENCRYPTED: usize = 256;
+
 /// How a side is protected against listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protection {
@@ -204,7 +207,11 @@ impl Bridge {
                     self.state = State::Encrypted(plugin);
                     FromClient::OfferKey(plugin)
                 }
-                Crossing::IntoSecure => FromClient::Decrypt(plugin),
+                // Encrypted with a key that the client had from elsewhere: ours, or not.
+                Crossing::IntoSecure if payload.len() >= SHORTEST_ENCRYPTED => {
+                    FromClient::Decrypt(plugin)
+                }
+                Crossing::IntoSecure => FromClient::Pass,
             },
             State::Encrypted(plugin) => FromClient::Decrypt(plugin),
             held @ State::UpstreamKey(..) => {
