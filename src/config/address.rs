@@ -15,6 +15,13 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+impl Address {
+    /// Whether a server takes the transport for secure without TLS: a unix socket.
+    pub fn is_local(&self) -> bool {
+        matches!(self, Self::Unix(_))
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -12,6 +12,9 @@ use crate::wire::handshake::authentication::{
 };
 use crate::wire::reply;
 
+/// Shortest that a password encrypted with RSA can be, in bytes: that of a 2048-bit key.
+const SHORTEST_ENCRYPTED: usize = 256;
+
 /// How a side is protected against listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protection {
@@ -139,7 +142,7 @@ impl Bridge {
     }
 
     /// Decides about a packet of the upstream.
-    pub(super) fn from_upstream(&mut self, payload: &[u8]) -> FromUpstream {
+    pub(super) fn upstream_sent(&mut self, payload: &[u8]) -> FromUpstream {
         match payload.first() {
             Some(&reply::OK) => return FromUpstream::Accepted,
             Some(&reply::ERR) => return FromUpstream::Denied,
@@ -193,7 +196,7 @@ impl Bridge {
     }
 
     /// Decides about a packet of the client.
-    pub(super) fn from_client(&mut self, payload: &[u8]) -> FromClient {
+    pub(super) fn client_sent(&mut self, payload: &[u8]) -> FromClient {
         // No password is sent for an account without one.
         let empty = matches!(payload, [] | [0]);
         match std::mem::replace(&mut self.state, State::Relay) {
@@ -204,7 +207,11 @@ impl Bridge {
                     self.state = State::Encrypted(plugin);
                     FromClient::OfferKey(plugin)
                 }
-                Crossing::IntoSecure => FromClient::Decrypt(plugin),
+                // Encrypted with a key that the client had from elsewhere: ours, or not.
+                Crossing::IntoSecure if payload.len() >= SHORTEST_ENCRYPTED => {
+                    FromClient::Decrypt(plugin)
+                }
+                Crossing::IntoSecure => FromClient::Pass,
             },
             State::Encrypted(plugin) => FromClient::Decrypt(plugin),
             held @ State::UpstreamKey(..) => {

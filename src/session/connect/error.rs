@@ -201,7 +201,10 @@ impl ConnectError {
                 "countersink: TLS toward '{upstream}' is required, but that server does not offer it; enable it there, or make it preferred or disabled in the rules"
             ),
             Self::UpstreamTls(error) => {
-                format!("countersink: TLS toward '{upstream}' failed: {error}")
+                format!(
+                    "countersink: TLS toward '{upstream}' failed: {error}; \
+                     check that server's certificate, and the authorities in the rules"
+                )
             }
             Self::Password { plugin, source } => {
                 format!("Authentication plugin '{plugin}' reported error: countersink: {source}")

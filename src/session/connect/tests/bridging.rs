@@ -247,3 +247,16 @@ async fn an_upstream_that_gives_no_key_is_told() {
         "the password went nowhere"
     );
 }
+
+#[tokio::test]
+async fn an_answer_that_is_no_encrypted_password_is_left_to_mysql_to_judge() {
+    let mut stage = Stage::new(local_upstream());
+    stage.greet().await;
+    let sent = response(CLIENT, SCRAMBLE, "caching_sha2_password");
+    stage.client.send(1, &sent).await;
+    stage.upstream.receive(1).await;
+    stage.upstream.send(2, FULL).await;
+    stage.client.receive(2).await;
+    stage.client.send(3, SCRAMBLE).await;
+    assert_eq!(stage.upstream.receive(3).await, SCRAMBLE);
+}

@@ -95,3 +95,26 @@ async fn a_refusal_is_relayed_and_left_to_the_server_to_end() {
         Ok(ChangeUserOutcome::Refused { code: 1045, .. })
     ));
 }
+
+#[tokio::test]
+async fn a_client_whose_password_cannot_cross_is_told() {
+    let (mut connected, mut client, mut upstream) = logged_in(local_upstream()).await;
+    let script = async {
+        upstream.receive(0).await;
+        upstream
+            .send(1, &switch("caching_sha2_password", NONCE))
+            .await;
+        client.receive(1).await;
+        client.send(2, &[b's'; 32]).await;
+        upstream.receive(2).await;
+        upstream.send(3, b"\x01\x04").await;
+        client.receive(3).await;
+        client.send(4, &[7; 256]).await;
+        let told = client.receive(5).await;
+        drop(client);
+        told
+    };
+    let (outcome, told) = tokio::join!(run(&mut connected), script);
+    assert!(told.starts_with(b"\xff\x15\x04#28000"));
+    assert!(matches!(outcome, Err(ConnectError::Password { .. })));
+}

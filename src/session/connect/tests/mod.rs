@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 
-use super::handshake::relay;
+use super::connected::relay;
 use super::{ConnectError, ConnectSetup, Connected, PasswordKey, UpstreamTls};
 use crate::net::{PacketStream, Transport, tls};
 use crate::wire::capability;

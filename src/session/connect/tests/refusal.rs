@@ -16,7 +16,7 @@ async fn upstream_is_left_politely(upstream: &mut Script) {
     assert_eq!(upstream.rest().await, b"");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_error_in_place_of_the_greeting_reaches_the_client_as_it_is() {
     let mut stage = Stage::new(plain());
     let full = b"\xff\x10\x04Too many connections";
@@ -28,7 +28,7 @@ async fn an_error_in_place_of_the_greeting_reaches_the_client_as_it_is() {
     assert_eq!(error.fault(), Fault::Upstream);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_no_mysql_server_is_told_without_an_sqlstate() {
     for (hello, names) in [
         (&b"\x09old"[..], "version 9"),
@@ -45,7 +45,7 @@ async fn what_is_no_mysql_server_is_told_without_an_sqlstate() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_upstream_that_vanishes_before_its_greeting_is_told() {
     let mut stage = Stage::new(plain());
     drop(stage.upstream);
@@ -53,7 +53,7 @@ async fn an_upstream_that_vanishes_before_its_greeting_is_told() {
     assert_eq!(stage.client.rest().await, b"");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unreachable_upstream_is_named_with_the_remedy() {
     let setup = ConnectSetup {
         upstream: "unix:/nonexistent/mysqld.sock".parse().unwrap(),
@@ -79,7 +79,7 @@ async fn an_upstream_that_never_greets_is_given_up() {
     ));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_that_speaks_http_is_refused_and_the_upstream_left_politely() {
     let mut stage = Stage::new(plain());
     stage.greet().await;
@@ -94,7 +94,7 @@ async fn a_client_that_speaks_http_is_refused_and_the_upstream_left_politely() {
     assert_eq!(stage.failure().await.fault(), Fault::Client);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn garbage_in_a_packet_is_a_bad_handshake() {
     for garbage in [&b""[..], b"x", b"\xff\xff\xff", &ssl_request(CLIENT)] {
         let mut stage = Stage::new(plain());
@@ -109,7 +109,7 @@ async fn garbage_in_a_packet_is_a_bad_handshake() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_response_beyond_64_kib_is_refused() {
     let mut stage = Stage::new(plain());
     stage.greet().await;
@@ -118,7 +118,7 @@ async fn a_response_beyond_64_kib_is_refused() {
     upstream_is_left_politely(&mut stage.upstream).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_older_than_4_1_is_told_to_upgrade() {
     let mut stage = Stage::new(plain());
     stage.greet().await;
@@ -142,7 +142,7 @@ async fn a_client_that_stalls_is_closed_after_the_timeout_and_the_upstream_left_
     assert!(matches!(stage.failure().await, ConnectError::ClientStalled));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_that_leaves_before_its_response_does_not_count_as_a_connection_error() {
     let mut stage = Stage::new(plain());
     stage.greet().await;
@@ -154,7 +154,7 @@ async fn a_client_that_leaves_before_its_response_does_not_count_as_a_connection
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn plain_bytes_behind_the_ssl_request_never_count_as_sent_inside_tls() {
     let mut stage = Stage::new(tls_for_clients());
     stage.greet().await;
@@ -170,7 +170,7 @@ async fn plain_bytes_behind_the_ssl_request_never_count_as_sent_inside_tls() {
     assert!(matches!(stage.failure().await, ConnectError::ClientTls(_)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tls_that_was_not_offered_is_refused() {
     let mut stage = Stage::new(plain());
     let greeting = stage.greet().await;
@@ -182,7 +182,7 @@ async fn tls_that_was_not_offered_is_refused() {
     assert_eq!(code(&stage.client.receive(2).await), 1043);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_upstream_without_the_tls_that_is_required_is_named() {
     let setup = plain();
     let connector = tls::UpstreamConnector::new(&setup.upstream, tls::Verification::None).unwrap();
@@ -205,7 +205,7 @@ async fn an_upstream_without_the_tls_that_is_required_is_named() {
     upstream_is_left_politely(&mut stage.upstream).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn mysqls_refusal_reaches_the_client_as_it_is() {
     let mut stage = Stage::new(plain());
     stage.greet().await;
