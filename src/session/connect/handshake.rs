@@ -105,7 +105,10 @@ impl<'a, 's> Handshake<'a, 's> {
         drop(payload);
         let common = response.capabilities & greeting.capabilities & !capability::MASKED;
         let status = self.authenticate(&greeting, &response, common).await?;
-        let ssl = response.capabilities & capability::SSL;
+        let ssl = match self.sides.client {
+            Protection::Tls => capability::SSL,
+            Protection::Plain | Protection::Local => 0,
+        };
         Ok(Entry {
             greeting,
             response,
