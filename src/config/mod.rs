@@ -112,7 +112,7 @@ pub enum UpstreamTls {
     Disabled,
     /// When the server offers it; its certificate is not verified.
     Preferred,
-    /// Always; the certificate is verified against `ca` and its name against the upstream's host.
+    /// Always; the certificate is verified against `ca`.
     Required {
         /// PEM file with the certificates to trust.
         ca: PathBuf,
