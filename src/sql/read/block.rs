@@ -18,6 +18,8 @@ pub(super) struct Block {
     pub(super) join: JoinKind,
     pub(super) is_distinct: bool,
     pub(super) grouping: Grouping,
+    /// The numbers in GROUP BY: positions of items, from 1.
+    pub(super) group_positions: Vec<usize>,
     pub(super) lock: Option<Lock>,
     pub(super) items: Vec<Item>,
     pub(super) clauses: Clauses,
@@ -98,7 +100,10 @@ pub(super) struct Item {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ItemShape {
     /// A column reference that starts at this offset, and its last name.
-    Column { start: usize, name: String },
+    Column {
+        start: usize,
+        name: String,
+    },
     Expression,
     /// `*`
     Wildcard,
@@ -121,7 +126,7 @@ pub(super) struct Reference {
     pub(super) is_whole_item: bool,
 }
 
-/// A counter that a name resolved to.
+/// A hot table's column that a name resolved to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) block: usize,

@@ -4,16 +4,15 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Function, GroupByExpr, Ident, JoinConstraint, JoinOperator, LockClause, LockType,
-    NonBlock, ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    TableAlias, TableFactor, TableWithJoins, Visit, Visitor,
+    Distinct, Expr, Function, GroupByExpr, Ident, LockClause, LockType, NonBlock, OrderBy,
+    OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
+    Value, ValueWithSpan, Visit, Visitor,
 };
 
-use crate::sql::context::{Context, column_path, ident};
-use crate::sql::read::block::{
-    Block, Grouping, Item, ItemShape, JoinKind, Lock, Place, Reference, Source, Wait,
-};
+use crate::sql::context::{Context, bare, column_path, ident};
+use crate::sql::read::block::{Block, Grouping, Item, ItemShape, Lock, Place, Reference, Wait};
 use crate::sql::read::clause::Clauses;
+use crate::sql::read::from::From;
 use crate::sql::syntax;
 
 /// What a walk over a query found.
@@ -113,91 +112,6 @@ impl<'a> Survey<'a> {
             .any(|cte| cte.from <= at && self.context.is_same_table_name(&cte.name, name))
     }
 
-    fn add_sources(&mut self, tables: &TableWithJoins, block: &mut Block) {
-        self.add_source(&tables.relation, block);
-        for join in &tables.joins {
-            self.add_source(&join.relation, block);
-            match constraint(&join.join_operator) {
-                Some(JoinConstraint::Natural) => block.join = JoinKind::Natural,
-                Some(JoinConstraint::Using(_)) if block.join == JoinKind::Plain => block.join = JoinKind::Using,
-                Some(_) => {}
-                None => self.is_doubtful = true,
-            }
-            if let Some(JoinConstraint::Using(columns)) = constraint(&join.join_operator) {
-                self.doubt_counters_in_using(columns);
-            }
-        }
-    }
-
-    /// USING (views) compares counters, in a place that takes names only.
-    fn doubt_counters_in_using(&mut self, columns: &[ObjectName]) {
-        let names: Vec<String> = columns
-            .iter()
-            .filter_map(|column| column.0.last().and_then(ident))
-            .map(|column| self.context.name(column))
-            .collect();
-        self.is_doubtful |= self.context.catalog.tables.iter().any(|table| {
-            names
-                .iter()
-                .filter_map(|name| table.column(name))
-                .any(|column| table.counter(column).is_some())
-        });
-    }
-
-    fn add_source(&mut self, factor: &TableFactor, block: &mut Block) {
-        match factor {
-            TableFactor::Table { name, alias, args: None, version: None, .. } => {
-                let source = self.table_source(name, alias.as_ref());
-                block.sources.extend(source);
-            }
-            TableFactor::Derived { alias, .. } | TableFactor::JsonTable { alias, .. } => {
-                block.sources.push(self.unknown_source(alias.as_ref()));
-            }
-            TableFactor::NestedJoin { table_with_joins, alias: None } => self.add_sources(table_with_joins, block),
-            _ => {
-                self.is_doubtful = true;
-                block.sources.push(self.unknown_source(None));
-            }
-        }
-    }
-
-    fn unknown_source(&self, alias: Option<&TableAlias>) -> Source {
-        let exposed = alias.map(|alias| self.context.name(&alias.name)).unwrap_or_default();
-        Source { qualifier: self.written(alias.map(|alias| &alias.name)), exposed, schema: None, hot: None }
-    }
-
-    fn table_source(&mut self, name: &ObjectName, alias: Option<&TableAlias>) -> Option<Source> {
-        let parts: Vec<&Ident> = name.0.iter().filter_map(ident).collect();
-        let last = *parts.last()?;
-        let start = syntax::range(parts.first()?).map_or(0, |range| range.start);
-        let is_cte = parts.len() == 1 && self.is_cte(&self.context.name(last), start);
-        let schema = match parts.as_slice() {
-            [schema, _] => Some(self.context.name(schema)),
-            _ => self.context.facts.schema.clone(),
-        };
-        let qualifier = match alias {
-            Some(alias) => self.written(Some(&alias.name)),
-            None => self.written_path(&parts),
-        };
-        self.is_doubtful |= alias.is_some_and(|alias| !alias.columns.is_empty()) && !is_cte;
-        Some(Source {
-            qualifier,
-            exposed: self.context.name(alias.map_or(last, |alias| &alias.name)),
-            schema: schema.filter(|_| !is_cte),
-            hot: self.context.hot(name).filter(|_| !is_cte).cloned(),
-        })
-    }
-
-    fn written(&self, name: Option<&Ident>) -> Vec<u8> {
-        let range = name.and_then(syntax::range).unwrap_or_default();
-        self.context.slice(range).to_vec()
-    }
-
-    fn written_path(&self, parts: &[&Ident]) -> Vec<u8> {
-        let parts: Vec<Vec<u8>> = parts.iter().map(|part| self.written(Some(part))).collect();
-        parts.join(&b'.')
-    }
-
     fn items(&mut self, select: &Select, clauses: &Clauses) -> Vec<Item> {
         if clauses.items.len() != select.projection.len() {
             self.is_doubtful = true;
@@ -209,27 +123,56 @@ impl<'a> Survey<'a> {
             .iter()
             .zip(ranges)
             .map(|(item, range)| match item {
-                SelectItem::UnnamedExpr(expr) => Item { range, alias: None, shape: self.item_shape(expr) },
-                SelectItem::ExprWithAlias { expr, alias } => {
-                    Item { range, alias: Some(self.context.name(alias)), shape: self.item_shape(expr) }
-                }
-                SelectItem::Wildcard(_) => Item { range, alias: None, shape: ItemShape::Wildcard },
-                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-                    let path = name.0.iter().filter_map(ident).map(|part| self.context.name(part));
-                    Item { range, alias: None, shape: ItemShape::TableWildcard(path.collect()) }
+                SelectItem::UnnamedExpr(expr) => Item {
+                    range,
+                    alias: None,
+                    shape: self.item_shape(expr),
+                },
+                SelectItem::ExprWithAlias { expr, alias } => Item {
+                    range,
+                    alias: Some(self.context.name(alias)),
+                    shape: self.item_shape(expr),
+                },
+                SelectItem::Wildcard(_) => Item {
+                    range,
+                    alias: None,
+                    shape: ItemShape::Wildcard,
+                },
+                SelectItem::QualifiedWildcard(
+                    SelectItemQualifiedWildcardKind::ObjectName(name),
+                    _,
+                ) => {
+                    let path = name
+                        .0
+                        .iter()
+                        .filter_map(ident)
+                        .map(|part| self.context.name(part));
+                    Item {
+                        range,
+                        alias: None,
+                        shape: ItemShape::TableWildcard(path.collect()),
+                    }
                 }
                 _ => {
                     self.is_doubtful = true;
-                    Item { range, alias: None, shape: ItemShape::Expression }
+                    Item {
+                        range,
+                        alias: None,
+                        shape: ItemShape::Expression,
+                    }
                 }
             })
             .collect()
     }
 
     fn item_shape(&self, expr: &Expr) -> ItemShape {
-        let column = column_path(expr).and_then(|path| {
+        // Parentheses do not show in the name that the server gives to such an item.
+        let column = column_path(bare(expr)).and_then(|path| {
             let start = syntax::range(path.first()?)?.start;
-            Some(ItemShape::Column { start, name: self.context.name(path.last()?) })
+            Some(ItemShape::Column {
+                start,
+                name: self.context.name(path.last()?),
+            })
         });
         column.unwrap_or(ItemShape::Expression)
     }
@@ -243,7 +186,10 @@ impl<'a> Survey<'a> {
         let Some(Some(block)) = self.scopes.last().copied() else {
             return;
         };
-        let ranges = path.first().and_then(syntax::range).zip(path.last().and_then(syntax::range));
+        let ranges = path
+            .first()
+            .and_then(syntax::range)
+            .zip(path.last().and_then(syntax::range));
         let Some((first, last)) = ranges else {
             // An identifier without a place cannot be edited.
             self.is_doubtful = true;
@@ -253,7 +199,10 @@ impl<'a> Survey<'a> {
             block,
             clause: self.blocks[block].clauses.at(first.start),
             path: path.iter().map(|part| self.context.name(part)).collect(),
-            in_aggregate: self.frames.last().is_some_and(|frame| frame.aggregate_depth > 0),
+            in_aggregate: self
+                .frames
+                .last()
+                .is_some_and(|frame| frame.aggregate_depth > 0),
             is_opaque: self.opaque_depth > 0,
             is_whole_item: self.whole_items.contains(&first.start),
             range: first.start..last.end,
@@ -261,24 +210,12 @@ impl<'a> Survey<'a> {
     }
 }
 
-fn constraint(join: &JoinOperator) -> Option<&JoinConstraint> {
-    match join {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::CrossJoin(constraint)
-        | JoinOperator::StraightJoin(constraint) => Some(constraint),
-        _ => None,
-    }
-}
-
 fn lock(context: &Context<'_>, clauses: &[LockClause]) -> Option<Lock> {
     let first = clauses.first()?;
     Some(Lock {
-        exclusive: clauses.iter().any(|clause| matches!(clause.lock_type, LockType::Update)),
+        exclusive: clauses
+            .iter()
+            .any(|clause| matches!(clause.lock_type, LockType::Update)),
         wait: match first.nonblock {
             None => Wait::Block,
             Some(NonBlock::Nowait) => Wait::Nowait,
@@ -294,15 +231,29 @@ fn lock(context: &Context<'_>, clauses: &[LockClause]) -> Option<Lock> {
 
 fn grouping(group_by: &GroupByExpr) -> Grouping {
     match group_by {
-        GroupByExpr::Expressions(items, modifiers) if items.is_empty() && modifiers.is_empty() => Grouping::None,
+        GroupByExpr::Expressions(items, modifiers) if items.is_empty() && modifiers.is_empty() => {
+            Grouping::None
+        }
         GroupByExpr::Expressions(_, modifiers) if modifiers.is_empty() => Grouping::Plain,
         GroupByExpr::Expressions(..) | GroupByExpr::All(_) => Grouping::Rollup,
     }
 }
 
+/// The number in `GROUP BY 2`.
+fn position(item: &Expr) -> Option<usize> {
+    match item {
+        Expr::Value(ValueWithSpan {
+            value: Value::Number(digits, _),
+            ..
+        }) => digits.parse().ok(),
+        _ => None,
+    }
+}
+
 fn function_name(function: &Function) -> String {
     let name = function.name.0.last().and_then(ident);
-    name.map(|name| name.value.to_ascii_uppercase()).unwrap_or_default()
+    name.map(|name| name.value.to_ascii_uppercase())
+        .unwrap_or_default()
 }
 
 fn is_aggregate(function: &Function) -> bool {
@@ -332,7 +283,10 @@ fn is_aggregate(function: &Function) -> bool {
 }
 
 fn takes_names(function: &Function) -> bool {
-    matches!(function_name(function).as_str(), "DEFAULT" | "VALUES" | "VALUE" | "GROUPING" | "MATCH")
+    matches!(
+        function_name(function).as_str(),
+        "DEFAULT" | "VALUES" | "VALUE" | "GROUPING" | "MATCH"
+    )
 }
 
 impl Visitor for Survey<'_> {
@@ -373,31 +327,42 @@ impl Visitor for Survey<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        let clauses = Clauses::of(&self.context.syntax.tokens, syntax::offsets(select.select_token.0.span).start);
+        let clauses = Clauses::of(
+            &self.context.syntax.tokens,
+            syntax::offsets(select.select_token.0.span).start,
+        );
+        let from = From::of(self.context, &select.from, &|name, at| {
+            self.is_cte(name, at)
+        });
+        self.is_doubtful |= from.is_doubtful;
+        let items = self.items(select, &clauses);
         let frame = self.frames.last();
         let mut block = Block {
             place: frame.map_or(Place::Statement, |frame| frame.place),
             is_arm: frame.is_some_and(|frame| frame.is_arm),
             parent: self.scopes.last().copied().flatten(),
-            sources: Vec::new(),
-            join: JoinKind::Plain,
-            is_distinct: select.distinct.is_some(),
+            sources: from.sources,
+            join: from.join,
+            is_distinct: matches!(select.distinct, Some(Distinct::Distinct | Distinct::On(_))),
             grouping: grouping(&select.group_by),
+            group_positions: Vec::new(),
             lock: frame.and_then(|frame| frame.lock.clone()),
-            items: self.items(select, &clauses),
+            items,
             clauses,
         };
-        for tables in &select.from {
-            self.add_sources(tables, &mut block);
-        }
         if let GroupByExpr::Expressions(items, _) = &select.group_by {
             for item in items {
                 self.note_whole_item(item);
+                block.group_positions.extend(position(item));
             }
         }
         self.is_doubtful |= select.into.is_some();
         let index = self.blocks.len();
-        if let Some(frame) = self.frames.last_mut().filter(|frame| !frame.is_set_operation) {
+        if let Some(frame) = self
+            .frames
+            .last_mut()
+            .filter(|frame| !frame.is_set_operation)
+        {
             frame.block = Some(index);
         }
         self.blocks.push(block);
@@ -412,10 +377,13 @@ impl Visitor for Survey<'_> {
 
     fn pre_visit_order_by(&mut self, order_by: &OrderBy) -> ControlFlow<()> {
         match &order_by.kind {
-            OrderByKind::Expressions(items) => items.iter().for_each(|item| self.note_whole_item(&item.expr)),
+            OrderByKind::Expressions(items) => items
+                .iter()
+                .for_each(|item| self.note_whole_item(&item.expr)),
             OrderByKind::All(_) => self.is_doubtful = true,
         }
-        self.scopes.push(self.frames.last().and_then(|frame| frame.block));
+        self.scopes
+            .push(self.frames.last().and_then(|frame| frame.block));
         ControlFlow::Continue(())
     }
 
@@ -426,7 +394,9 @@ impl Visitor for Survey<'_> {
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         match factor {
-            TableFactor::Derived { lateral, .. } => self.next_place = Some(Place::Derived { lateral: *lateral }),
+            TableFactor::Derived { lateral, .. } => {
+                self.next_place = Some(Place::Derived { lateral: *lateral })
+            }
             TableFactor::JsonTable { .. } => self.opaque_depth += 1,
             _ => {}
         }
