@@ -11,6 +11,11 @@ use std::fmt::Write;
 use super::quote;
 use crate::catalog::HotTable;
 
+/// The question whether a name is that of a temporary table.
+pub fn show_create(table: &HotTable) -> String {
+    format!("SHOW CREATE TABLE {}", quote::pair(&table.schema, &table.name))
+}
+
 /// The statement that empties a slot table.
 pub fn empty(table: &HotTable) -> String {
     let slots = quote::pair(&table.slot_schema, &table.slot_name);

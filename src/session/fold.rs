@@ -56,6 +56,9 @@ impl Session {
     ) -> Result<Done, Error> {
         self.metrics().count(fold.reason);
         let keys: Vec<_> = fold.folds.iter().map(|fold| bind(fold, parameters)).collect();
+        if keys.is_empty() {
+            return self.run_original(original, turn).await;
+        }
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }

@@ -9,6 +9,7 @@ use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
 use super::patched::Patch;
 use super::query::kind_of;
+use super::state::TableLocks;
 use super::turn::{Original, Turn};
 use crate::sql::Kind;
 use crate::sql::plan::{
@@ -168,7 +169,10 @@ impl Session {
         let original = Original::Payload(execute.encode(id, &statement.types, capabilities));
         let plan = Arc::clone(&statement.plan);
         match (&*plan, &literals) {
-            (Plan::Increment(increment), Some(literals)) => {
+            _ if self.state.table_locks == TableLocks::Plain => {
+                self.run_original(&original, turn).await?;
+            }
+            (Plan::Increment(increment), Some(literals)) if !self.state.unguarded => {
                 self.execute_increment(increment, &execute, statement, literals, &original)
                     .await?;
             }
@@ -190,7 +194,7 @@ impl Session {
             }
         }
         statement.long_data = false;
-        self.after(statement.kind);
+        self.after(statement.kind, self.state.status_uncertain);
         Ok(())
     }
 
@@ -383,10 +387,12 @@ fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Value<'_>]) ->
         Some(Value::Integer(number)) => *number,
         _ => return Delta::Inexact,
     };
-    match signed {
-        0 => Delta::Zero,
-        ..0 if counter.domain.is_unsigned() => Delta::Inexact,
-        _ => Delta::Exact,
+    let most = counter.bounds.as_ref().map(|bounds| bounds.slot.parse());
+    match (signed, most) {
+        (0, _) => Delta::Zero,
+        (..0, _) if counter.domain.is_unsigned() => Delta::Inexact,
+        (_, Some(Ok(most))) if signed.abs() <= most => Delta::Exact,
+        _ => Delta::Inexact,
     }
 }
 
