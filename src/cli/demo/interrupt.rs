@@ -8,12 +8,17 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::Error;
 use crate::{cli, sandbox};
 
 /// How often children are looked for while a blocking step is given up.
 const GLANCE: Duration = Duration::from_millis(50);
+
+/// How long our own signal may be on its way to us when a child has died of it already: the system sends Ctrl-C to
+/// all of us at once.
+const DELIVERY: Duration = Duration::from_millis(200);
 
 /// Hears SIGINT and SIGTERM from [`Interrupt::listen`] on.
 ///
@@ -24,7 +29,8 @@ pub(super) struct Interrupt {
 }
 
 impl Interrupt {
-    pub fn listen() -> io::Result<Self> {
+    /// `stopping` is called when a signal has come.
+    pub fn listen(stopping: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let (tell, caught) = watch::channel(None);
@@ -33,6 +39,7 @@ impl Interrupt {
                 _ = interrupt.recv() => 2,
                 _ = terminate.recv() => 15,
             };
+            stopping();
             tell.send(Some(number)).ok();
         });
         Ok(Self { caught })
@@ -67,15 +74,30 @@ impl Interrupt {
     ) -> Result<T, cli::Error> {
         let mut work = tokio::task::spawn_blocking(work);
         let interrupted = tokio::select! {
-            done = &mut work => return Ok(done.expect("it does not panic").map_err(Error::from)?),
+            done = &mut work => return self.unless_caught(done.expect("it does not panic")).await,
             interrupted = self.caught() => interrupted,
         };
+        Err(Self::give_up(work, interrupted).await)
+    }
+
+    /// `done`, unless it failed because of Ctrl-C.
+    async fn unless_caught<T>(&self, done: Result<T, sandbox::Error>) -> Result<T, cli::Error> {
+        match done {
+            Ok(done) => Ok(done),
+            Err(error) => match tokio::time::timeout(DELIVERY, self.caught()).await {
+                Ok(interrupted) => Err(interrupted.into()),
+                Err(_) => Err(Error::from(error).into()),
+            },
+        }
+    }
+
+    async fn give_up<T>(mut work: JoinHandle<T>, interrupted: Error) -> cli::Error {
         let mut glance = tokio::time::interval(GLANCE);
         loop {
             tokio::select! {
                 done = &mut work => {
                     drop(done);
-                    return Err(interrupted.into());
+                    return interrupted.into();
                 }
                 _ = glance.tick() => end_children(),
             }

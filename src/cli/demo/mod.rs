@@ -50,25 +50,34 @@ pub(super) fn run(arguments: &DemoArguments, runtime: &Runtime) -> Result<(), su
     done
 }
 
-/// From nothing to the report. The server goes when this returns, whichever way.
+/// From nothing to the report, with a live line that leaves no trace.
 async fn demo(arguments: &DemoArguments, clients: Handle) -> Result<(), super::Error> {
-    let interrupt = Interrupt::listen().map_err(|source| super::Error::Runtime { source })?;
     let progress = Progress::new();
+    let line = progress.clone();
+    let interrupt = Interrupt::listen(move || line.step("Stopping".to_owned()))
+        .map_err(|source| super::Error::Runtime { source })?;
+    let done = stages(arguments, clients, &interrupt, &progress).await;
+    progress.clear();
+    done
+}
+
+/// The server goes when this returns, whichever way.
+async fn stages(
+    arguments: &DemoArguments,
+    clients: Handle,
+    interrupt: &Interrupt,
+    progress: &Progress,
+) -> Result<(), super::Error> {
     let home = Home::find()?;
     let (flavour, count) = (arguments.flavour.into(), arguments.clients);
-    let starting = {
-        let progress = progress.clone();
-        move || upstream::start(flavour, &home, count, &progress)
-    };
-    let upstream = interrupt.or_blocking(starting).await;
-    progress.clear();
-    let upstream = upstream?;
-    let showing = interrupt.or(show(arguments, &upstream, clients, &progress)).await;
-    progress.clear();
-    let proxy = showing?;
+    let line = progress.clone();
+    let starting = move || upstream::start(flavour, &home, count, &line);
+    let upstream = interrupt.or_blocking(starting).await?;
+    let showing = show(arguments, &upstream, clients, progress);
+    let proxy = interrupt.or(showing).await?;
     if arguments.keep {
-        report::print(&report::invitation(&upstream, &proxy).map_err(Error::Output)?)
-            .map_err(Error::Output)?;
+        let lines = report::invitation(&upstream, &proxy).map_err(Error::Output)?;
+        report::print(&lines).map_err(Error::Output)?;
         return Err(interrupt.caught().await.into());
     }
     proxy.stop().await;
@@ -87,6 +96,7 @@ async fn show(
     let mut client = Client::connect(&direct, Some(SCHEMA)).await?;
     let first = client.views().await?;
     let proxy = Proxy::start(&arguments.listen, &direct).await?;
+    progress.clear();
     report::print(&report::heading(upstream, arguments.clients)).map_err(Error::Output)?;
 
     let rounds = Rounds {
