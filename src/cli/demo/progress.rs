@@ -27,9 +27,9 @@ impl Progress {
         if self.line.is_hidden() {
             return plain(&text);
         }
-        self.line.reset(); // it may have been cleared
         self.line.set_style(style("{spinner:.cyan} {wide_msg}"));
         self.line.set_message(text);
+        self.line.reset(); // it may have been cleared
         self.line.enable_steady_tick(REDRAW);
     }
 
@@ -38,11 +38,9 @@ impl Progress {
         if self.line.is_hidden() {
             return;
         }
-        self.line.reset();
-        self.line.set_style(style(
-            "{prefix:<12} {bar:24.cyan/dim} {wide_msg}",
-        ));
+        self.line.set_style(style("{prefix:<15} {bar:24.cyan/dim} {wide_msg}"));
         self.line.set_prefix(label.to_owned());
+        self.line.reset();
         self.line.set_length(milliseconds(length));
         self.load(Duration::ZERO, 0);
     }
@@ -56,7 +54,7 @@ impl Progress {
     /// The round is over.
     pub fn round_over(&self, label: &str, elapsed: Duration, increments: u64) {
         if self.line.is_hidden() {
-            plain(&format!("{label:<12} {}", figures(elapsed, increments)));
+            plain(&format!("{label:<15} {}", figures(elapsed, increments)));
         }
     }
 
