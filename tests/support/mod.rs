@@ -1,0 +1,21 @@
+//! What the tests run against: real servers, a proxy in front of one of them, and clients of both.
+#![allow(
+    dead_code,
+    reason = "every test binary takes the parts that it needs"
+)]
+
+pub mod client;
+pub mod proxy;
+pub mod twin;
+
+use std::future::Future;
+
+/// Runs a test's body on a runtime of its own.
+pub fn block_on<T>(body: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime")
+        .block_on(body)
+}
