@@ -2,11 +2,12 @@
 
 use countersink::driver::{Driver, Error, Login, Reply};
 use countersink::sandbox::Address;
+use countersink::wire::capability;
 use tokio::net::TcpStream;
 
-/// Logs in with the default capabilities.
+/// Logs in with the default capabilities, and several statements in a packet.
 pub async fn connect(to: &Address, schema: Option<&str>) -> Driver {
-    connect_as(to, schema, Driver::CAPABILITIES)
+    connect_as(to, schema, Driver::CAPABILITIES | capability::MULTI_STATEMENTS)
         .await
         .unwrap_or_else(|error| panic!("{to:?}: {error}"))
 }
@@ -36,13 +37,9 @@ pub async fn run(driver: &mut Driver, text: &str) -> Reply {
     }
 }
 
-/// Runs a script of statements, each of which ends with a semicolon at the end of a line.
+/// Runs a script of statements, none of which may fail, in one packet: the client must have MULTI_STATEMENTS.
 pub async fn run_all(driver: &mut Driver, script: &str) {
-    for statement in script.split(";\n").map(str::trim) {
-        if !statement.is_empty() {
-            run(driver, statement.trim_end_matches(';')).await;
-        }
-    }
+    run(driver, script).await;
 }
 
 /// The rows of a query, as text; NULL is `NULL`.

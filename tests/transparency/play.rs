@@ -160,6 +160,7 @@ impl Player<'_> {
     }
 
     async fn query(&mut self, text: &str, masked: bool) {
+        self.connection().await;
         let payload = self.query_payload(text);
         self.exchange(text, "query", &payload, Form::Results, masked).await;
     }

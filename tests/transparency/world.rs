@@ -177,23 +177,16 @@ impl World {
     /// Puts the same values into the tables of the server behind the proxy, a part of them into slots.
     pub async fn fill_with_slots(&self, server: &Address) {
         let mut driver = self.fill_base(server).await;
-        run(&mut driver, "BEGIN").await;
-        for hot in HOT {
-            run(&mut driver, &format!("DELETE FROM {}_slots", hot.name)).await;
-        }
-        run_all(&mut driver, INTO_SLOTS).await;
-        run(&mut driver, "COMMIT").await;
+        let slots = HOT.iter().map(|hot| format!("DELETE FROM {}_slots;\n", hot.name));
+        let script = format!("BEGIN;\n{}{INTO_SLOTS}COMMIT", slots.collect::<String>());
+        run_all(&mut driver, &script).await;
     }
 
     async fn fill_base(&self, server: &Address) -> Driver {
         let mut driver = connect(server, Some(&self.schema)).await;
-        run(&mut driver, "SET NAMES utf8mb4").await;
-        run(&mut driver, "BEGIN").await;
-        for name in HOT.iter().map(|hot| hot.name).chain(COLD.iter().copied()) {
-            run(&mut driver, &format!("DELETE FROM {name}")).await;
-        }
-        run_all(&mut driver, FILL).await;
-        run(&mut driver, "COMMIT").await;
+        let names = HOT.iter().map(|hot| hot.name).chain(COLD.iter().copied());
+        let empty: String = names.map(|name| format!("DELETE FROM {name};\n")).collect();
+        run_all(&mut driver, &format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}COMMIT")).await;
         driver
     }
 
@@ -213,7 +206,7 @@ impl World {
             let theirs = outcome(&mut plain, &query).await;
             let ours = outcome(&mut proxy, &query).await;
             if theirs != ours {
-                let detail = format!("  direct  {theirs:?}\n  proxied {ours:?}\n");
+                let detail = format!("  direct  {}\n  proxied {}\n", shown(&theirs), shown(&ours));
                 found.push(Difference::new(&query, "fresh session", detail));
             }
         }
@@ -229,6 +222,18 @@ impl World {
 
 async fn outcome(driver: &mut Driver, query: &str) -> Reply {
     driver.query(query).await.unwrap_or_else(|error| panic!("{error}: {query}"))
+}
+
+fn shown(reply: &Reply) -> String {
+    let Reply::Rows(rows) = reply else {
+        return format!("{reply:?}");
+    };
+    let value = |value: &Option<Vec<u8>>| match value {
+        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        None => "NULL".to_owned(),
+    };
+    let rows = rows.iter().map(|row| row.iter().map(value).collect::<Vec<_>>().join(" "));
+    rows.collect::<Vec<_>>().join(" | ")
 }
 
 impl Hot {
