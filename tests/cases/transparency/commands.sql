@@ -15,7 +15,7 @@
 \raw 05
 \raw 06
 \raw 07 01
-\raw 08
+[mysql] \raw 08
 \raw 0b
 \raw 0d
 \raw 0f
