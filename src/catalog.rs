@@ -8,6 +8,7 @@ mod error;
 mod grants;
 mod load;
 pub(crate) mod read;
+mod show_create;
 
 use std::sync::Arc;
 

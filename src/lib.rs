@@ -1,4 +1,41 @@
 //! Countersink: a MySQL proxy that makes hot counter rows fast without changing the application.
+//!
+//! Thousands of clients that run `UPDATE posts SET views = views + 1 WHERE id = 42` wait for each other's row lock.
+//! Behind Countersink their increments go to rows of a slot table that nobody else holds, and reads add the slots up
+//! again. For every counter `c` of a row with key `k`
+//!
+//! ```text
+//! value(k, c) = base.c + SUM(slots.c where key = k)
+//! ```
+//!
+//! and every statement through the proxy reads and writes *value*. `docs/design.md` says why it is right.
+//!
+//! # Layout
+//!
+//! A room may use the floors below its own, never those above; a test holds the house to it.
+//!
+//! | floor | rooms |
+//! |---|---|
+//! | 7 | [`cli`]: arguments in, exit code out; the demo |
+//! | 6 | [`server`]: accept, stop · [`sandbox`]: throwaway MySQL and MariaDB servers |
+//! | 5 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests |
+//! | 4 | [`counter`]: the control account, slot tables, slots, folds |
+//! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets · [`sql`]: text to plan, pure |
+//! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like |
+//! | 1 | [`config`]: rules.yaml · [`reason`]: why a statement got its plan · [`metrics`] |
+//!
+//! # Life of a statement
+//!
+//! [`server`] accepts a client and [`session::connect`] relays its handshake, so that MySQL itself lets it in. Then,
+//! command by command:
+//!
+//! 1. the packet is looked at where it lies; a statement that names no hot table (a byte search, [`sql::Prefilter`])
+//!    is passed on as it came, and its answer is walked by packet headers alone ([`wire::answer`]);
+//! 2. otherwise [`sql::plan()`] makes its [`sql::plan::Plan`], once for each text;
+//! 3. the session acts on the plan: an increment goes to a slot, a read is sent as base + SUM(slots), any other write
+//!    moves the slots into base first (fold) and then runs as it came, in one transaction;
+//! 4. the client gets the answer that MySQL would have given: row counts, info text, column definitions and status
+//!    flags are those of its own statement.
 
 pub mod catalog;
 pub mod cli;
@@ -7,6 +44,7 @@ pub mod counter;
 pub mod driver;
 pub mod metrics;
 pub mod net;
+pub mod reason;
 pub mod sandbox;
 pub mod server;
 pub mod session;

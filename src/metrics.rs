@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::sql::plan::Reason;
+use crate::reason::Reason;
 
 /// Counters of the process.
 #[derive(Debug)]

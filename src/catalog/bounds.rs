@@ -66,7 +66,10 @@ mod tests {
             .flat_map(|bytes| [integer(bytes, false), integer(bytes, true)]);
         let decimals = (1..=65).flat_map(|precision| {
             (0..=precision.min(38)).flat_map(move |scale| {
-                [decimal(precision, scale, false), decimal(precision, scale, true)]
+                [
+                    decimal(precision, scale, false),
+                    decimal(precision, scale, true),
+                ]
             })
         });
         integers.chain(decimals)
@@ -75,12 +78,19 @@ mod tests {
     /// Largest and smallest whole number of a type, as far as an `i128` goes.
     fn ends(domain: Domain) -> (i128, i128) {
         match domain {
-            Domain::Integer { bytes, unsigned: true } => (0, (1 << (u32::from(bytes) * 8)) - 1),
+            Domain::Integer {
+                bytes,
+                unsigned: true,
+            } => (0, (1 << (u32::from(bytes) * 8)) - 1),
             Domain::Integer { bytes, .. } => {
                 let half = 1_i128 << (u32::from(bytes) * 8 - 1);
                 (-half, half - 1)
             }
-            Domain::Decimal { precision, scale, unsigned } => {
+            Domain::Decimal {
+                precision,
+                scale,
+                unsigned,
+            } => {
                 let most = 10_i128.pow(u32::from(precision - scale).min(38)) - 1;
                 (if unsigned { 0 } else { -most }, most)
             }
@@ -102,7 +112,10 @@ mod tests {
                 false => assert!(number(&bounds.base_low) - all >= lowest, "{domain:?}"),
             }
             if let Domain::Integer { .. } = domain {
-                assert!(all <= i128::from(i64::MAX), "slots of {domain:?} sum in a BIGINT");
+                assert!(
+                    all <= i128::from(i64::MAX),
+                    "slots of {domain:?} sum in a BIGINT"
+                );
                 assert!(2 * number(&bounds.slot) < i128::from(i64::MAX));
             }
         }
@@ -114,8 +127,18 @@ mod tests {
             (integer(2, false), "-16383", "16383", "64"),
             (integer(4, false), "-1073741823", "1073741823", "4194304"),
             (integer(4, true), "0", "2147483647", "8388608"),
-            (integer(8, false), "-4611686018427387903", "4611686018427387903", "18014398509481984"),
-            (integer(8, true), "0", "9223372036854775807", "18014398509481984"),
+            (
+                integer(8, false),
+                "-4611686018427387903",
+                "4611686018427387903",
+                "18014398509481984",
+            ),
+            (
+                integer(8, true),
+                "0",
+                "9223372036854775807",
+                "18014398509481984",
+            ),
             (decimal(10, 2, false), "-49999999", "49999999", "195312"),
             (decimal(5, 2, true), "0", "499", "1"),
         ] {

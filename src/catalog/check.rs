@@ -12,7 +12,7 @@ use crate::config::{Rule, did_you_mean};
 /// The first reason why the table or one of its columns cannot be hot.
 pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
     let about = |field, problem| Error {
-        place: rule.place(field),
+        place: Box::new(rule.place(field)),
         problem,
     };
     plain_table(facts).map_err(|problem| about("table", problem))?;
@@ -34,7 +34,10 @@ pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
         columns: facts.columns.iter().map(column).collect(),
         primary_key,
         counters,
-        other_unique_keys: true,
+        other_unique_keys: facts
+            .indexes
+            .iter()
+            .any(|index| index.unique && index.index != "PRIMARY"),
         slots: rule.slots,
     })
 }
@@ -143,7 +146,10 @@ fn counter(facts: &Facts, name: &str) -> Result<Counter, Problem> {
     let domain = domain(column)?;
     not_in_an_index(facts, &column.name)?;
     nothing_computed(facts, &column.name)?;
-    let checked = facts.checks.iter().any(|clause| mentions(clause, &column.name));
+    let checked = facts
+        .checks
+        .iter()
+        .any(|clause| mentions(clause, &column.name));
     Ok(Counter {
         column: position,
         domain,
@@ -202,8 +208,8 @@ fn not_in_an_index(facts: &Facts, name: &str) -> Result<(), Problem> {
     let unique = facts
         .indexes
         .iter()
-        .filter(|index| index.unique && is(&index.column, name));
-    for index in unique {
+        .find(|index| index.unique && is(&index.column, name));
+    if let Some(index) = unique {
         return Err(match index.index.as_str() {
             "PRIMARY" => Problem::InPrimaryKey { column: column() },
             index => Problem::InUniqueIndex {
@@ -272,7 +278,9 @@ fn column(facts: &ColumnFacts) -> Column {
 pub(crate) fn definition(facts: &ColumnFacts) -> String {
     let mut text = facts.column_type.clone();
     if let (Some(character_set), Some(collation)) = (&facts.character_set, &facts.collation) {
-        text.push_str(&format!(" CHARACTER SET {character_set} COLLATE {collation}"));
+        text.push_str(&format!(
+            " CHARACTER SET {character_set} COLLATE {collation}"
+        ));
     }
     text
 }

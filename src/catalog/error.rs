@@ -7,7 +7,7 @@ use crate::config::{Place, line_suffix};
 #[error("{place}{problem}{}", line_suffix(place.line))]
 pub struct Error {
     /// The rule and the field.
-    pub place: Place,
+    pub place: Box<Place>,
     /// What, with the remedy.
     pub problem: Problem,
 }
@@ -16,7 +16,9 @@ pub struct Error {
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// No such table, or the control account may not see it.
-    #[error("no table {table} can be seen{hint} If it exists, let the control account see it: {grant}")]
+    #[error(
+        "no table {table} can be seen{hint} If it exists, let the control account see it: {grant}"
+    )]
     NoTable {
         /// `schema.table`.
         table: String,
@@ -36,7 +38,9 @@ pub enum Problem {
         remedy: &'static str,
     },
     /// Another storage engine.
-    #[error("{table} is stored in {engine}, which has no row locks to spread; convert it: ALTER TABLE {table} ENGINE = InnoDB")]
+    #[error(
+        "{table} is stored in {engine}, which has no row locks to spread; convert it: ALTER TABLE {table} ENGINE = InnoDB"
+    )]
     Engine {
         /// `schema.table`.
         table: String,
@@ -54,7 +58,9 @@ pub enum Problem {
         hint: String,
     },
     /// Not a number.
-    #[error("`{column}` is {kind}, which cannot be counted in; a counter is an integer (SMALLINT to BIGINT) or a DECIMAL")]
+    #[error(
+        "`{column}` is {kind}, which cannot be counted in; a counter is an integer (SMALLINT to BIGINT) or a DECIMAL"
+    )]
     NotNumeric {
         /// The column.
         column: String,
@@ -62,7 +68,9 @@ pub enum Problem {
         kind: String,
     },
     /// FLOAT or DOUBLE.
-    #[error("`{column}` is {kind}, whose sums depend on the order in which they are rounded; make it DECIMAL or BIGINT")]
+    #[error(
+        "`{column}` is {kind}, whose sums depend on the order in which they are rounded; make it DECIMAL or BIGINT"
+    )]
     Approximate {
         /// The column.
         column: String,
@@ -96,7 +104,9 @@ pub enum Problem {
         column: String,
     },
     /// Part of a unique index.
-    #[error("`{column}` is in the unique index `{index}`, which could not see what is in slots; drop the index or leave the column out")]
+    #[error(
+        "`{column}` is in the unique index `{index}`, which could not see what is in slots; drop the index or leave the column out"
+    )]
     InUniqueIndex {
         /// The column.
         column: String,
@@ -104,7 +114,9 @@ pub enum Problem {
         index: String,
     },
     /// Part of a foreign key.
-    #[error("`{column}` is in the foreign key `{key}`, and a reference cannot be a counter; leave it out")]
+    #[error(
+        "`{column}` is in the foreign key `{key}`, and a reference cannot be a counter; leave it out"
+    )]
     InForeignKey {
         /// The column.
         column: String,
@@ -118,7 +130,9 @@ pub enum Problem {
         table: String,
     },
     /// A primary key over the beginning of a column.
-    #[error("the primary key of {table} holds only the beginning of `{column}`; make it hold the whole column")]
+    #[error(
+        "the primary key of {table} holds only the beginning of `{column}`; make it hold the whole column"
+    )]
     PrefixKey {
         /// `schema.table`.
         table: String,
@@ -126,7 +140,9 @@ pub enum Problem {
         column: String,
     },
     /// A generated column computed from a counter.
-    #[error("the generated column `{generated}` is computed from `{column}`, and could not see what is in slots; drop it, or leave `{column}` out")]
+    #[error(
+        "the generated column `{generated}` is computed from `{column}`, and could not see what is in slots; drop it, or leave `{column}` out"
+    )]
     GeneratedFrom {
         /// The generated column.
         generated: String,
@@ -134,7 +150,9 @@ pub enum Problem {
         column: String,
     },
     /// An index over an expression with a counter.
-    #[error("the index `{index}` is computed from `{column}`, and could not see what is in slots; drop it, or leave `{column}` out")]
+    #[error(
+        "the index `{index}` is computed from `{column}`, and could not see what is in slots; drop it, or leave `{column}` out"
+    )]
     IndexFrom {
         /// The index.
         index: String,
@@ -142,7 +160,9 @@ pub enum Problem {
         column: String,
     },
     /// A trigger for UPDATE.
-    #[error("the trigger `{trigger}` runs at every UPDATE of {table}, but an increment in a slot is none; drop it, or take the table out of the rules")]
+    #[error(
+        "the trigger `{trigger}` runs at every UPDATE of {table}, but an increment in a slot is none; drop it, or take the table out of the rules"
+    )]
     UpdateTrigger {
         /// `schema.table`.
         table: String,
@@ -158,7 +178,9 @@ pub enum Problem {
         grant: String,
     },
     /// A server that ignores CHECK.
-    #[error("the server is {server} {version}, which does not enforce CHECK constraints; use MySQL 8.0.16 or MariaDB 10.2.1, or later")]
+    #[error(
+        "the server is {server} {version}, which does not enforce CHECK constraints; use MySQL 8.0.16 or MariaDB 10.2.1, or later"
+    )]
     TooOld {
         /// `MySQL` or `MariaDB`.
         server: &'static str,
@@ -166,10 +188,14 @@ pub enum Problem {
         version: String,
     },
     /// MariaDB with check_constraint_checks off.
-    #[error("the server has check_constraint_checks off, so nothing would keep slots within bounds; switch it on: SET GLOBAL check_constraint_checks = ON")]
+    #[error(
+        "the server has check_constraint_checks off, so nothing would keep slots within bounds; switch it on: SET GLOBAL check_constraint_checks = ON"
+    )]
     ChecksOff,
     /// Two rules for one table, told apart only by letter case.
-    #[error("counters[{first}] is a rule for the same table (the server ignores letter case); put the columns of both into one rule")]
+    #[error(
+        "counters[{first}] is a rule for the same table (the server ignores letter case); put the columns of both into one rule"
+    )]
     SameTable {
         /// The earlier rule.
         first: usize,

@@ -32,7 +32,9 @@ fn covers(object: &str, schema: &str, table: &str) -> bool {
 }
 
 fn unquoted(name: &str) -> String {
-    let inner = name.strip_prefix('`').and_then(|name| name.strip_suffix('`'));
+    let inner = name
+        .strip_prefix('`')
+        .and_then(|name| name.strip_suffix('`'));
     inner.unwrap_or(name).replace("``", "`")
 }
 
@@ -55,7 +57,10 @@ mod tests {
     #[test]
     fn grants_that_show_triggers() {
         for (line, seen) in [
-            ("GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION", true),
+            (
+                "GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION",
+                true,
+            ),
             ("GRANT SELECT, TRIGGER ON `my_shop`.* TO `c`@`%`", true),
             ("GRANT SELECT, TRIGGER ON `my\\_shop`.* TO `c`@`%`", true),
             ("GRANT SELECT, TRIGGER ON `my%`.* TO `c`@`%`", true),

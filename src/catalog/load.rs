@@ -17,7 +17,7 @@ use crate::config::{Config, Place, Rule, did_you_mean};
 /// The first rule that does not fit its table, with the remedy; or a query that failed.
 pub async fn load(conn: &mut Conn, config: &Config) -> Result<Catalog, Error> {
     let upstream = |problem| Error {
-        place: Place::field("upstream"),
+        place: Box::new(Place::field("upstream")),
         problem,
     };
     let server = read::server(conn).await.map_err(upstream)?;
@@ -30,7 +30,7 @@ pub async fn load(conn: &mut Conn, config: &Config) -> Result<Catalog, Error> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for rule in config.rules.iter().filter(|rule| rule.rewrites()) {
         let about = |problem| Error {
-            place: rule.place("table"),
+            place: Box::new(rule.place("table")),
             problem,
         };
         let facts = describe(conn, &server, rule).await.map_err(about)?;
@@ -40,7 +40,9 @@ pub async fn load(conn: &mut Conn, config: &Config) -> Result<Catalog, Error> {
         if let Some(warning) = check::cascade(&facts) {
             tracing::warn!("{}{warning}", rule.place("table"));
         }
-        catalog.tables.push(Arc::new(check::hot_table(rule, &facts)?));
+        catalog
+            .tables
+            .push(Arc::new(check::hot_table(rule, &facts)?));
     }
     Ok(catalog)
 }
@@ -53,7 +55,11 @@ async fn describe(conn: &mut Conn, server: &Server, rule: &Rule) -> Result<Facts
         let near = did_you_mean(&table.name, names.iter().map(String::as_str));
         return Err(Problem::NoTable {
             table: table.to_string(),
-            hint: if near.is_empty() { ".".to_owned() } else { near },
+            hint: if near.is_empty() {
+                ".".to_owned()
+            } else {
+                near
+            },
             grant: grant(conn, table.schema.as_str(), &table.name),
         });
     };
@@ -130,19 +136,31 @@ mod tests {
             ("5.5.5-10.11.18-MariaDB-0+deb12u1-log", true, true),
             ("11.4.2-MariaDB", true, true),
         ] {
-            assert_eq!(enforces_checks(&server(text, mariadb)).is_ok(), enough, "{text}");
+            assert_eq!(
+                enforces_checks(&server(text, mariadb)).is_ok(),
+                enough,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_server_that_ignores_check_is_refused_with_the_remedy() {
-        let old = enforces_checks(&server("5.7.44", false)).unwrap_err().to_string();
-        assert!(old.contains("MySQL 5.7.44") && old.contains("8.0.16"), "{old}");
+        let old = enforces_checks(&server("5.7.44", false))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            old.contains("MySQL 5.7.44") && old.contains("8.0.16"),
+            "{old}"
+        );
         let off = Server {
             checks: false,
             ..server("10.11.18-MariaDB", true)
         };
         let off = enforces_checks(&off).unwrap_err().to_string();
-        assert!(off.contains("SET GLOBAL check_constraint_checks = ON"), "{off}");
+        assert!(
+            off.contains("SET GLOBAL check_constraint_checks = ON"),
+            "{off}"
+        );
     }
 }

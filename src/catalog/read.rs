@@ -4,6 +4,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, FromRowError, Params, Row};
 
 use super::error::Problem;
+use super::show_create;
 
 /// What the upstream is.
 #[derive(Clone, Debug)]
@@ -158,7 +159,7 @@ pub(crate) async fn table(
                  FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?";
     let tuple = mysql_async::from_row_opt::<(String, String, String, String, String)>;
     let found = rows(conn, "the table", query, (schema, name), tuple).await?;
-    // information_schema compares names without letter case even where the server tells them apart.
+    // Whether information_schema minds letter case depends on the server and on how the query is run.
     let same = |left: &str, right: &str| match server.lower_case_table_names {
         0 => left == right,
         _ => left.to_lowercase() == right.to_lowercase(),
@@ -169,18 +170,46 @@ pub(crate) async fn table(
     else {
         return Ok(None);
     };
-    Ok(Some(Facts {
+    let mut facts = Facts {
         columns: columns(conn, &schema, &name).await?,
         indexes: indexes(conn, server, &schema, &name).await?,
         update_triggers: update_triggers(conn, &schema, &name).await?,
-        checks: checks(conn, server, &schema, &name).await?,
-        foreign_keys: foreign_keys(conn, &schema, &name).await?,
         schema,
         name,
         kind,
         engine,
         comment,
-    }))
+        ..Facts::default()
+    };
+    match server.mariadb {
+        true => shown_constraints(conn, &mut facts).await?,
+        false => {
+            facts.checks = checks(conn, &facts.schema, &facts.name).await?;
+            facts.foreign_keys = foreign_keys(conn, &facts.schema, &facts.name).await?;
+        }
+    }
+    Ok(Some(facts))
+}
+
+/// MariaDB: constraints out of SHOW CREATE TABLE.
+async fn shown_constraints(conn: &mut Conn, facts: &mut Facts) -> Result<(), Problem> {
+    if facts.kind != "BASE TABLE" {
+        return Ok(());
+    }
+    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+    let show = format!(
+        "SHOW CREATE TABLE {}.{}",
+        quoted(&facts.schema),
+        quoted(&facts.name)
+    );
+    let shown: Option<(String, String)> = conn.query_first(show).await.map_err(|source| {
+        let what = "the constraints";
+        Problem::Query { what, source }
+    })?;
+    let (_, statement) = shown.unwrap_or_default();
+    facts.checks = show_create::checks(&statement);
+    facts.foreign_keys = show_create::foreign_keys(&statement);
+    Ok(())
 }
 
 async fn columns(conn: &mut Conn, schema: &str, name: &str) -> Result<Vec<ColumnFacts>, Problem> {
@@ -214,21 +243,23 @@ async fn columns(conn: &mut Conn, schema: &str, name: &str) -> Result<Vec<Column
     let rows = rows(conn, "the columns", query, (schema, name), map).await?;
     Ok(rows
         .into_iter()
-        .map(|((name, data_type, column_type), text, number, (nullable, extra, expression))| {
-            ColumnFacts {
-                name,
-                data_type: data_type.to_lowercase(),
-                column_type,
-                character_set: text.0,
-                collation: text.1,
-                // Of bits for BIT, which no counter is; 65 at most for DECIMAL.
-                precision: u8::try_from(number.0).unwrap_or(u8::MAX),
-                scale: u8::try_from(number.1).unwrap_or(u8::MAX),
-                nullable: nullable.eq_ignore_ascii_case("YES"),
-                extra: extra.to_lowercase(),
-                expression,
-            }
-        })
+        .map(
+            |((name, data_type, column_type), text, number, (nullable, extra, expression))| {
+                ColumnFacts {
+                    name,
+                    data_type: data_type.to_lowercase(),
+                    column_type,
+                    character_set: text.0,
+                    collation: text.1,
+                    // Of bits for BIT, which no counter is; 65 at most for DECIMAL.
+                    precision: u8::try_from(number.0).unwrap_or(u8::MAX),
+                    scale: u8::try_from(number.1).unwrap_or(u8::MAX),
+                    nullable: nullable.eq_ignore_ascii_case("YES"),
+                    extra: extra.to_lowercase(),
+                    expression,
+                }
+            },
+        )
         .collect())
 }
 
@@ -252,42 +283,34 @@ async fn indexes(
     let rows = rows(conn, "the indexes", &query, (schema, name), tuple).await?;
     Ok(rows
         .into_iter()
-        .map(|(index, non_unique, column, prefix, expression)| IndexFacts {
-            index,
-            unique: non_unique == 0,
-            column,
-            prefix,
-            expression,
-        })
+        .map(
+            |(index, non_unique, column, prefix, expression)| IndexFacts {
+                index,
+                unique: non_unique == 0,
+                column,
+                prefix,
+                expression,
+            },
+        )
         .collect())
 }
 
-async fn update_triggers(conn: &mut Conn, schema: &str, name: &str) -> Result<Vec<String>, Problem> {
+async fn update_triggers(
+    conn: &mut Conn,
+    schema: &str,
+    name: &str,
+) -> Result<Vec<String>, Problem> {
     let query = "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS \
                  WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? AND EVENT_MANIPULATION LIKE '%UPDATE%'";
     let tuple = mysql_async::from_row_opt::<String>;
     rows(conn, "the triggers", query, (schema, name), tuple).await
 }
 
-async fn checks(
-    conn: &mut Conn,
-    server: &Server,
-    schema: &str,
-    name: &str,
-) -> Result<Vec<String>, Problem> {
-    // In MariaDB a constraint's name is unique per table only, so TABLE_CONSTRAINTS cannot join.
-    let query = match server.mariadb {
-        true => {
-            "SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS \
-             WHERE CONSTRAINT_SCHEMA = ? AND TABLE_NAME = ?"
-        }
-        false => {
-            "SELECT c.CHECK_CLAUSE FROM information_schema.TABLE_CONSTRAINTS t \
-             JOIN information_schema.CHECK_CONSTRAINTS c \
-             ON c.CONSTRAINT_SCHEMA = t.CONSTRAINT_SCHEMA AND c.CONSTRAINT_NAME = t.CONSTRAINT_NAME \
-             WHERE t.TABLE_SCHEMA = ? AND t.TABLE_NAME = ? AND t.CONSTRAINT_TYPE = 'CHECK'"
-        }
-    };
+async fn checks(conn: &mut Conn, schema: &str, name: &str) -> Result<Vec<String>, Problem> {
+    let query = "SELECT c.CHECK_CLAUSE FROM information_schema.TABLE_CONSTRAINTS t \
+                 JOIN information_schema.CHECK_CONSTRAINTS c \
+                 ON c.CONSTRAINT_SCHEMA = t.CONSTRAINT_SCHEMA AND c.CONSTRAINT_NAME = t.CONSTRAINT_NAME \
+                 WHERE t.TABLE_SCHEMA = ? AND t.TABLE_NAME = ? AND t.CONSTRAINT_TYPE = 'CHECK'";
     let tuple = mysql_async::from_row_opt::<String>;
     rows(conn, "the CHECK constraints", query, (schema, name), tuple).await
 }

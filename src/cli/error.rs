@@ -29,9 +29,9 @@ pub enum Error {
     #[error("{place}{problem}{}", line_suffix(place.line))]
     Provision {
         /// The rule.
-        place: Place,
+        place: Box<Place>,
         /// Why.
-        problem: counter::provision::Problem,
+        problem: Box<counter::provision::Problem>,
     },
     /// The listener.
     #[error(transparent)]
@@ -73,7 +73,10 @@ impl Error {
             .or_else(|| config.rules.iter().find(same))
             .map(|rule| rule.place("slot_table"))
             .unwrap_or_default();
-        Self::Provision { place, problem }
+        Self::Provision {
+            place: Box::new(place),
+            problem: Box::new(problem),
+        }
     }
 
     /// 2 for what an operator corrects in rules.yaml, on the command line or in the tables; 1 for the rest.
@@ -93,7 +96,7 @@ impl Error {
                 ..
             }) => 1,
             Self::Catalog(_) => 2,
-            Self::Provision { problem, .. } => match problem {
+            Self::Provision { problem, .. } => match **problem {
                 Provision::Failed { .. } | Provision::Catalog(_) => 1,
                 _ => 2,
             },

@@ -137,13 +137,21 @@ mod tests {
         };
         assert_eq!(serve.file.rules, Path::new("rules.yaml"));
         assert_eq!(serve.listen, None);
-        let Ok(Command::Serve(serve)) =
-            parse(&["countersink", "serve", "--rules", "r.yaml", "--listen", "[::1]:0"])
-        else {
+        let Ok(Command::Serve(serve)) = parse(&[
+            "countersink",
+            "serve",
+            "--rules",
+            "r.yaml",
+            "--listen",
+            "[::1]:0",
+        ]) else {
             panic!("serve takes --rules and --listen");
         };
         assert_eq!(serve.file.rules, Path::new("r.yaml"));
-        assert_eq!(serve.listen.map(|listen| listen.to_string()).as_deref(), Some("[::1]:0"));
+        assert_eq!(
+            serve.listen.map(|listen| listen.to_string()).as_deref(),
+            Some("[::1]:0")
+        );
         let error = parse(&["countersink", "serve", "--listen", "6033"]).unwrap_err();
         assert!(error.to_string().contains("the port is missing"), "{error}");
     }

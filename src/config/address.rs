@@ -15,6 +15,13 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+impl Address {
+    /// Whether a server takes the transport for secure without TLS: a unix socket.
+    pub fn is_local(&self) -> bool {
+        matches!(self, Self::Unix(_))
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -152,7 +159,10 @@ mod tests {
             ("127.0.0.1", "the port is missing"),
             ("[::1]", "the port is missing"),
             ("::1:3306", "an IPv6 address needs brackets"),
-            ("[shop]:3306", "what stands in brackets is not an IPv6 address"),
+            (
+                "[shop]:3306",
+                "what stands in brackets is not an IPv6 address",
+            ),
             (":3306", "the host is missing"),
             ("db:", "the port is not a number from 0 to 65535"),
             ("db:+1", "the port is not a number from 0 to 65535"),

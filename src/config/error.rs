@@ -50,7 +50,7 @@ impl fmt::Display for Place {
 #[error("{place}{problem}{}", line_suffix(place.line))]
 pub struct Error {
     /// Where.
-    pub place: Place,
+    pub place: Box<Place>,
     /// What, with the remedy.
     pub problem: Problem,
 }
@@ -58,7 +58,7 @@ pub struct Error {
 impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
         Self {
-            place: Place::default(),
+            place: Box::default(),
             problem,
         }
     }
@@ -106,7 +106,9 @@ pub enum Problem {
         name: String,
     },
     /// `${` without an end, or with something else than a name in it.
-    #[error("`${{` begins an environment variable, but no name and `}}` follow; write ${{NAME}} or ${{NAME:-default}}, and $$ for a dollar sign")]
+    #[error(
+        "`${{` begins an environment variable, but no name and `}}` follow; write ${{NAME}} or ${{NAME:-default}}, and $$ for a dollar sign"
+    )]
     Substitution,
     /// Not an address.
     #[error("{value} is not an address: {why}; write {example}")]
@@ -157,13 +159,17 @@ pub enum Problem {
         choices: &'static str,
     },
     /// Not `schema.table`.
-    #[error("{value} does not name a table with its schema; write schema.table (quote a name that has a dot in it: `my.schema`.`table`)")]
+    #[error(
+        "{value} does not name a table with its schema; write schema.table (quote a name that has a dot in it: `my.schema`.`table`)"
+    )]
     TableName {
         /// As written.
         value: String,
     },
     /// A name that no MySQL object can have.
-    #[error("{value} cannot be a name in MySQL; a name has 1 to 64 characters and does not end with a space")]
+    #[error(
+        "{value} cannot be a name in MySQL; a name has 1 to 64 characters and does not end with a space"
+    )]
     Name {
         /// As written.
         value: String,
@@ -175,7 +181,9 @@ pub enum Problem {
         schema: String,
     },
     /// Two rules for one table.
-    #[error("counters[{first}] is a rule for the same table; put the columns of both into one rule")]
+    #[error(
+        "counters[{first}] is a rule for the same table; put the columns of both into one rule"
+    )]
     DuplicateRule {
         /// The earlier rule.
         first: usize,
@@ -193,19 +201,25 @@ pub enum Problem {
         value: String,
     },
     /// A pattern that names all slot tables alike.
-    #[error("{value} would give every slot table the same name; put {{table}} into it, as in {{table}}_slots")]
+    #[error(
+        "{value} would give every slot table the same name; put {{table}} into it, as in {{table}}_slots"
+    )]
     Pattern {
         /// As written.
         value: String,
     },
     /// A pattern with braces that mean nothing.
-    #[error("{value} has a brace that belongs neither to {{table}} nor to {{schema}}; these two may stand in the name")]
+    #[error(
+        "{value} has a brace that belongs neither to {{table}} nor to {{schema}}; these two may stand in the name"
+    )]
     PatternBrace {
         /// As written.
         value: String,
     },
     /// A slot table's name is too long.
-    #[error("the name of the slot table, {name}, is longer than 64 characters; choose a shorter one with slot_table in this rule")]
+    #[error(
+        "the name of the slot table, {name}, is longer than 64 characters; choose a shorter one with slot_table in this rule"
+    )]
     SlotTableLong {
         /// The name.
         name: String,

@@ -47,7 +47,7 @@ fn refuse(field: &str, path: &Path, outcome: Result<(), PemError>) -> Result<(),
         ),
     };
     Err(Error {
-        place: Place::field(field),
+        place: Box::new(Place::field(field)),
         problem: Problem::File {
             path: path.display().to_string(),
             why,

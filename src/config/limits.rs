@@ -72,19 +72,40 @@ mod tests {
     #[test]
     fn durations_have_a_unit() {
         let milliseconds = |text: &str| duration(&Text::plain(text), &RANGE).map(|d| d.as_millis());
-        for (text, expected) in [("500ms", 500), ("1s", 1000), ("2m", 120_000), ("1h", 3_600_000), ("3 s", 3000)] {
+        for (text, expected) in [
+            ("500ms", 500),
+            ("1s", 1000),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+            ("3 s", 3000),
+        ] {
             assert_eq!(milliseconds(text).unwrap(), expected, "{text}");
         }
-        for text in ["", "1", "s", "1.5s", "-1s", "1d", "99999999999999999999s", "18446744073709551615h"] {
+        for text in [
+            "",
+            "1",
+            "s",
+            "1.5s",
+            "-1s",
+            "1d",
+            "99999999999999999999s",
+            "18446744073709551615h",
+        ] {
             let problem = milliseconds(text).unwrap_err();
-            assert!(matches!(problem, Problem::Duration { .. }), "{text}: {problem}");
+            assert!(
+                matches!(problem, Problem::Duration { .. }),
+                "{text}: {problem}"
+            );
         }
     }
 
     #[test]
     fn durations_stay_in_their_range() {
         for (text, expected) in [
-            ("9ms", "`9ms` is too short; choose a duration from 10ms to 1h"),
+            (
+                "9ms",
+                "`9ms` is too short; choose a duration from 10ms to 1h",
+            ),
             ("2h", "`2h` is too long; choose a duration from 10ms to 1h"),
         ] {
             let problem = duration(&Text::plain(text), &RANGE).unwrap_err();

@@ -1,6 +1,6 @@
 //! rules.yaml, read and checked.
 //!
-//! The text is parsed into [`raw`] (every scalar a string with its line), then [`check`] turns that into
+//! The text is parsed into `raw` (every scalar a string with its line), then `check` turns that into
 //! [`Config`]: nothing behind this door has to ask again whether a value makes sense.
 
 mod address;
@@ -60,7 +60,8 @@ impl Config {
     ///
     /// What is wrong and where; the path of the rules file itself is the caller's to say.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|source| Problem::Unreadable { source })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|source| Problem::Unreadable { source })?;
         let config = Self::from_str(&text, &|name| std::env::var(name).ok())?;
         files::check(&config)?;
         Ok(config)
@@ -111,7 +112,7 @@ pub enum UpstreamTls {
     Disabled,
     /// When the server offers it; its certificate is not verified.
     Preferred,
-    /// Always; the certificate is verified against `ca` and its name against the upstream's host.
+    /// Always; the certificate is verified against `ca`.
     Required {
         /// PEM file with the certificates to trust.
         ca: PathBuf,

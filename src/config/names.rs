@@ -121,9 +121,15 @@ pub(super) fn column(text: &Text) -> Result<String, Problem> {
 }
 
 fn is_system(schema: &str) -> bool {
-    ["mysql", "information_schema", "performance_schema", "sys", "ndbinfo"]
-        .iter()
-        .any(|system| system.eq_ignore_ascii_case(schema))
+    [
+        "mysql",
+        "information_schema",
+        "performance_schema",
+        "sys",
+        "ndbinfo",
+    ]
+    .iter()
+    .any(|system| system.eq_ignore_ascii_case(schema))
 }
 
 fn is_name(name: &str) -> bool {
@@ -178,7 +184,11 @@ mod tests {
         }
         let long = format!("shop.{}", "x".repeat(65));
         assert!(named(&long).unwrap_err().contains("1 to 64 characters"));
-        assert!(named("Mysql.user").unwrap_err().contains("belongs to the server"));
+        assert!(
+            named("Mysql.user")
+                .unwrap_err()
+                .contains("belongs to the server")
+        );
     }
 
     #[test]

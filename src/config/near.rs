@@ -6,7 +6,12 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
     let allowed = (name.chars().count() / 3).clamp(1, 3);
     known
         .into_iter()
-        .map(|other| (strsim::damerau_levenshtein(&name, &other.to_lowercase()), other))
+        .map(|other| {
+            (
+                strsim::damerau_levenshtein(&name, &other.to_lowercase()),
+                other,
+            )
+        })
         .filter(|(distance, _)| *distance <= allowed)
         .min()
         .map(|(_, other)| format!("; did you mean `{other}`?"))

@@ -97,7 +97,7 @@ pub(super) fn parse(text: &str) -> Result<RawConfig, Error> {
             .ok()
             .and_then(|index| text.lines().nth(index));
         Error {
-            place: Place::default().at(line),
+            place: Box::new(Place::default().at(line)),
             problem: Problem::Yaml {
                 message: message(&error, here.unwrap_or_default()),
             },
@@ -109,11 +109,13 @@ pub(super) fn parse(text: &str) -> Result<RawConfig, Error> {
 fn message(error: &serde_saphyr::Error, here: &str) -> String {
     use serde_saphyr::Error as Yaml;
     match error.without_snippet() {
-        Yaml::SerdeUnknownField { field, expected, .. } => format!(
-            "`{field}` is not a setting here{}; the settings are {}",
-            did_you_mean(field, expected.iter().copied()),
-            expected.join(", ")
-        ),
+        Yaml::SerdeUnknownField { field, expected, .. } => {
+            let near = did_you_mean(field, expected.iter().copied());
+            match near.is_empty() {
+                true => format!("`{field}` is not a setting here; write one of {}", expected.join(", ")),
+                false => format!("`{field}` is not a setting here{near}"),
+            }
+        }
         Yaml::DuplicateMappingKey { key, .. } => format!(
             "`{}` stands twice in the same place; delete one of them",
             key.as_deref().unwrap_or("a key")

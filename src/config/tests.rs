@@ -1,28 +1,286 @@
+//! rules.yaml as an operator may write it.
+
 use super::*;
+
+const RULE: &str = "counters:\n- {table: shop.posts, columns: [views]}\n";
 
 fn parse(text: &str) -> Result<Config, String> {
     Config::from_str(text, &|name| match name {
         "PASSWORD" => Some("hunter2".to_owned()),
         "SLOTS" => Some("16".to_owned()),
+        "INJECTED" => Some("x\nlisten: 0.0.0.0:1".to_owned()),
         _ => None,
     })
     .map_err(|error| error.to_string())
 }
 
+/// The error of `text`.
+fn refused(text: &str) -> String {
+    parse(text).expect_err(text)
+}
+
+/// With the required settings, `more` outside the rules.
+fn with(more: &str) -> String {
+    format!("upstream: db:3306\n{more}\n{RULE}")
+}
+
+/// With one rule, `more` inside it, on line 4.
+fn with_rule(more: &str) -> String {
+    format!("upstream: db:3306\ncounters:\n- table: shop.posts\n  {more}\n")
+}
+
 #[test]
-fn zz_explore() {
-    for text in [
-        "", "# nothing\n", "[]", "hunter2", "upstream: a:1\ncounters:\n- tabel: a\n", "upstream: a:1\nupstream: b:2\n",
-        "upstream: a:1\ncontrol: hunter2\n", "control:\n  password: [hunter2]\n", "control:\n  password: {a: hunter2}\n",
-        "control:\n  password: \"hunter2\n", "control: {password: ${PASSWORD}}\n", "counters: hunter2\n", "counters:\n - hunter2\n",
-        "upstream: a:1\ncounters:\n- table: a.b\n  columns: views\n", "upstream: !!binary aGk=\n", "upstream: a:1\n---\nupstream: b:1\n",
-        "upstream: a:1\ncontrol:\n  password: 012\n  hunter2: x\ncounters:\n- table: a.b\n  columns: [views]", "\tupstream: a", "upstream: a:1\n bad: x\n",
-        "upstream: a:1\ncontrol:\n  password:\n  user: ~\ncounters:\n- table: a.b\n  columns: [views]\n  slots: ${SLOTS}",
-        "upstream: a:1\ncontrol:\n  password: 0123_4\n  user: true\ncounters:\n- table: a.b\n  columns: [views]\n  slots: 0x10",
-        "upstream: a:1\ncounters:\n- table: a.b\n  columns: [on, 1e3, null]\n  slots: 1_0",
-        "upstream: a:1\ncounters:\n- table: a.b\n  columns: [views, Views]\n",
-        "upstream: a:1\ncontrol:\n  password: *hunter2\n", "upstream: a:1\ncontrol:\n  hunter2\n",
+fn only_upstream_and_counters_are_required() {
+    let config = parse(&with("")).unwrap();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:6033");
+    assert_eq!(config.upstream.to_string(), "db:3306");
+    assert_eq!(config.admin, None);
+    assert_eq!(config.control.user, "countersink");
+    assert_eq!(config.control.password.reveal(), "");
+    assert_eq!(config.tls, ClientTls::SelfSigned);
+    assert_eq!(config.upstream_tls, UpstreamTls::Preferred);
+    assert_eq!(config.handshake_timeout, Duration::from_secs(10));
+    assert_eq!(config.max_connections, 10_000);
+    assert!(config.bypass.covers("anna", Some("/usr/bin/mysqldump")));
+    let [rule] = &config.rules[..] else {
+        panic!("one rule");
+    };
+    assert_eq!(rule.slot_table.to_string(), "shop.posts_slots");
+    assert_eq!((rule.slots, rule.mode), (64, Mode::Enforce));
+    assert_eq!(rule.rollup, Duration::from_secs(1));
+    assert!(rule.rewrites());
+}
+
+#[test]
+fn everything_can_be_said() {
+    let config = parse(
+        "listen: '[::1]:7000'\nupstream: unix:/run/mysqld.sock\nadmin: 127.0.0.1:6032\n\
+         control: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem}\n\
+         upstream_tls: {mode: disabled}\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\nmax_connections: 5\n\
+         bypass: {users: [backup], programs: [my-tool]}\n\
+         counters:\n- table: shop.posts\n  columns: [views, likes]\n  touch: [updated_at]\n  slots: ${SLOTS}\n  \
+         mode: observe\n  rollup: 2m\n- table: shop.hits\n  columns: [n]\n  slot_table: side.hits_n\n",
+    )
+    .unwrap();
+    assert_eq!(config.listen.to_string(), "[::1]:7000");
+    assert_eq!(config.upstream, Address::Unix("/run/mysqld.sock".into()));
+    assert_eq!(config.control.password.reveal(), "hunter2");
+    let files = ClientTls::Files {
+        certificate: "c.pem".into(),
+        key: "k.pem".into(),
+    };
+    assert_eq!(config.tls, files);
+    assert_eq!(config.bypass.users, ["backup"]);
+    assert_eq!(config.bypass.programs, ["my-tool"]);
+    let [posts, hits] = &config.rules[..] else {
+        panic!("two rules");
+    };
+    assert_eq!(posts.touch, ["updated_at"]);
+    assert_eq!((posts.slots, posts.mode), (16, Mode::Observe));
+    assert_eq!(posts.slot_table.to_string(), "shop.posts_s");
+    assert!(!posts.rewrites());
+    assert_eq!(hits.slot_table.to_string(), "side.hits_n");
+    assert_eq!(
+        hits.place("columns").to_string(),
+        "counters[1] (shop.hits): columns: "
+    );
+}
+
+#[test]
+fn the_example_at_top_level_is_valid() {
+    let config = parse(include_str!("../../rules.yaml")).unwrap();
+    assert_eq!(config.upstream.to_string(), "127.0.0.1:3306");
+    assert_eq!(config.rules[0].table.to_string(), "shop.posts");
+    assert_eq!(config.rules[0].columns, ["views", "likes"]);
+    let defaults = parse(
+        &with("")
+            .replace("[views]", "[views, likes]")
+            .replace("db", "127.0.0.1"),
+    );
+    let defaults = defaults.unwrap();
+    let unplaced = |mut config: Config| {
+        config.rules.iter_mut().for_each(|rule| rule.line = 0);
+        config
+    };
+    assert_eq!(
+        unplaced(config),
+        unplaced(defaults),
+        "the example shows the defaults"
+    );
+}
+
+#[test]
+fn errors_name_rule_field_line_and_remedy() {
+    for (text, expected) in [
+        ("", "upstream: is missing; name the MySQL server, as in upstream: 127.0.0.1:3306".to_owned()),
+        ("upstream: db:1\n", "counters: is missing; list at least one table with its columns".to_owned()),
+        ("upstream: db:1\ncounters: []\n", "counters: is empty; list at least one table with its columns".to_owned()),
+        (&with_rule("columns: []"), "counters[0] (shop.posts): columns: is empty; name the counter columns, as in columns: [views, likes] (line 3)".to_owned()),
+        (&with_rule("slots: 1"), "counters[0] (shop.posts): columns: is missing; name the counter columns, as in columns: [views, likes] (line 3)".to_owned()),
+        ("upstream: db:1\ncounters:\n- columns: [views]\n", "counters[0]: table: is missing; name the hot table, as in table: shop.posts (line 3)".to_owned()),
+        (&with_rule("columns: [views, Views]"), "counters[0] (shop.posts): columns: `Views` is named twice; delete one of them (line 4)".to_owned()),
+        (&with_rule("columns: [views]\n  slots: 257"), "counters[0] (shop.posts): slots: `257` is not a whole number from 0 to 256; the default, 64, suits most (line 5)".to_owned()),
+        (&with_rule("columns: [views]\n  mode: on"), "counters[0] (shop.posts): mode: `on` is not known here; write off, observe or enforce (line 5)".to_owned()),
+        (&with_rule("columns: [views]\n  rollup: 1"), "counters[0] (shop.posts): rollup: `1` is not a duration; write a whole number with its unit: 500ms, 1s, 2m or 1h (line 5)".to_owned()),
+        (&with_rule("columns: [views]\n  rollup: 0s"), "counters[0] (shop.posts): rollup: `0s` is too short; choose a duration from 10ms to 24h (line 5)".to_owned()),
+        (&with_rule("columns: [views]\n  touch: [VIEWS]"), "counters[0] (shop.posts): touch: `VIEWS` is also one of the columns; a column either counts or is touched (line 3)".to_owned()),
+        (&with("listen: 6033"), "listen: `6033` is not an address: the port is missing; write host:port, as in 127.0.0.1:6033 or [::1]:6033 (line 2)".to_owned()),
+        (&with("handshake_timeout: 20m"), "handshake_timeout: `20m` is too long; choose a duration from 100ms to 10m (line 2)".to_owned()),
+        (&with("max_connections: 0"), "max_connections: `0` is not a whole number from 1 to 1000000; the default is 10000 (line 2)".to_owned()),
+        (&with("tls: {certificate: c.pem}"), "tls.key: is missing; a certificate needs its key".to_owned()),
+        (&with("tls: {key: c.pem}"), "tls.certificate: is missing; a key needs its certificate".to_owned()),
+        (&with("tls: {client: disabled, key: k}"), "tls.client: is disabled, but there is a certificate or a key; delete the one or the other".to_owned()),
+        (&with("upstream_tls: {mode: required}"), "upstream_tls.ca: is missing; name the PEM file that verifies the server".to_owned()),
+        (&with("upstream_tls: {ca: ca.pem}"), "upstream_tls.ca: certificates are only verified in mode required; write mode: required".to_owned()),
+        (&with("slot_table: slots"), "slot_table: `slots` would give every slot table the same name; put {table} into it, as in {table}_slots (line 2)".to_owned()),
+        (&with("control:\n  user: ''"), "control.user: is empty; name the proxy's own account, or leave user out for countersink (line 3)".to_owned()),
+        (&with("admin: ${ADMIN}"), "admin: the environment variable ADMIN is not set; set it, or write ${ADMIN:-default} (line 2)".to_owned()),
+        (&format!("{}- {{table: shop.posts, columns: [likes]}}\n", with("")), "counters[1] (shop.posts): table: counters[0] is a rule for the same table; put the columns of both into one rule (line 5)".to_owned()),
+        (&format!("{}- {{table: shop.posts_slots, columns: [n]}}\n", with("")), "counters[0] (shop.posts): slot_table: the slot table shop.posts_slots is also the hot table of counters[1]; give this rule a slot_table of its own (line 4)".to_owned()),
+        ("upstream: db:1\ncounters:\n- {table: mysql.user, columns: [n]}\n", "counters[0]: table: mysql belongs to the server itself; only tables of your own schemas can be hot (line 3)".to_owned()),
     ] {
-        println!("---- {text}\n=> {:?}", parse(text).map(|c| (c.control, c.rules)));
+        assert_eq!(refused(text), expected, "{text}");
     }
+}
+
+#[test]
+fn what_is_not_the_expected_yaml_is_explained() {
+    for (text, expected) in [
+        (
+            with("lisen: a:1"),
+            "`lisen` is not a setting here; did you mean `listen`? (line 2)",
+        ),
+        (
+            with_rule("colums: [views]"),
+            "`colums` is not a setting here; did you mean `columns`? (line 4)",
+        ),
+        (
+            with("tls: {zzz: 1}"),
+            "`zzz` is not a setting here; write one of client, certificate, key (line 2)",
+        ),
+        (
+            with("upstream: db:2"),
+            "`upstream` stands twice in the same place; delete one of them (line 2)",
+        ),
+        (
+            with_rule("columns: views"),
+            "a list is expected here; write it as [a, b] (line 4)",
+        ),
+        (
+            "[]".to_owned(),
+            "settings are expected here; write them as `name: value` (line 1)",
+        ),
+        (
+            with_rule("columns: [null]"),
+            "a value is missing here; write it, or quote it if it is the word null (line 4)",
+        ),
+        (
+            with("---\nadmin: a:1"),
+            "a second YAML document begins here; keep everything in one (line 3)",
+        ),
+    ] {
+        assert_eq!(refused(&text), expected, "{text}");
+    }
+    let unquoted = refused(&with("control: {password: ${PASSWORD}}"));
+    assert!(
+        unquoted.contains("needs quotes inside braces (line 2)"),
+        "{unquoted}"
+    );
+}
+
+#[test]
+fn a_value_from_the_environment_cannot_inject_settings() {
+    let config = parse(&with("control: {user: '${INJECTED}'}")).unwrap();
+    assert_eq!(config.control.user, "x\nlisten: 0.0.0.0:1");
+    assert_eq!(config.listen.to_string(), "127.0.0.1:6033");
+}
+
+#[test]
+fn passwords_are_never_printed() {
+    let config = parse(&with("control: {password: hunter2}")).unwrap();
+    assert_eq!(config.control.password.reveal(), "hunter2");
+    let shown = format!("{config:?}");
+    assert!(
+        !shown.contains("hunter2") && shown.contains("***"),
+        "{shown}"
+    );
+    for text in [
+        with("control: hunter2"),
+        with("control:\n  password: [hunter2]"),
+        with("control:\n  password: {a: hunter2}"),
+        with("control:\n  password: \"hunter2"),
+        with("control: {password: hunter2"),
+        with("control:\n  password: *hunter2"),
+        with("control:\n  password: hunter2\n  usr: x"),
+        with("control:\n  password: hunter2: x"),
+        with("control:\n  password: !!int hunter2\n  user: ''"),
+        with("listen: ${PASSWORD}"),
+        with("max_connections: ${PASSWORD}"),
+        with("control:\n  password: 'hunter2${'"),
+    ] {
+        let error = refused(&text);
+        assert!(!error.contains("hunter2"), "{text}\n{error}");
+    }
+}
+
+#[test]
+fn passwords_keep_their_letters() {
+    for (text, expected) in [
+        ("0123", "0123"),
+        ("1e3", "1e3"),
+        ("true", "true"),
+        ("a$b", "a$b"),
+        ("", ""),
+    ] {
+        let config = parse(&with(&format!("control:\n  password: {text}"))).unwrap();
+        assert_eq!(config.control.password.reveal(), expected);
+    }
+}
+
+#[test]
+fn files_are_looked_at_when_the_rules_are_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.yaml");
+    let load = |tls: &str| {
+        std::fs::write(&rules, with(&format!("tls: {tls}"))).unwrap();
+        Config::load(&rules).map_err(|error| error.to_string())
+    };
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let path = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let certificate = path("c.pem", &made.cert.pem());
+    let key = path("k.pem", &made.signing_key.serialize_pem());
+    assert!(load(&format!("{{certificate: {certificate}, key: {key}}}")).is_ok());
+    let swapped = load(&format!("{{certificate: {key}, key: {certificate}}}")).unwrap_err();
+    assert!(
+        swapped.contains("tls.certificate: ") && swapped.contains("holds no certificate"),
+        "{swapped}"
+    );
+    let missing = load(&format!("{{certificate: {certificate}, key: /none.pem}}")).unwrap_err();
+    assert!(
+        missing.starts_with("tls.key: /none.pem cannot be read: "),
+        "{missing}"
+    );
+    assert!(
+        Config::load(&folder.path().join("none"))
+            .unwrap_err()
+            .to_string()
+            .starts_with("cannot be read")
+    );
+}
+
+#[test]
+fn bypass_knows_users_and_programs() {
+    let bypass = Bypass {
+        users: vec!["backup".to_owned()],
+        programs: vec!["gh-ost".to_owned()],
+    };
+    assert!(bypass.covers("backup", None));
+    assert!(bypass.covers("app", Some("GH-OST")));
+    assert!(bypass.covers("app", Some("/opt/gh-ost")));
+    assert!(!bypass.covers("Backup", Some("my-gh-ost")));
+    assert!(!bypass.covers("app", None));
 }

@@ -38,7 +38,9 @@ pub enum Error {
         why: String,
     },
     /// The server refuses the account.
-    #[error("control: the server refuses the account: {message}; correct control.user and control.password, or make the account:{statements}")]
+    #[error(
+        "control: the server refuses the account: {message}; correct control.user and control.password, or make the account:{statements}"
+    )]
     Denied {
         /// The server's words.
         message: String,
@@ -126,11 +128,24 @@ impl Control {
     }
 }
 
+const CERTIFICATE: &str = "let upstream_tls.ca name the certificate that signed the server's, and upstream the host that it is for";
+
+/// The handshake of TLS reports its errors as I/O errors.
+fn is_tls(error: &std::io::Error) -> bool {
+    error
+        .get_ref()
+        .is_some_and(|inner| inner.is::<rustls::Error>())
+}
+
 impl Remedies {
     fn explain(&self, failure: DriverFailure) -> Error {
         let address = self.upstream.clone();
-        let without_tls = "use mode preferred, or let the server have TLS";
         match failure {
+            DriverFailure::Io(IoError::Io(why)) if is_tls(&why) => Error::Tls {
+                address,
+                why: why.to_string(),
+                remedy: CERTIFICATE,
+            },
             DriverFailure::Io(IoError::Io(why)) => Error::Unreachable {
                 address,
                 why: why.to_string(),
@@ -138,7 +153,7 @@ impl Remedies {
             DriverFailure::Io(IoError::Tls(TlsError::Tls(why))) => Error::Tls {
                 address,
                 why: why.to_string(),
-                remedy: "let upstream_tls.ca name the certificate that signed the server's, and upstream the host in it",
+                remedy: CERTIFICATE,
             },
             DriverFailure::Io(IoError::Tls(why)) => Error::Tls {
                 address,
@@ -148,7 +163,7 @@ impl Remedies {
             DriverFailure::Driver(DriverError::NoClientSslFlagFromServer) => Error::Tls {
                 address,
                 why: "the server has no TLS".to_owned(),
-                remedy: without_tls,
+                remedy: "use mode preferred, or let the server have TLS",
             },
             // 1045 wrong password, 1698 wrong plugin, 1130 wrong host, 1044 no right to the schema,
             // 3118 locked, 1862 password expired, 3159 only with TLS.
@@ -174,7 +189,11 @@ impl Remedies {
         let account = format!("'{}'@'{host}'", self.user);
         let create = format!("CREATE USER {account} IDENTIFIED BY '<control.password>';");
         std::iter::once(create)
-            .chain(self.grants.iter().map(|grant| grant.replace("ACCOUNT", &account)))
+            .chain(
+                self.grants
+                    .iter()
+                    .map(|grant| grant.replace("ACCOUNT", &account)),
+            )
             .map(|statement| format!("\n  {statement}"))
             .collect()
     }
@@ -184,7 +203,9 @@ impl Remedies {
 fn tls(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
     match (tls, upstream) {
         (UpstreamTls::Disabled, _) | (_, Address::Unix(_)) => None,
-        (UpstreamTls::Preferred, _) => Some(SslOpts::default().with_danger_accept_invalid_certs(true)),
+        (UpstreamTls::Preferred, _) => {
+            Some(SslOpts::default().with_danger_accept_invalid_certs(true))
+        }
         (UpstreamTls::Required { ca }, _) => Some(
             SslOpts::default()
                 .with_disable_built_in_roots(true)
@@ -201,8 +222,8 @@ fn options(config: &Config, tls: Option<SslOpts>) -> Opts {
         .with_inactive_connection_ttl(idle);
     // MariaDB lets a global switch off CHECK, on which slots rely; MySQL takes that part for a comment.
     let setup = "SET autocommit = 1, completion_type = 'NO_CHAIN', \
-                 sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION' \
-                 /*M!100201 , check_constraint_checks = 1 */";
+                 sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
+                 sql_quote_show_create = 1 /*M!100201 , check_constraint_checks = 1 */";
     let builder = OptsBuilder::default()
         .user(Some(config.control.user.as_str()))
         .pass(Some(config.control.password.reveal()))
@@ -257,7 +278,10 @@ mod tests {
             ]
         );
         let text = denied("Host '10.0.0.9' is not allowed to connect to this MySQL server");
-        assert!(text.contains("CREATE USER 'countersink'@'10.0.0.9'"), "{text}");
+        assert!(
+            text.contains("CREATE USER 'countersink'@'10.0.0.9'"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -8,9 +8,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_t
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{
-    ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
-};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::config::Address;
@@ -40,8 +38,10 @@ pub enum TlsError {
 /// TLS 1.2 and 1.3 for clients, with the certificate chain and the key in these PEM texts.
 pub fn acceptor(certificate: &[u8], key: &[u8]) -> Result<TlsAcceptor, TlsError> {
     let chain = certificates("certificate", certificate)?;
-    let key = PrivateKeyDer::from_pem_slice(key)
-        .map_err(|source| TlsError::Pem { what: "key", source })?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|source| TlsError::Pem {
+        what: "key",
+        source,
+    })?;
     acceptor_of(chain, key)
 }
 
@@ -99,8 +99,8 @@ impl UpstreamConnector {
             Address::Tcp(tcp) => tcp.host.as_str(),
             Address::Unix(_) => "localhost",
         };
-        let server_name = ServerName::try_from(host.to_owned())
-            .map_err(|_| TlsError::Name(host.to_owned()))?;
+        let server_name =
+            ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
         let verifier = UpstreamVerifier {
             verification,
             provider: provider(),
@@ -131,10 +131,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-fn certificates(
-    what: &'static str,
-    text: &[u8],
-) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn certificates(what: &'static str, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let wrong = |source| TlsError::Pem { what, source };
     let found = CertificateDer::pem_slice_iter(text)
         .collect::<Result<Vec<_>, _>>()

@@ -34,9 +34,13 @@ impl Session {
             return self.run_original(original, turn).await;
         }
         let slot = self.slot(&increment.table);
-        if let Some(update) = &increment.update {
-            let key = keys.predicate.clone().unwrap_or_default();
-            if self.shared.slots.knows(&increment.table, &key, slot) {
+        // The predicate of the one key that the statement names, if it surely names one.
+        let one_key = match names_one_key(increment, parameters) {
+            true => keys.predicate.clone(),
+            false => None,
+        };
+        if let (Some(update), Some(key)) = (&increment.update, &one_key) {
+            if self.shared.slots.knows(&increment.table, key, slot) {
                 match self.run_template(update, slot, parameters).await? {
                     Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
                         return self.slotted(keys, turn, ok).await;
@@ -46,7 +50,7 @@ impl Session {
                             .refused(increment, parameters, original, turn, &error)
                             .await;
                     }
-                    _ => self.shared.slots.forget(&increment.table, &key, slot),
+                    _ => self.shared.slots.forget(&increment.table, key, slot),
                 }
             }
         }
@@ -58,7 +62,7 @@ impl Session {
                     self.run_original(original, turn).await
                 }
                 Some(ok) => {
-                    if let (Some(_), Some(key)) = (&increment.update, &keys.predicate) {
+                    if let (Some(_), Some(key)) = (&increment.update, &one_key) {
                         self.shared.slots.learn(&increment.table, key, slot);
                     }
                     self.slotted(keys, turn, ok).await
@@ -125,6 +129,14 @@ impl Session {
         template.render(&filling, &mut text);
         self.hidden(text).await
     }
+}
+
+/// A key parameter that is compared with a column of text must be text: the number 5 equals '5' and '05'.
+fn names_one_key(increment: &Increment, parameters: &[Vec<u8>]) -> bool {
+    increment.text_key_parameters.iter().all(|position| {
+        let literal = parameters.get(usize::from(*position));
+        literal.is_some_and(|literal| literal.starts_with(b"'"))
+    })
 }
 
 /// Turns the OK of the upsert into that of the UPDATE it stands for; `None` when no row matched. An upsert's

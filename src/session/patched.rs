@@ -224,8 +224,8 @@ impl Patching<'_> {
         }
     }
 
-    /// A column that comes straight from a table is defined as this execution defines it; one that we made out
-    /// of base and slots as the original's preparation defined it.
+    /// The client is shown what the original's preparation promised. Even a column that the rewriting left alone may
+    /// come back with other flags: NOT_NULL is lost on a key that a subquery refers to (MySQL 9.7).
     fn column(&mut self, sent: &[u8]) -> Result<(), Error> {
         let columns = self.patch.columns.unwrap_or_default();
         let promised = columns.get(self.column).ok_or(Malformed)?;
@@ -233,16 +233,8 @@ impl Patching<'_> {
         let ours = Column::decode(sent, self.capabilities)?;
         let theirs = Column::decode(promised, self.capabilities)?;
         self.sent.push((ours.field_type, ours.flags));
-        let same_origin = !ours.org_name.is_empty()
-            && (ours.org_table, ours.org_name, ours.name, ours.table)
-                == (theirs.org_table, theirs.org_name, theirs.name, theirs.table);
-        if same_origin && ours.field_type == theirs.field_type {
-            self.promised.push((ours.field_type, ours.flags));
-            self.packet(sent);
-        } else {
-            self.promised.push((theirs.field_type, theirs.flags));
-            self.packet(promised);
-        }
+        self.promised.push((theirs.field_type, theirs.flags));
+        self.packet(promised);
         if self.column == columns.len() && self.patch.binary {
             self.patch.rows = RowEncoder::new(&self.sent, &self.promised);
         }

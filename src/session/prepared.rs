@@ -8,10 +8,11 @@ use super::error::Error;
 use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
 use super::patched::Patch;
+use super::query::kind_of;
 use super::turn::{Original, Turn};
 use crate::sql::Kind;
 use crate::sql::plan::{
-    Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope, SessionFacts,
+    Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope,
 };
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
@@ -50,7 +51,7 @@ impl Session {
         }
         let payload = self.command_payload();
         let text = &payload[1..];
-        let kind = crate::sql::statement_kind(text, &SessionFacts::default());
+        let kind = kind_of(text);
         let hot = self.is_hot(text, kind);
         if !hot && !kind.may_change_session() && !kind.may_end_transaction() {
             self.pass_command().await?;

@@ -51,7 +51,7 @@ impl Session {
         let Ok(text) = statement_text(payload, capabilities) else {
             return self.pass_query(Kind::Other).await;
         };
-        let kind = sql::statement_kind(text, &SessionFacts::default());
+        let kind = kind_of(text);
         if !self.is_hot(text, kind) {
             return self.pass_query(kind).await;
         }
@@ -88,7 +88,7 @@ impl Session {
         self.client.fill_to(HEAD).await.map_err(Error::Client)?;
         let head = &self.client.buffered()[HEADER_LENGTH..HEAD];
         let text = statement_text(head, self.capabilities).unwrap_or_default();
-        let kind = sql::statement_kind(text, &SessionFacts::default());
+        let kind = kind_of(text);
         if !self.is_hot(text, kind) {
             return self.pass_query(kind).await;
         }
@@ -145,7 +145,7 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        let kind = sql::statement_kind(text, &SessionFacts::default());
+        let kind = kind_of(text);
         self.before(kind);
         let plan = match kind {
             Kind::Execute => Arc::new(Plan::Fold(Box::new(self.sql_execute()))),
@@ -359,6 +359,11 @@ pub(super) fn statement_text(payload: &[u8], capabilities: u64) -> Result<&[u8],
         crate::wire::execute::skip_attributes(&mut reader, count)?;
     }
     Ok(reader.rest())
+}
+
+/// The kind of a statement; comments and first words read the same under all facts.
+pub(super) fn kind_of(text: &[u8]) -> Kind {
+    sql::glance(text).unwrap_or_else(|| sql::statement_kind(text, &SessionFacts::default()))
 }
 
 fn whole(table: &Arc<HotTable>) -> FoldTable {

@@ -8,7 +8,7 @@ use sqlparser::tokenizer::Token;
 
 use crate::catalog::{Catalog, HotTable};
 use crate::sql::plan::SessionFacts;
-use crate::sql::syntax::{self, Lexeme, Syntax};
+use crate::sql::syntax::{self, Syntax};
 use crate::sql::template::{Piece, Template};
 use crate::sql::words::{Name, identifier};
 
@@ -26,7 +26,9 @@ impl<'a> Context<'a> {
     pub(super) fn hot(&self, name: &ObjectName) -> Option<&'a Arc<HotTable>> {
         let parts: Option<Vec<&Ident>> = name.0.iter().map(ident).collect();
         match parts?.as_slice() {
-            [table] => self.catalog.table(self.facts.schema.as_deref()?, &self.name(table)),
+            [table] => self
+                .catalog
+                .table(self.facts.schema.as_deref()?, &self.name(table)),
             [schema, table] => self.catalog.table(&self.name(schema), &self.name(table)),
             _ => None,
         }
@@ -53,38 +55,40 @@ impl<'a> Context<'a> {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// The significant tokens inside a range of the text.
-    pub(super) fn tokens_in(&self, range: Range<usize>) -> &'a [Lexeme] {
-        let tokens = &self.syntax.tokens;
-        let first = tokens.partition_point(|token| token.range.start < range.start);
-        let last = tokens.partition_point(|token| token.range.start < range.end);
-        tokens.get(first..last).unwrap_or_default()
-    }
-
     /// A part of the text with edits applied, each placeholder a hole.
     pub(super) fn spliced(&self, range: Range<usize>, edits: &[Edit]) -> Template {
+        let holes = self.placeholders().map(|(position, hole)| {
+            let mut text = Template::default();
+            text.push(Piece::Parameter(position));
+            Edit { range: hole, text }
+        });
+        let mut edits: Vec<Edit> = edits.iter().cloned().chain(holes).collect();
+        edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+        self.edited(range, &edits)
+    }
+
+    /// A part of the text with edits applied; they are in order and do not overlap. Placeholders stay.
+    pub(super) fn edited(&self, range: Range<usize>, edits: &[Edit]) -> Template {
         let mut template = Template::default();
         let mut at = range.start;
-        let mut copy = |template: &mut Template, at: usize, end: usize| {
-            let mut at = at;
-            for (position, hole) in self.placeholders().filter(|(_, hole)| (at..end).contains(&hole.start)).collect::<Vec<_>>() {
-                template.push_text(self.slice(at..hole.start)).push(Piece::Parameter(position));
-                at = hole.end;
-            }
-            template.push_text(self.slice(at..end));
-        };
-        for edit in edits.iter().filter(|edit| range.start <= edit.range.start && edit.range.end <= range.end) {
-            copy(&mut template, at, edit.range.start);
-            template.append(&edit.text);
+        let inside = |edit: &&Edit| range.start <= edit.range.start && edit.range.end <= range.end;
+        for edit in edits.iter().filter(inside) {
+            template
+                .push_text(self.slice(at..edit.range.start))
+                .append(&edit.text);
             at = edit.range.end;
         }
-        copy(&mut template, at, range.end);
+        template.push_text(self.slice(at..range.end));
         template
     }
 
     /// The placeholders of the statement: position (from 0) and place.
     pub(super) fn placeholders(&self) -> impl Iterator<Item = (u16, Range<usize>)> + '_ {
-        let holes = self.syntax.tokens.iter().filter(|token| matches!(token.token, Token::Placeholder(_)));
+        let holes = self
+            .syntax
+            .tokens
+            .iter()
+            .filter(|token| matches!(token.token, Token::Placeholder(_)));
         (0..).zip(holes.map(|token| token.range.clone()))
     }
 
@@ -105,7 +109,10 @@ pub(super) struct Edit {
 
 impl Edit {
     pub(super) fn new(range: Range<usize>, text: impl AsRef<[u8]>) -> Self {
-        Self { range, text: Template::text(text) }
+        Self {
+            range,
+            text: Template::text(text),
+        }
     }
 }
 
@@ -148,11 +155,28 @@ pub(super) fn base_path(table: &HotTable) -> String {
 
 /// The slot table, written with its schema.
 pub(super) fn slots_path(table: &HotTable) -> String {
-    format!("{}.{}", quoted(&table.slot_schema), quoted(&table.slot_name))
+    format!(
+        "{}.{}",
+        quoted(&table.slot_schema),
+        quoted(&table.slot_name)
+    )
+}
+
+/// The name of the slot table in the statement's sum number `index`. Each has its own: under LOCK TABLES a
+/// statement may use a locked name once only.
+pub(super) fn read_alias(index: usize) -> String {
+    match index {
+        0 => "countersink_s".to_owned(),
+        later => format!("countersink_s{}", later + 1),
+    }
 }
 
 /// The hot table that a name in a text lexed by words means.
-pub(super) fn hot_by_words<'a>(catalog: &'a Catalog, facts: &SessionFacts, name: &Name) -> Option<&'a Arc<HotTable>> {
+pub(super) fn hot_by_words<'a>(
+    catalog: &'a Catalog,
+    facts: &SessionFacts,
+    name: &Name,
+) -> Option<&'a Arc<HotTable>> {
     let schema = name.schema.as_deref().or(facts.schema.as_deref())?;
     catalog.table(schema, &name.table)
 }
@@ -162,9 +186,16 @@ pub(super) fn mentioned(text: &[u8], catalog: &Catalog) -> Vec<Arc<HotTable>> {
     let text = text.to_ascii_lowercase();
     let occurs = |name: &str| {
         let name = name.to_ascii_lowercase();
-        let forms = [name.replace('`', "``"), name.replace('"', "\"\""), name.clone()];
+        let forms = [
+            name.replace('`', "``"),
+            name.replace('"', "\"\""),
+            name.clone(),
+        ];
         // Beyond ASCII, letter case and character set are not ours to judge.
-        !name.is_ascii() || forms.iter().any(|form| memchr::memmem::find(&text, form.as_bytes()).is_some())
+        !name.is_ascii()
+            || forms
+                .iter()
+                .any(|form| memchr::memmem::find(&text, form.as_bytes()).is_some())
     };
     catalog
         .tables

@@ -1,18 +1,21 @@
-//! What is planned by words alone: DDL, LOCK TABLES, SQL-level PREPARE, LOAD DATA.
+//! What is planned by words alone: DDL, SQL-level PREPARE, LOAD DATA.
 
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, HotTable};
-use crate::sql::context::{hot_by_words, mentioned, quoted, slots_path};
+use crate::sql::context::{hot_by_words, mentioned};
 use crate::sql::lexer::TokenKind;
-use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Plan, Reason, Scope, SessionFacts};
+use crate::sql::plan::{Ddl, Fold, FoldTable, Plan, Reason, Scope, SessionFacts};
 use crate::sql::words::Words;
 
 /// Folds whole tables.
 pub(super) fn fold_tables(tables: Vec<Arc<HotTable>>, reason: Reason) -> Plan {
     let folds = tables
         .into_iter()
-        .map(|table| FoldTable { table, scope: Scope::Table })
+        .map(|table| FoldTable {
+            table,
+            scope: Scope::Table,
+        })
         .collect();
     Plan::Fold(Box::new(Fold { folds, reason }))
 }
@@ -27,7 +30,12 @@ struct Reader<'a> {
 
 /// The plan of CREATE, ALTER, DROP, TRUNCATE, RENAME.
 pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
-    let mut reader = Reader { text, facts, catalog, words: Words::new(text, facts) };
+    let mut reader = Reader {
+        text,
+        facts,
+        catalog,
+        words: Words::new(text, facts),
+    };
     if reader.words.has_inner_mark(b';') {
         // A routine's body, or several statements that could not be told apart.
         return reader.ddl(mentioned(text, catalog), false);
@@ -139,7 +147,11 @@ impl Reader<'_> {
         if self.words.accept_any(&["DATABASE", "SCHEMA"]) {
             self.accept_if_exists();
             let schema = self.words.identifier().unwrap_or_default().to_lowercase();
-            let tables = self.catalog.tables.iter().filter(|table| table.schema.to_lowercase() == schema);
+            let tables = self
+                .catalog
+                .tables
+                .iter()
+                .filter(|table| table.schema.to_lowercase() == schema);
             return self.ddl(tables.cloned().collect(), true);
         }
         match self.words.accept("INDEX") {
@@ -198,89 +210,90 @@ pub(super) fn plan_load(text: &[u8], facts: &SessionFacts, catalog: &Catalog) ->
     }
 }
 
-/// The plan of LOCK TABLES.
-///
-/// Behind each alias of a hot table the statements that we send name its slot table in two ways: by its own name,
-/// and as `countersink_s` in reads.
-pub(super) fn plan_lock_tables(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
-    let mut words = Words::new(text, facts);
-    words.next();
-    words.next();
-    let mut locked: Vec<(Arc<HotTable>, bool)> = Vec::new();
-    let mut end = 0;
-    loop {
-        let Some(name) = words.name() else {
-            return understood_only_in_part(text, catalog);
-        };
-        if !accept_alias(&mut words) {
-            return understood_only_in_part(text, catalog);
-        }
-        let is_read = words.accept("READ");
-        end = words.peek().map_or(text.len(), |token| token.start).max(end);
-        let is_write = match is_read {
-            true => words.accept("LOCAL") && false,
-            false => {
-                words.accept_any(&["LOW_PRIORITY", "CONCURRENT"]);
-                words.accept("WRITE")
-            }
-        };
-        if !is_read && !is_write {
-            return understood_only_in_part(text, catalog);
-        }
-        if let Some(table) = hot_by_words(catalog, facts, &name) {
-            match locked.iter_mut().find(|(known, _)| Arc::ptr_eq(known, table)) {
-                Some((_, write)) => *write |= is_write,
-                None => locked.push((table.clone(), is_write)),
-            }
-        }
-        if !words.accept_mark(b',') {
-            break;
+#[cfg(test)]
+mod tests {
+    use crate::sql::fixture::planned;
+
+    #[test]
+    fn statements_planned_by_their_words() {
+        let cases = [
+            ("TRUNCATE posts", "ddl posts, empties"),
+            ("truncate table `shop`.`posts`;", "ddl posts, empties"),
+            ("TRUNCATE authors_of_posts", "forward Metadata"),
+            (
+                "DROP TABLE IF EXISTS authors, shop.posts, hits",
+                "ddl posts, hits, empties",
+            ),
+            ("DROP TEMPORARY TABLE posts", "forward Shadowed"),
+            ("DROP DATABASE shop", "ddl posts, hits, empties"),
+            ("ALTER TABLE posts ADD COLUMN x INT", "ddl posts"),
+            ("ALTER TABLE tmp RENAME TO posts", "shadow posts"),
+            (
+                "RENAME TABLE posts TO posts_old, posts_new TO posts",
+                "ddl posts",
+            ),
+            ("CREATE UNIQUE INDEX i ON posts (title)", "ddl posts"),
+            ("DROP INDEX i ON posts", "ddl posts"),
+            ("CREATE TABLE posts (id INT)", "ddl posts"),
+            ("CREATE TEMPORARY TABLE posts (id INT)", "shadow posts"),
+            (
+                "CREATE TEMPORARY TABLE IF NOT EXISTS posts SELECT * FROM posts",
+                "shadow posts",
+            ),
+            (
+                "CREATE TABLE x AS SELECT views FROM posts",
+                "fold MultiTable: posts",
+            ),
+            ("CREATE TABLE x LIKE posts", "forward Metadata"),
+            (
+                "CREATE VIEW v AS SELECT views FROM posts",
+                "forward Metadata",
+            ),
+            (
+                "CREATE PROCEDURE p() BEGIN UPDATE posts SET views = 1; END",
+                "ddl posts",
+            ),
+            ("OPTIMIZE TABLE posts", "forward Metadata"),
+            ("ANALYZE TABLE posts", "forward Metadata"),
+            (
+                "ANALYZE UPDATE posts SET views = 1",
+                "fold NotParsed: posts",
+            ),
+            ("SHOW CREATE TABLE posts", "forward Metadata"),
+            ("EXPLAIN SELECT views FROM posts", "forward Metadata"),
+            ("CALL posts()", "forward Metadata"),
+            ("DO (SELECT views FROM posts)", "fold NotParsed: posts"),
+            (
+                "SET @v = (SELECT views FROM posts)",
+                "fold NotParsed: posts",
+            ),
+            ("SET @v = 'posts'", "forward Metadata"),
+            (
+                "SET STATEMENT max_statement_time = 1 FOR UPDATE posts SET views = 1",
+                "fold NotParsed: posts",
+            ),
+            ("HANDLER posts OPEN", "fold NotParsed: posts"),
+            ("TABLE posts", "fold NotParsed: posts"),
+            (
+                "LOAD DATA INFILE 'x' INTO TABLE posts",
+                "forward InsertOnly",
+            ),
+            (
+                "LOAD DATA INFILE 'x' REPLACE INTO TABLE posts",
+                "fold Replace: posts",
+            ),
+            (
+                "PREPARE s FROM 'UPDATE posts SET views = 1'",
+                "prepare posts",
+            ),
+            ("PREPARE s FROM @text", "prepare posts, hits"),
+            (
+                "EXECUTE IMMEDIATE 'UPDATE posts SET views = 1'",
+                "fold NotParsed: posts",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(planned(text), expected, "{text}");
         }
     }
-    if locked.is_empty() {
-        return Plan::Forward(Reason::NotHot);
-    }
-    let end = last_significant(text, facts);
-    Plan::LockTables(Box::new(LockTables {
-        write: locked.iter().all(|(_, write)| *write),
-        text: with_slot_tables(text, end, &locked),
-        tables: locked.into_iter().map(|(table, _)| table).collect(),
-    }))
 }
-
-/// `[AS] alias`, if there is one.
-fn accept_alias(words: &mut Words<'_>) -> bool {
-    const LOCK_TYPES: [&str; 4] = ["READ", "WRITE", "LOW_PRIORITY", "CONCURRENT"];
-    if words.accept("AS") {
-        return words.identifier().is_some();
-    }
-    let is_lock_type = words.peek_word().is_some_and(|word| LOCK_TYPES.contains(&word.as_str()));
-    is_lock_type || words.identifier().is_some()
-}
-
-fn understood_only_in_part(text: &[u8], catalog: &Catalog) -> Plan {
-    fold_tables(mentioned(text, catalog), Reason::NotParsed)
-}
-
-/// Where the statement's last word ends, before a closing `;` or comment.
-fn last_significant(text: &[u8], facts: &SessionFacts) -> usize {
-    crate::sql::lexer::Lexer::new(text, facts)
-        .filter(|token| token.is_significant() && text[token.start] != b';')
-        .last()
-        .map_or(text.len(), |token| token.end)
-}
-
-fn with_slot_tables(text: &[u8], end: usize, locked: &[(Arc<HotTable>, bool)]) -> Vec<u8> {
-    let mut sent = text[..end].to_vec();
-    for (table, write) in locked {
-        let lock = if *write { "WRITE" } else { "READ" };
-        let slots = slots_path(table);
-        let alias = quoted(READ_ALIAS);
-        sent.extend_from_slice(format!(", {slots} {lock}, {slots} AS {alias} {lock}").as_bytes());
-    }
-    sent.extend_from_slice(&text[end..]);
-    sent
-}
-
-/// The name that reads give to the slot table they sum.
-pub(super) const READ_ALIAS: &str = "countersink_s";

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use crate::catalog::{Bounds, Catalog, Column, Counter, Domain, HotTable};
+use crate::sql::plan::{Fold, FoldTable, Plan, Scope, SessionFacts};
+use crate::sql::template::{Piece, Template};
 
 fn column(name: &str, definition: &str) -> Column {
     Column {
@@ -15,7 +17,11 @@ fn column(name: &str, definition: &str) -> Column {
 }
 
 fn bounds(base: &str, slot: &str) -> Option<Bounds> {
-    Some(Bounds { base_low: format!("-{base}"), base_high: base.to_owned(), slot: slot.to_owned() })
+    Some(Bounds {
+        base_low: format!("-{base}"),
+        base_high: base.to_owned(),
+        slot: slot.to_owned(),
+    })
 }
 
 /// posts(id, author_id, title, views INT, likes BIGINT UNSIGNED, score DECIMAL(10,2)).
@@ -38,17 +44,27 @@ pub(super) fn posts() -> Arc<HotTable> {
         counters: vec![
             Counter {
                 column: 3,
-                domain: Domain::Integer { bytes: 4, unsigned: false },
+                domain: Domain::Integer {
+                    bytes: 4,
+                    unsigned: false,
+                },
                 bounds: bounds("1000000000", "4194303"),
             },
             Counter {
                 column: 4,
-                domain: Domain::Integer { bytes: 8, unsigned: true },
+                domain: Domain::Integer {
+                    bytes: 8,
+                    unsigned: true,
+                },
                 bounds: bounds("4000000000000000000", "9007199254740991"),
             },
             Counter {
                 column: 5,
-                domain: Domain::Decimal { precision: 10, scale: 2, unsigned: false },
+                domain: Domain::Decimal {
+                    precision: 10,
+                    scale: 2,
+                    unsigned: false,
+                },
                 bounds: bounds("50000000", "97656"),
             },
         ],
@@ -73,7 +89,10 @@ pub(super) fn hits() -> Arc<HotTable> {
         other_unique_keys: false,
         counters: vec![Counter {
             column: 2,
-            domain: Domain::Integer { bytes: 8, unsigned: false },
+            domain: Domain::Integer {
+                bytes: 8,
+                unsigned: false,
+            },
             bounds: bounds("4000000000000000000", "9007199254740991"),
         }],
         slots: 32,
@@ -81,5 +100,124 @@ pub(super) fn hits() -> Arc<HotTable> {
 }
 
 pub(super) fn catalog() -> Catalog {
-    Catalog { tables: vec![posts(), hits()], lower_case_table_names: 0, mariadb: false }
+    Catalog {
+        tables: vec![posts(), hits()],
+        lower_case_table_names: 0,
+        mariadb: false,
+    }
+}
+
+/// A template with its holes shown: `<slot>`, `<?1>`, `<folded 0>`.
+pub(super) fn show_template(template: &Template) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        Piece::Slot => "<slot>".to_owned(),
+        Piece::Parameter(position) => format!("<?{position}>"),
+        Piece::Folded(table) => format!("<folded {table}>"),
+    };
+    template.pieces.iter().map(piece).collect()
+}
+
+fn show_fold(fold: &Fold) -> String {
+    let table = |fold: &FoldTable| match &fold.scope {
+        Scope::Table => fold.table.name.clone(),
+        Scope::Keys(predicate) => format!("{} where {}", fold.table.name, show_template(predicate)),
+    };
+    let tables: Vec<String> = fold.folds.iter().map(table).collect();
+    format!("fold {:?}: {}", fold.reason, tables.join("; "))
+}
+
+fn names(tables: &[Arc<HotTable>]) -> String {
+    let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// A plan as text, one line for each part.
+pub(super) fn show(plan: &Plan) -> String {
+    match plan {
+        Plan::Forward(reason) => format!("forward {reason:?}"),
+        Plan::Increment(increment) => {
+            let mut lines = Vec::new();
+            lines.extend(
+                increment
+                    .update
+                    .as_ref()
+                    .map(|update| format!("update: {}", show_template(update))),
+            );
+            lines.push(format!("upsert: {}", show_template(&increment.upsert)));
+            for delta in &increment.parameter_deltas {
+                lines.push(format!(
+                    "delta: <?{}> to column {}, negated {}",
+                    delta.parameter, delta.column, delta.negated
+                ));
+            }
+            if !increment.text_key_parameters.is_empty() {
+                lines.push(format!("text keys: {:?}", increment.text_key_parameters));
+            }
+            lines.push(show_fold(&increment.exact));
+            lines.join("\n")
+        }
+        Plan::Read(read) => {
+            let locks = read
+                .locks
+                .iter()
+                .map(|lock| format!("\nlock: {}", show_template(lock)));
+            format!(
+                "read {:?} ({}): {}{}",
+                read.reason,
+                names(&read.tables),
+                show_template(&read.text),
+                locks.collect::<String>()
+            )
+        }
+        Plan::Fold(fold) => show_fold(fold),
+        Plan::Ddl(ddl) => format!(
+            "ddl {}{}",
+            names(&ddl.tables),
+            if ddl.empties { ", empties" } else { "" }
+        ),
+        Plan::Shadow(tables) => format!("shadow {}", names(tables)),
+        Plan::Prepare(tables) => format!("prepare {}", names(tables)),
+        Plan::LockTables(lock) => {
+            let text = String::from_utf8_lossy(&lock.text);
+            format!(
+                "lock tables {}, write {}: {text}",
+                names(&lock.tables),
+                lock.write
+            )
+        }
+    }
+}
+
+/// The plan of a text in a session that uses schema `shop`, shown.
+pub(super) fn planned(text: &str) -> String {
+    let facts = SessionFacts {
+        schema: Some("shop".to_owned()),
+        ..SessionFacts::default()
+    };
+    show(&crate::sql::plan(text.as_bytes(), &facts, &catalog()))
+}
+
+/// A plan's text with each sum cut down to `[base]`, or `[base, lock clause]`.
+pub(super) fn briefly_planned(text: &str) -> String {
+    let full = planned(text);
+    let mut brief = String::new();
+    let mut rest = full.as_str();
+    while let Some((before, from)) = rest.split_once("CAST(")
+        && let Some((base, sum)) = from.split_once(" + (SELECT COALESCE(SUM(")
+    {
+        let (_, behind) = sum
+            .split_once("<folded ")
+            .expect("a sum has a hole for folded keys");
+        let (_, behind) = behind.split_once('>').expect("the hole is closed");
+        let (lock, behind) = behind.split_once(") AS ").expect("the sum is cast");
+        let end = match behind.starts_with("DECIMAL") {
+            true => behind.find("))").map(|at| at + 2),
+            false => behind.find(')').map(|at| at + 1),
+        };
+        let comma = if lock.is_empty() { "" } else { "," };
+        brief += &format!("{before}[{base}{comma}{lock}]");
+        rest = &behind[end.expect("the cast is closed")..];
+    }
+    brief + rest
 }

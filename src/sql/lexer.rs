@@ -86,7 +86,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Kind and end of the token that starts at `at`, which is inside the text.
-    fn token(&self, at: usize) -> (TokenKind, usize) {
+    fn scan_token(&self, at: usize) -> (TokenKind, usize) {
         let next = self.byte(at + 1);
         match self.text[at] {
             b' ' | b'\t'..=b'\r' => (TokenKind::Space, self.skip(at, is_space)),
@@ -95,10 +95,14 @@ impl<'a> Lexer<'a> {
             b'\'' | b'"' => (TokenKind::String, self.quoted(at, self.backslash_escapes)),
             b'?' => (TokenKind::Placeholder, at + 1),
             b'#' => (TokenKind::Comment, self.line(at)),
-            b'-' if next == b'-' && self.opens_comment(at + 2) => (TokenKind::Comment, self.line(at)),
+            b'-' if next == b'-' && self.opens_comment(at + 2) => {
+                (TokenKind::Comment, self.line(at))
+            }
             b'/' if next == b'*' => self.block_comment(at),
             b'@' => self.variable(at),
-            b'.' if next.is_ascii_digit() && !self.in_name => (TokenKind::Number, self.fraction(at)),
+            b'.' if next.is_ascii_digit() && !self.in_name => {
+                (TokenKind::Number, self.fraction(at))
+            }
             b'0'..=b'9' if !self.after_dot(at) => self.number(at),
             byte if is_word(byte) => self.word(at),
             _ => (TokenKind::Punctuation, at + 1),
@@ -138,8 +142,9 @@ impl<'a> Lexer<'a> {
             .is_none_or(|&byte| byte <= b' ' || byte == 0x7f)
     }
 
+    /// End of the line; its newline is not part of a comment.
     fn line(&self, at: usize) -> usize {
-        memchr::memchr(b'\n', &self.text[at..]).map_or(self.text.len(), |length| at + length + 1)
+        memchr::memchr(b'\n', &self.text[at..]).map_or(self.text.len(), |length| at + length)
     }
 
     fn block_comment(&self, at: usize) -> (TokenKind, usize) {
@@ -154,7 +159,11 @@ impl<'a> Lexer<'a> {
     }
 
     fn variable(&self, at: usize) -> (TokenKind, usize) {
-        let name = if self.byte(at + 1) == b'@' { at + 2 } else { at + 1 };
+        let name = if self.byte(at + 1) == b'@' {
+            at + 2
+        } else {
+            at + 1
+        };
         let end = self.skip(name, is_word);
         match end > name {
             true => (TokenKind::Variable, end),
@@ -172,7 +181,9 @@ impl<'a> Lexer<'a> {
                 && word > at + 2
                 && self.text[at + 2..word].iter().all(|&byte| digit(byte))
         };
-        if is_prefixed(b'x', |byte| byte.is_ascii_hexdigit()) || is_prefixed(b'b', |byte| matches!(byte, b'0' | b'1')) {
+        if is_prefixed(b'x', |byte| byte.is_ascii_hexdigit())
+            || is_prefixed(b'b', |byte| matches!(byte, b'0' | b'1'))
+        {
             return (TokenKind::Number, word);
         }
         if self.byte(whole) == b'.' {
@@ -222,7 +233,7 @@ impl Iterator for Lexer<'_> {
         if start >= self.text.len() {
             return None;
         }
-        let (kind, end) = self.token(start);
+        let (kind, end) = self.scan_token(start);
         let end = end.min(self.text.len());
         self.in_name = match kind {
             TokenKind::Word | TokenKind::Quoted => true,
@@ -241,3 +252,6 @@ fn is_space(byte: u8) -> bool {
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
+
+#[cfg(test)]
+mod tests;

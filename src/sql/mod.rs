@@ -4,15 +4,17 @@
 //! [`statement_kind`] reads a statement's first words, [`plan`] decides what to do with it.
 //!
 //! Layout, in the order data flows: `prefilter`; `lexer`, `statement` (tokens of our own, first words);
-//! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl` (planned by words alone),
+//! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables` (planned by words alone),
 //! `increment`, `write` (planned by syntax tree), `read` (counters in queries); `planner` puts them together.
 
 mod context;
 mod ddl;
 mod dialect;
+mod effect;
 mod increment;
 mod key;
 mod lexer;
+mod lock_tables;
 pub mod plan;
 mod planner;
 mod predicate;
@@ -27,6 +29,7 @@ mod write;
 #[cfg(test)]
 mod fixture;
 
+pub use effect::glance;
 pub use lexer::{Lexer, Token, TokenKind};
 pub use planner::plan;
 pub use prefilter::Prefilter;

@@ -9,7 +9,7 @@ use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::plan::{Plan, Reason, SessionFacts};
 use crate::sql::statement::{Kind, is_off, statement_kind};
 use crate::sql::words::Words;
-use crate::sql::{read, syntax, write};
+use crate::sql::{lock_tables, read, syntax, write};
 
 /// What to do with one statement (not a packet of several), which may have `?` placeholders.
 ///
@@ -37,20 +37,33 @@ pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
             parsed(text, facts, catalog, kind, tables)
         }
         Kind::LoadData => ddl::plan_load(text, facts, catalog),
-        Kind::LockTables => ddl::plan_lock_tables(text, facts, catalog),
+        Kind::LockTables => lock_tables::plan(text, facts, catalog),
         _ => not_understood(text, facts, kind, tables, Reason::NotParsed),
     }
 }
 
 /// The plan of a statement whose syntax tree matters.
-fn parsed(text: &[u8], facts: &SessionFacts, catalog: &Catalog, kind: Kind, tables: Vec<Arc<HotTable>>) -> Plan {
+fn parsed(
+    text: &[u8],
+    facts: &SessionFacts,
+    catalog: &Catalog,
+    kind: Kind,
+    tables: Vec<Arc<HotTable>>,
+) -> Plan {
     let syntax = match syntax::parse(text, facts) {
         Ok(syntax) => syntax,
         Err(reason) => return not_understood(text, facts, kind, tables, reason),
     };
-    let context = Context { text, facts, catalog, syntax: &syntax };
+    let context = Context {
+        text,
+        facts,
+        catalog,
+        syntax: &syntax,
+    };
     match &syntax.statement {
-        sqlparser::ast::Statement::Query(query) if read::is_query(query) => read::plan(&context, query),
+        sqlparser::ast::Statement::Query(query) if read::is_query(query) => {
+            read::plan(&context, query)
+        }
         statement => write::plan(&context, statement),
     }
 }
@@ -61,16 +74,21 @@ fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reas
         return Some(Reason::CharacterSet);
     }
     // Names beyond ASCII can only be compared in a character set that we know.
-    if std::str::from_utf8(text).is_err() && catalog.tables.iter().any(|table| has_foreign_name(table)) {
+    if std::str::from_utf8(text).is_err()
+        && catalog.tables.iter().any(|table| has_foreign_name(table))
+    {
         return Some(Reason::CharacterSet);
     }
-    let is_executable = Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment);
+    let is_executable =
+        Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment);
     is_executable.then_some(Reason::NotParsed)
 }
 
 fn has_foreign_name(table: &HotTable) -> bool {
     let columns = table.columns.iter().map(|column| &column.name);
-    columns.chain([&table.schema, &table.name]).any(|name| !name.is_ascii())
+    columns
+        .chain([&table.schema, &table.name])
+        .any(|name| !name.is_ascii())
 }
 
 /// The plan of a statement that names hot tables but is not understood.
@@ -86,14 +104,23 @@ fn not_understood(
         return fold_tables(tables, reason);
     }
     match kind {
-        Kind::Show | Kind::Use | Kind::Execute | Kind::Deallocate | Kind::UnlockTables | Kind::Call => {
+        Kind::Show
+        | Kind::Use
+        | Kind::Execute
+        | Kind::Deallocate
+        | Kind::UnlockTables
+        | Kind::Call => Plan::Forward(Reason::Metadata),
+        Kind::Begin | Kind::Commit | Kind::Rollback | Kind::Savepoint | Kind::Release => {
             Plan::Forward(Reason::Metadata)
         }
-        Kind::Begin | Kind::Commit | Kind::Rollback | Kind::Savepoint | Kind::Release => Plan::Forward(Reason::Metadata),
-        Kind::Set { .. } | Kind::Do if !words.has("SELECT") && !words.has("TABLE") => Plan::Forward(Reason::Metadata),
+        Kind::Set { .. } | Kind::Do if !words.has("SELECT") && !words.has("TABLE") => {
+            Plan::Forward(Reason::Metadata)
+        }
         Kind::Insert
             if reason != Reason::CharacterSet
-                && !["DUPLICATE", "SELECT", "TABLE"].iter().any(|word| words.has(word))
+                && !["DUPLICATE", "SELECT", "TABLE"]
+                    .iter()
+                    .any(|word| words.has(word))
                 && !has_executable_comment(text, facts) =>
         {
             Plan::Forward(Reason::InsertOnly)
@@ -104,4 +131,197 @@ fn not_understood(
 
 fn has_executable_comment(text: &[u8], facts: &SessionFacts) -> bool {
     Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sql::fixture::{catalog, planned, show};
+    use crate::sql::plan::SessionFacts;
+
+    fn planned_with(facts: SessionFacts, text: &[u8]) -> String {
+        let facts = SessionFacts {
+            schema: Some("shop".to_owned()),
+            ..facts
+        };
+        show(&super::plan(text, &facts, &catalog()))
+    }
+
+    #[test]
+    fn what_is_not_understood_is_folded_first() {
+        let long = format!(
+            "SELECT views FROM posts WHERE title = '{}'",
+            "x".repeat(20_000)
+        );
+        let chain = format!("SELECT views FROM posts WHERE id = 1{}", "+1".repeat(2_000));
+        let cases = [
+            (long.as_str(), "fold TooLong: posts"),
+            (chain.as_str(), "fold TooLong: posts"),
+            (
+                "SELECT views FROM posts /*! FOR UPDATE */",
+                "fold NotParsed: posts",
+            ),
+            (
+                "SELECT views FROM posts /*M! FOR UPDATE */",
+                "fold NotParsed: posts",
+            ),
+            (
+                "SELECT views FROM posts, hits WHERE 5 MOD 2",
+                "fold NotParsed: posts; hits",
+            ),
+            (
+                "INSERT INTO posts PARTITION (p0) (id) VALUES (1)",
+                "forward InsertOnly",
+            ),
+            (
+                "INSERT INTO posts PARTITION (p0) (id) VALUES (1) ON DUPLICATE KEY UPDATE views = 1",
+                "fold NotParsed: posts",
+            ),
+            (
+                "UPDATE posts SET views = views + 1 WHERE id = 1; DELETE FROM posts",
+                "fold NotParsed: posts",
+            ),
+            (
+                "UPDATE posts SET views = 'not closed",
+                "fold NotParsed: posts",
+            ),
+            (
+                "UPDATE posts SET views = 5 /* countersink:off */",
+                "forward Off",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(planned(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_session_changes_what_a_text_means() {
+        let unsafe_set = || SessionFacts {
+            unsafe_character_set: true,
+            ..SessionFacts::default()
+        };
+        assert_eq!(
+            planned_with(unsafe_set(), b"SELECT views FROM posts"),
+            "fold CharacterSet: posts"
+        );
+        assert_eq!(
+            planned_with(unsafe_set(), b"INSERT INTO posts VALUES (1)"),
+            "fold CharacterSet: posts"
+        );
+        assert_eq!(
+            planned_with(unsafe_set(), b"SHOW CREATE TABLE posts"),
+            "forward Metadata"
+        );
+
+        let ansi = || SessionFacts {
+            ansi_quotes: true,
+            ..SessionFacts::default()
+        };
+        let quoted = b"DELETE FROM \"posts\" WHERE \"id\" = 1";
+        assert_eq!(
+            planned_with(ansi(), quoted),
+            "fold Delete: posts where `id` = 1"
+        );
+        // A string is no table's name; the server refuses it, whatever we do before.
+        assert_eq!(
+            planned_with(SessionFacts::default(), quoted),
+            "fold Delete: posts"
+        );
+
+        let plain = || SessionFacts {
+            no_backslash_escapes: true,
+            ..SessionFacts::default()
+        };
+        let backslash = br"DELETE FROM posts WHERE title = '\' AND id = 1 -- '";
+        assert_eq!(
+            planned_with(plain(), backslash),
+            "fold Delete: posts where `id` = 1"
+        );
+        assert_eq!(
+            planned_with(SessionFacts::default(), backslash),
+            "fold Delete: posts"
+        );
+
+        let careful = || SessionFacts {
+            safe_updates: true,
+            ..SessionFacts::default()
+        };
+        assert_eq!(
+            planned_with(careful(), b"UPDATE posts SET views = views + 1"),
+            "fold Unresolved: posts"
+        );
+        assert!(
+            planned_with(
+                careful(),
+                b"UPDATE posts SET views = views + 1 WHERE id = 1"
+            )
+            .starts_with("update: ")
+        );
+    }
+
+    #[test]
+    fn names_follow_schema_and_letter_case() {
+        assert_eq!(planned("DELETE FROM other.posts"), "forward NotHot");
+        assert_eq!(planned("DELETE FROM POSTS"), "forward NotHot");
+        assert_eq!(
+            planned("DELETE FROM `shop` . `posts` WHERE ID = 1"),
+            "fold Delete: posts where `id` = 1"
+        );
+        let mut catalog = catalog();
+        catalog.lower_case_table_names = 1;
+        let facts = SessionFacts {
+            schema: Some("SHOP".to_owned()),
+            ..SessionFacts::default()
+        };
+        assert_eq!(
+            show(&super::plan(b"DELETE FROM POSTS", &facts, &catalog)),
+            "fold Delete: posts"
+        );
+        let nowhere = SessionFacts::default();
+        assert_eq!(
+            show(&super::plan(b"DELETE FROM posts", &nowhere, &catalog)),
+            "forward NotHot"
+        );
+    }
+
+    /// A worker's stack is 2 MiB; the parser, the walks and the drop of a syntax tree recurse once per operator.
+    #[test]
+    fn the_longest_chains_fit_a_small_stack() {
+        let chains = [
+            format!("SELECT views FROM posts WHERE id = 1{}", "+1".repeat(980)),
+            format!(
+                "UPDATE posts SET views = views + 1 WHERE id = 1{}",
+                " OR 1".repeat(980)
+            ),
+            format!(
+                "UPDATE posts SET views = views + 1 WHERE {}id = 1",
+                "NOT ".repeat(1_900)
+            ),
+            format!("SELECT views FROM posts WHERE id = {}1", "- ".repeat(1_900)),
+            format!("SELECT 1 FROM posts{}", " UNION SELECT 1".repeat(600)),
+            format!(
+                "SELECT {}views{} FROM posts",
+                "(".repeat(900),
+                ")".repeat(900)
+            ),
+            format!(
+                "SELECT {}views{} FROM posts",
+                "CASE WHEN 1 THEN ".repeat(300),
+                " END".repeat(300)
+            ),
+            format!(
+                "DELETE FROM posts WHERE {}1{}",
+                "id IN (SELECT ".repeat(300),
+                ")".repeat(300)
+            ),
+        ];
+        let worker = std::thread::Builder::new()
+            .stack_size(2 << 20)
+            .spawn(move || {
+                for chain in &chains {
+                    assert_ne!(planned(chain), "");
+                }
+            });
+        worker.expect("a thread").join().expect("no overflow");
+    }
 }

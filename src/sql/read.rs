@@ -1,5 +1,128 @@
-//! stub
-use super::context::Context;
-use super::plan::*;
-pub(super) fn is_query(_: &sqlparser::ast::Query) -> bool { true }
-pub(super) fn plan(_: &Context<'_>, _: &sqlparser::ast::Query) -> Plan { Plan::Forward(Reason::NoCounter) }
+//! Reads of counters: each reference becomes base + SUM(slots).
+
+mod block;
+mod clause;
+mod from;
+mod lock;
+mod resolve;
+mod rewrite;
+mod survey;
+
+use std::sync::Arc;
+
+use sqlparser::ast::{Query, SetExpr};
+
+use crate::catalog::HotTable;
+use crate::sql::context::{Context, Edit};
+use crate::sql::plan::{Fold, FoldTable, Plan, Read, Reason};
+use crate::sql::predicate::Target;
+use crate::sql::read::block::Block;
+use crate::sql::read::resolve::Doubt;
+use crate::sql::read::rewrite::Rewrite;
+use crate::sql::read::survey::Survey;
+use crate::sql::template::Template;
+use crate::sql::{increment, write};
+
+/// Whether a query only reads (WITH may stand before an UPDATE or DELETE).
+pub(super) fn is_query(query: &Query) -> bool {
+    let mut rest = vec![&*query.body];
+    while let Some(body) = rest.pop() {
+        match body {
+            SetExpr::Select(_) | SetExpr::Values(_) | SetExpr::Table(_) => {}
+            SetExpr::Query(inner) => rest.push(&inner.body),
+            SetExpr::SetOperation { left, right, .. } => rest.extend([&**left, &**right]),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// The plan of a query.
+pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
+    let survey = Survey::of(context, query);
+    let locked = lock::locked_sources(context, &survey.blocks);
+    let rewrite = match survey.is_doubtful {
+        true => Err(Doubt),
+        false => Rewrite::of(context, &survey.blocks, &survey.references),
+    };
+    let Ok(rewrite) = rewrite else {
+        return unresolved(context, query);
+    };
+    if rewrite.tables.is_empty() && locked.is_empty() {
+        let is_hot = survey
+            .blocks
+            .iter()
+            .flat_map(|block| &block.sources)
+            .any(|source| source.hot.is_some());
+        return Plan::Forward(if is_hot {
+            Reason::NoCounter
+        } else {
+            Reason::NotHot
+        });
+    }
+    Plan::Read(Box::new(Read {
+        text: rewritten(context, &rewrite.edits),
+        locks: lock::statements(context, query, &locked),
+        reason: if locked.is_empty() {
+            Reason::Summed
+        } else {
+            Reason::SummedLocked
+        },
+        tables: with_locked(rewrite.tables, &survey.blocks, &locked),
+    }))
+}
+
+fn rewritten(context: &Context<'_>, edits: &[Edit]) -> Template {
+    context.edited(0..context.text.len(), edits)
+}
+
+/// The tables that are read, and those that are only locked.
+fn with_locked(
+    mut tables: Vec<Arc<HotTable>>,
+    blocks: &[Block],
+    locked: &[lock::Locked],
+) -> Vec<Arc<HotTable>> {
+    for place in locked {
+        let hot = blocks[place.block].sources[place.source].hot.as_ref();
+        tables.extend(
+            hot.filter(|hot| !tables.contains(hot))
+                .cloned()
+                .into_iter()
+                .collect::<Vec<_>>(),
+        );
+    }
+    tables
+}
+
+/// The plan of a query that names hot tables in ways that are not understood: fold what it may read.
+fn unresolved(context: &Context<'_>, query: &Query) -> Plan {
+    let mentions = write::mentions(context, query);
+    let confined = confined(context, query);
+    match (confined, mentions.tables.as_slice()) {
+        (Some(fold), [table]) if fold.table == *table => Plan::Fold(Box::new(Fold {
+            folds: vec![fold],
+            reason: Reason::Unresolved,
+        })),
+        _ => write::fold_all(&mentions, Reason::Unresolved),
+    }
+}
+
+/// The keys that a query over one table and without inner queries reads.
+fn confined(context: &Context<'_>, query: &Query) -> Option<FoldTable> {
+    let SetExpr::Select(select) = &*query.body else {
+        return None;
+    };
+    let [from] = select.from.as_slice() else {
+        return None;
+    };
+    let is_alone = query.with.is_none() && lock::count_queries(query) == 1;
+    let target = Target::of(context, from).filter(|_| is_alone)?;
+    Some(increment::fold_of(
+        context,
+        &target,
+        select.selection.as_ref(),
+    ))
+}
+
+#[cfg(test)]
+mod tests;

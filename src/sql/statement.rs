@@ -62,35 +62,6 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
-    /// Whether the statement may change how later texts are read: schema, sql_mode, character set.
-    pub fn may_change_session(self) -> bool {
-        match self {
-            Self::Set { harmless } => !harmless,
-            Self::Use | Self::Call | Self::Execute | Self::Ddl | Self::Other => true,
-            _ => false,
-        }
-    }
-
-    /// Whether the statement may end the transaction, or undo a part of it.
-    pub fn may_end_transaction(self) -> bool {
-        match self {
-            Self::Select
-            | Self::With
-            | Self::Insert
-            | Self::Replace
-            | Self::Update
-            | Self::Delete
-            | Self::Do
-            | Self::Savepoint
-            | Self::Prepare
-            | Self::Deallocate => false,
-            Self::Set { harmless } => !harmless,
-            _ => true,
-        }
-    }
-}
-
 /// The kind of a statement. Leading comments and parentheses are skipped.
 pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
     let mut words = Words::first(text, facts, 64);
@@ -111,7 +82,9 @@ pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
         "DO" => Kind::Do,
         // MariaDB: SET STATEMENT variable = value FOR any statement.
         "SET" if words.accept("STATEMENT") => Kind::Other,
-        "SET" => Kind::Set { harmless: is_harmless(text, facts) },
+        "SET" => Kind::Set {
+            harmless: is_harmless(text, facts),
+        },
         "USE" => Kind::Use,
         "PREPARE" => Kind::Prepare,
         "EXECUTE" if words.accept("IMMEDIATE") => Kind::Other,
@@ -130,10 +103,10 @@ pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
         "UNLOCK" if words.accept_any(&["TABLES", "TABLE"]) => Kind::UnlockTables,
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "RENAME" => Kind::Ddl,
         "ANALYZE" if is_table_maintenance(&mut words) => Kind::Show,
-        "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN" | "HELP" | "CHECK" | "CHECKSUM" | "OPTIMIZE" | "REPAIR" | "CACHE"
-        | "KILL" | "FLUSH" | "GRANT" | "REVOKE" | "RESET" | "PURGE" | "CHANGE" | "INSTALL" | "UNINSTALL" | "START"
-        | "STOP" | "SIGNAL" | "RESIGNAL" | "GET" | "BINLOG" | "SHUTDOWN" | "RESTART" | "CLONE" | "LOCK"
-        | "UNLOCK" => Kind::Show,
+        "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN" | "HELP" | "CHECK" | "CHECKSUM" | "OPTIMIZE"
+        | "REPAIR" | "CACHE" | "KILL" | "FLUSH" | "GRANT" | "REVOKE" | "RESET" | "PURGE"
+        | "CHANGE" | "INSTALL" | "UNINSTALL" | "START" | "STOP" | "SIGNAL" | "RESIGNAL" | "GET"
+        | "BINLOG" | "SHUTDOWN" | "RESTART" | "CLONE" | "LOCK" | "UNLOCK" => Kind::Show,
         _ => Kind::Other,
     }
 }
@@ -174,7 +147,8 @@ fn is_harmless(text: &[u8], facts: &SessionFacts) -> bool {
                 return false;
             };
             words.next();
-            if !matches!(scope.as_str(), "SESSION" | "LOCAL") || !HARMLESS.contains(&inner.as_str()) {
+            if !matches!(scope.as_str(), "SESSION" | "LOCAL") || !HARMLESS.contains(&inner.as_str())
+            {
                 return false;
             }
         } else if !is_user_variable && !HARMLESS.contains(&name) {
@@ -212,8 +186,11 @@ pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut has_words = false;
-    let boundary = |token: &Token| token.kind == TokenKind::Punctuation && text[token.start] == b';';
-    if Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment && hides_boundary(token.of(text))) {
+    let boundary =
+        |token: &Token| token.kind == TokenKind::Punctuation && text[token.start] == b';';
+    if Lexer::new(text, facts)
+        .any(|token| token.kind == TokenKind::ExecutableComment && hides_boundary(token.of(text)))
+    {
         return vec![0..text.len()];
     }
     for token in Lexer::new(text, facts) {
@@ -248,7 +225,14 @@ fn hides_boundary(comment: &[u8]) -> bool {
 }
 
 fn may_hold_semicolons(part: &[u8], facts: &SessionFacts) -> bool {
-    const BODIES: [&str; 6] = ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE", "LIBRARY"];
+    const BODIES: [&str; 6] = [
+        "PROCEDURE",
+        "FUNCTION",
+        "TRIGGER",
+        "EVENT",
+        "PACKAGE",
+        "LIBRARY",
+    ];
     const NO_BODIES: [&str; 6] = ["TABLE", "VIEW", "INDEX", "DATABASE", "SCHEMA", "USER"];
     const COMPOUND: [&str; 7] = ["IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR", "DECLARE"];
     let mut words = Words::first(part, facts, 24);
@@ -267,7 +251,93 @@ fn may_hold_semicolons(part: &[u8], facts: &SessionFacts) -> bool {
 /// Whether the statement carries the comment `/* countersink:off */`.
 pub fn is_off(text: &[u8], facts: &SessionFacts) -> bool {
     const MARK: &[u8] = b"countersink:off";
-    let is_mark = |comment: &[u8]| comment.windows(MARK.len()).any(|window| window.eq_ignore_ascii_case(MARK));
+    let is_mark = |comment: &[u8]| {
+        comment
+            .windows(MARK.len())
+            .any(|window| window.eq_ignore_ascii_case(MARK))
+    };
     memchr::memmem::find(text, b":").is_some()
-        && Lexer::new(text, facts).any(|token| token.kind == TokenKind::Comment && is_mark(token.of(text)))
+        && Lexer::new(text, facts)
+            .any(|token| token.kind == TokenKind::Comment && is_mark(token.of(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> Kind {
+        statement_kind(text.as_bytes(), &SessionFacts::default())
+    }
+
+    fn parts(text: &str) -> Vec<&str> {
+        let ranges = split(text.as_bytes(), &SessionFacts::default());
+        ranges.into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn kinds_by_first_words() {
+        let cases = [
+            ("  -- hello\n/* there */ ((select 1))", Kind::Select),
+            ("WITH a AS (SELECT 1) SELECT 1", Kind::With),
+            ("LOAD DATA INFILE 'x'", Kind::LoadData),
+            ("START TRANSACTION READ ONLY", Kind::Begin),
+            ("START REPLICA", Kind::Show),
+            ("BEGIN", Kind::Begin),
+            ("BEGIN NOT ATOMIC SELECT 1; END", Kind::Other),
+            ("RELEASE SAVEPOINT a", Kind::Release),
+            ("DROP PREPARE s", Kind::Deallocate),
+            ("DROP TABLE t", Kind::Ddl),
+            ("DESC t", Kind::Show),
+            ("ANALYZE LOCAL TABLE t", Kind::Show),
+            ("ANALYZE SELECT 1", Kind::Other),
+            ("LOCK TABLES t READ", Kind::LockTables),
+            ("SET @a = 1, @b := 'x'", Kind::Set { harmless: true }),
+            (
+                "SET SESSION wait_timeout = 5, @@session.net_read_timeout = 6",
+                Kind::Set { harmless: true },
+            ),
+            ("SET NAMES utf8mb4", Kind::Set { harmless: false }),
+            ("SET sql_mode = ''", Kind::Set { harmless: false }),
+            ("SET @a = (SELECT 1)", Kind::Set { harmless: false }),
+            ("SET GLOBAL wait_timeout = 1", Kind::Set { harmless: false }),
+            ("SET STATEMENT x = 1 FOR SELECT 1", Kind::Other),
+            ("/*!40101 SET NAMES utf8 */", Kind::Other),
+            ("", Kind::Other),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(kind(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn packets_are_split_at_their_semicolons() {
+        assert_eq!(parts("SELECT 1"), ["SELECT 1"]);
+        assert_eq!(
+            parts("SELECT ';'; SELECT `;` -- ;\n; ; /* ; */"),
+            ["SELECT ';'", " SELECT `;` -- ;\n"]
+        );
+        assert_eq!(parts(" ; "), [""; 0]);
+        assert_eq!(
+            parts("CREATE TABLE event (id INT); SELECT 2"),
+            ["CREATE TABLE event (id INT)", " SELECT 2"]
+        );
+        let body = " CREATE DEFINER = a@b PROCEDURE p() BEGIN SELECT 1; SELECT 2; END; SELECT 3";
+        assert_eq!(parts(&format!("SELECT 0;{body}")), ["SELECT 0", body]);
+        assert_eq!(
+            parts("/*!1 SELECT ';' */; SELECT 2"),
+            ["/*!1 SELECT ';' */; SELECT 2"]
+        );
+        assert_eq!(
+            parts("/*!40101 SET NAMES utf8 */; SELECT 2"),
+            ["/*!40101 SET NAMES utf8 */", " SELECT 2"]
+        );
+    }
+
+    #[test]
+    fn the_comment_that_switches_off_is_no_string() {
+        let facts = SessionFacts::default();
+        assert!(is_off(b"SELECT 1 /* countersink:off */", &facts));
+        assert!(is_off(b"SELECT 1 -- Countersink:OFF", &facts));
+        assert!(!is_off(b"SELECT '/* countersink:off */'", &facts));
+    }
 }

@@ -6,6 +6,7 @@ mod mentions;
 use sqlparser::ast::{Delete, FromTable, Statement, Update, Visit};
 
 use crate::sql::context::Context;
+use crate::sql::ddl;
 use crate::sql::increment::{self, Delta};
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope};
 use crate::sql::predicate::{Target, is_plain};
@@ -17,7 +18,8 @@ pub(super) fn plan(context: &Context<'_>, statement: &Statement) -> Plan {
         Statement::Update(update) => plan_update(context, update),
         Statement::Delete(delete) => plan_delete(context, delete),
         Statement::Insert(insert) => insert::plan(context, insert),
-        other => fold_or_forward(Vec::new(), &Mentions::of(context, other), Reason::MultiTable, Reason::NoCounter),
+        // WITH .. UPDATE, and what the parser may know beside: names in it are not resolved.
+        other => fold_all(&Mentions::of(context, other), Reason::MultiTable),
     }
 }
 
@@ -47,9 +49,15 @@ fn plan_complex_update(context: &Context<'_>, update: &Update, all: &Mentions) -
     let folds = written
         .tables
         .iter()
-        .map(|table| FoldTable { table: table.clone(), scope: Scope::Table })
+        .map(|table| FoldTable {
+            table: table.clone(),
+            scope: Scope::Table,
+        })
         .collect();
-    let others = written.tables.iter().fold(all.clone(), |others, table| others.without(table));
+    let others = written
+        .tables
+        .iter()
+        .fold(all.clone(), |others, table| others.without(table));
     fold_or_forward(folds, &others, Reason::MultiTable, Reason::NoCounter)
 }
 
@@ -71,17 +79,27 @@ fn plan_increment(context: &Context<'_>, target: &Target<'_>, update: &Update) -
 }
 
 /// The increments that an UPDATE consists of, or what else it does.
-fn deltas<'a>(context: &Context<'_>, target: &Target<'a>, update: &Update) -> Result<Vec<Delta<'a>>, Reason> {
+fn deltas<'a>(
+    context: &Context<'_>,
+    target: &Target<'a>,
+    update: &Update,
+) -> Result<Vec<Delta<'a>>, Reason> {
     let mut seen = Vec::new();
     let mut deltas = Vec::new();
     for assignment in &update.assignments {
-        let column = increment::assigned_column(context, target, assignment).ok_or(Reason::OtherColumns)?;
+        let column =
+            increment::assigned_column(context, target, assignment).ok_or(Reason::OtherColumns)?;
         let counter = target.table.counter(column).ok_or(Reason::OtherColumns)?;
         if seen.contains(&column) {
             return Err(Reason::AbsoluteSet);
         }
         seen.push(column);
-        deltas.push(increment::delta(context, target, counter, &assignment.value)?);
+        deltas.push(increment::delta(
+            context,
+            target,
+            counter,
+            &assignment.value,
+        )?);
     }
     Ok(deltas)
 }
@@ -93,8 +111,12 @@ fn reason_to_fold(context: &Context<'_>, target: &Target<'_>, update: &Update) -
         .iter()
         .map(|assignment| increment::assigned_column(context, target, assignment))
         .collect();
-    let is_counter = |column: &Option<usize>| column.is_some_and(|column| target.table.counter(column).is_some());
-    let is_key = |column: &Option<usize>| column.is_some_and(|column| target.table.primary_key.contains(&column));
+    let is_counter = |column: &Option<usize>| {
+        column.is_some_and(|column| target.table.counter(column).is_some())
+    };
+    let is_key = |column: &Option<usize>| {
+        column.is_some_and(|column| target.table.primary_key.contains(&column))
+    };
     let names_counter = |mentions: Mentions| mentions.names_counter_of(target.table);
     let in_predicate = names_counter(Mentions::of(context, &update.selection))
         || names_counter(Mentions::of(context, &update.order_by))
@@ -109,7 +131,11 @@ fn reason_to_fold(context: &Context<'_>, target: &Target<'_>, update: &Update) -
         Some(Reason::CounterInPredicate)
     } else if columns.iter().any(is_counter) {
         // An increment in all but its surroundings is one that we cannot resolve.
-        Some(deltas(context, target, update).err().unwrap_or(Reason::Unresolved))
+        Some(
+            deltas(context, target, update)
+                .err()
+                .unwrap_or(Reason::Unresolved),
+        )
     } else if in_values || update.returning.is_some() {
         Some(Reason::OtherColumns)
     } else {
@@ -128,23 +154,42 @@ fn plan_delete(context: &Context<'_>, delete: &Delete) -> Plan {
         && let Some(target) = Target::of(context, from)
     {
         let own = increment::fold_of(context, &target, delete.selection.as_ref());
-        return fold_or_forward(vec![own], &all.without(target.table), Reason::Delete, Reason::Delete);
+        return fold_or_forward(
+            vec![own],
+            &all.without(target.table),
+            Reason::Delete,
+            Reason::Delete,
+        );
     }
     let written = Mentions::of(context, &delete.from).and(Mentions::of(context, &delete.using));
     let folds = written
         .tables
         .iter()
-        .map(|table| FoldTable { table: table.clone(), scope: Scope::Table })
+        .map(|table| FoldTable {
+            table: table.clone(),
+            scope: Scope::Table,
+        })
         .collect();
-    let others = written.tables.iter().fold(all, |others, table| others.without(table));
+    let others = written
+        .tables
+        .iter()
+        .fold(all, |others, table| others.without(table));
     fold_or_forward(folds, &others, Reason::MultiTable, Reason::NoCounter)
 }
 
 /// Folds what must be folded, and those of the other tables whose counters the statement reads.
-fn fold_or_forward(mut folds: Vec<FoldTable>, others: &Mentions, reason: Reason, otherwise: Reason) -> Plan {
+fn fold_or_forward(
+    mut folds: Vec<FoldTable>,
+    others: &Mentions,
+    reason: Reason,
+    otherwise: Reason,
+) -> Plan {
     for table in &others.tables {
         if others.names_counter_of(table) {
-            folds.push(FoldTable { table: table.clone(), scope: Scope::Table });
+            folds.push(FoldTable {
+                table: table.clone(),
+                scope: Scope::Table,
+            });
         }
     }
     match (folds.is_empty(), others.tables.is_empty()) {
@@ -153,7 +198,119 @@ fn fold_or_forward(mut folds: Vec<FoldTable>, others: &Mentions, reason: Reason,
     }
 }
 
+/// Folds all hot tables that are mentioned.
+pub(super) fn fold_all(mentions: &Mentions, reason: Reason) -> Plan {
+    match mentions.tables.is_empty() {
+        true => Plan::Forward(Reason::NotHot),
+        false => ddl::fold_tables(mentions.tables.clone(), reason),
+    }
+}
+
 /// The hot tables of any part of a statement.
 pub(super) fn mentions(context: &Context<'_>, part: &impl Visit) -> Mentions {
     Mentions::of(context, part)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sql::fixture::planned;
+
+    #[test]
+    fn updates_and_deletes() {
+        let cases = [
+            (
+                "UPDATE authors SET views = views + 1 WHERE id = 1",
+                "forward NotHot",
+            ),
+            (
+                "UPDATE posts SET title = 'x' WHERE id = 1",
+                "forward NoCounter",
+            ),
+            (
+                "UPDATE posts SET title = views WHERE id = 1",
+                "fold OtherColumns: posts where `id` = 1",
+            ),
+            (
+                "UPDATE posts SET title = 'x' WHERE views > 3",
+                "fold CounterInPredicate: posts",
+            ),
+            (
+                "UPDATE posts SET title = 'x' ORDER BY views LIMIT 1",
+                "fold CounterInPredicate: posts",
+            ),
+            (
+                "UPDATE posts SET id = 3 WHERE id = 1",
+                "fold KeyChange: posts where `id` = 1",
+            ),
+            (
+                "UPDATE IGNORE posts SET views = views + 1 WHERE id = 1",
+                "fold Unresolved: posts where `id` = 1",
+            ),
+            (
+                "UPDATE LOW_PRIORITY IGNORE posts SET title = 'x'",
+                "forward NoCounter",
+            ),
+            (
+                "UPDATE posts PARTITION (p0) SET views = views + 1",
+                "fold MultiTable: posts",
+            ),
+            (
+                "UPDATE posts p JOIN authors a ON a.id = p.author_id SET p.views = p.views + 1",
+                "fold MultiTable: posts",
+            ),
+            (
+                "UPDATE posts, authors SET posts.views = 1",
+                "fold NotParsed: posts",
+            ),
+            (
+                "WITH c AS (SELECT 1) UPDATE posts SET views = 1",
+                "fold MultiTable: posts",
+            ),
+            (
+                "UPDATE authors SET name = (SELECT MAX(views) FROM posts)",
+                "fold MultiTable: posts",
+            ),
+            (
+                "UPDATE authors SET name = (SELECT MAX(title) FROM posts)",
+                "forward NoCounter",
+            ),
+            (
+                "UPDATE posts SET title = 'x' WHERE id IN (SELECT n FROM hits)",
+                "fold MultiTable: hits",
+            ),
+            ("DELETE FROM posts", "fold Delete: posts"),
+            (
+                "DELETE FROM posts WHERE id IN (1, 2) AND views < 3",
+                "fold Delete: posts where `id` IN (1, 2)",
+            ),
+            ("DELETE FROM posts WHERE id = 'it''s'", "fold Delete: posts"),
+            (
+                "DELETE FROM posts WHERE id = \"5\"",
+                "fold Delete: posts where `id` = '5'",
+            ),
+            (
+                "DELETE FROM posts WHERE id = 5 XOR author_id = 1",
+                "fold Delete: posts",
+            ),
+            (
+                "DELETE LOW_PRIORITY QUICK FROM posts WHERE id = ?",
+                "fold Delete: posts where `id` = <?0>",
+            ),
+            (
+                "DELETE p FROM posts p JOIN authors a ON a.id = p.author_id",
+                "fold MultiTable: posts",
+            ),
+            (
+                "DELETE FROM authors WHERE id IN (SELECT author_id FROM posts WHERE views = 0)",
+                "fold MultiTable: posts",
+            ),
+            (
+                "DELETE FROM hits WHERE slot = 'b' AND tenant = 'a'",
+                "fold Delete: hits where `tenant` = 'a' AND `slot` = 'b'",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(planned(text), expected, "{text}");
+        }
+    }
 }

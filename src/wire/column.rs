@@ -44,17 +44,9 @@ pub mod field_type {
     pub const STRING: u8 = 254;
 }
 
-/// The parts of a column definition that tell where it comes from and how its values are sent.
+/// The parts of a column definition that tell how its values are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column<'a> {
-    /// Table or its alias.
-    pub table: &'a [u8],
-    /// The table's own name; empty for an expression.
-    pub org_table: &'a [u8],
-    /// Name in the result set.
-    pub name: &'a [u8],
-    /// The column's own name; empty for an expression.
-    pub org_name: &'a [u8],
+pub struct Column {
     /// Field type.
     pub field_type: u8,
     /// Column flags.
@@ -64,16 +56,14 @@ pub struct Column<'a> {
 /// Column flag: values are unsigned.
 pub const UNSIGNED_FLAG: u16 = 32;
 
-impl<'a> Column<'a> {
+impl Column {
     /// Reads a column definition's payload.
-    pub fn decode(payload: &'a [u8], capabilities: u64) -> Result<Self, Malformed> {
+    pub fn decode(payload: &[u8], capabilities: u64) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
-        let _catalog = reader.lenenc_bytes()?;
-        let _schema = reader.lenenc_bytes()?;
-        let table = reader.lenenc_bytes()?;
-        let org_table = reader.lenenc_bytes()?;
-        let name = reader.lenenc_bytes()?;
-        let org_name = reader.lenenc_bytes()?;
+        // Catalog, schema, table, original table, name, original name.
+        for _ in 0..6 {
+            reader.lenenc_bytes()?;
+        }
         if capabilities & capability::MARIADB_EXTENDED_METADATA != 0 {
             reader.lenenc_bytes()?;
         }
@@ -82,14 +72,7 @@ impl<'a> Column<'a> {
         let _length = reader.u32()?;
         let field_type = reader.u8()?;
         let flags = reader.u16()?;
-        Ok(Self {
-            table,
-            org_table,
-            name,
-            org_name,
-            field_type,
-            flags,
-        })
+        Ok(Self { field_type, flags })
     }
 }
 

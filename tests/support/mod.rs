@@ -1,14 +1,18 @@
 //! What the tests run against: real servers, a proxy in front of one of them, and clients of both.
 #![allow(
     dead_code,
+    unused_imports,
     reason = "every test binary takes the parts that it needs"
 )]
 
 pub mod client;
 pub mod proxy;
+mod sandbox;
 pub mod twin;
 
 use std::future::Future;
+
+pub use sandbox::{Sandbox, countersink, servers};
 
 /// Runs a test's body on a runtime of its own.
 pub fn block_on<T>(body: impl Future<Output = T>) -> T {

@@ -89,6 +89,10 @@ fn every_file_of_cases_is_played() {
 /// Plays every session of a topic in every variant.
 fn test(flavour: Flavour, topic: &str, text: &str) {
     let twin = twin(flavour);
+    assert_ne!(
+        twin.plain, twin.proxied,
+        "COUNTERSINK_TEST_SERVERS names one {flavour} server only, and two are compared"
+    );
     support::block_on(async {
         let mut run = Run::new(twin, topic).await;
         for session in case::parse(topic, text) {

@@ -26,7 +26,11 @@ pub(super) fn create(table: &HotTable) -> String {
     let key = table.primary_key.iter().map(|position| {
         let column = &table.columns[*position];
         let definition = &column.definition;
-        format!("{} {definition} NOT NULL{}", quote::name(&column.name), no_now(definition))
+        format!(
+            "{} {definition} NOT NULL{}",
+            quote::name(&column.name),
+            no_now(definition)
+        )
     });
     let number = format!("{slot} SMALLINT UNSIGNED NOT NULL");
     let counters = table.counters.iter().map(|counter| column(table, counter));
@@ -37,7 +41,10 @@ pub(super) fn create(table: &HotTable) -> String {
     let names: Vec<String> = names.chain([slot.clone()]).collect();
     let primary_key = format!("PRIMARY KEY ({})", names.join(", "));
     // Unnamed: MySQL wants the names of CHECKs unique in a schema, and makes such names by itself.
-    let checks = table.counters.iter().filter_map(|counter| check(table, counter));
+    let checks = table
+        .counters
+        .iter()
+        .filter_map(|counter| check(table, counter));
     let lines: Vec<String> = key
         .chain([number])
         .chain(counters)

@@ -16,7 +16,9 @@ pub struct Error {
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// A table of somebody else has the name.
-    #[error("{slots} exists and is not a slot table of {table}{whose}; name another one with slot_table")]
+    #[error(
+        "{slots} exists and is not a slot table of {table}{whose}; name another one with slot_table"
+    )]
     NotOurs {
         /// The slot table.
         slots: String,
@@ -26,7 +28,9 @@ pub enum Problem {
         whose: String,
     },
     /// The slot table is not the one that is needed, and it holds values.
-    #[error("{slots} has values in it, but {what} is {found} there and should be {expected}; run `countersink drain`, which moves the values into {table} and drops {slots}, then start again")]
+    #[error(
+        "{slots} has values in it, but {what} is {found} there and should be {expected}; run `countersink drain`, which moves the values into {table} and drops {slots}, then start again"
+    )]
     Drift {
         /// The slot table.
         slots: String,
@@ -40,7 +44,9 @@ pub enum Problem {
         expected: String,
     },
     /// A counter that the rule no longer names still has values in slots.
-    #[error("{slots} has values of `{column}`, which the rule no longer names; name it again, or run `countersink drain`, which moves the values into {table}")]
+    #[error(
+        "{slots} has values of `{column}`, which the rule no longer names; name it again, or run `countersink drain`, which moves the values into {table}"
+    )]
     Forgotten {
         /// The slot table.
         slots: String,
@@ -50,7 +56,9 @@ pub enum Problem {
         column: String,
     },
     /// A rule that does not rewrite, while slots hold values that only rewriting shows.
-    #[error("{slots} has values in it, which would be missing from every read while the rule does not rewrite; run `countersink drain`, which moves them into {table}, or set mode: enforce with slots above 0")]
+    #[error(
+        "{slots} has values in it, which would be missing from every read while the rule does not rewrite; run `countersink drain`, which moves them into {table}, or set mode: enforce with slots above 0"
+    )]
     Unserved {
         /// The slot table.
         slots: String,
@@ -58,7 +66,9 @@ pub enum Problem {
         table: String,
     },
     /// The account may not make it.
-    #[error("the control account may not {action} {slots} ({message}); give a DBA what `countersink provision --print` shows, or let the account do it: GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP ON {slots}")]
+    #[error(
+        "the control account may not {action} {slots} ({message}); give a DBA what `countersink provision --print` shows, or let the account do it: GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP ON {slots}"
+    )]
     Forbidden {
         /// `create` or `alter`.
         action: &'static str,
@@ -68,7 +78,9 @@ pub enum Problem {
         message: String,
     },
     /// Keys of the hot table are as long as a key may be.
-    #[error("the primary key of {table} leaves no room for a slot number beside it ({message}); make its columns shorter")]
+    #[error(
+        "the primary key of {table} leaves no room for a slot number beside it ({message}); make its columns shorter"
+    )]
     KeyTooLong {
         /// The hot table.
         table: String,

@@ -97,7 +97,11 @@ pub fn print(config: &Config, catalog: &Catalog) -> String {
 /// # Errors
 ///
 /// [`Problem::Unserved`], or a query that failed.
-pub async fn refuse_unserved(conn: &mut Conn, config: &Config, catalog: &Catalog) -> Result<(), Error> {
+pub async fn refuse_unserved(
+    conn: &mut Conn,
+    config: &Config,
+    catalog: &Catalog,
+) -> Result<(), Error> {
     for rule in config.rules.iter().filter(|rule| !rule.rewrites()) {
         unserved(conn, catalog, &rule.slot_table, &rule.table)
             .await
@@ -172,7 +176,10 @@ async fn one(conn: &mut Conn, catalog: &Catalog, table: &HotTable) -> Result<Out
 /// Replaces a slot table that does not fit, if it is empty.
 async fn replace(conn: &mut Conn, table: &HotTable, facts: &Facts) -> Result<Outcome, Problem> {
     let slots = slot_table(table);
-    let slot_column = facts.primary_key().last().and_then(|key| key.column.clone());
+    let slot_column = facts
+        .primary_key()
+        .last()
+        .and_then(|key| key.column.clone());
     let seal = ddl::seal(&slots, slot_column.as_deref().unwrap_or_default());
     match run(conn, "alter", table, &seal).await {
         Ok(()) => {}
@@ -225,7 +232,11 @@ fn ours(table: &HotTable, facts: &Facts) -> Result<(), Problem> {
     })
 }
 
-async fn describe(conn: &mut Conn, catalog: &Catalog, slots: &TableName) -> Result<Option<Facts>, Problem> {
+async fn describe(
+    conn: &mut Conn,
+    catalog: &Catalog,
+    slots: &TableName,
+) -> Result<Option<Facts>, Problem> {
     let server = Server {
         version: String::new(),
         mariadb: catalog.mariadb,
@@ -239,7 +250,11 @@ async fn describe(conn: &mut Conn, catalog: &Catalog, slots: &TableName) -> Resu
 }
 
 /// Whether any of `columns` is not zero in any slot.
-async fn has_values(conn: &mut Conn, slots: &TableName, columns: &[String]) -> Result<bool, Problem> {
+async fn has_values(
+    conn: &mut Conn,
+    slots: &TableName,
+    columns: &[String],
+) -> Result<bool, Problem> {
     let nonzero: Vec<String> = columns
         .iter()
         .map(|column| format!("{} <> 0", quote::name(column)))
@@ -269,29 +284,34 @@ async fn run(
     statement: &str,
 ) -> Result<(), Problem> {
     let slots = || slot_table(table).to_string();
-    conn.query_drop(statement).await.map_err(|failure| match failure {
-        // 1044 schema, 1142 table, 1227 super, 1370 routine: denied.
-        DriverFailure::Server(error) if [1044, 1142, 1227].contains(&error.code) => {
-            Problem::Forbidden {
+    conn.query_drop(statement)
+        .await
+        .map_err(|failure| match failure {
+            // 1044 schema, 1142 table, 1227 super, 1370 routine: denied.
+            DriverFailure::Server(error) if [1044, 1142, 1227].contains(&error.code) => {
+                Problem::Forbidden {
+                    action,
+                    slots: slots(),
+                    message: error.message,
+                }
+            }
+            DriverFailure::Server(error) if [1070, 1071, 1118].contains(&error.code) => {
+                Problem::KeyTooLong {
+                    table: full_name(table),
+                    message: error.message,
+                }
+            }
+            source => Problem::Failed {
                 action,
                 slots: slots(),
-                message: error.message,
-            }
-        }
-        DriverFailure::Server(error) if [1070, 1071, 1118].contains(&error.code) => {
-            Problem::KeyTooLong {
-                table: full_name(table),
-                message: error.message,
-            }
-        }
-        source => Problem::Failed {
-            action,
-            slots: slots(),
-            source,
-        },
-    })
+                source,
+            },
+        })
 }
 
 fn full_name(table: &HotTable) -> String {
     format!("{}.{}", table.schema, table.name)
 }
+
+#[cfg(test)]
+mod tests;

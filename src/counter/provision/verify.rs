@@ -90,7 +90,9 @@ fn primary_key<'a>(table: &HotTable, slots: &Facts) -> Option<Difference<'a>> {
 fn kinds<'a>(table: &HotTable, slots: &Facts) -> Option<Difference<'a>> {
     let key = table.primary_key.iter().find_map(|position| {
         let column = &table.columns[*position];
-        let found = find(slots, &column.name).map(definition).unwrap_or_default();
+        let found = find(slots, &column.name)
+            .map(definition)
+            .unwrap_or_default();
         match found == column.definition {
             true => None,
             false => drift(
@@ -136,7 +138,11 @@ fn counter_drift<'a>(table: &HotTable, counter: &Counter, slots: &Facts) -> Opti
         );
     }
     let clause = ddl::check_clause(table, counter)?;
-    match slots.checks.iter().any(|found| plain(found) == plain(&clause)) {
+    match slots
+        .checks
+        .iter()
+        .any(|found| plain(found) == plain(&clause))
+    {
         true => None,
         false => drift(
             format!("the CHECK of `{name}`"),
@@ -158,7 +164,10 @@ fn unknown_checks<'a>(table: &HotTable, slots: &Facts) -> Option<Difference<'a>>
         .filter_map(|counter| ddl::check_clause(table, counter))
         .map(|clause| plain(&clause))
         .collect();
-    let of_gone = |clause: &str| gone.iter().any(|name| clause.contains(&plain(&format!("`{name}`"))));
+    let of_gone = |clause: &str| {
+        gone.iter()
+            .any(|name| clause.contains(&plain(&format!("`{name}`"))))
+    };
     let unknown = slots
         .checks
         .iter()

@@ -12,9 +12,42 @@ use crate::wire::handshake::authentication::{
 };
 use crate::wire::reply;
 
-/// What stands between the two sides.
+/// Shortest that a password encrypted with RSA can be, in bytes: that of a 2048-bit key.
+const SHORTEST_ENCRYPTED: usize = 256;
+
+/// How a side is protected against listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Crossing {
+pub(super) enum Protection {
+    /// TCP as it is.
+    Plain,
+    /// A unix socket.
+    Local,
+    /// TLS.
+    Tls,
+}
+
+impl Protection {
+    /// Whether `plugin` lets a password travel in the clear here. MySQL's `sha256_password` wants TLS for it; a unix
+    /// socket is not enough.
+    fn is_enough_for(self, plugin: PasswordPlugin) -> bool {
+        match self {
+            Self::Plain => false,
+            Self::Local => plugin == PasswordPlugin::CachingSha2,
+            Self::Tls => true,
+        }
+    }
+}
+
+/// The two sides that a password has to cross.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sides {
+    pub(super) client: Protection,
+    pub(super) upstream: Protection,
+}
+
+/// What the two sides mean for one plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Crossing {
     /// Both sides are secure, or neither: every packet passes as it is.
     Even,
     /// The client's side is secure, the upstream's is plain.
@@ -23,19 +56,21 @@ pub(super) enum Crossing {
     IntoSecure,
 }
 
-impl Crossing {
-    pub(super) fn new(client_is_secure: bool, upstream_is_secure: bool) -> Self {
-        match (client_is_secure, upstream_is_secure) {
-            (true, false) => Self::IntoPlain,
-            (false, true) => Self::IntoSecure,
-            _ => Self::Even,
+impl Sides {
+    fn crossing(self, plugin: PasswordPlugin) -> Crossing {
+        let (client, upstream) = (self.client, self.upstream);
+        match (client.is_enough_for(plugin), upstream.is_enough_for(plugin)) {
+            (true, false) => Crossing::IntoPlain,
+            (false, true) => Crossing::IntoSecure,
+            _ => Crossing::Even,
         }
     }
 
     /// Whether authentication data for `plugin` in the client's first packet would be of no use upstream.
-    pub(super) fn spoils_first_data(self, plugin: Option<&[u8]>) -> bool {
-        self != Self::Even
-            && plugin.and_then(PasswordPlugin::named) == Some(PasswordPlugin::Sha256)
+    pub(super) fn spoil_first_data(self, plugin: Option<&[u8]>) -> bool {
+        let plugin = plugin.and_then(PasswordPlugin::named);
+        plugin == Some(PasswordPlugin::Sha256)
+            && self.crossing(PasswordPlugin::Sha256) != Crossing::Even
     }
 }
 
@@ -82,7 +117,7 @@ pub(super) enum FromClient {
 
 /// One authentication exchange.
 pub(super) struct Bridge {
-    crossing: Crossing,
+    sides: Sides,
     capabilities: u64,
     plugin: Option<PasswordPlugin>,
     nonce: Vec<u8>,
@@ -91,9 +126,9 @@ pub(super) struct Bridge {
 
 impl Bridge {
     /// Begins with the plugin and the nonce that the client's first authentication data were made with.
-    pub(super) fn new(crossing: Crossing, capabilities: u64, plugin: &[u8], nonce: &[u8]) -> Self {
+    pub(super) fn new(sides: Sides, capabilities: u64, plugin: &[u8], nonce: &[u8]) -> Self {
         Self {
-            crossing,
+            sides,
             capabilities,
             plugin: PasswordPlugin::named(plugin),
             nonce: nonce.to_vec(),
@@ -107,7 +142,7 @@ impl Bridge {
     }
 
     /// Decides about a packet of the upstream.
-    pub(super) fn from_upstream(&mut self, payload: &[u8]) -> FromUpstream {
+    pub(super) fn upstream_sent(&mut self, payload: &[u8]) -> FromUpstream {
         match payload.first() {
             Some(&reply::OK) => return FromUpstream::Accepted,
             Some(&reply::ERR) => return FromUpstream::Denied,
@@ -161,33 +196,39 @@ impl Bridge {
     }
 
     /// Decides about a packet of the client.
-    pub(super) fn from_client(&mut self, payload: &[u8]) -> FromClient {
-        let state = std::mem::replace(&mut self.state, State::Relay);
+    pub(super) fn client_sent(&mut self, payload: &[u8]) -> FromClient {
+        // No password is sent for an account without one.
         let empty = matches!(payload, [] | [0]);
-        match (state, self.crossing) {
-            (State::Password(plugin), Crossing::IntoPlain) if !empty => {
-                let mut password = Zeroizing::new(payload.to_vec());
-                if password.last() != Some(&0) {
-                    password.push(0);
+        match std::mem::replace(&mut self.state, State::Relay) {
+            State::Password(plugin) if !empty => match self.sides.crossing(plugin) {
+                Crossing::Even => FromClient::Pass,
+                Crossing::IntoPlain => self.hold(plugin, payload),
+                Crossing::IntoSecure if payload == plugin.key_request() => {
+                    self.state = State::Encrypted(plugin);
+                    FromClient::OfferKey(plugin)
                 }
-                self.state = State::UpstreamKey(plugin, password);
-                FromClient::AskKey(plugin.key_request())
-            }
-            (State::Password(plugin), Crossing::IntoSecure) if payload == plugin.key_request() => {
-                self.state = State::Encrypted(plugin);
-                FromClient::OfferKey(plugin)
-            }
-            (State::Password(plugin) | State::Encrypted(plugin), Crossing::IntoSecure)
-                if !empty =>
-            {
-                FromClient::Decrypt(plugin)
-            }
-            (held @ State::UpstreamKey(..), _) => {
+                // Encrypted with a key that the client had from elsewhere: ours, or not.
+                Crossing::IntoSecure if payload.len() >= SHORTEST_ENCRYPTED => {
+                    FromClient::Decrypt(plugin)
+                }
+                Crossing::IntoSecure => FromClient::Pass,
+            },
+            State::Encrypted(plugin) => FromClient::Decrypt(plugin),
+            held @ State::UpstreamKey(..) => {
                 // Nothing may follow the password; the upstream shall judge it when its turn has come.
                 self.state = held;
                 FromClient::Pass
             }
-            _ => FromClient::Pass,
+            State::Password(_) | State::Relay => FromClient::Pass,
         }
+    }
+
+    fn hold(&mut self, plugin: PasswordPlugin, payload: &[u8]) -> FromClient {
+        let mut password = Zeroizing::new(payload.to_vec());
+        if password.last() != Some(&0) {
+            password.push(0);
+        }
+        self.state = State::UpstreamKey(plugin, password);
+        FromClient::AskKey(plugin.key_request())
     }
 }

@@ -3,25 +3,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bridge::{Bridge, Crossing};
+use super::bridge::{Bridge, Sides};
+use super::connected::Login;
 use super::error::ConnectError;
 use super::exchange::{Exchange, Verdict};
-use super::handshake::Login;
+use super::handshake::turn_away;
 use super::password::PasswordKey;
 use super::peer::{Patience, Peer};
+use crate::config::Address;
 use crate::net::PacketStream;
 use crate::wire::handshake::change_user::ChangeUser;
 
 /// What COM_CHANGE_USER needs to know of how the connection was made.
 #[derive(Clone)]
 pub struct Reauthentication {
-    pub(super) crossing: Crossing,
+    pub(super) sides: Sides,
     pub(super) capabilities: u64,
     /// The plugin and the nonce of the greeting.
     pub(super) plugin: Vec<u8>,
     pub(super) nonce: Vec<u8>,
     pub(super) key: Arc<PasswordKey>,
     pub(super) timeout: Duration,
+    /// Named in what a client is told.
+    pub(super) upstream: Address,
 }
 
 /// How COM_CHANGE_USER ended. The client has got the packet.
@@ -39,7 +43,7 @@ pub enum ChangeUserOutcome {
 }
 
 /// Relays COM_CHANGE_USER. `command` is its payload, read from the client already, its first byte included.
-/// An error means that the connection is of no more use; nothing more has been told to the client then.
+/// An error means that the connection is of no more use, and that the client has been told where it could be.
 /// Not cancel safe.
 pub async fn change_user(
     context: &Reauthentication,
@@ -47,35 +51,45 @@ pub async fn change_user(
     upstream: &mut PacketStream,
     command: &[u8],
 ) -> Result<ChangeUserOutcome, ConnectError> {
+    let mut client = Peer::after_command(client);
+    let mut upstream = Peer::new(upstream);
+    let outcome = relay(context, &mut client, &mut upstream, command).await;
+    if let Err(error) = &outcome {
+        turn_away(&mut client, error.answer(&context.upstream, true)).await;
+    }
+    client.stream.scrub();
+    upstream.stream.scrub();
+    outcome
+}
+
+async fn relay<'s>(
+    context: &Reauthentication,
+    client: &mut Peer<'s>,
+    upstream: &mut Peer<'s>,
+    command: &[u8],
+) -> Result<ChangeUserOutcome, ConnectError> {
     let request =
         ChangeUser::decode(command, context.capabilities).map_err(ConnectError::ClientPacket)?;
     let plugin = request.plugin.as_deref();
+    let bridge = Bridge::new(
+        context.sides,
+        context.capabilities,
+        plugin.unwrap_or(&context.plugin),
+        &context.nonce,
+    );
+    let written = match context.sides.spoil_first_data(plugin) {
+        true => upstream.write(&request.withhold_credentials(command)).await,
+        false => upstream.write(command).await,
+    };
+    written.map_err(ConnectError::upstream)?;
     let exchange = Exchange {
-        client: &mut Peer::after_command(client),
-        upstream: &mut Peer::new(upstream),
-        bridge: Bridge::new(
-            context.crossing,
-            context.capabilities,
-            plugin.unwrap_or(&context.plugin),
-            &context.nonce,
-        ),
+        client,
+        upstream,
+        bridge,
         key: &context.key,
         patience: &mut Patience::new(context.timeout),
     };
-    let withheld;
-    let forwarded = match context.crossing.spoils_first_data(plugin) {
-        true => {
-            withheld = request.withhold_credentials(command);
-            &withheld
-        }
-        false => command,
-    };
-    let written = exchange.upstream.write(forwarded).await;
-    written.map_err(ConnectError::upstream)?;
-    let verdict = exchange.run().await?;
-    client.scrub();
-    upstream.scrub();
-    Ok(match verdict {
+    Ok(match exchange.run().await? {
         Verdict::Accepted { status } => ChangeUserOutcome::Changed(Login {
             user: request.user,
             schema: request.schema,

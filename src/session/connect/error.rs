@@ -88,12 +88,15 @@ pub enum ConnectError {
     },
 }
 
-/// The ERR packet that a client gets.
-struct Answer {
-    code: u16,
-    sql_state: &'static [u8; 5],
-    message: String,
-}
+// MySQL's names and numbers. Only the server's range will do: MariaDB's client library takes an ERR packet with a code
+// of the client's range (2000 and up) for a forgery, and reports a malformed packet in its place.
+const ER_HANDSHAKE_ERROR: u16 = 1043;
+const ER_ACCESS_DENIED_ERROR: u16 = 1045;
+const ER_UNKNOWN_ERROR: u16 = 1105;
+const ER_NET_PACKET_TOO_LARGE: u16 = 1153;
+const ER_NET_READ_ERROR: u16 = 1158;
+const ER_NOT_SUPPORTED_AUTH_MODE: u16 = 1251;
+const ER_CONNECT_TO_FOREIGN_DATA_SOURCE: u16 = 1429;
 
 impl ConnectError {
     /// A failed write to the client.
@@ -128,104 +131,85 @@ impl ConnectError {
     }
 
     /// The payload of the ERR packet that tells the client, or `None` where it has been told by MySQL, is gone,
-    /// or would not understand.
-    pub(super) fn answer(&self, upstream: &Address) -> Option<Vec<u8>> {
-        let answer = self.explain(upstream)?;
-        let mut payload = Vec::new();
-        reply::Err {
-            code: answer.code,
-            sql_state: answer.sql_state,
-            message: answer.message.as_bytes(),
+    /// or would not understand. Before it has been `greeted` a client knows of no SQLSTATE.
+    pub(super) fn answer(&self, upstream: &Address, greeted: bool) -> Option<Vec<u8>> {
+        let (code, sql_state) = self.code()?;
+        let message = self.explanation(upstream);
+        let mut payload = vec![reply::ERR];
+        payload.extend_from_slice(&code.to_le_bytes());
+        if greeted {
+            payload.push(b'#');
+            payload.extend_from_slice(sql_state);
         }
-        .encode(&mut payload);
+        payload.extend_from_slice(message.as_bytes());
         Some(payload)
     }
 
-    fn explain(&self, upstream: &Address) -> Option<Answer> {
-        // Codes and texts are those that the client's own library, or MySQL, has for the case.
-        let (code, sql_state, message) = match self {
-            Self::ClientStalled | Self::ClientTls(_) => return None,
-            Self::Denied { .. } | Self::Refused { .. } => return None,
-            Self::Client(ReadError::TooLong { length, limit }) => (
-                1153,
-                b"08S01",
+    fn code(&self) -> Option<(u16, &'static [u8; 5])> {
+        match self {
+            Self::Client(ReadError::TooLong { .. }) => Some((ER_NET_PACKET_TOO_LARGE, b"08S01")),
+            Self::Client(_) | Self::ClientStalled | Self::ClientTls(_) => None,
+            Self::ClientPacket(_) | Self::ClientTlsNotOffered => {
+                Some((ER_HANDSHAKE_ERROR, b"08S01"))
+            }
+            Self::ClientTooOld => Some((ER_NOT_SUPPORTED_AUTH_MODE, b"08004")),
+            Self::Denied { .. } | Self::Refused { .. } => None,
+            Self::Upstream(_) => Some((ER_NET_READ_ERROR, b"08S01")),
+            Self::Unreachable(_)
+            | Self::UpstreamSilent(_)
+            | Self::UpstreamPacket(_)
+            | Self::UpstreamVersion(_)
+            | Self::UpstreamWithoutTls
+            | Self::UpstreamTls(_) => Some((ER_CONNECT_TO_FOREIGN_DATA_SOURCE, b"HY000")),
+            Self::Password { source, .. } => match source.fault() {
+                Fault::Client => Some((ER_ACCESS_DENIED_ERROR, b"28000")),
+                _ => Some((ER_UNKNOWN_ERROR, b"HY000")),
+            },
+        }
+    }
+
+    /// What went wrong in the client's words, and what to do about it.
+    fn explanation(&self, upstream: &Address) -> String {
+        match self {
+            Self::Client(ReadError::TooLong { length, limit }) => format!(
+                "countersink: login packet of {length} bytes where at most {limit} are accepted; is this a MySQL client?"
+            ),
+            Self::ClientPacket(_) => "countersink: Bad handshake".to_owned(),
+            Self::ClientTlsNotOffered => {
+                "countersink: TLS requested, but it is not offered here; set it up in the rules, or switch it off in the client".to_owned()
+            }
+            Self::ClientTooOld => {
+                "countersink: Client does not support the 4.1 protocol; consider upgrading MySQL client".to_owned()
+            }
+            Self::Unreachable(error) => format!(
+                "Can't connect to MySQL server on '{upstream}' ({error}): countersink cannot reach its upstream; is it running, and is its address right in the rules?"
+            ),
+            Self::UpstreamSilent(waited) => format!(
+                "Can't connect to MySQL server on '{upstream}': countersink waited {} s for its upstream to answer; is it overloaded, or is that port another service's?",
+                waited.as_secs_f32()
+            ),
+            Self::Upstream(error) => format!(
+                "Lost connection to MySQL server on '{upstream}' behind countersink during login: {error}"
+            ),
+            Self::UpstreamPacket(_) => format!(
+                "Malformed packet from '{upstream}' behind countersink; is it a MySQL server?"
+            ),
+            Self::UpstreamVersion(version) => format!(
+                "Protocol mismatch: '{upstream}' behind countersink speaks version {version} instead of 10; is it a MySQL server?"
+            ),
+            Self::UpstreamWithoutTls => format!(
+                "countersink: TLS toward '{upstream}' is required, but that server does not offer it; enable it there, or make it preferred or disabled in the rules"
+            ),
+            Self::UpstreamTls(error) => {
                 format!(
-                    "countersink: login packet of {length} bytes, at most {limit} are accepted; \
-                     is this a MySQL client?"
-                ),
-            ),
-            Self::Client(_) => return None,
-            Self::ClientPacket(_) => (1043, b"08S01", "countersink: Bad handshake".to_owned()),
-            Self::ClientTlsNotOffered => (
-                2026,
-                b"HY000",
-                "countersink: TLS was requested, but this proxy was not set up to offer it"
-                    .to_owned(),
-            ),
-            Self::ClientTooOld => (
-                1251,
-                b"08004",
-                "countersink: Client does not support the 4.1 protocol; consider upgrading MySQL client"
-                    .to_owned(),
-            ),
-            Self::Unreachable(error) => (
-                2003,
-                b"HY000",
-                format!(
-                    "Can't connect to MySQL server on '{upstream}' ({error}): countersink cannot reach \
-                     its upstream; is it running, and is the upstream address in the rules right?"
-                ),
-            ),
-            Self::UpstreamSilent(waited) => (
-                2003,
-                b"HY000",
-                format!(
-                    "Can't connect to MySQL server on '{upstream}': countersink waited {} s for \
-                     its upstream's greeting; is the server overloaded, or something else on that port?",
-                    waited.as_secs_f32()
-                ),
-            ),
-            Self::Upstream(error) => (
-                2013,
-                b"HY000",
-                format!("Lost connection to MySQL server on '{upstream}' behind countersink: {error}"),
-            ),
-            Self::UpstreamPacket(_) => (
-                2027,
-                b"HY000",
-                format!("Malformed packet from '{upstream}' behind countersink; is it a MySQL server?"),
-            ),
-            Self::UpstreamVersion(version) => (
-                2007,
-                b"HY000",
-                format!(
-                    "Protocol mismatch: '{upstream}' behind countersink speaks version {version}, not 10; \
-                     is it a MySQL server?"
-                ),
-            ),
-            Self::UpstreamWithoutTls => (
-                2026,
-                b"HY000",
-                format!(
-                    "countersink: TLS toward '{upstream}' is required, but that server does not offer it; \
-                     enable TLS there, or set the upstream's TLS mode to preferred or disabled"
-                ),
-            ),
-            Self::UpstreamTls(error) => (
-                2026,
-                b"HY000",
-                format!("countersink: TLS toward '{upstream}' failed: {error}"),
-            ),
-            Self::Password { plugin, source } => (
-                2061,
-                b"HY000",
-                format!("Authentication plugin '{plugin}' reported error: countersink: {source}"),
-            ),
-        };
-        Some(Answer {
-            code,
-            sql_state,
-            message,
-        })
+                    "countersink: TLS toward '{upstream}' failed: {error}; \
+                     check that server's certificate, and the authorities in the rules"
+                )
+            }
+            Self::Password { plugin, source } => {
+                format!("Authentication plugin '{plugin}' reported error: countersink: {source}")
+            }
+            other => other.to_string(),
+        }
     }
 }

@@ -47,7 +47,7 @@ impl Exchange<'_, '_> {
                 Turn::Upstream => {
                     let read = self.upstream.read(&mut payload).await;
                     read.map_err(ConnectError::Upstream)?;
-                    match self.from_upstream(&payload).await? {
+                    match self.handle_upstream(&payload).await? {
                         Ok(turn) => turn,
                         Err(verdict) => return Ok(verdict),
                     }
@@ -55,7 +55,7 @@ impl Exchange<'_, '_> {
                 Turn::Client => {
                     let read = self.patience.wait(self.client.read(&mut payload)).await?;
                     read.map_err(ConnectError::Client)?;
-                    self.from_client(&payload).await?
+                    self.handle_client(&payload).await?
                 }
             };
         }
@@ -78,20 +78,20 @@ impl Exchange<'_, '_> {
     }
 
     /// Handles a packet of the upstream: whose turn is next, or the verdict.
-    async fn from_upstream(
+    async fn handle_upstream(
         &mut self,
         payload: &[u8],
     ) -> Result<Result<Turn, Verdict>, ConnectError> {
-        let decision = self.bridge.from_upstream(payload);
+        let decision = self.bridge.upstream_sent(payload);
         if let FromUpstream::Key(plugin, password) = &decision {
             // Over a plain connection the key comes as AuthMoreData.
             let pem = payload.strip_prefix(&[MORE_DATA]).unwrap_or(payload);
             let encrypted = password::encrypt(password, self.bridge.nonce(), pem)
                 .map_err(|source| failure(*plugin, source))?;
-            self.to_upstream(&encrypted).await?;
+            self.write_upstream(&encrypted).await?;
             return Ok(Ok(Turn::Upstream));
         }
-        self.to_client(payload).await?;
+        self.write_client(payload).await?;
         Ok(match decision {
             FromUpstream::PassOn => Ok(Turn::Upstream),
             FromUpstream::Accepted => {
@@ -110,32 +110,32 @@ impl Exchange<'_, '_> {
     }
 
     /// Handles a packet of the client and says whose turn is next.
-    async fn from_client(&mut self, payload: &[u8]) -> Result<Turn, ConnectError> {
-        match self.bridge.from_client(payload) {
-            FromClient::Pass => self.to_upstream(payload).await?,
-            FromClient::AskKey(request) => self.to_upstream(request).await?,
+    async fn handle_client(&mut self, payload: &[u8]) -> Result<Turn, ConnectError> {
+        match self.bridge.client_sent(payload) {
+            FromClient::Pass => self.write_upstream(payload).await?,
+            FromClient::AskKey(request) => self.write_upstream(request).await?,
             FromClient::Decrypt(plugin) => {
                 let password = self.key.decrypt(payload, self.bridge.nonce()).await;
                 let password = password.map_err(|source| failure(plugin, source))?;
-                self.to_upstream(&password).await?;
+                self.write_upstream(&password).await?;
             }
             FromClient::OfferKey(plugin) => {
                 let pem = self.key.public_pem().await;
                 let pem = pem.map_err(|source| failure(plugin, source))?;
                 let key = [&[MORE_DATA], pem.as_bytes()].concat();
-                self.to_client(&key).await?;
+                self.write_client(&key).await?;
                 return Ok(Turn::Client);
             }
         }
         Ok(Turn::Upstream)
     }
 
-    async fn to_client(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
+    async fn write_client(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
         let written = self.patience.wait(self.client.write(payload)).await?;
         written.map_err(ConnectError::client)
     }
 
-    async fn to_upstream(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
+    async fn write_upstream(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
         let written = self.upstream.write(payload).await;
         written.map_err(ConnectError::upstream)
     }

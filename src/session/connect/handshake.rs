@@ -1,155 +1,101 @@
-//! From an accepted socket to a client that MySQL has let in.
+//! The handshake between an accepted client and a dialed upstream, step by step.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
-use super::bridge::{Bridge, Crossing};
-use super::change_user::Reauthentication;
+use super::bridge::{Bridge, Protection, Sides};
 use super::error::ConnectError;
 use super::exchange::{Exchange, Verdict};
 use super::peer::{Patience, Peer};
 use super::setup::{ConnectSetup, UpstreamTls};
-use crate::config::Address;
+use crate::net::PacketStream;
 use crate::net::tls::UpstreamConnector;
-use crate::net::{PacketStream, Transport, dial};
 use crate::wire::capability;
-use crate::wire::handshake::{Attributes, Greeting, HandshakeResponse, SSL_REQUEST_LENGTH};
+use crate::wire::handshake::{Greeting, HandshakeResponse, SSL_REQUEST_LENGTH};
 use crate::wire::packet::HEADER_LENGTH;
 use crate::wire::reply;
 
-/// Longest that the ERR packet to a client that is turned away may take.
+/// Longest that it may take to turn a client away, or to leave an upstream.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// A client that MySQL has let in, and its connection there. Both sides stand before their next command.
-pub struct Connected {
-    /// The client's side.
-    pub client: PacketStream,
-    /// MySQL's side.
-    pub upstream: PacketStream,
-    /// Flags that both sides have agreed on, the same for both but for SSL, which says what the client has;
-    /// MariaDB's own ones in the upper half.
-    pub capabilities: u64,
-    /// Flags that the server offered, before any was masked.
-    pub server_capabilities: u64,
-    /// Whether the server is a MariaDB.
-    pub mariadb: bool,
-    /// The server's version, as in its greeting.
-    pub server_version: String,
-    /// The connection's id on the server.
-    pub thread_id: u32,
-    /// Who logged in.
-    pub login: Login,
-    /// For [`change_user`](super::change_user()).
-    pub reauthentication: Reauthentication,
-}
-
-/// Who is logged in, and with what the session starts. COM_CHANGE_USER brings another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Login {
-    /// The account name that the client gave.
-    pub user: Vec<u8>,
-    /// The schema that the session starts in.
-    pub schema: Option<Vec<u8>>,
-    /// Collation of the connection; of those above 255 the lower eight bits, at login.
-    pub collation: u16,
-    /// What the client told about itself.
-    pub attributes: Attributes,
-    /// Status flags of the OK packet.
-    pub status: u16,
-}
-
-/// Connects an accepted client: dials the upstream and relays the handshake. A client that cannot be connected has
-/// been told so, where it could be, when the error is returned. `peer` is for the log. Not cancel safe; dropped, it
-/// closes both sides.
-pub async fn connect(
-    client: impl Transport + 'static,
-    peer: SocketAddr,
-    setup: &ConnectSetup,
-) -> Result<Connected, ConnectError> {
-    tracing::trace!(%peer, upstream = %setup.upstream, "dialing");
-    let mut client = PacketStream::new(Box::new(client));
-    let dialed = timeout(setup.handshake_timeout, dial(&setup.upstream)).await;
-    let error = match dialed {
-        Ok(Ok(upstream)) => return relay(client, upstream, setup).await,
-        Ok(Err(error)) => ConnectError::Unreachable(error),
-        Err(_) => ConnectError::UpstreamSilent(setup.handshake_timeout),
-    };
-    turn_away(&mut Peer::new(&mut client), setup, &error).await;
-    Err(error)
-}
-
-/// Relays the handshake between an accepted client and a dialed upstream.
-pub(super) async fn relay(
-    mut client: PacketStream,
-    upstream: Box<dyn Transport>,
-    setup: &ConnectSetup,
-) -> Result<Connected, ConnectError> {
-    let mut upstream = PacketStream::new(upstream);
-    let mut handshake = Handshake {
-        client: Peer::new(&mut client),
-        upstream: Peer::new(&mut upstream),
-        setup,
-        patience: Patience::new(setup.handshake_timeout),
-        client_is_secure: false,
-        upstream_is_secure: matches!(setup.upstream, Address::Unix(_)),
-    };
-    match handshake.run().await {
-        Ok(entry) => {
-            client.scrub();
-            upstream.scrub();
-            Ok(entry.connected(client, upstream, setup))
-        }
-        Err(error) => {
-            turn_away(&mut handshake.client, setup, &error).await;
-            Err(error)
-        }
-    }
-}
-
-/// Tells the client why it cannot be connected, and closes its side.
-async fn turn_away(client: &mut Peer<'_>, setup: &ConnectSetup, error: &ConnectError) {
-    let farewell = async {
-        if let Some(payload) = error.answer(&setup.upstream) {
-            client.write(&payload).await?;
-        }
-        client.stream.shutdown().await
-    };
-    // The client may be gone already; nobody is left to tell.
-    let _ = timeout(FAREWELL, farewell).await;
-}
-
 /// The two sides on the way to each other.
-struct Handshake<'a, 's> {
+pub(super) struct Handshake<'a, 's> {
     client: Peer<'a>,
     upstream: Peer<'a>,
     setup: &'s ConnectSetup,
     patience: Patience,
-    client_is_secure: bool,
-    upstream_is_secure: bool,
+    sides: Sides,
+    stage: Stage,
+}
+
+/// How far the upstream side has come.
+#[derive(PartialEq, Eq)]
+enum Stage {
+    /// The greeting is awaited.
+    Dialed,
+    /// The client's handshake response is awaited; this one can take its place.
+    Greeted { leave_taking: Vec<u8> },
+    /// TLS has begun, or the response is on its way.
+    Answered,
 }
 
 /// What a handshake that went well leaves behind.
-struct Entry {
-    greeting: Greeting,
-    response: HandshakeResponse,
-    crossing: Crossing,
-    capabilities: u64,
-    status: u16,
+pub(super) struct Entry {
+    pub(super) greeting: Greeting,
+    pub(super) response: HandshakeResponse,
+    pub(super) sides: Sides,
+    /// Flags that both sides have agreed on, with the client's SSL.
+    pub(super) capabilities: u64,
+    pub(super) status: u16,
 }
 
-impl<'s> Handshake<'_, 's> {
-    async fn run(&mut self) -> Result<Entry, ConnectError> {
+impl<'a, 's> Handshake<'a, 's> {
+    pub(super) fn new(
+        client: &'a mut PacketStream,
+        upstream: &'a mut PacketStream,
+        setup: &'s ConnectSetup,
+    ) -> Self {
+        Self {
+            client: Peer::new(client),
+            upstream: Peer::new(upstream),
+            setup,
+            patience: Patience::new(setup.handshake_timeout),
+            sides: Sides {
+                client: Protection::Plain,
+                upstream: match setup.upstream.is_local() {
+                    true => Protection::Local,
+                    false => Protection::Plain,
+                },
+            },
+            stage: Stage::Dialed,
+        }
+    }
+
+    /// Runs the handshake. After an error both sides are closed, the client having been told. Not cancel safe.
+    pub(super) async fn run(mut self) -> Result<Entry, ConnectError> {
+        let error = match self.relay().await {
+            Ok(entry) => return Ok(entry),
+            Err(error) => error,
+        };
+        let greeted = self.stage != Stage::Dialed;
+        let told = error.answer(&self.setup.upstream, greeted);
+        tokio::join!(
+            turn_away(&mut self.client, told),
+            leave(&mut self.upstream, &self.stage)
+        );
+        Err(error)
+    }
+
+    async fn relay(&mut self) -> Result<Entry, ConnectError> {
         let greeting = self.greet().await?;
         let mut payload = self.receive_response().await?;
         let response = HandshakeResponse::decode(&payload, greeting.capabilities)
             .map_err(ConnectError::ClientPacket)?;
         self.secure_upstream(&greeting, &payload).await?;
-        let crossing = Crossing::new(self.client_is_secure, self.upstream_is_secure);
-        if crossing.spoils_first_data(response.plugin.as_deref()) {
+        self.stage = Stage::Answered;
+        if self.sides.spoil_first_data(response.plugin.as_deref()) {
             payload = Zeroizing::new(response.withhold_credentials(&payload));
         }
         let capabilities = self.toward_upstream(response.capabilities);
@@ -158,12 +104,15 @@ impl<'s> Handshake<'_, 's> {
         written.map_err(ConnectError::upstream)?;
         drop(payload);
         let common = response.capabilities & greeting.capabilities & !capability::MASKED;
-        let status = self.authenticate(&greeting, &response, crossing, common).await?;
-        let ssl = response.capabilities & capability::SSL;
+        let status = self.authenticate(&greeting, &response, common).await?;
+        let ssl = match self.sides.client {
+            Protection::Tls => capability::SSL,
+            Protection::Plain | Protection::Local => 0,
+        };
         Ok(Entry {
             greeting,
             response,
-            crossing,
+            sides: self.sides,
             capabilities: common & !capability::SSL | ssl,
             status,
         })
@@ -178,7 +127,7 @@ impl<'s> Handshake<'_, 's> {
             .map_err(ConnectError::Upstream)?;
         match payload.first() {
             Some(&reply::ERR) => {
-                self.to_client(&payload).await?;
+                self.write_client(&payload).await?;
                 let err = reply::Err::decode(&payload).map_err(ConnectError::UpstreamPacket)?;
                 return Err(ConnectError::Refused {
                     code: err.code,
@@ -196,7 +145,10 @@ impl<'s> Handshake<'_, 's> {
             offered |= capability::SSL;
         }
         greeting.put_capabilities(&mut payload, offered);
-        self.to_client(&payload).await?;
+        self.stage = Stage::Greeted {
+            leave_taking: greeting.leave_taking(),
+        };
+        self.write_client(&payload).await?;
         Ok(greeting)
     }
 
@@ -209,7 +161,7 @@ impl<'s> Handshake<'_, 's> {
             let wrapped = self.client.stream.wrap(|plain| acceptor.accept(plain));
             let wrapped = self.patience.wait(wrapped).await?;
             wrapped.map_err(ConnectError::ClientTls)?;
-            self.client_is_secure = true;
+            self.sides.client = Protection::Tls;
         }
         let mut payload = Zeroizing::new(Vec::with_capacity(512));
         let read = self.patience.wait(self.client.read(&mut payload)).await?;
@@ -219,7 +171,7 @@ impl<'s> Handshake<'_, 's> {
         if capabilities & capability::PROTOCOL_41 == 0 {
             return Err(ConnectError::ClientTooOld);
         }
-        if capabilities & capability::SSL != 0 && !self.client_is_secure {
+        if capabilities & capability::SSL != 0 && self.sides.client != Protection::Tls {
             return Err(ConnectError::ClientTlsNotOffered);
         }
         Ok(payload)
@@ -234,11 +186,13 @@ impl<'s> Handshake<'_, 's> {
         let Some(connector) = self.upstream_connector(greeting)? else {
             return Ok(());
         };
+        self.stage = Stage::Answered;
         let mut request = response
             .get(..SSL_REQUEST_LENGTH)
             .expect("the response has been decoded")
             .to_vec();
-        let flags = HandshakeResponse::capabilities(&request).map_err(ConnectError::ClientPacket)?;
+        let flags =
+            HandshakeResponse::capabilities(&request).map_err(ConnectError::ClientPacket)?;
         let flags = flags & !capability::MASKED | capability::SSL;
         request[..4].copy_from_slice(&flags.to_le_bytes()[..4]);
         let written = self.upstream.write(&request).await;
@@ -248,7 +202,7 @@ impl<'s> Handshake<'_, 's> {
         wrapped
             .unwrap_or_else(|late| Err(late.into()))
             .map_err(ConnectError::UpstreamTls)?;
-        self.upstream_is_secure = true;
+        self.sides.upstream = Protection::Tls;
         Ok(())
     }
 
@@ -259,7 +213,7 @@ impl<'s> Handshake<'_, 's> {
         let setup = self.setup;
         let offered = greeting.capabilities & capability::SSL != 0;
         match &setup.upstream_tls {
-            _ if matches!(setup.upstream, Address::Unix(_)) => Ok(None),
+            _ if setup.upstream.is_local() => Ok(None),
             UpstreamTls::Disabled => Ok(None),
             UpstreamTls::Preferred(_) if !offered => Ok(None),
             UpstreamTls::Required(_) if !offered => Err(ConnectError::UpstreamWithoutTls),
@@ -272,9 +226,9 @@ impl<'s> Handshake<'_, 's> {
     /// The client's flags as the upstream shall see them.
     fn toward_upstream(&self, capabilities: u64) -> u64 {
         let flags = capabilities & !capability::MASKED & !capability::SSL;
-        match self.upstream_is_secure && !matches!(self.setup.upstream, Address::Unix(_)) {
-            true => flags | capability::SSL,
-            false => flags,
+        match self.sides.upstream {
+            Protection::Tls => flags | capability::SSL,
+            Protection::Plain | Protection::Local => flags,
         }
     }
 
@@ -283,14 +237,13 @@ impl<'s> Handshake<'_, 's> {
         &mut self,
         greeting: &Greeting,
         response: &HandshakeResponse,
-        crossing: Crossing,
         capabilities: u64,
     ) -> Result<u16, ConnectError> {
         let plugin = response.plugin.as_deref().unwrap_or(&greeting.plugin);
         let exchange = Exchange {
             client: &mut self.client,
             upstream: &mut self.upstream,
-            bridge: Bridge::new(crossing, capabilities, plugin, &greeting.nonce),
+            bridge: Bridge::new(self.sides, capabilities, plugin, &greeting.nonce),
             key: &self.setup.password_key,
             patience: &mut self.patience,
         };
@@ -300,7 +253,7 @@ impl<'s> Handshake<'_, 's> {
         }
     }
 
-    async fn to_client(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
+    async fn write_client(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
         let written = self.patience.wait(self.client.write(payload)).await?;
         written.map_err(ConnectError::client)
     }
@@ -327,39 +280,35 @@ async fn asks_for_tls(client: &mut Peer<'_>) -> Result<bool, ConnectError> {
     Ok(true)
 }
 
-impl Entry {
-    fn connected(
-        self,
-        client: PacketStream,
-        upstream: PacketStream,
-        setup: &ConnectSetup,
-    ) -> Connected {
-        let Self {
-            greeting, response, ..
-        } = self;
-        Connected {
-            client,
-            upstream,
-            capabilities: self.capabilities,
-            server_capabilities: greeting.capabilities,
-            mariadb: greeting.is_mariadb(),
-            server_version: String::from_utf8_lossy(&greeting.server_version).into_owned(),
-            thread_id: greeting.thread_id,
-            login: Login {
-                user: response.user,
-                schema: response.schema,
-                collation: u16::from(response.collation),
-                attributes: response.attributes,
-                status: self.status,
-            },
-            reauthentication: Reauthentication {
-                crossing: self.crossing,
-                capabilities: self.capabilities,
-                plugin: greeting.plugin,
-                nonce: greeting.nonce,
-                key: Arc::clone(&setup.password_key),
-                timeout: setup.handshake_timeout,
-            },
+/// Tells the client why it cannot be connected, where it can be told, and closes its side. What it still sends is read:
+/// a socket closed over unread bytes could take the packet along.
+pub(super) async fn turn_away(client: &mut Peer<'_>, told: Option<Vec<u8>>) {
+    let farewell = async {
+        if let Some(payload) = told {
+            client.write(&payload).await?;
         }
-    }
+        client.stream.shutdown().await?;
+        loop {
+            client.stream.consume(client.stream.buffered().len());
+            if client.stream.fill().await? == 0 {
+                return std::io::Result::Ok(());
+            }
+        }
+    };
+    // The client may be gone already; nobody is left to tell.
+    let _ = timeout(FAREWELL, farewell).await;
+}
+
+/// Takes leave of an upstream that waits for a client's response: else it would count a connection error against the
+/// proxy's host, and with enough of them block it.
+async fn leave(upstream: &mut Peer<'_>, stage: &Stage) {
+    let Stage::Greeted { leave_taking } = stage else {
+        return;
+    };
+    let farewell = async {
+        upstream.write(leave_taking).await?;
+        upstream.stream.fill().await
+    };
+    // Whatever it answers, this connection is over.
+    let _ = timeout(FAREWELL, farewell).await;
 }

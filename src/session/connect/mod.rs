@@ -1,17 +1,19 @@
 //! The connection phase: the handshake is relayed, and MySQL itself authenticates every client.
 //!
-//! - [`connect`]: dial, pass the greeting, take the client's answer, secure both sides, log in
+//! - [`connect`]: dial, relay the handshake, hand both sides over
+//! - `handshake`: pass the greeting, take the client's answer, secure both sides, log in
 //! - `exchange`: packets of the authentication plugins, both ways, until OK or ERR
 //! - `bridge`: what must be changed on the way when only one side is secure; decides, touches no socket
 //! - `password`: RSA for the bridge
 //! - [`change_user`]: the same exchange for COM_CHANGE_USER
 //!
-//! A *secure* side is one on which plugins let a password travel in the clear: TLS, or a unix socket.
+//! A *secure* side is one on which a plugin lets a password travel in the clear: TLS, for some a unix socket.
 //!
 //! Memory: packets of this phase are at most [`PACKET_LIMIT`] bytes, one is held at a time.
 
 mod bridge;
 mod change_user;
+mod connected;
 mod error;
 mod exchange;
 mod handshake;
@@ -23,8 +25,8 @@ mod setup;
 mod tests;
 
 pub use change_user::{ChangeUserOutcome, Reauthentication, change_user};
+pub use connected::{Connected, Login, connect};
 pub use error::{ConnectError, Fault};
-pub use handshake::{Connected, Login, connect};
 pub use password::{PasswordError, PasswordKey};
 pub use setup::{ConnectSetup, UpstreamTls};
 

@@ -1,7 +1,7 @@
 //! RSA for passwords that cross from a plain side to a secure one or back
 //! (manual: "Caching_sha2_password information", "Native Authentication", SHA-256).
 //!
-//! A password travels XORed with the nonce, its closing NUL behind it, encrypted with RSA-OAEP (SHA-1, MGF1 SHA-1).
+//! A password travels with its closing NUL, both XORed with the nonce, and encrypted with RSA-OAEP (SHA-1, MGF1 SHA-1).
 
 use aws_lc_rs::rsa::{
     OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey,
@@ -25,7 +25,9 @@ pub enum PasswordError {
     #[error("the upstream's answer is no RSA public key of 2048 to 8192 bits")]
     UpstreamKey,
     /// The password does not fit under the upstream's key.
-    #[error("password too long for the upstream's RSA key; let countersink reach its upstream by TLS")]
+    #[error(
+        "password too long for the upstream's RSA key; let countersink reach its upstream by TLS"
+    )]
     TooLong,
     /// The client encrypted with another key, that of the MySQL server most likely.
     #[error(
@@ -66,12 +68,17 @@ impl PasswordKey {
         Self::default()
     }
 
+    /// Makes the key now, if it is not made yet, so that no client has to wait for it.
+    pub async fn prepare(&self) -> Result<(), PasswordError> {
+        self.pair().await.map(|_| ())
+    }
+
     /// The public key: PEM of a SubjectPublicKeyInfo.
     pub(super) async fn public_pem(&self) -> Result<&str, PasswordError> {
         Ok(&self.pair().await?.public_pem)
     }
 
-    /// The password that a client encrypted with this key. Its last byte is the NUL.
+    /// The password that a client encrypted with this key.
     pub(super) async fn decrypt(
         &self,
         encrypted: &[u8],
@@ -83,10 +90,7 @@ impl PasswordKey {
             .decrypt(&OAEP_SHA1_MGF1SHA1, encrypted, &mut room, None)
             .map_err(|_| PasswordError::ForeignKey)?;
         let mut password = Zeroizing::new(plain.to_vec());
-        // Whether the NUL is XORed too differs between clients; servers do not look at it.
-        password.pop();
         xor(&mut password, nonce);
-        password.push(0);
         Ok(password)
     }
 
@@ -126,8 +130,7 @@ pub(super) fn encrypt(
         .and_then(|key| Ok(OaepPublicEncryptingKey::new(key)?))
         .map_err(|_| PasswordError::UpstreamKey)?;
     let mut mixed = password.clone();
-    let nul = mixed.len().saturating_sub(1);
-    xor(&mut mixed[..nul], nonce);
+    xor(&mut mixed, nonce);
     let mut encrypted = vec![0; key.ciphertext_size()];
     let length = key
         .encrypt(&OAEP_SHA1_MGF1SHA1, &mixed, &mut encrypted, None)
@@ -160,6 +163,17 @@ mod tests {
             assert_eq!(encrypted.len(), 256);
             assert_eq!(key.decrypt(&encrypted, NONCE).await.unwrap(), password);
         }
+    }
+
+    #[tokio::test]
+    async fn the_nul_is_mixed_with_the_nonce_as_the_password_is() {
+        let key = PasswordKey::new();
+        let pem = key.public_pem().await.unwrap();
+        let password = Zeroizing::new(b"pw\0".to_vec());
+        let encrypted = encrypt(&password, NONCE, pem.as_bytes()).unwrap();
+        // A nonce of zeros leaves what was encrypted. MySQL 9.7 refuses a password whose NUL was left as it is.
+        let mixed = key.decrypt(&encrypted, &[0]).await.unwrap();
+        assert_eq!(mixed[..], [b'p' ^ b'0', b'w' ^ b'1', b'2']);
     }
 
     #[tokio::test]

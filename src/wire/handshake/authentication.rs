@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_switch_names_plugin_and_nonce() {
-        let request = PluginRequest::decode(b"\xfesha256_password\0 0123456789abcdefghi\0").unwrap();
+        let request =
+            PluginRequest::decode(b"\xfesha256_password\0 0123456789abcdefghi\0").unwrap();
         assert_eq!(request.plugin, b"sha256_password");
         assert_eq!(request.data, b" 0123456789abcdefghi");
     }

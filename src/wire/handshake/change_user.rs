@@ -68,8 +68,7 @@ mod tests {
 
     const FLAGS: u64 =
         capability::SECURE_CONNECTION | capability::PLUGIN_AUTH | capability::CONNECT_ATTRS;
-    const WHOLE: &[u8] =
-        b"\x11bob\0\x03abcshop\0\x2d\0caching_sha2_password\0\x08\x03key\x03val";
+    const WHOLE: &[u8] = b"\x11bob\0\x03abcshop\0\x2d\0caching_sha2_password\0\x08\x03key\x03val";
 
     #[test]
     fn every_field_is_found() {
@@ -77,7 +76,10 @@ mod tests {
         assert_eq!(command.user, b"bob");
         assert_eq!(command.schema.as_deref(), Some(&b"shop"[..]));
         assert_eq!(command.collation, Some(45));
-        assert_eq!(command.plugin.as_deref(), Some(&b"caching_sha2_password"[..]));
+        assert_eq!(
+            command.plugin.as_deref(),
+            Some(&b"caching_sha2_password"[..])
+        );
         assert_eq!(command.attributes, [(b"key".to_vec(), b"val".to_vec())]);
         let withheld = command.withhold_credentials(WHOLE);
         let again = ChangeUser::decode(&withheld, FLAGS).unwrap();
@@ -96,6 +98,9 @@ mod tests {
     #[test]
     fn an_old_client_stops_after_the_schema() {
         let command = ChangeUser::decode(b"\x11bob\0\0\0", FLAGS).unwrap();
-        assert_eq!((command.schema, command.collation, command.plugin), (None, None, None));
+        assert_eq!(
+            (command.schema, command.collation, command.plugin),
+            (None, None, None)
+        );
     }
 }

@@ -80,6 +80,25 @@ impl Greeting {
             || memchr::memmem::find(&self.server_version, b"MariaDB").is_some()
     }
 
+    /// A handshake response for an account that no server has, without a password. A client that leaves before its own
+    /// response counts as a connection error, and MySQL blocks the host of too many of them; an account that does not
+    /// exist does not count.
+    pub fn leave_taking(&self) -> Vec<u8> {
+        let capabilities = self.capabilities
+            & (capability::LONG_PASSWORD
+                | capability::PROTOCOL_41
+                | capability::SECURE_CONNECTION
+                | capability::PLUGIN_AUTH);
+        let mut payload = capabilities.to_le_bytes()[..4].to_vec();
+        // Largest packet, collation, filler.
+        payload.extend_from_slice(&[0, 0, 0, 1, self.collation]);
+        payload.extend_from_slice(&[0; 23]);
+        payload.extend_from_slice(b"countersink-client-left\0\0");
+        payload.extend_from_slice(&self.plugin);
+        payload.push(0);
+        payload
+    }
+
     /// Writes the lower half of `capabilities` over those of `payload`, which this greeting was read from.
     pub fn put_capabilities(&self, payload: &mut [u8], capabilities: u64) {
         let bytes = capabilities.to_le_bytes();
@@ -92,6 +111,7 @@ impl Greeting {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::wire::handshake::HandshakeResponse;
 
     /// MySQL 9.7.4, TLS on.
     pub const MYSQL_9_7: &[u8] = b"\n9.7.4-2\0\x16\0\0\0N%aT-S{\x7f\0\xff\xff\xff\x02\0\xff\xdf\x15\0\0\0\0\0\0\0\0\0\0 \x1f:d<y\x07oA|E@\0caching_sha2_password\0";
@@ -137,6 +157,17 @@ pub(super) mod tests {
         let mut old = MYSQL_9_7.to_vec();
         old[0] = 9;
         assert_eq!(Greeting::decode(&old), Err(Malformed));
+    }
+
+    #[test]
+    fn the_leave_taking_is_a_handshake_response() {
+        for whole in [MYSQL_9_7, MARIADB_10_11] {
+            let greeting = Greeting::decode(whole).unwrap();
+            let payload = greeting.leave_taking();
+            let response = HandshakeResponse::decode(&payload, greeting.capabilities).unwrap();
+            assert_eq!(response.user, b"countersink-client-left");
+            assert_eq!(response.plugin, Some(greeting.plugin));
+        }
     }
 
     #[test]

@@ -124,7 +124,7 @@ mod tests {
         payload
     }
 
-    const TAIL: &[u8] = b"ann\0\x05DATA!shop\0sha256_password\0\x0d\x03key\x03val\x01a\x03bcd";
+    const TAIL: &[u8] = b"ann\0\x05DATA!shop\0sha256_password\0\x0e\x03key\x03val\x01a\x03bcd";
 
     #[test]
     fn every_field_is_found() {
@@ -159,12 +159,16 @@ mod tests {
         let mariadb = capability::MARIADB_STMT_BULK;
         let with = packet(PLAIN | mariadb, TAIL);
         assert_eq!(
-            HandshakeResponse::decode(&with, u64::MAX).unwrap().capabilities,
+            HandshakeResponse::decode(&with, u64::MAX)
+                .unwrap()
+                .capabilities,
             PLAIN
         );
         let without = packet(PLAIN & !capability::LONG_PASSWORD | mariadb, TAIL);
         assert_eq!(
-            HandshakeResponse::decode(&without, u64::MAX).unwrap().capabilities,
+            HandshakeResponse::decode(&without, u64::MAX)
+                .unwrap()
+                .capabilities,
             PLAIN & !capability::LONG_PASSWORD | mariadb
         );
     }
@@ -179,7 +183,10 @@ mod tests {
             let payload = packet(flags, TAIL);
             for end in 0..=payload.len() {
                 let decoded = HandshakeResponse::decode(&payload[..end], u64::MAX);
-                assert!(end >= SSL_REQUEST_LENGTH + 9 || decoded == Err(Malformed), "{end}");
+                assert!(
+                    end >= SSL_REQUEST_LENGTH + 9 || decoded == Err(Malformed),
+                    "{end}"
+                );
                 let _ = HandshakeResponse::capabilities(&payload[..end]);
             }
         }
@@ -203,7 +210,10 @@ mod tests {
             let withheld = response.withhold_credentials(&payload);
             let again = HandshakeResponse::decode(&withheld, u64::MAX).unwrap();
             assert_eq!(&withheld[again.credentials.data.clone()], b"\0");
-            assert_eq!(again.plugin.as_deref(), Some(&b"countersink_asks_again"[..]));
+            assert_eq!(
+                again.plugin.as_deref(),
+                Some(&b"countersink_asks_again"[..])
+            );
             assert_eq!(
                 (again.user, again.schema, again.attributes),
                 (response.user, response.schema, response.attributes)

@@ -1,0 +1,174 @@
+//! The settings outside the rules.
+
+use std::time::Duration;
+
+use super::{Check, Text, rules};
+use crate::config::environment::Environment;
+use crate::config::error::{Error, Problem};
+use crate::config::limits::{Range, duration, number};
+use crate::config::raw::{RawAccount, RawBypass, RawClientTls, RawConfig, RawUpstreamTls, Scalar};
+use crate::config::{
+    Account, Address, Bypass, ClientTls, Config, HostPort, Secret, UpstreamTls, address, names,
+};
+
+/// Tools that copy or alter tables row by row, and followers of the binary log: they must see base as it is.
+const BYPASS_PROGRAMS: [&str; 16] = [
+    "mysqldump",
+    "mariadb-dump",
+    "mysqlpump",
+    "mydumper",
+    "myloader",
+    "gh-ost",
+    "pt-online-schema-change",
+    "pt-table-checksum",
+    "pt-table-sync",
+    "pt-archiver",
+    "mysqlbinlog",
+    "mariadb-binlog",
+    "xtrabackup",
+    "mariabackup",
+    "debezium",
+    "maxwell",
+];
+
+const TIMEOUT: Range = Range {
+    low: (Duration::from_millis(100), "100ms"),
+    high: (Duration::from_secs(600), "10m"),
+};
+
+/// Checks everything.
+pub(in crate::config) fn config(
+    raw: RawConfig,
+    environment: Environment<'_>,
+) -> Result<Config, Error> {
+    let check = Check {
+        environment,
+        rule: None,
+    };
+    let host_port = |field, scalar: Option<Scalar>| check.field(field, scalar, address::listen);
+    let upstream = check
+        .field("upstream", raw.upstream, address::upstream)?
+        .ok_or_else(|| {
+            check.missing(
+                "upstream",
+                "name the MySQL server, as in upstream: 127.0.0.1:3306",
+            )
+        })?;
+    let slot_table = check
+        .field("slot_table", raw.slot_table, names::pattern)?
+        .unwrap_or_default();
+    let most = |text: &Text| number(text, (1, 1_000_000), "the default is 10000");
+    Ok(Config {
+        listen: host_port("listen", raw.listen)?.unwrap_or_else(|| HostPort {
+            host: "127.0.0.1".to_owned(),
+            port: 6033,
+        }),
+        admin: host_port("admin", raw.admin)?,
+        control: check.account(raw.control.unwrap_or_default())?,
+        tls: check.client_tls(raw.tls.unwrap_or_default())?,
+        upstream_tls: check.upstream_tls(raw.upstream_tls.unwrap_or_default(), &upstream)?,
+        handshake_timeout: check
+            .field("handshake_timeout", raw.handshake_timeout, |text| {
+                duration(text, &TIMEOUT)
+            })?
+            .unwrap_or(Duration::from_secs(10)),
+        max_connections: check
+            .field("max_connections", raw.max_connections, most)?
+            .unwrap_or(10_000) as usize,
+        bypass: check.bypass(raw.bypass.unwrap_or_default())?,
+        rules: rules::rules(raw.counters, environment, &slot_table)?,
+        upstream,
+        slot_table,
+    })
+}
+
+impl Check<'_> {
+    fn account(&self, raw: RawAccount) -> Result<Account, Error> {
+        let user = self.field("control.user", raw.user, |text| {
+            match text.value.is_empty() {
+                true => Err(Problem::Empty {
+                    remedy: "name the proxy's own account, or leave user out for countersink",
+                }),
+                false => Ok(text.value.clone()),
+            }
+        })?;
+        Ok(Account {
+            user: user.unwrap_or_else(|| "countersink".to_owned()),
+            password: Secret::new(
+                self.text("control.password", raw.password)?
+                    .unwrap_or_default(),
+            ),
+        })
+    }
+
+    fn client_tls(&self, raw: RawClientTls) -> Result<ClientTls, Error> {
+        let client = self.field("tls.client", raw.client, |text| match text.value.as_str() {
+            "disabled" => Ok(false),
+            "enabled" => Ok(true),
+            _ => Err(Problem::Choice {
+                value: text.to_string(),
+                choices: "disabled, or leave it out",
+            }),
+        })?;
+        let certificate = self.path("tls.certificate", raw.certificate)?;
+        let key = self.path("tls.key", raw.key)?;
+        let together = |field, text| Err(self.error(field, 0, Problem::Together(text)));
+        match (client != Some(false), certificate, key) {
+            (true, Some(certificate), Some(key)) => Ok(ClientTls::Files { certificate, key }),
+            (true, None, None) => Ok(ClientTls::SelfSigned),
+            (true, Some(_), None) => together("tls.key", "is missing; a certificate needs its key"),
+            (true, None, Some(_)) => {
+                together("tls.certificate", "is missing; a key needs its certificate")
+            }
+            (false, None, None) => Ok(ClientTls::Disabled),
+            (false, _, _) => together(
+                "tls.client",
+                "is disabled, but there is a certificate or a key; delete the one or the other",
+            ),
+        }
+    }
+
+    fn upstream_tls(&self, raw: RawUpstreamTls, upstream: &Address) -> Result<UpstreamTls, Error> {
+        let ca = self.path("upstream_tls.ca", raw.ca)?;
+        let mode = self.field("upstream_tls.mode", raw.mode, |text| {
+            match (text.value.as_str(), upstream) {
+                ("disabled", _) => Ok(Some(UpstreamTls::Disabled)),
+                ("preferred", _) => Ok(Some(UpstreamTls::Preferred)),
+                ("required", Address::Tcp(_)) => Ok(None),
+                ("required", Address::Unix(_)) => Err(Problem::Together(
+                    "TLS over a unix socket protects nothing; leave upstream_tls out",
+                )),
+                _ => Err(Problem::Choice {
+                    value: text.to_string(),
+                    choices: "disabled, preferred or required",
+                }),
+            }
+        })?;
+        let together = |text| Err(self.error("upstream_tls.ca", 0, Problem::Together(text)));
+        match (mode.unwrap_or(Some(UpstreamTls::Preferred)), ca) {
+            (Some(mode), None) => Ok(mode),
+            (Some(_), Some(_)) => {
+                together("certificates are only verified in mode required; write mode: required")
+            }
+            (None, Some(ca)) => Ok(UpstreamTls::Required { ca }),
+            (None, None) => together("is missing; name the PEM file that verifies the server"),
+        }
+    }
+
+    fn bypass(&self, raw: RawBypass) -> Result<Bypass, Error> {
+        let list = |field, list: Option<Vec<Scalar>>| {
+            list.map(|list| {
+                list.into_iter()
+                    .map(|scalar| self.text(field, Some(scalar)))
+                    .filter_map(Result::transpose)
+                    .collect::<Result<Vec<String>, Error>>()
+            })
+            .transpose()
+        };
+        Ok(Bypass {
+            users: list("bypass.users", raw.users)?.unwrap_or_default(),
+            programs: list("bypass.programs", raw.programs)?
+                .unwrap_or_else(|| BYPASS_PROGRAMS.map(str::to_owned).to_vec()),
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! From an accepted socket to a client that MySQL has let in.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::time::timeout;
+
+use super::change_user::Reauthentication;
+use super::error::ConnectError;
+use super::handshake::{Entry, Handshake, turn_away};
+use super::peer::Peer;
+use super::setup::ConnectSetup;
+use crate::net::{PacketStream, Transport, dial};
+use crate::wire::handshake::Attributes;
+
+/// A client that MySQL has let in, and its connection there. Both sides stand before their next command.
+pub struct Connected {
+    /// The client's side.
+    pub client: PacketStream,
+    /// MySQL's side.
+    pub upstream: PacketStream,
+    /// Flags that both sides have agreed on, the same for both but for SSL, which says what the client has;
+    /// MariaDB's own ones in the upper half.
+    pub capabilities: u64,
+    /// Flags that the server offered, before any was masked.
+    pub server_capabilities: u64,
+    /// Whether the server is a MariaDB.
+    pub mariadb: bool,
+    /// The server's version, as in its greeting.
+    pub server_version: String,
+    /// The connection's id on the server.
+    pub thread_id: u32,
+    /// Who logged in.
+    pub login: Login,
+    /// For [`change_user`](super::change_user()).
+    pub reauthentication: Reauthentication,
+}
+
+/// Who is logged in, and with what the session starts. COM_CHANGE_USER brings another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// The account name that the client gave.
+    pub user: Vec<u8>,
+    /// The schema that the session starts in.
+    pub schema: Option<Vec<u8>>,
+    /// Collation of the connection; of those above 255 the lower eight bits, at login.
+    pub collation: u16,
+    /// What the client told about itself.
+    pub attributes: Attributes,
+    /// Status flags of the OK packet.
+    pub status: u16,
+}
+
+/// Connects an accepted client: dials the upstream and relays the handshake. A client that cannot be connected has
+/// been told so, where it could be, when the error is returned. `peer` is for the log. Not cancel safe; dropped, it
+/// closes both sides.
+pub async fn connect(
+    client: impl Transport + 'static,
+    peer: SocketAddr,
+    setup: &ConnectSetup,
+) -> Result<Connected, ConnectError> {
+    tracing::trace!(%peer, upstream = %setup.upstream, "dialing");
+    let mut client = PacketStream::new(Box::new(client));
+    let dialed = timeout(setup.handshake_timeout, dial(&setup.upstream)).await;
+    let error = match dialed {
+        Ok(Ok(upstream)) => return relay(client, upstream, setup).await,
+        Ok(Err(error)) => ConnectError::Unreachable(error),
+        Err(_) => ConnectError::UpstreamSilent(setup.handshake_timeout),
+    };
+    let told = error.answer(&setup.upstream, false);
+    turn_away(&mut Peer::new(&mut client), told).await;
+    Err(error)
+}
+
+/// Relays the handshake between an accepted client and a dialed upstream.
+pub(super) async fn relay(
+    mut client: PacketStream,
+    upstream: Box<dyn Transport>,
+    setup: &ConnectSetup,
+) -> Result<Connected, ConnectError> {
+    let mut upstream = PacketStream::new(upstream);
+    let entry = Handshake::new(&mut client, &mut upstream, setup)
+        .run()
+        .await?;
+    client.scrub();
+    upstream.scrub();
+    Ok(connected(entry, client, upstream, setup))
+}
+
+fn connected(
+    entry: Entry,
+    client: PacketStream,
+    upstream: PacketStream,
+    setup: &ConnectSetup,
+) -> Connected {
+    let Entry {
+        greeting, response, ..
+    } = entry;
+    Connected {
+        client,
+        upstream,
+        capabilities: entry.capabilities,
+        server_capabilities: greeting.capabilities,
+        mariadb: greeting.is_mariadb(),
+        server_version: String::from_utf8_lossy(&greeting.server_version).into_owned(),
+        thread_id: greeting.thread_id,
+        login: Login {
+            user: response.user,
+            schema: response.schema,
+            collation: u16::from(response.collation),
+            attributes: response.attributes,
+            status: entry.status,
+        },
+        reauthentication: Reauthentication {
+            sides: entry.sides,
+            capabilities: entry.capabilities,
+            plugin: greeting.plugin,
+            nonce: greeting.nonce,
+            key: Arc::clone(&setup.password_key),
+            timeout: setup.handshake_timeout,
+            upstream: setup.upstream.clone(),
+        },
+    }
+}

@@ -1,1 +1,0 @@
-//! The connection phase over in-memory streams, with a scripted upstream.

@@ -1,0 +1,182 @@
+//! Clients that get in, by plugins that need nothing of us.
+
+use super::*;
+
+#[tokio::test]
+async fn compression_is_masked_and_every_other_byte_of_greeting_and_response_passes() {
+    let mut stage = Stage::new(plain());
+    let mut expected = GREETING.to_vec();
+    expected[22] &= !0x20;
+    expected[23] &= !0x08;
+    expected[28] &= !0x04;
+    assert_eq!(stage.greet().await, expected);
+    let asked = CLIENT | capability::COMPRESS | capability::ZSTD_COMPRESSION;
+    let mut sent = response(asked, b"12345678901234567890", "mysql_native_password");
+    sent.push(3);
+    stage.client.send(1, &sent).await;
+    let expected = response(CLIENT, b"12345678901234567890", "mysql_native_password");
+    assert_eq!(stage.upstream.receive(1).await, expected);
+    stage.upstream.send(2, OK).await;
+    assert_eq!(stage.client.receive(2).await, OK);
+    let connected = stage.success().await;
+    assert_eq!(connected.capabilities, CLIENT);
+    assert_eq!(connected.server_capabilities, 0xDFFF_FFFF);
+    assert_eq!(connected.server_version, "9.7.4-2");
+    assert_eq!((connected.thread_id, connected.mariadb), (22, false));
+    let login = connected.login;
+    assert_eq!(
+        (&login.user[..], login.schema.as_deref()),
+        (&b"ann"[..], Some(&b"shop"[..]))
+    );
+    assert_eq!((login.collation, login.status), (45, 2));
+}
+
+#[tokio::test]
+async fn each_side_counts_its_own_packets() {
+    let mut stage = Stage::new(tls_for_clients());
+    let greeting = stage.greet().await;
+    assert_eq!(greeting[23] & 0x08, 0x08, "SSL is offered");
+    let mut client = begin_tls(stage.client).await;
+    let sent = response(CLIENT | capability::SSL, b"", "mysql_native_password");
+    client.send(2, &sent).await;
+    let passed = stage.upstream.receive(1).await;
+    assert_eq!(passed, response(CLIENT, b"", "mysql_native_password"));
+    // Any number of rounds of a plugin nobody here knows, and a server that speaks twice.
+    stage
+        .upstream
+        .send(2, &switch("dialog", b"\x02Name?"))
+        .await;
+    assert_eq!(client.receive(3).await, switch("dialog", b"\x02Name?"));
+    client.send(4, b"ann\0").await;
+    assert_eq!(stage.upstream.receive(3).await, b"ann\0");
+    stage.upstream.send(4, b"\x05Password?").await;
+    stage.upstream.send(5, b"").await;
+    assert_eq!(client.receive(5).await, b"\x05Password?");
+    assert_eq!(client.receive(6).await, b"");
+    client.send(7, b"secret\0").await;
+    assert_eq!(stage.upstream.receive(6).await, b"secret\0");
+    stage.upstream.send(7, OK).await;
+    assert_eq!(client.receive(8).await, OK);
+    let connected = stage.relay.await.unwrap().ok().unwrap();
+    assert_eq!(connected.capabilities, CLIENT | capability::SSL);
+}
+
+#[tokio::test]
+async fn the_switch_of_before_4_1_passes() {
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    stage
+        .client
+        .send(1, &response(CLIENT, b"", "mysql_native_password"))
+        .await;
+    stage.upstream.receive(1).await;
+    stage.upstream.send(2, b"\xfe").await;
+    assert_eq!(stage.client.receive(2).await, b"\xfe");
+    stage.client.send(3, b"oldhash\0").await;
+    assert_eq!(stage.upstream.receive(3).await, b"oldhash\0");
+    stage.upstream.send(4, OK).await;
+    stage.success().await;
+}
+
+#[tokio::test]
+async fn tls_toward_the_upstream_begins_with_an_ssl_request_of_the_clients_flags() {
+    let setup = plain();
+    let connector = tls::UpstreamConnector::new(&setup.upstream, tls::Verification::None).unwrap();
+    let mut stage = Stage::new(ConnectSetup {
+        upstream_tls: UpstreamTls::Preferred(connector),
+        ..setup
+    });
+    stage.greet().await;
+    stage
+        .client
+        .send(1, &response(CLIENT, b"", "mysql_native_password"))
+        .await;
+    assert_eq!(
+        stage.upstream.receive(1).await,
+        ssl_request(CLIENT | capability::SSL)
+    );
+    let acceptor = tls::self_signed_acceptor(vec!["db".to_owned()]).unwrap();
+    let mut upstream = Script(acceptor.accept(stage.upstream.0).await.unwrap());
+    let expected = response(CLIENT | capability::SSL, b"", "mysql_native_password");
+    assert_eq!(upstream.receive(2).await, expected);
+    upstream.send(3, OK).await;
+    assert_eq!(stage.client.receive(2).await, OK);
+    let connected = stage.relay.await.unwrap().ok().unwrap();
+    assert_eq!(connected.capabilities, CLIENT, "the client has no TLS");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_the_upstream_costs_the_client_no_time() {
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    stage
+        .client
+        .send(1, &response(CLIENT, b"", "mysql_native_password"))
+        .await;
+    stage.upstream.receive(1).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    stage.upstream.send(2, OK).await;
+    stage.success().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_stalls_in_the_exchange_is_closed() {
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    stage
+        .client
+        .send(1, &response(CLIENT, b"", "mysql_native_password"))
+        .await;
+    stage.upstream.receive(1).await;
+    stage
+        .upstream
+        .send(2, &switch("mysql_native_password", NONCE))
+        .await;
+    let begun = tokio::time::Instant::now();
+    stage.client.rest().await;
+    assert_eq!(begun.elapsed().as_secs(), 4);
+    assert!(matches!(stage.failure().await, ConnectError::ClientStalled));
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_while_the_upstream_thinks_is_not_kept() {
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    stage
+        .client
+        .send(1, &response(CLIENT, b"", "mysql_native_password"))
+        .await;
+    stage.upstream.receive(1).await;
+    drop(stage.client);
+    assert_eq!(stage.upstream.rest().await, b"");
+    assert!(matches!(
+        stage.relay.await.unwrap(),
+        Err(ConnectError::Client(_))
+    ));
+}
+
+#[tokio::test]
+async fn commands_sent_ahead_wait_in_the_clients_stream() {
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    stage
+        .client
+        .send(1, &response(CLIENT, b"", "mysql_native_password"))
+        .await;
+    stage.upstream.receive(1).await;
+    stage.upstream.send(2, OK).await;
+    assert_eq!(stage.client.receive(2).await, OK);
+    stage.client.send(0, b"\x0e").await;
+    let Stage { relay, client, .. } = stage;
+    let mut connected = relay.await.unwrap().ok().unwrap();
+    let mut payload = Vec::new();
+    connected
+        .client
+        .read_payload(&mut payload, 10)
+        .await
+        .unwrap();
+    assert_eq!(payload, b"\x0e");
+    drop(client);
+}

@@ -1,0 +1,165 @@
+//! The connection phase over in-memory streams, with a scripted client and a scripted upstream.
+
+mod bridging;
+mod changing_user;
+mod login;
+mod refusal;
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::task::JoinHandle;
+
+use super::connected::relay;
+use super::{ConnectError, ConnectSetup, Connected, PasswordKey, UpstreamTls};
+use crate::net::{PacketStream, Transport, tls};
+use crate::wire::capability;
+use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
+
+/// MySQL 9.7.4, TLS on.
+const GREETING: &[u8] = b"\n9.7.4-2\0\x16\0\0\0N%aT-S{\x7f\0\xff\xff\xff\x02\0\xff\xdf\x15\0\0\0\0\0\0\0\0\0\0 \x1f:d<y\x07oA|E@\0caching_sha2_password\0";
+/// The nonce in it.
+const NONCE: &[u8] = b"N%aT-S{\x7f \x1f:d<y\x07oA|E@";
+/// OK with the flags of autocommit.
+const OK: &[u8] = b"\0\0\0\x02\0\0\0";
+/// What the scripted clients ask for.
+const CLIENT: u64 = capability::LONG_PASSWORD
+    | capability::PROTOCOL_41
+    | capability::SECURE_CONNECTION
+    | capability::PLUGIN_AUTH
+    | capability::CONNECT_WITH_DB;
+
+/// One scripted side: speaks whole packets.
+struct Script<T = DuplexStream>(T);
+
+impl<T: Transport> Script<T> {
+    async fn send(&mut self, sequence_id: u8, payload: &[u8]) {
+        let mut packet = Vec::new();
+        encode_packet(&mut packet, sequence_id, payload);
+        self.0.write_all(&packet).await.unwrap();
+        self.0.flush().await.unwrap();
+    }
+
+    /// The next packet must be number `sequence_id`.
+    async fn receive(&mut self, sequence_id: u8) -> Vec<u8> {
+        let mut header = [0; HEADER_LENGTH];
+        self.0.read_exact(&mut header).await.unwrap();
+        let header = Header::decode(&header).unwrap();
+        assert_eq!(header.sequence_id, sequence_id);
+        let mut payload = vec![0; header.length];
+        self.0.read_exact(&mut payload).await.unwrap();
+        payload
+    }
+
+    /// What comes until the other side closes.
+    async fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        // A TLS peer may leave without saying so.
+        let _ = self.0.read_to_end(&mut rest).await;
+        rest
+    }
+}
+
+/// A handshake between two scripted sides.
+struct Stage {
+    client: Script,
+    upstream: Script,
+    relay: JoinHandle<Result<Connected, ConnectError>>,
+}
+
+impl Stage {
+    fn new(setup: ConnectSetup) -> Self {
+        let (client, client_end) = duplex(1 << 20);
+        let (upstream, upstream_end) = duplex(1 << 20);
+        let relay = tokio::spawn(async move {
+            let client = PacketStream::new(Box::new(client_end));
+            relay(client, Box::new(upstream_end), &setup).await
+        });
+        Self {
+            client: Script(client),
+            upstream: Script(upstream),
+            relay,
+        }
+    }
+
+    /// Lets the upstream greet, and returns what the client sees.
+    async fn greet(&mut self) -> Vec<u8> {
+        self.upstream.send(0, GREETING).await;
+        self.client.receive(0).await
+    }
+
+    async fn failure(self) -> ConnectError {
+        match self.relay.await.unwrap() {
+            Ok(_) => panic!("connected"),
+            Err(error) => error,
+        }
+    }
+
+    async fn success(self) -> Connected {
+        self.relay.await.unwrap().expect("connected")
+    }
+}
+
+/// No TLS on either side.
+fn plain() -> ConnectSetup {
+    ConnectSetup {
+        upstream: "db:3306".parse().unwrap(),
+        upstream_tls: UpstreamTls::Disabled,
+        client_tls: None,
+        password_key: key(),
+        handshake_timeout: Duration::from_secs(10),
+    }
+}
+
+/// A key pair for all tests: making one takes long.
+fn key() -> Arc<PasswordKey> {
+    static KEY: LazyLock<Arc<PasswordKey>> = LazyLock::new(Arc::default);
+    Arc::clone(&KEY)
+}
+
+/// TLS for clients, none toward the upstream.
+fn tls_for_clients() -> ConnectSetup {
+    ConnectSetup {
+        client_tls: Some(tls::self_signed_acceptor(vec!["localhost".to_owned()]).unwrap()),
+        ..plain()
+    }
+}
+
+/// Plain clients, and an upstream behind a unix socket.
+fn local_upstream() -> ConnectSetup {
+    ConnectSetup {
+        upstream: "unix:/run/mysqld/mysqld.sock".parse().unwrap(),
+        ..plain()
+    }
+}
+
+fn response(capabilities: u64, data: &[u8], plugin: &str) -> Vec<u8> {
+    let mut payload = ssl_request(capabilities);
+    payload.extend_from_slice(b"ann\0");
+    payload.push(u8::try_from(data.len()).unwrap());
+    payload.extend_from_slice(data);
+    payload.extend_from_slice(b"shop\0");
+    payload.extend_from_slice(plugin.as_bytes());
+    payload.push(0);
+    payload
+}
+
+fn ssl_request(capabilities: u64) -> Vec<u8> {
+    let mut payload = capabilities.to_le_bytes()[..4].to_vec();
+    payload.extend_from_slice(&[0, 0, 0, 1, 45]);
+    payload.extend_from_slice(&[0; 23]);
+    payload
+}
+
+/// Begins TLS as a client does: the first TLS bytes follow the SSL request without a pause.
+async fn begin_tls(mut client: Script) -> Script<impl Transport> {
+    client.send(1, &ssl_request(CLIENT | capability::SSL)).await;
+    let upstream = "localhost:3306".parse().unwrap();
+    let connector = tls::UpstreamConnector::new(&upstream, tls::Verification::None).unwrap();
+    Script(connector.connect(client.0).await.unwrap())
+}
+
+fn switch(plugin: &str, nonce: &[u8]) -> Vec<u8> {
+    [b"\xfe", plugin.as_bytes(), b"\0", nonce, b"\0"].concat()
+}

@@ -1,0 +1,225 @@
+//! Clients and upstreams that do not get through.
+
+use super::super::Fault;
+use super::*;
+
+fn code(payload: &[u8]) -> u16 {
+    assert_eq!(payload[0], 0xFF, "{payload:?}");
+    u16::from_le_bytes([payload[1], payload[2]])
+}
+
+/// The upstream gets a login for nobody, not an aborted handshake, and the end.
+async fn upstream_is_left_politely(upstream: &mut Script) {
+    let payload = upstream.receive(1).await;
+    assert!(payload[32..].starts_with(b"countersink-client-left\0\0"));
+    upstream.send(2, b"\xff\x15\x04#28000Access denied").await;
+    assert_eq!(upstream.rest().await, b"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_in_place_of_the_greeting_reaches_the_client_as_it_is() {
+    let mut stage = Stage::new(plain());
+    let full = b"\xff\x10\x04Too many connections";
+    stage.upstream.send(0, full).await;
+    assert_eq!(stage.client.receive(0).await, full);
+    assert_eq!(stage.client.rest().await, b"");
+    let error = stage.failure().await;
+    assert!(matches!(error, ConnectError::Refused { code: 1040, .. }));
+    assert_eq!(error.fault(), Fault::Upstream);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_mysql_server_is_told_without_an_sqlstate() {
+    for (hello, names) in [
+        (&b"\x09old"[..], "version 9"),
+        (b"\ntruncated", "Malformed"),
+        (b"SSH-2.0-OpenSSH", "version 83"),
+    ] {
+        let mut stage = Stage::new(plain());
+        stage.upstream.send(0, hello).await;
+        let told = stage.client.receive(0).await;
+        assert_eq!(code(&told), 1429);
+        let text = String::from_utf8(told[3..].to_vec()).unwrap();
+        assert!(!text.starts_with('#') && text.contains(names) && text.contains("db:3306"));
+        assert_eq!(stage.failure().await.fault(), Fault::Upstream);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_vanishes_before_its_greeting_is_told() {
+    let mut stage = Stage::new(plain());
+    drop(stage.upstream);
+    assert_eq!(code(&stage.client.receive(0).await), 1158);
+    assert_eq!(stage.client.rest().await, b"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreachable_upstream_is_named_with_the_remedy() {
+    let setup = ConnectSetup {
+        upstream: "unix:/nonexistent/mysqld.sock".parse().unwrap(),
+        ..plain()
+    };
+    let (client, end) = duplex(4096);
+    let peer = "127.0.0.1:1".parse().unwrap();
+    let connected = super::super::connect(end, peer, &setup).await;
+    assert!(matches!(connected, Err(ConnectError::Unreachable(_))));
+    let told = Script(client).receive(0).await;
+    assert_eq!(code(&told), 1429);
+    let text = String::from_utf8_lossy(&told).into_owned();
+    assert!(text.contains("Can't connect to MySQL server on 'unix:/nonexistent/mysqld.sock'"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_never_greets_is_given_up() {
+    let mut stage = Stage::new(plain());
+    assert_eq!(code(&stage.client.receive(0).await), 1429);
+    assert!(matches!(
+        stage.failure().await,
+        ConnectError::UpstreamSilent(_)
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_speaks_http_is_refused_and_the_upstream_left_politely() {
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    stage
+        .client
+        .0
+        .write_all(b"GET / HTTP/1.1\r\n\r\n")
+        .await
+        .unwrap();
+    assert_eq!(code(&stage.client.receive(1).await), 1153);
+    upstream_is_left_politely(&mut stage.upstream).await;
+    assert_eq!(stage.failure().await.fault(), Fault::Client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn garbage_in_a_packet_is_a_bad_handshake() {
+    for garbage in [&b""[..], b"x", b"\xff\xff\xff", &ssl_request(CLIENT)] {
+        let mut stage = Stage::new(plain());
+        stage.greet().await;
+        stage.client.send(1, garbage).await;
+        assert_eq!(code(&stage.client.receive(2).await), 1043, "{garbage:?}");
+        upstream_is_left_politely(&mut stage.upstream).await;
+        assert!(matches!(
+            stage.failure().await,
+            ConnectError::ClientPacket(_)
+        ));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_response_beyond_64_kib_is_refused() {
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    stage.client.send(1, &vec![0xFF; 64 * 1024 + 1]).await;
+    assert_eq!(code(&stage.client.receive(1).await), 1153);
+    upstream_is_left_politely(&mut stage.upstream).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_older_than_4_1_is_told_to_upgrade() {
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    stage.client.send(1, b"\x85\x24\0\0\0old\0").await;
+    assert_eq!(code(&stage.client.receive(2).await), 1251);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_stalls_is_closed_after_the_timeout_and_the_upstream_left_politely() {
+    let mut stage = Stage::new(plain());
+    let begun = tokio::time::Instant::now();
+    stage.greet().await;
+    // A byte now and then does not buy time.
+    for byte in [0x28, 0, 0, 1, 0, 0, 0, 0, 0] {
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        stage.client.0.write_all(&[byte]).await.unwrap();
+    }
+    assert_eq!(stage.client.rest().await, b"");
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    upstream_is_left_politely(&mut stage.upstream).await;
+    assert!(matches!(stage.failure().await, ConnectError::ClientStalled));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_leaves_before_its_response_does_not_count_as_a_connection_error() {
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    drop(stage.client);
+    upstream_is_left_politely(&mut stage.upstream).await;
+    assert_eq!(
+        stage.relay.await.unwrap().err().unwrap().fault(),
+        Fault::Client
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn plain_bytes_behind_the_ssl_request_never_count_as_sent_inside_tls() {
+    let mut stage = Stage::new(tls_for_clients());
+    stage.greet().await;
+    let mut injected = Vec::new();
+    encode_packet(&mut injected, 1, &ssl_request(CLIENT | capability::SSL));
+    encode_packet(
+        &mut injected,
+        2,
+        &response(CLIENT | capability::SSL, b"", "x"),
+    );
+    stage.client.0.write_all(&injected).await.unwrap();
+    upstream_is_left_politely(&mut stage.upstream).await;
+    assert!(matches!(stage.failure().await, ConnectError::ClientTls(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tls_that_was_not_offered_is_refused() {
+    let mut stage = Stage::new(plain());
+    let greeting = stage.greet().await;
+    assert_eq!(greeting[29] & 0x08, 0, "no SSL flag");
+    stage
+        .client
+        .send(1, &ssl_request(CLIENT | capability::SSL))
+        .await;
+    assert_eq!(code(&stage.client.receive(2).await), 1043);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_without_the_tls_that_is_required_is_named() {
+    let setup = plain();
+    let connector = tls::UpstreamConnector::new(&setup.upstream, tls::Verification::None).unwrap();
+    let mut stage = Stage::new(ConnectSetup {
+        upstream_tls: UpstreamTls::Required(connector),
+        ..setup
+    });
+    let mut without = GREETING.to_vec();
+    // The second byte of the flags, behind version, thread id, and the first part of the nonce.
+    without[23] &= !0x08;
+    stage.upstream.send(0, &without).await;
+    stage.client.receive(0).await;
+    stage
+        .client
+        .send(1, &response(CLIENT, b"", "mysql_native_password"))
+        .await;
+    let told = stage.client.receive(2).await;
+    assert_eq!(code(&told), 1429);
+    assert!(String::from_utf8_lossy(&told).contains("TLS toward 'db:3306' is required"));
+    upstream_is_left_politely(&mut stage.upstream).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn mysqls_refusal_reaches_the_client_as_it_is() {
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    stage
+        .client
+        .send(1, &response(CLIENT, b"", "caching_sha2_password"))
+        .await;
+    stage.upstream.receive(1).await;
+    let denied = b"\xff\x15\x04#28000Access denied for user 'ann'@'%'";
+    stage.upstream.send(2, denied).await;
+    assert_eq!(stage.client.receive(2).await, denied);
+    assert_eq!(stage.client.rest().await, b"");
+    assert!(matches!(
+        stage.failure().await,
+        ConnectError::Denied { code: 1045, .. }
+    ));
+}

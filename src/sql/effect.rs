@@ -1,0 +1,83 @@
+//! What a statement of some kind does to its session, and the kind of most statements at a glance.
+
+use crate::sql::statement::Kind;
+
+impl Kind {
+    /// Whether the statement may change how later texts are read: schema, sql_mode, character set.
+    pub fn may_change_session(self) -> bool {
+        match self {
+            Self::Set { harmless } => !harmless,
+            Self::Use | Self::Call | Self::Execute | Self::Ddl | Self::Other => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the statement may end the transaction, or undo a part of it.
+    pub fn may_end_transaction(self) -> bool {
+        match self {
+            Self::Select
+            | Self::With
+            | Self::Insert
+            | Self::Replace
+            | Self::Update
+            | Self::Delete
+            | Self::Do
+            | Self::Savepoint
+            | Self::Prepare
+            | Self::Deallocate => false,
+            Self::Set { harmless } => !harmless,
+            _ => true,
+        }
+    }
+}
+
+/// The kind of a text that starts with one of the most frequent words, without allocation; `None` says that
+/// [`statement_kind`](crate::sql::statement_kind) must look.
+pub fn glance(text: &[u8]) -> Option<Kind> {
+    const FREQUENT: [(&[u8], Kind); 8] = [
+        (b"SELECT", Kind::Select),
+        (b"INSERT", Kind::Insert),
+        (b"UPDATE", Kind::Update),
+        (b"DELETE", Kind::Delete),
+        (b"REPLACE", Kind::Replace),
+        (b"COMMIT", Kind::Commit),
+        (b"ROLLBACK", Kind::Rollback),
+        (b"DO", Kind::Do),
+    ];
+    let end = text
+        .iter()
+        .position(|byte| !byte.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    // Only where the word surely ends here: in BEGIN or SELECT$x it might go on.
+    let follows = text.get(end).copied().unwrap_or(b' ');
+    if !matches!(follows, b' ' | b'\n' | b'\t' | b'\r' | b';') {
+        return None;
+    }
+    let word = &text[..end];
+    let found = FREQUENT
+        .iter()
+        .find(|(frequent, _)| frequent.eq_ignore_ascii_case(word));
+    found.map(|(_, kind)| *kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::plan::SessionFacts;
+    use crate::sql::statement_kind;
+
+    #[test]
+    fn a_glance_says_what_a_look_says() {
+        let facts = SessionFacts::default();
+        for text in [
+            "select 1", "SELECT\n1", "Update t set a = 1", "commit", "rollback to x", "do 0",
+            "replace into t values (1)", "delete from t",
+        ] {
+            let kind = glance(text.as_bytes());
+            assert_eq!(kind, Some(statement_kind(text.as_bytes(), &facts)), "{text}");
+        }
+        for text in ["", " select 1", "select(1)", "selectx", "/* x */ select 1", "begin"] {
+            assert_eq!(glance(text.as_bytes()), None, "{text}");
+        }
+    }
+}

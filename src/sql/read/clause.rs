@@ -1,0 +1,157 @@
+//! Where the clauses and the select items of a query block stand in the text.
+//!
+//! The syntax tree knows where identifiers are, but not where an expression ends; tokens do.
+
+use std::ops::Range;
+
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::Token;
+
+use crate::sql::syntax::Lexeme;
+
+/// A clause of a query block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Clause {
+    Items,
+    From,
+    Where,
+    GroupBy,
+    Having,
+    Window,
+    OrderBy,
+    /// LIMIT, INTO, FOR UPDATE ..
+    Tail,
+}
+
+/// The clauses of a block.
+#[derive(Clone, Debug)]
+pub(super) struct Clauses {
+    starts: Vec<(usize, Clause)>,
+    /// The select items, in order.
+    pub(super) items: Vec<Range<usize>>,
+}
+
+impl Clauses {
+    /// The clauses of the block whose SELECT stands at offset `select_at`.
+    pub(super) fn of(tokens: &[Lexeme], select_at: usize) -> Self {
+        let first = tokens.partition_point(|token| token.range.start <= select_at);
+        let tokens = &tokens[first..];
+        let mut clauses = Self {
+            starts: vec![(select_at, Clause::Items)],
+            items: Vec::new(),
+        };
+        let mut item = Vec::new();
+        let mut depth = 0_usize;
+        for (index, token) in tokens.iter().enumerate() {
+            match token.token {
+                Token::LParen => depth += 1,
+                Token::RParen if depth == 0 => break,
+                Token::RParen => depth -= 1,
+                Token::SemiColon => break,
+                _ => {}
+            }
+            if depth == 0 {
+                if is_end(token) && !is_behind_dot(tokens, index) {
+                    break;
+                }
+                if let Some(clause) = clause(tokens, index) {
+                    clauses.starts.push((token.range.start, clause));
+                }
+            }
+            if clauses.starts.len() > 1 {
+                continue;
+            }
+            match token.token {
+                Token::Comma if depth == 0 => clauses.close_item(&mut item),
+                _ if item.is_empty() && clauses.items.is_empty() && is_modifier(token) => {}
+                _ => item.push(token.range.clone()),
+            }
+        }
+        clauses.close_item(&mut item);
+        clauses
+    }
+
+    fn close_item(&mut self, item: &mut Vec<Range<usize>>) {
+        if let (Some(first), Some(last)) = (item.first(), item.last()) {
+            self.items.push(first.start..last.end);
+        }
+        item.clear();
+    }
+
+    /// The clause that an offset of the block lies in.
+    pub(super) fn at(&self, offset: usize) -> Clause {
+        self.starts
+            .iter()
+            .rev()
+            .find(|(start, _)| *start <= offset)
+            .map_or(Clause::Items, |(_, clause)| *clause)
+    }
+}
+
+/// The clause that begins with this token.
+fn clause(tokens: &[Lexeme], index: usize) -> Option<Clause> {
+    let Token::Word(word) = &tokens[index].token else {
+        return None;
+    };
+    if word.quote_style.is_some() || is_behind_dot(tokens, index) || is_in_index_hint(tokens, index)
+    {
+        return None;
+    }
+    match word.keyword {
+        Keyword::FROM => Some(Clause::From),
+        Keyword::WHERE => Some(Clause::Where),
+        Keyword::GROUP => Some(Clause::GroupBy),
+        Keyword::HAVING => Some(Clause::Having),
+        Keyword::WINDOW => Some(Clause::Window),
+        Keyword::ORDER => Some(Clause::OrderBy),
+        Keyword::LIMIT | Keyword::INTO | Keyword::FOR | Keyword::LOCK | Keyword::PROCEDURE => {
+            Some(Clause::Tail)
+        }
+        _ => None,
+    }
+}
+
+fn is_behind_dot(tokens: &[Lexeme], index: usize) -> bool {
+    index > 0 && tokens[index - 1].token == Token::Period
+}
+
+/// `USE INDEX FOR ORDER BY (..)`: not the clauses of these names.
+fn is_in_index_hint(tokens: &[Lexeme], index: usize) -> bool {
+    let names_index = |back: usize| {
+        index
+            .checked_sub(back)
+            .is_some_and(|at| tokens[at].is(Keyword::INDEX) || tokens[at].is(Keyword::KEY))
+    };
+    let follows_for = index > 0 && tokens[index - 1].is(Keyword::FOR) && names_index(2);
+    follows_for || (tokens[index].is(Keyword::FOR) && names_index(1))
+}
+
+/// A set operator: what follows is another block.
+fn is_end(token: &Lexeme) -> bool {
+    [
+        Keyword::UNION,
+        Keyword::EXCEPT,
+        Keyword::INTERSECT,
+        Keyword::MINUS,
+    ]
+    .into_iter()
+    .any(|keyword| token.is(keyword))
+}
+
+/// DISTINCT and the other words between SELECT and its items.
+fn is_modifier(token: &Lexeme) -> bool {
+    const MODIFIERS: [&str; 10] = [
+        "ALL",
+        "DISTINCT",
+        "DISTINCTROW",
+        "HIGH_PRIORITY",
+        "STRAIGHT_JOIN",
+        "SQL_SMALL_RESULT",
+        "SQL_BIG_RESULT",
+        "SQL_BUFFER_RESULT",
+        "SQL_NO_CACHE",
+        "SQL_CALC_FOUND_ROWS",
+    ];
+    matches!(&token.token, Token::Word(word) if word.quote_style.is_none()
+        && MODIFIERS.iter().any(|modifier| word.value.eq_ignore_ascii_case(modifier)))
+}

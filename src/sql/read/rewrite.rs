@@ -1,0 +1,488 @@
+//! The edits that turn references to counters into sums.
+
+use std::sync::Arc;
+
+use crate::catalog::{Domain, HotTable};
+use crate::sql::context::read_alias;
+use crate::sql::context::{Context, Edit, quoted, slots_path};
+use crate::sql::read::block::{
+    Block, Found, Grouping, Item, ItemShape, JoinKind, Place, Reference,
+};
+use crate::sql::read::clause::Clause;
+use crate::sql::read::lock;
+use crate::sql::read::resolve::{Doubt, Names, Outputs};
+use crate::sql::template::{Piece, Template};
+
+/// Longest name that the server takes for an alias.
+const MAX_ALIAS: usize = 255;
+
+/// The edits of a statement, in order.
+#[derive(Debug)]
+pub(super) struct Rewrite {
+    pub(super) edits: Vec<Edit>,
+    /// The tables whose counters are read.
+    pub(super) tables: Vec<Arc<HotTable>>,
+}
+
+/// What to do with a reference to a counter.
+enum Treatment {
+    /// Its value in place of it.
+    Sum,
+    /// It means a column of the result, which is the sum already.
+    Leave,
+    /// Another spelling of that column of the result.
+    Say(String),
+}
+
+struct Rewriter<'a> {
+    names: Names<'a>,
+    references: &'a [Reference],
+    outputs: Vec<Outputs>,
+    rewrite: Rewrite,
+    /// Sums written so far.
+    sums: usize,
+}
+
+impl Rewrite {
+    /// The edits for a surveyed query.
+    pub(super) fn of(
+        context: &Context<'_>,
+        blocks: &[Block],
+        references: &[Reference],
+    ) -> Result<Self, Doubt> {
+        let names = Names { context, blocks };
+        let outputs = (0..blocks.len())
+            .map(|block| names.outputs(block, references))
+            .collect();
+        let rewrite = Self {
+            edits: Vec::new(),
+            tables: Vec::new(),
+        };
+        let mut rewriter = Rewriter {
+            names,
+            references,
+            outputs,
+            rewrite,
+            sums: 0,
+        };
+        for reference in references {
+            if let Some(found) = names.counter(reference)? {
+                rewriter.reference(reference, found)?;
+            }
+        }
+        for block in 0..blocks.len() {
+            rewriter.wildcards(block)?;
+        }
+        let mut rewrite = rewriter.rewrite;
+        rewrite
+            .edits
+            .sort_by_key(|edit| (edit.range.start, edit.range.end));
+        Ok(rewrite)
+    }
+}
+
+impl Rewriter<'_> {
+    fn reference(&mut self, reference: &Reference, found: Found) -> Result<(), Doubt> {
+        if reference.is_opaque || self.is_zero_filled(found) {
+            return Err(Doubt);
+        }
+        let text = match self.treatment(reference, found)? {
+            Treatment::Leave => return Ok(()),
+            Treatment::Say(text) => Template::text(text),
+            Treatment::Sum => {
+                let written = self.names.context.slice(reference.range.clone());
+                self.sum(found, written)
+            }
+        };
+        self.rewrite.edits.push(Edit {
+            range: reference.range.clone(),
+            text,
+        });
+        if reference.clause == Clause::Items {
+            self.name_item(reference);
+        }
+        Ok(())
+    }
+
+    /// ZEROFILL shows in the text of a value, and no cast gives it back.
+    fn is_zero_filled(&self, found: Found) -> bool {
+        let table = self.names.blocks[found.block].sources[found.source]
+            .hot
+            .as_ref();
+        table.is_some_and(|table| {
+            table.columns[found.column]
+                .definition
+                .to_lowercase()
+                .contains("zerofill")
+        })
+    }
+
+    fn treatment(&self, reference: &Reference, found: Found) -> Result<Treatment, Doubt> {
+        let block = &self.names.blocks[found.block];
+        let clause = match reference.block == found.block {
+            true => reference.clause,
+            // From an inner query: where that stands in the block that has the table decides.
+            false => block.clauses.at(reference.range.start),
+        };
+        let is_own = reference.block == found.block;
+        let in_aggregate = reference.in_aggregate && is_own;
+        match clause {
+            Clause::From | Clause::Where => Ok(Treatment::Sum),
+            Clause::Items | Clause::Window if in_aggregate || self.is_free(found) => {
+                Ok(Treatment::Sum)
+            }
+            Clause::Items if is_own && self.is_grouped_item(reference, found) => Ok(Treatment::Sum),
+            Clause::GroupBy if is_own => self.in_group_by(reference, found),
+            Clause::Having if is_own => self.in_having(reference, found),
+            Clause::OrderBy if is_own => self.in_order_by(reference, found),
+            _ => Err(Doubt),
+        }
+    }
+
+    /// Whether a counter has one value in each row of its block's result, as the server sees it: there is no
+    /// GROUP BY, or it has the whole primary key and no counter.
+    fn is_free(&self, found: Found) -> bool {
+        let block = &self.names.blocks[found.block];
+        let grouped = self.grouped_columns(found.block);
+        let Some(table) = &block.sources[found.source].hot else {
+            return false;
+        };
+        let has_key = table
+            .primary_key
+            .iter()
+            .all(|&column| grouped.contains(&Found { column, ..found }));
+        match block.grouping {
+            Grouping::None => true,
+            Grouping::Plain => has_key && !self.groups_by_counter(found.block),
+            Grouping::Rollup => false,
+        }
+    }
+
+    /// The references that make up a block's GROUP BY.
+    fn grouping_references(&self, block: usize) -> impl Iterator<Item = &Reference> {
+        self.references.iter().filter(move |reference| {
+            reference.block == block && reference.clause == Clause::GroupBy
+        })
+    }
+
+    /// The hot tables' columns that a block groups by.
+    fn grouped_columns(&self, block: usize) -> Vec<Found> {
+        self.grouping_references(block)
+            .filter(|reference| reference.is_whole_item)
+            .filter_map(|reference| self.names.column(reference).ok().flatten())
+            .collect()
+    }
+
+    /// Whether GROUP BY has a counter's name in it.
+    fn groups_by_counter(&self, block: usize) -> bool {
+        self.grouping_references(block)
+            .any(|reference| !matches!(self.names.counter(reference), Ok(None)))
+    }
+
+    /// Whether a reference stands in an item that the block groups by: by name, by position, or as a counter.
+    fn is_grouped_item(&self, reference: &Reference, found: Found) -> bool {
+        let block = &self.names.blocks[found.block];
+        let Some(index) = block
+            .items
+            .iter()
+            .position(|item| item.range.contains(&reference.range.start))
+        else {
+            return false;
+        };
+        let item = &block.items[index];
+        let is_column = matches!(item.shape, ItemShape::Column { .. });
+        let by_alias = item.alias.as_ref().is_some_and(|alias| {
+            self.grouping_references(found.block).any(|grouping| {
+                grouping.is_whole_item
+                    && grouping.path.len() == 1
+                    && grouping.path[0].to_lowercase() == alias.to_lowercase()
+                    && self.names.column(grouping) == Ok(None)
+            })
+        });
+        let has_wildcard = block.items.iter().any(|item| {
+            matches!(
+                item.shape,
+                ItemShape::Wildcard | ItemShape::TableWildcard(_)
+            )
+        });
+        let by_position = !has_wildcard && block.group_positions.contains(&(index + 1));
+        let by_column = is_column && self.grouped_columns(found.block).contains(&found);
+        block.grouping == Grouping::Plain && (by_alias || by_position || by_column)
+    }
+
+    /// GROUP BY a counter that is selected: by its position, as the names of columns go before those of items.
+    fn in_group_by(&self, reference: &Reference, found: Found) -> Result<Treatment, Doubt> {
+        let block = &self.names.blocks[found.block];
+        if !reference.is_whole_item || block.grouping != Grouping::Plain {
+            return Err(Doubt);
+        }
+        let outputs = &self.outputs[found.block];
+        let has_wildcard = block.items.iter().any(|item| {
+            matches!(
+                item.shape,
+                ItemShape::Wildcard | ItemShape::TableWildcard(_)
+            )
+        });
+        let same_name = reference
+            .path
+            .last()
+            .map(|name| outputs.named(name))
+            .unwrap_or_default();
+        if has_wildcard || same_name.iter().any(|output| output.counter != Some(found)) {
+            return Err(Doubt);
+        }
+        let position = block.items.iter().position(|item| match &item.shape {
+            ItemShape::Column { start, .. } => self.is_counter_at(*start, found),
+            _ => false,
+        });
+        position
+            .map(|position| Treatment::Say((position + 1).to_string()))
+            .ok_or(Doubt)
+    }
+
+    fn is_counter_at(&self, start: usize, found: Found) -> bool {
+        self.references
+            .iter()
+            .filter(|reference| reference.range.start == start)
+            .any(|reference| self.names.counter(reference) == Ok(Some(found)))
+    }
+
+    /// HAVING means the columns of the result, and inside aggregates those of the tables.
+    fn in_having(&self, reference: &Reference, found: Found) -> Result<Treatment, Doubt> {
+        if reference.in_aggregate {
+            return Ok(Treatment::Sum);
+        }
+        let outputs = &self.outputs[found.block];
+        if self.groups_by_counter(found.block) || outputs.is_open {
+            return Err(Doubt);
+        }
+        match reference.path.as_slice() {
+            [name] if outputs.named(name).len() == 1 => Ok(Treatment::Leave),
+            [_] => Err(Doubt),
+            _ => outputs
+                .name_of(found)
+                .map(|name| Treatment::Say(quoted(name)))
+                .ok_or(Doubt),
+        }
+    }
+
+    /// ORDER BY means the columns of the result where an item is but a name, else those of the tables.
+    fn in_order_by(&self, reference: &Reference, found: Found) -> Result<Treatment, Doubt> {
+        let block = &self.names.blocks[found.block];
+        let outputs = &self.outputs[found.block];
+        let name = reference
+            .path
+            .last()
+            .map(String::as_str)
+            .unwrap_or_default();
+        let same_name = outputs.named(name);
+        let is_unqualified = reference.path.len() == 1;
+        if reference.is_whole_item && !reference.in_aggregate {
+            match is_unqualified {
+                true if !same_name.is_empty() => return Ok(Treatment::Leave),
+                true if outputs.is_open => return Err(Doubt),
+                true => {}
+                false => {
+                    if let Some(name) = outputs.name_of(found) {
+                        return Ok(Treatment::Say(quoted(name)));
+                    }
+                }
+            }
+        } else if is_unqualified && same_name.iter().any(|output| output.counter != Some(found)) {
+            return Err(Doubt);
+        }
+        let may_sum = reference.in_aggregate || (!block.is_distinct && self.is_free(found));
+        if may_sum {
+            Ok(Treatment::Sum)
+        } else {
+            Err(Doubt)
+        }
+    }
+
+    /// `CAST(c + (SELECT SUM(..) ..) AS ..)` for a counter whose base is written `base`.
+    fn sum(&mut self, found: Found, base: &[u8]) -> Template {
+        let block = &self.names.blocks[found.block];
+        let source = &block.sources[found.source];
+        let mut text = Template::text("CAST(");
+        let Some(table) = &source.hot else {
+            return Template::text(base);
+        };
+        let index = self.index_of(table);
+        let slots = quoted(&read_alias(self.sums));
+        self.sums += 1;
+        let counter = quoted(&table.columns[found.column].name);
+        text.push_text(base).push_text(format!(
+            " + (SELECT COALESCE(SUM({slots}.{counter}), 0) FROM {} AS {slots} WHERE ",
+            slots_path(table)
+        ));
+        for (position, &key) in table.primary_key.iter().enumerate() {
+            let key = quoted(&table.columns[key].name);
+            text.push_text(if position == 0 { "" } else { " AND " });
+            text.push_text(format!("{slots}.{key} = "))
+                .push_text(&source.qualifier);
+            text.push_text(format!(".{key}"));
+        }
+        text.push(Piece::Folded(index));
+        text.push_text(lock::clause_for(self.names.context, block, found.source));
+        let domain = table.counter(found.column).map(|counter| counter.domain);
+        text.push_text(format!(
+            ") AS {})",
+            domain.map(cast_type).unwrap_or_default()
+        ));
+        text
+    }
+
+    fn index_of(&mut self, table: &Arc<HotTable>) -> usize {
+        let tables = &mut self.rewrite.tables;
+        tables
+            .iter()
+            .position(|known| Arc::ptr_eq(known, table))
+            .unwrap_or_else(|| {
+                tables.push(table.clone());
+                tables.len() - 1
+            })
+    }
+
+    /// Gives an item of the select list the name that it would have without our edits, where a name matters.
+    fn name_item(&mut self, reference: &Reference) {
+        let block = &self.names.blocks[reference.block];
+        let Some(item) = block
+            .items
+            .iter()
+            .find(|item| item.range.contains(&reference.range.start))
+        else {
+            return;
+        };
+        let Some(name) = name_to_keep(self.names.context, block, item) else {
+            return;
+        };
+        let end = item.range.end..item.range.end;
+        let is_named = self.rewrite.edits.iter().any(|edit| edit.range == end);
+        if !is_named {
+            self.rewrite
+                .edits
+                .push(Edit::new(end, format!(" AS {}", quoted(&name))));
+        }
+    }
+
+    fn wildcards(&mut self, index: usize) -> Result<(), Doubt> {
+        let block = &self.names.blocks[index];
+        let has_hot = block.sources.iter().any(|source| source.hot.is_some());
+        if !has_hot {
+            return Ok(());
+        }
+        if block.join == JoinKind::Natural {
+            return Err(Doubt);
+        }
+        if block.place == Place::Exists {
+            return Ok(());
+        }
+        for item in &block.items {
+            let sources: Vec<usize> = match &item.shape {
+                ItemShape::Wildcard if block.join != JoinKind::Plain => return Err(Doubt),
+                ItemShape::Wildcard => (0..block.sources.len()).collect(),
+                ItemShape::TableWildcard(qualifier) => match self.names.source(block, qualifier) {
+                    Some(source) if block.sources[source].hot.is_some() => vec![source],
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            let is_free = |source: usize| {
+                self.is_free(Found {
+                    block: index,
+                    source,
+                    column: 0,
+                })
+            };
+            if !sources
+                .iter()
+                .all(|&source| block.sources[source].hot.is_none() || is_free(source))
+            {
+                return Err(Doubt);
+            }
+            let text = self.expansion(index, &sources)?;
+            self.rewrite.edits.push(Edit {
+                range: item.range.clone(),
+                text,
+            });
+        }
+        Ok(())
+    }
+
+    /// The columns that `*` stands for.
+    fn expansion(&mut self, index: usize, sources: &[usize]) -> Result<Template, Doubt> {
+        let mut text = Template::default();
+        for &source in sources {
+            let of = &self.names.blocks[index].sources[source];
+            if of.qualifier.is_empty() {
+                return Err(Doubt);
+            }
+            let Some(table) = &of.hot else {
+                separate(&mut text).push_text(&of.qualifier).push_text(".*");
+                continue;
+            };
+            for (column, definition) in table
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| !column.invisible)
+            {
+                let name = quoted(&definition.name);
+                let written = [&of.qualifier, b".".as_slice(), name.as_bytes()].concat();
+                match table.counter(column) {
+                    None => separate(&mut text).push_text(written),
+                    Some(_) => {
+                        let sum = self.sum(
+                            Found {
+                                block: index,
+                                source,
+                                column,
+                            },
+                            &written,
+                        );
+                        separate(&mut text)
+                            .append(&sum)
+                            .push_text(format!(" AS {name}"))
+                    }
+                };
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn separate(text: &mut Template) -> &mut Template {
+    let separator = if text.pieces.is_empty() { "" } else { ", " };
+    text.push_text(separator)
+}
+
+/// The name of an item that has none but its own text or column.
+fn name_to_keep(context: &Context<'_>, block: &Block, item: &Item) -> Option<String> {
+    if item.alias.is_some() {
+        return None;
+    }
+    match &item.shape {
+        ItemShape::Column { name, .. } => Some(name.clone()),
+        // Outermost names go to the client with the original's metadata; others may be referred to.
+        ItemShape::Expression => {
+            let is_named_by_text =
+                block.is_arm || matches!(block.place, Place::Derived { .. } | Place::Cte);
+            let text = String::from_utf8_lossy(context.slice(item.range.clone())).into_owned();
+            (is_named_by_text && text.chars().count() <= MAX_ALIAS).then_some(text)
+        }
+        ItemShape::Wildcard | ItemShape::TableWildcard(_) => None,
+    }
+}
+
+/// The type of a counter's values, as CAST knows it.
+fn cast_type(domain: Domain) -> String {
+    match domain {
+        Domain::Integer {
+            unsigned: false, ..
+        } => "SIGNED".to_owned(),
+        Domain::Integer { unsigned: true, .. } => "UNSIGNED".to_owned(),
+        Domain::Decimal {
+            precision, scale, ..
+        } => format!("DECIMAL({precision},{scale})"),
+    }
+}
