@@ -14,7 +14,8 @@
 //! there is the statement's own. `{schema}` is the schema, `{x:100}` a hundred times x. In front of a session's name's
 //! end: `[mysql]` or `[mariadb]` restricts it to a family, `[text]` or `[prepared]` to a protocol, `[fresh]` makes
 //! schema and proxy anew afterwards. In front of a statement: `[mysql]` and `[mariadb]` as well, `[masked]` says that
-//! its rows differ by nature, `[direct]` that it is sent as text in every protocol.
+//! its rows differ by nature, `[direct]` that it is sent as text in every protocol, `[cursorless]` that it never has a
+//! cursor.
 
 use countersink::sandbox::Flavour;
 
@@ -51,6 +52,8 @@ pub struct Statement {
     pub masked: bool,
     /// Sent as text in every protocol.
     pub direct: bool,
+    /// Executed without a cursor in every protocol.
+    pub cursorless: bool,
 }
 
 /// A parameter.
@@ -71,6 +74,16 @@ pub enum Value {
 impl Session {
     pub fn is_for(&self, flavour: Flavour) -> bool {
         self.flavour.is_none_or(|only| only == flavour)
+    }
+
+    /// Whether it inserts into a table with AUTO_INCREMENT.
+    pub fn takes_ids(&self) -> bool {
+        let inserts = |text: &str| text.contains("INTO articles") || text.contains("INTO comments");
+        self.steps.iter().any(|step| match &step.action {
+            Action::Statement(statement) => inserts(&statement.text),
+            Action::Command(Command::Prepare(_, text)) => inserts(text),
+            Action::Command(_) => false,
+        })
     }
 
     pub fn wants(&self, variant: &Variant) -> bool {
@@ -127,6 +140,7 @@ pub fn parse(topic: &str, text: &str) -> Vec<Session> {
                     parameters: values(parameters).unwrap_or_else(|| panic!("{place}: {parameters}")),
                     masked: flags.contains(&"masked"),
                     direct: flags.contains(&"direct"),
+                    cursorless: flags.contains(&"cursorless"),
                 }),
             });
             statement.clear();

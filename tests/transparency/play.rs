@@ -118,11 +118,18 @@ impl Player<'_> {
         }
         let answer = connection.answer(payload, form).await;
         let packets = answer.as_ref().ok().cloned();
+        let binary = match request {
+            "execute" => columns(packets.as_deref().unwrap_or_default()),
+            // Of the statement that was executed last; where it is another one, the rows are compared as bytes.
+            "fetch" => self.exchanges.last().map(|last| last.binary.clone()).unwrap_or_default(),
+            _ => Vec::new(),
+        };
         self.exchanges.push(Exchange {
             label: label.to_owned(),
             request,
             answer,
             masked,
+            binary,
         });
         packets
     }
@@ -138,7 +145,7 @@ impl Player<'_> {
             _ if statement.direct => return self.query(&literal, statement.masked).await,
             Protocol::Text => return self.query(&literal, statement.masked).await,
             Protocol::Binary => false,
-            Protocol::Cursor => true,
+            Protocol::Cursor => !statement.cursorless,
         };
         let Some(prepared) = self.prepare("(the statement)", &text).await else {
             // The server does not prepare it, and has said so: the session goes on with the text.
@@ -340,6 +347,7 @@ impl Player<'_> {
                 request: "pipelined",
                 answer,
                 masked: false,
+                binary: Vec::new(),
             });
         }
     }
@@ -380,6 +388,12 @@ impl Connection {
         }
         Ok(packets)
     }
+}
+
+/// The column definitions of an answer.
+fn columns(packets: &[Packet]) -> Vec<Packet> {
+    let columns = packets.iter().filter(|packet| packet.role == Role::Column);
+    columns.cloned().collect()
 }
 
 /// How a conversation ended, the same for all ways in which a socket tells of a close.

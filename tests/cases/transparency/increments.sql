@@ -154,7 +154,7 @@ UPDATE widths SET c8 = c8 - 3 WHERE id IN (1, 4);
 SELECT * FROM widths ORDER BY id;
 
 == a table that touches a timestamp
-SET timestamp = 1700000000;
+[direct] SET timestamp = 1700000000;
 UPDATE articles SET opens = opens + 1 WHERE id = 1;
 UPDATE articles SET opens = opens + 1, updated_at = NOW() WHERE id = 2;
 UPDATE articles SET opens = opens + 1, updated_at = updated_at WHERE id = 3;

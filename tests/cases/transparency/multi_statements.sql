@@ -24,7 +24,7 @@ SELECT views FROM posts WHERE id IN (1, 2) ORDER BY id;
 == semicolons that end nothing
 SELECT views, ';' FROM posts WHERE title <> 'a;b' AND id = 1; SELECT ";", views FROM posts WHERE id = 1 -- ; SELECT 3;
 UPDATE posts SET views = views + 1 WHERE id = 1; /* ; */ SELECT views /* ; */ FROM posts WHERE id = 1;
-SELECT `views` FROM posts WHERE id = 1; # ; more
+SELECT `views` FROM posts WHERE id = 1; # ; more;
 
 == a statement may end in one
 UPDATE posts SET views = views + 1 WHERE id = 1;;
