@@ -1,0 +1,92 @@
+# DDL on hot tables; schema and proxy are made anew after each session.
+
+== TRUNCATE [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+TRUNCATE TABLE posts;
+SELECT * FROM posts;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'first'), (3, 1, 'third');
+SELECT * FROM posts ORDER BY id;
+UPDATE posts SET views = views + 1;
+SELECT * FROM posts ORDER BY id;
+TRUNCATE hits;
+SELECT COUNT(*) FROM hits;
+
+== ALTER [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+ALTER TABLE posts ADD COLUMN extra INT NULL;
+SELECT * FROM posts ORDER BY id;
+UPDATE posts SET views = views + 1, extra = 5 WHERE id = 1;
+SELECT * FROM posts ORDER BY id;
+ALTER TABLE posts MODIFY views BIGINT NOT NULL DEFAULT 0;
+SELECT id, views FROM posts ORDER BY id;
+UPDATE posts SET views = views + 4294967296 WHERE id = 1;
+SELECT id, views FROM posts ORDER BY id;
+CREATE INDEX by_views ON posts (views);
+SELECT id FROM posts WHERE views > 99 ORDER BY id;
+DROP INDEX by_views ON posts;
+ALTER TABLE posts DROP COLUMN extra, COMMENT 'hot';
+SELECT * FROM posts ORDER BY id;
+
+== a counter is renamed [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+ALTER TABLE posts CHANGE views seen INT NOT NULL DEFAULT 0;
+SELECT * FROM posts ORDER BY id;
+UPDATE posts SET seen = seen + 1 WHERE id = 1;
+SELECT seen FROM posts WHERE id = 1;
+
+== DROP and CREATE [fresh]
+UPDATE hits SET n = n + 1 WHERE path = '/';
+DROP TABLE hits;
+SELECT * FROM hits;
+UPDATE hits SET n = n + 1 WHERE path = '/';
+CREATE TABLE hits (path VARCHAR(60) NOT NULL PRIMARY KEY, day DATE NULL, n INT UNSIGNED NOT NULL DEFAULT 0) DEFAULT CHARSET = utf8mb4;
+INSERT INTO hits (path) VALUES ('/');
+SELECT * FROM hits;
+UPDATE hits SET n = n + 1 WHERE path = '/';
+SELECT * FROM hits;
+DROP TABLE IF EXISTS hits, nothing;
+DROP TABLE nothing;
+
+== RENAME [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+RENAME TABLE posts TO old_posts;
+SELECT * FROM old_posts ORDER BY id;
+SELECT * FROM posts;
+CREATE TABLE posts LIKE old_posts;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'first');
+SELECT * FROM posts;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT * FROM posts;
+RENAME TABLE posts TO new_posts, old_posts TO posts;
+SELECT * FROM posts ORDER BY id;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+
+== DDL in a transaction [fresh]
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+ALTER TABLE posts ADD COLUMN extra INT NULL;
+ROLLBACK;
+SELECT * FROM posts ORDER BY id;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+TRUNCATE posts;
+ROLLBACK;
+SELECT * FROM posts;
+
+== views and triggers [fresh]
+CREATE VIEW authored AS SELECT a.name, a.followers FROM authors a;
+SELECT * FROM authored ORDER BY name;
+DROP VIEW authored;
+CREATE TRIGGER new_comment AFTER INSERT ON comments FOR EACH ROW UPDATE authors SET followers = followers + 1 WHERE id = 1;
+INSERT INTO comments (post_id, body) VALUES (1, 'x');
+SELECT followers FROM authors ORDER BY id;
+
+== the schema goes [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+CREATE TABLE extra (a INT);
+DROP TABLE extra;
+ALTER TABLE authors ADD COLUMN views INT NOT NULL DEFAULT 3;
+SELECT * FROM authors ORDER BY id;
+SELECT a.views, p.views FROM authors a JOIN posts p ON p.author_id = a.id ORDER BY p.id;
+SELECT views FROM authors ORDER BY id;

@@ -1,0 +1,42 @@
+# Several statements in one packet. Without the capability they are syntax errors, which must be equal too.
+
+== reads and writes in turn
+UPDATE posts SET views = views + 1 WHERE id = 1; SELECT views FROM posts WHERE id = 1;
+SELECT 1; UPDATE posts SET views = views + 1 WHERE id = 2; SELECT views FROM posts WHERE id = 2; SELECT 2;
+UPDATE posts SET views = 0 WHERE id = 3; UPDATE posts SET views = views + 1 WHERE id = 3; SELECT * FROM posts ORDER BY id;
+SELECT name FROM authors ORDER BY id; SELECT title FROM posts WHERE id = 1;
+SELECT views FROM posts WHERE id = 1; SELECT likes FROM posts WHERE id = 1; SELECT score FROM posts WHERE id = 1;
+
+== transactions inside
+BEGIN; UPDATE posts SET views = views + 1 WHERE id = 1; COMMIT;
+BEGIN; UPDATE posts SET views = views + 1 WHERE id = 1; ROLLBACK; SELECT views FROM posts WHERE id = 1;
+SET autocommit = 0; UPDATE posts SET views = views + 1 WHERE id = 1; COMMIT; SET autocommit = 1;
+SELECT views FROM posts WHERE id = 1;
+
+== an error ends them
+UPDATE posts SET views = views + 1 WHERE id = 1; SELECT nothing FROM posts; UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1; UPDATE posts SET views = 'x' WHERE id = 1; SELECT 2;
+SELECT views FROM posts WHERE id = 1;
+SELECT 1; SELEC 2; SELECT 3;
+UPDATE posts SET views = views + 1 WHERE id = 2; SELEC 2;
+SELECT views FROM posts WHERE id IN (1, 2) ORDER BY id;
+
+== semicolons that end nothing
+SELECT views, ';' FROM posts WHERE title <> 'a;b' AND id = 1; SELECT ";", views FROM posts WHERE id = 1 -- ; SELECT 3;
+UPDATE posts SET views = views + 1 WHERE id = 1; /* ; */ SELECT views /* ; */ FROM posts WHERE id = 1;
+SELECT `views` FROM posts WHERE id = 1; # ; more;
+
+== a statement may end in one
+UPDATE posts SET views = views + 1 WHERE id = 1;;
+SELECT views FROM posts WHERE id = 1;;
+SELECT views FROM posts WHERE id = 1; ;;
+;
+SELECT 1;;;
+
+== switched on and off by command
+\set_option 0
+UPDATE posts SET views = views + 1 WHERE id = 1; SELECT views FROM posts WHERE id = 1;
+\set_option 1
+UPDATE posts SET views = views + 1 WHERE id = 1; SELECT views FROM posts WHERE id = 1;
+\set_option 7
+SELECT views FROM posts WHERE id = 1;

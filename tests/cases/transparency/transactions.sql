@@ -1,0 +1,240 @@
+# Transactions: own increments, rollbacks, savepoints, autocommit.
+
+== committed
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 2;
+UPDATE hits SET n = n + 1 WHERE path = '/';
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== rolled back
+START TRANSACTION;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE author_id = 2;
+ROLLBACK;
+SELECT id, views FROM posts ORDER BY id;
+
+== reads its own increments
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 10 WHERE id = 3;
+SELECT SUM(views) FROM posts;
+SELECT p.views, a.name FROM posts p JOIN authors a ON a.id = p.author_id ORDER BY p.id;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT * FROM posts ORDER BY id;
+COMMIT;
+SELECT * FROM posts ORDER BY id;
+
+== reads its own increments and rolls back
+BEGIN;
+UPDATE posts SET views = views + 1, likes = likes + 1 WHERE id = 3;
+SELECT views, likes FROM posts WHERE id = 3;
+UPDATE posts SET views = 0 WHERE id = 1;
+SELECT views FROM posts WHERE id IN (1, 3) ORDER BY id;
+DELETE FROM posts WHERE id = 3;
+SELECT id FROM posts ORDER BY id;
+ROLLBACK;
+SELECT * FROM posts ORDER BY id;
+
+== savepoints
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SAVEPOINT one;
+UPDATE posts SET views = views + 10 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+SAVEPOINT two;
+UPDATE posts SET views = 0 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+ROLLBACK TO SAVEPOINT two;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 3 WHERE id = 1;
+ROLLBACK TO one;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 5 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+RELEASE SAVEPOINT one;
+ROLLBACK TO one;
+COMMIT;
+SELECT views FROM posts WHERE id = 1;
+
+== a fold is rolled back to a savepoint
+BEGIN;
+SAVEPOINT a;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+ROLLBACK TO SAVEPOINT a;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views * 2 WHERE id = 3;
+COMMIT;
+SELECT views FROM posts WHERE id IN (1, 3) ORDER BY id;
+
+== autocommit off
+SET autocommit = 0;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+ROLLBACK;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 2 WHERE id = 1;
+COMMIT;
+UPDATE posts SET views = 9 WHERE id = 2;
+SET autocommit = 1;
+SELECT views FROM posts WHERE id IN (1, 2) ORDER BY id;
+\reset
+SELECT views FROM posts WHERE id IN (1, 2) ORDER BY id;
+
+== commits that are implied
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+SET autocommit = 1;
+ROLLBACK;
+SELECT views FROM posts WHERE id = 1;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+CREATE TEMPORARY TABLE nothing (a INT);
+ROLLBACK;
+SELECT views FROM posts WHERE id = 1;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+FLUSH TABLES posts;
+ROLLBACK;
+SELECT views FROM posts WHERE id = 1;
+
+== chained
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+COMMIT AND CHAIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+ROLLBACK AND CHAIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+COMMIT;
+SELECT views FROM posts WHERE id = 1;
+SET completion_type = CHAIN;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+ROLLBACK;
+SELECT views FROM posts WHERE id = 1;
+COMMIT AND NO CHAIN;
+SET completion_type = 0;
+
+== isolation levels
+SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+COMMIT;
+SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+COMMIT;
+SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
+SELECT views FROM posts WHERE id = 1;
+SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+SET TRANSACTION READ ONLY;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+
+== a characteristic for the next transaction is not used up
+SET TRANSACTION READ ONLY;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+SET TRANSACTION READ ONLY;
+SELECT views FROM posts WHERE id = 1;
+SET TRANSACTION READ ONLY;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = 0 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+COMMIT;
+
+== read only
+START TRANSACTION READ ONLY;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+DELETE FROM posts WHERE id = 1;
+SELECT SUM(views) FROM posts;
+COMMIT;
+START TRANSACTION WITH CONSISTENT SNAPSHOT;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+COMMIT;
+SELECT views FROM posts WHERE id = 1;
+SET SESSION TRANSACTION READ ONLY;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = 0 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+
+== a failed statement leaves the transaction open
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'duplicate');
+SELECT nothing FROM posts;
+UPDATE widths SET c16 = c16 + 1 WHERE id = 2;
+UPDATE widths SET c16 = c16 + 30000 WHERE id = 2;
+SELECT views FROM posts WHERE id = 1;
+COMMIT;
+SELECT views FROM posts WHERE id = 1;
+SELECT c16 FROM widths ORDER BY id;
+
+== the snapshot of a reader
+\connection b
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection a
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET likes = 0 WHERE id = 1;
+\connection b
+SELECT views, likes FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+COMMIT;
+SELECT views, likes FROM posts WHERE id = 1;
+
+== nothing uncommitted is seen
+\connection b
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 2;
+\connection a
+SELECT id, views FROM posts ORDER BY id;
+\connection b
+COMMIT;
+\connection a
+SELECT id, views FROM posts ORDER BY id;
+
+== ended by a reset
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+\reset
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+
+== XA
+XA START 'cs';
+UPDATE posts SET views = views + 1 WHERE id = 1;
+XA END 'cs';
+XA ROLLBACK 'cs';
+SELECT views FROM posts WHERE id = 1;
+XA START 'cs';
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+XA END 'cs';
+UPDATE posts SET views = views + 1 WHERE id = 1;
+XA PREPARE 'cs';
+XA COMMIT 'cs';
+SELECT views FROM posts WHERE id = 1;

@@ -1,0 +1,63 @@
+# INSERT .. ON DUPLICATE KEY UPDATE.
+
+== count or begin
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = n + 1;
+INSERT INTO hits (path, n) VALUES ('/fresh', 1) ON DUPLICATE KEY UPDATE n = n + 1;
+INSERT INTO hits (path, n) VALUES ('/fresh', 1) ON DUPLICATE KEY UPDATE n = n + 1;
+INSERT INTO hits (path, n) VALUES ('/', 5) ON DUPLICATE KEY UPDATE n = n + VALUES(n);
+INSERT INTO hits SET path = '/', n = 1 ON DUPLICATE KEY UPDATE n = n + 2;
+INSERT INTO hits (path, n) VALUES ('/', 1), ('/about', 1), ('/third', 1) ON DUPLICATE KEY UPDATE n = n + 1;
+[mysql] INSERT INTO hits (path, n) VALUES ('/', 4) AS new ON DUPLICATE KEY UPDATE n = hits.n + new.n;
+INSERT INTO hits (path, n) VALUES (?, ?) ON DUPLICATE KEY UPDATE n = n + ?; <- '/', 1, 3
+INSERT INTO hits (path, n) VALUES (?, ?) ON DUPLICATE KEY UPDATE n = n + ?; <- '/param', 2, 3
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = n + 0;
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = n;
+SELECT * FROM hits ORDER BY path;
+
+== other assignments
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = 1;
+INSERT INTO hits (path, n) VALUES ('/about', 3) ON DUPLICATE KEY UPDATE n = VALUES(n);
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = n * 2, day = '2024-07-07';
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = GREATEST(n, 10);
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = n - 1;
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE day = '2024-08-08';
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE path = '/moved';
+INSERT INTO hits (path, n) VALUES ('/about', 1) ON DUPLICATE KEY UPDATE n = n + 1, day = NULL;
+INSERT INTO hits (path, n) VALUES ('/about', 1) ON DUPLICATE KEY UPDATE n = IF(n > 10, n + 1, 0);
+SELECT * FROM hits ORDER BY path;
+
+== by a secondary key
+INSERT INTO posts (id, author_id, title, views) VALUES (70, 1, 'first', 1) ON DUPLICATE KEY UPDATE views = views + 1;
+INSERT INTO posts (id, author_id, title, views) VALUES (1, 1, 'seventy', 1) ON DUPLICATE KEY UPDATE views = views + 1, likes = likes + 1;
+INSERT INTO articles (slug, opens) VALUES ('one', 1) ON DUPLICATE KEY UPDATE opens = opens + 1;
+INSERT INTO articles (slug, opens) VALUES ('seven', 1) ON DUPLICATE KEY UPDATE opens = opens + 1;
+SELECT LAST_INSERT_ID();
+INSERT INTO articles (slug, opens) VALUES ('one', 1) ON DUPLICATE KEY UPDATE opens = opens + 1, id = LAST_INSERT_ID(id);
+SELECT LAST_INSERT_ID();
+SELECT id, slug, opens FROM articles ORDER BY id;
+SELECT * FROM posts ORDER BY id;
+
+== from a query
+INSERT INTO hits (path, n) SELECT title, views FROM posts ON DUPLICATE KEY UPDATE n = hits.n + 1;
+INSERT INTO hits (path, n) SELECT title, 1 FROM posts WHERE id < 3 ON DUPLICATE KEY UPDATE n = n + 1;
+INSERT INTO tallies (id, views) SELECT id, views FROM posts ON DUPLICATE KEY UPDATE views = VALUES(views);
+INSERT INTO tallies (id, views) SELECT id, views FROM posts ON DUPLICATE KEY UPDATE tallies.views = tallies.views + posts.views;
+SELECT * FROM hits ORDER BY path;
+SELECT id, views FROM tallies ORDER BY id;
+
+== what fails before the duplicate is found
+INSERT INTO posts (id, title) VALUES (1, 'x') ON DUPLICATE KEY UPDATE views = views + 1;
+INSERT INTO posts (id, author_id, title, views) VALUES (1, 1, 'first', 99999999999) ON DUPLICATE KEY UPDATE views = views + 1;
+INSERT INTO posts (id, author_id, title, views) VALUES (1, 'x', 'first', 1) ON DUPLICATE KEY UPDATE views = views + 1;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'first') ON DUPLICATE KEY UPDATE nothing = nothing + 1;
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = n - 4000;
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = n + 4294967295;
+SELECT * FROM posts ORDER BY id;
+SELECT * FROM hits ORDER BY path;
+
+== decimals and two columns
+INSERT INTO balances (account, currency, amount) VALUES ('alice', 'EUR', 1) ON DUPLICATE KEY UPDATE amount = amount + 1.25;
+INSERT INTO balances (account, currency, amount) VALUES ('alice', 'EUR', 1.5) ON DUPLICATE KEY UPDATE amount = amount + VALUES(amount);
+INSERT INTO balances (account, currency, amount) VALUES ('alice', 'GBP', 1.5) ON DUPLICATE KEY UPDATE amount = amount + VALUES(amount);
+INSERT INTO balances (account, currency, amount) VALUES ('bob', 'EUR', 1) ON DUPLICATE KEY UPDATE amount = amount - 1.25;
+SELECT * FROM balances ORDER BY account, currency;

@@ -1,0 +1,155 @@
+# Writes that are no increments: absolute values, deletes, inserts, replaces.
+
+== absolute values
+UPDATE posts SET views = 0 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = 500 WHERE id IN (2, 3);
+UPDATE posts SET views = 500 WHERE id = 3;
+UPDATE posts SET views = views + 1 WHERE id = 3;
+UPDATE posts SET views = 501 WHERE id = 3;
+UPDATE posts SET views = 7, likes = 8, score = 9;
+UPDATE posts SET views = DEFAULT WHERE id = 1;
+UPDATE posts SET views = DEFAULT(views) WHERE id = 2;
+UPDATE posts SET score = NULL WHERE id = 4;
+UPDATE posts SET views = '12' WHERE id = 4;
+UPDATE posts SET views = (SELECT COUNT(*) FROM comments WHERE comments.post_id = posts.id) WHERE id = 1;
+UPDATE hits SET n = 0;
+UPDATE balances SET amount = 0 WHERE account = 'bob';
+SELECT * FROM posts ORDER BY id;
+
+== a counter in the predicate
+UPDATE posts SET title = 'hundred' WHERE views = 100 AND id = 1;
+UPDATE posts SET views = views + 1 WHERE views = 100;
+UPDATE posts SET views = views + 1 WHERE views > 250;
+UPDATE posts SET likes = likes + 1 WHERE views < 100 AND author_id = 3;
+UPDATE posts SET views = views - 1 WHERE id = 4 AND views > 0;
+UPDATE posts SET views = views - 1 WHERE id = 10 AND views > 0;
+UPDATE posts SET views = 0 ORDER BY views DESC LIMIT 1;
+UPDATE posts SET title = CONCAT('most ', id) ORDER BY views DESC, id LIMIT 2;
+DELETE FROM posts WHERE views > 150 AND id = 2;
+DELETE FROM posts ORDER BY views, id LIMIT 1;
+SELECT * FROM posts ORDER BY id;
+
+== columns that are no counters
+UPDATE posts SET title = 'renamed' WHERE id = 1;
+UPDATE posts SET title = 'renamed' WHERE id = 1;
+UPDATE posts SET author_id = 3, title = UPPER(title) WHERE id IN (2, 3);
+UPDATE balances SET note = 'views' WHERE account = 'alice';
+UPDATE hits SET day = '2024-05-05' WHERE path LIKE '/%';
+SELECT * FROM posts ORDER BY id;
+
+== other columns from a counter
+UPDATE posts SET title = views WHERE id = 1;
+UPDATE posts SET title = CONCAT(title, ' ', views), author_id = likes WHERE id = 2;
+UPDATE posts SET likes = views WHERE id = 3;
+UPDATE tallies SET views = (SELECT SUM(views) FROM posts) WHERE id = 1;
+UPDATE tallies SET total = (SELECT AVG(views) FROM posts) WHERE id = 2;
+SELECT * FROM posts ORDER BY id;
+SELECT * FROM tallies ORDER BY id;
+
+== deletes
+DELETE FROM posts WHERE id = 1;
+SELECT * FROM posts WHERE id = 1;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'first again');
+SELECT * FROM posts WHERE id = 1;
+DELETE FROM posts WHERE id IN (2, 999);
+DELETE FROM posts WHERE author_id = 2;
+DELETE FROM hits WHERE path = '/';
+DELETE FROM balances WHERE account = 'alice' LIMIT 1;
+DELETE FROM posts WHERE id = 999;
+INSERT INTO hits (path, n) VALUES ('/', 5);
+UPDATE hits SET n = n + 1 WHERE path = '/';
+SELECT * FROM hits ORDER BY path;
+DELETE FROM hits;
+INSERT INTO hits (path) VALUES ('/');
+SELECT * FROM hits ORDER BY path;
+
+== the key changes
+UPDATE posts SET id = 100 WHERE id = 1;
+SELECT id, views FROM posts WHERE id IN (1, 100);
+UPDATE posts SET id = id + 1000;
+SELECT id, views FROM posts ORDER BY id;
+UPDATE posts SET id = 1010, views = views + 1 WHERE id = 1100;
+UPDATE posts SET id = 1, views = 5 WHERE id = 1100;
+UPDATE hits SET path = '/home' WHERE path = '/';
+UPDATE hits SET path = '/Home' WHERE path = '/home';
+UPDATE hits SET n = n + 1 WHERE path = '/HOME';
+UPDATE balances SET currency = 'GBP' WHERE account = 'bob' AND currency = 'EUR';
+SELECT * FROM hits ORDER BY path;
+SELECT * FROM balances ORDER BY account, currency;
+
+== inserts
+INSERT INTO posts (id, author_id, title, views) VALUES (20, 1, 'twenty', 3);
+INSERT INTO posts SET id = 21, author_id = 1, title = 'twenty-one';
+INSERT INTO posts VALUES (22, 1, 'twenty-two', 1, 2, 3), (23, 1, 'twenty-three', DEFAULT, 5, NULL);
+INSERT IGNORE INTO posts (id, author_id, title, views) VALUES (1, 1, 'again', 3), (24, 1, 'twenty-four', 4);
+INSERT INTO articles (slug, opens) VALUES ('four', 4);
+SELECT LAST_INSERT_ID();
+INSERT INTO articles (slug) VALUES ('five'), ('six');
+SELECT LAST_INSERT_ID();
+SELECT id, slug, opens FROM articles ORDER BY id;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'duplicate');
+INSERT INTO posts (id, author_id, title) VALUES (30, 1, 'first');
+UPDATE posts SET views = views + 1 WHERE id = 20;
+SELECT * FROM posts ORDER BY id;
+[mariadb] INSERT INTO posts (id, author_id, title, views) VALUES (40, 1, 'forty', 3) RETURNING id, views;
+[mariadb] DELETE FROM posts WHERE id = 40 RETURNING id, views;
+[mariadb] DELETE FROM posts WHERE id = 3 RETURNING *;
+
+== replaces
+REPLACE INTO posts (id, author_id, title, views) VALUES (1, 1, 'first', 5);
+REPLACE INTO posts (id, author_id, title) VALUES (1, 1, 'first');
+SELECT * FROM posts WHERE id = 1;
+REPLACE INTO posts (id, author_id, title) VALUES (50, 1, 'second');
+SELECT * FROM posts WHERE id IN (2, 50) ORDER BY id;
+REPLACE posts SET id = 3, author_id = 9, title = 'three', views = 1;
+REPLACE INTO hits (path) VALUES ('/'), ('/new');
+SELECT * FROM hits ORDER BY path;
+SELECT * FROM posts ORDER BY id;
+
+== from a hot table
+INSERT INTO tallies (id, views) SELECT id + 100, views FROM posts;
+SELECT * FROM tallies ORDER BY id;
+INSERT INTO tallies (id, total) SELECT 900, SUM(views) FROM posts;
+INSERT INTO posts (id, author_id, title, views) SELECT id + 60, author_id, CONCAT('copy of ', title), views FROM posts WHERE id < 4;
+INSERT INTO tallies (id, views) VALUES (901, (SELECT MAX(views) FROM posts));
+REPLACE INTO tallies (id, views) SELECT id, views FROM posts WHERE id IN (1, 2);
+INSERT INTO authors (id, name) SELECT id + 10, title FROM posts WHERE views > 99;
+SELECT * FROM tallies ORDER BY id;
+SELECT * FROM posts ORDER BY id;
+SELECT * FROM authors ORDER BY id;
+
+== into a new table [fresh]
+CREATE TABLE copy AS SELECT * FROM posts;
+SHOW CREATE TABLE copy;
+SELECT * FROM copy ORDER BY id;
+CREATE TABLE sums AS SELECT author_id, SUM(views) AS total, MAX(likes) AS likes, AVG(score) AS score FROM posts GROUP BY author_id;
+SHOW CREATE TABLE sums;
+SELECT * FROM sums ORDER BY author_id;
+CREATE TEMPORARY TABLE t SELECT id, views + 1 AS v, likes FROM posts;
+SHOW CREATE TABLE t;
+SELECT * FROM t ORDER BY id;
+CREATE TABLE wide AS SELECT c8, u16, c24, u32, c64, u64 FROM widths WHERE id = 1;
+SHOW CREATE TABLE wide;
+CREATE TABLE like_posts LIKE posts;
+INSERT INTO like_posts SELECT * FROM posts;
+SELECT * FROM like_posts ORDER BY id;
+
+== affected rows
+UPDATE posts SET views = views + 1 WHERE id IN (1, 2, 3);
+[direct] SELECT ROW_COUNT();
+UPDATE posts SET views = 0 WHERE id = 10;
+[direct] SELECT ROW_COUNT();
+UPDATE posts SET views = 5 WHERE id IN (1, 2);
+[direct] SELECT ROW_COUNT();
+DELETE FROM posts WHERE id > 4;
+[direct] SELECT ROW_COUNT();
+SELECT views FROM posts WHERE id = 1;
+[direct] SELECT ROW_COUNT();
+SELECT views FROM posts ORDER BY id LIMIT 2;
+[direct] SELECT FOUND_ROWS();
+INSERT INTO comments (post_id, body) VALUES (1, 'x');
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT LAST_INSERT_ID();
+UPDATE posts SET views = 77 WHERE id = 1;
+SELECT LAST_INSERT_ID();

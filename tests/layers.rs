@@ -1,0 +1,287 @@
+//! The house's own rules, read from its source: stairs go one way, rooms are small, nothing panics on input.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The floors from the lowest up. A room uses rooms of lower floors, and itself.
+const FLOORS: &[&[&str]] = &[
+    &["error", "config", "metrics", "reason"],
+    &["wire", "catalog"],
+    &["net", "sql"],
+    &["counter"],
+    &["driver", "session"],
+    &["sandbox", "admin", "server"],
+    &["cli"],
+    &["main", "lib"],
+];
+
+/// Steps on the same floor or upward that are allowed all the same: who, whom, why.
+const EXCEPTIONS: &[(&str, &str, &str)] =
+    &[("metrics", "reason", "statements are counted by the reason for their plan")];
+
+/// The most lines of a file.
+const LONGEST_FILE: usize = 600;
+
+/// Files that may call `unwrap()` outside their tests, each with a reason.
+const MAY_UNWRAP: &[(&str, &str)] = &[];
+
+#[test]
+fn rooms_use_lower_floors_only() {
+    let sources = sources();
+    let unknown: Vec<_> = sources
+        .iter()
+        .filter(|source| floor(&source.room).is_none())
+        .map(|source| format!("{}: room `{}` is on no floor", source.name, source.room))
+        .collect();
+    assert_none("a room has no floor; add it to FLOORS", &unknown);
+    let steps: Vec<_> = sources.iter().flat_map(upward_steps).collect();
+    assert_none("a room may use lower floors only", &steps);
+}
+
+#[test]
+fn every_exception_is_used() {
+    let sources = sources();
+    let unused: Vec<_> = EXCEPTIONS
+        .iter()
+        .filter(|(from, to, _)| {
+            let goes = |source: &Source| {
+                source.room == *from && uses(source).any(|(_, used)| used == *to)
+            };
+            !sources.iter().any(goes)
+        })
+        .map(|(from, to, _)| format!("{from} -> {to}"))
+        .collect();
+    assert_none("an exception that nobody needs", &unused);
+}
+
+#[test]
+fn no_file_is_longer_than_a_room_may_be() {
+    let long: Vec<_> = sources()
+        .iter()
+        .map(|source| (source.name.clone(), source.text.lines().count()))
+        .filter(|(_, lines)| *lines > LONGEST_FILE)
+        .map(|(name, lines)| format!("{name}: {lines} lines, at most {LONGEST_FILE}"))
+        .collect();
+    assert_none("a file is too long; split it", &long);
+}
+
+#[test]
+fn nothing_unwraps_outside_tests() {
+    let mut found = Vec::new();
+    for source in sources() {
+        if MAY_UNWRAP.iter().any(|(name, _)| *name == source.name) {
+            continue;
+        }
+        for (number, line) in code_lines(&source) {
+            if line.contains(".unwrap()") || line.contains(".unwrap_err()") {
+                found.push(format!("{}:{number}: {}", source.name, line.trim()));
+            }
+        }
+    }
+    assert_none("unwrap() outside tests; say why it holds with expect(..)", &found);
+}
+
+#[test]
+fn an_upward_step_is_found_in_each_spelling() {
+    for line in [
+        "use crate::session::Session;",
+        "pub(crate) use crate::session;",
+        "    let plan = crate::session::plan();",
+        "use crate::{config::Config, session::{Session, State}};",
+        "use crate::{\n    config::Config,\n    session,\n};",
+    ] {
+        let steps = upward_steps(&source("src/wire/packet.rs", line));
+        assert_eq!(steps.len(), 1, "{line}: {steps:?}");
+        assert!(steps[0].contains("src/wire/packet.rs:"), "{steps:?}");
+    }
+    for line in [
+        "use crate::wire::packet::Header;",
+        "use crate::config::Config;",
+        "/// As [`crate::session::Session`] does.",
+        "// crate::session",
+        "#[cfg(test)]\nmod tests {\n    use crate::session::Session;\n}",
+    ] {
+        assert_eq!(upward_steps(&source("src/wire/packet.rs", line)), [""; 0], "{line}");
+    }
+}
+
+/// A file of the house.
+struct Source {
+    /// Its path from the package's root.
+    name: String,
+    /// The top-level room that it is in.
+    room: String,
+    text: String,
+}
+
+fn source(name: &str, text: &str) -> Source {
+    let inside = name.trim_start_matches("src/");
+    let room = inside.split(['/', '.']).next().unwrap_or_default();
+    Source {
+        name: name.to_owned(),
+        room: room.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    gather(&root.join("src"), &mut files);
+    files.sort();
+    let tests: Vec<_> = files.iter().flat_map(|path| test_modules(path)).collect();
+    let sources: Vec<_> = files
+        .iter()
+        .filter(|path| !tests.iter().any(|test| path.starts_with(test) || **path == test.with_extension("rs")))
+        .map(|path| {
+            let name = path.strip_prefix(root).expect("below the root");
+            let text = fs::read_to_string(path).expect("a source file");
+            source(&name.display().to_string(), &text)
+        })
+        .collect();
+    assert!(sources.len() > 50, "the source files are not where they are looked for");
+    sources
+}
+
+/// The modules that a file declares for its tests: their paths without an extension.
+fn test_modules(path: &Path) -> Vec<PathBuf> {
+    let text = fs::read_to_string(path).expect("a source file");
+    let folder = match path.file_name().and_then(|name| name.to_str()) {
+        Some("mod.rs" | "lib.rs" | "main.rs") => path.parent().expect("a folder").to_owned(),
+        _ => path.with_extension(""),
+    };
+    text.split("#[cfg(test)]\n")
+        .skip(1)
+        .filter_map(|rest| rest.lines().next()?.split_once("mod ")?.1.strip_suffix(';')) // not `mod tests {`
+        .map(|name| folder.join(name))
+        .collect()
+}
+
+fn gather(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            gather(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The lines that are neither comments nor tests, with their numbers. A test module is the last thing in a file, or a
+/// file of its own, which [`sources`] leaves out.
+fn code_lines(source: &Source) -> impl Iterator<Item = (usize, &str)> {
+    let tests = source
+        .text
+        .match_indices("#[cfg(test)]\n")
+        .map(|(at, _)| at)
+        .find(|at| is_inline_module(&source.text[*at..]));
+    source.text[..tests.unwrap_or(source.text.len())]
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line))
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// Whether the module behind `#[cfg(test)]` is in this file rather than in one of its own.
+fn is_inline_module(text: &str) -> bool {
+    let declaration = text.lines().nth(1).unwrap_or_default();
+    declaration.contains("mod ") && declaration.ends_with('{')
+}
+
+/// The rooms that a file names behind `crate::`, with line numbers.
+fn uses(source: &Source) -> impl Iterator<Item = (usize, String)> {
+    let mut found = Vec::new();
+    let mut group: Option<Group> = None;
+    for (number, line) in code_lines(source) {
+        let mut rest = line;
+        if let Some(open) = &mut group {
+            found.extend(open.take(rest).into_iter().map(|room| (number, room)));
+            if open.depth == 0 {
+                group = None;
+            }
+            continue;
+        }
+        while let Some((_, after)) = rest.split_once("crate::") {
+            rest = after;
+            if let Some(inside) = after.strip_prefix('{') {
+                let mut open = Group { depth: 1, expects_room: true };
+                found.extend(open.take(inside).into_iter().map(|room| (number, room)));
+                if open.depth > 0 {
+                    group = Some(open);
+                }
+                break;
+            }
+            found.push((number, first_word(after)));
+        }
+    }
+    found.into_iter().filter(|(_, room)| room.starts_with(|first: char| first.is_lowercase()))
+}
+
+/// The inside of `use crate::{..}`, over as many lines as it takes.
+struct Group {
+    depth: usize,
+    /// The next word is a room's name.
+    expects_room: bool,
+}
+
+impl Group {
+    fn take(&mut self, text: &str) -> Vec<String> {
+        let mut rooms = Vec::new();
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            let word = first_word(rest);
+            match first {
+                _ if self.depth == 0 => break,
+                '{' => self.depth += 1,
+                '}' => self.depth -= 1,
+                ',' if self.depth == 1 => self.expects_room = true,
+                _ if !word.is_empty() && self.depth == 1 && self.expects_room => {
+                    self.expects_room = false;
+                    rest = &rest[word.len()..];
+                    rooms.push(word);
+                    continue;
+                }
+                _ => {}
+            }
+            rest = &rest[first.len_utf8()..];
+        }
+        rooms
+    }
+}
+
+fn first_word(text: &str) -> String {
+    text.chars()
+        .take_while(|&c| c.is_alphanumeric() || c == '_')
+        .collect()
+}
+
+fn floor(room: &str) -> Option<usize> {
+    FLOORS.iter().position(|rooms| rooms.contains(&room))
+}
+
+fn upward_steps(source: &Source) -> Vec<String> {
+    let own = floor(&source.room).unwrap_or(FLOORS.len());
+    let is_allowed = |to: &str| {
+        to == source.room
+            || EXCEPTIONS
+                .iter()
+                .any(|(from, whom, _)| *from == source.room && *whom == to)
+    };
+    uses(source)
+        .filter(|(_, to)| !is_allowed(to))
+        .filter_map(|(line, to)| {
+            let theirs = floor(&to)?;
+            (theirs >= own).then(|| {
+                format!(
+                    "{}:{line}: `{}` (floor {own}) uses `{to}` (floor {theirs})",
+                    source.name, source.room
+                )
+            })
+        })
+        .collect()
+}
+
+fn assert_none(what: &str, found: &[String]) {
+    assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
+}

@@ -1,0 +1,100 @@
+//! A proxy inside the test's process, on threads of its own.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use countersink::cli::prepare_with;
+use countersink::config::Config;
+use countersink::counter::control::Control;
+use countersink::sandbox::Address;
+use countersink::server::Server;
+use countersink::session::Shared;
+use tokio::sync::oneshot;
+
+/// A running proxy; it stops when dropped.
+pub struct Proxy {
+    /// Where it listens, with the account of the server behind it.
+    pub address: Address,
+    /// What its sessions share: the metrics.
+    pub shared: Arc<Shared>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The upper part of rules.yaml for a proxy in front of `upstream`; `counters:` is to follow.
+pub fn rules_head(upstream: &Address) -> String {
+    format!(
+        "listen: 127.0.0.1:0\nupstream: {}:{}\ncontrol: {{user: '{}', password: '{}'}}\n",
+        upstream.host, upstream.port, upstream.user, upstream.password
+    )
+}
+
+impl Proxy {
+    /// Starts a proxy in front of `upstream`; `rules` is what follows [`rules_head`].
+    pub fn start(upstream: &Address, rules: &str) -> Self {
+        let text = rules_head(upstream) + rules;
+        let config = Config::from_str(&text, &|_| None)
+            .unwrap_or_else(|error| panic!("{error} in:\n{text}"));
+        let (stop, stopped) = oneshot::channel();
+        let (ready, readiness) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .thread_name("proxy")
+                .enable_all()
+                .build()
+                .expect("a runtime");
+            runtime.block_on(serve(config, ready, stopped));
+        });
+        let (listens, shared) = match readiness.recv() {
+            Ok(ready) => ready,
+            Err(_) => std::panic::resume_unwind(thread.join().expect_err("the proxy is not ready")),
+        };
+        Self {
+            address: Address {
+                host: listens.ip().to_string(),
+                port: listens.port(),
+                ..upstream.clone()
+            },
+            shared,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take()
+            && let Err(panic) = thread.join()
+            && !std::thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+async fn serve(
+    config: Config,
+    ready: mpsc::Sender<(SocketAddr, Arc<Shared>)>,
+    stopped: oneshot::Receiver<()>,
+) {
+    let control = Control::open(&config).await.expect("the control account");
+    let catalog = prepare_with(&control, &config)
+        .await
+        .unwrap_or_else(|error| panic!("the proxy is not ready: {error}"));
+    let server = Server::bind(config, catalog, control)
+        .await
+        .expect("a free port");
+    let address = server.address().expect("an address");
+    ready
+        .send((address, server.shared()))
+        .expect("the test waits");
+    server
+        .run(async {
+            stopped.await.ok();
+        })
+        .await;
+}

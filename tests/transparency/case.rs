@@ -1,0 +1,266 @@
+//! The files of sessions.
+//!
+//! ```text
+//! # A comment.
+//! == name of the session [mysql] [fresh] [text]
+//! UPDATE posts SET views = views + 1
+//!  WHERE id = 1;
+//! UPDATE posts SET views = views + ? WHERE id = ?; <- 2, '1'
+//! [masked] SELECT CONNECTION_ID();
+//! \ping
+//! ```
+//!
+//! A statement ends with a semicolon at the end of a line, or with one that parameters follow; a second semicolon
+//! there is the statement's own. `{schema}` is the schema, `{x:100}` a hundred times x. In front of a session's name's
+//! end: `[mysql]` or `[mariadb]` restricts it to a family, `[text]` or `[prepared]` to a protocol, `[fresh]` makes
+//! schema and proxy anew afterwards. In front of a statement: `[mysql]` and `[mariadb]` as well, `[masked]` says that
+//! its rows differ by nature, `[direct]` that it is sent as text in every protocol, `[cursorless]` that it never has a
+//! cursor.
+
+use countersink::sandbox::Flavour;
+
+use crate::command::Command;
+use crate::variant::{Protocol, Variant};
+
+/// A session: steps on one or more connections.
+pub struct Session {
+    pub name: String,
+    pub fresh: bool,
+    pub steps: Vec<Step>,
+    flavour: Option<Flavour>,
+    text_only: bool,
+    prepared_only: bool,
+}
+
+/// What is done.
+pub struct Step {
+    pub flavour: Option<Flavour>,
+    pub action: Action,
+}
+
+/// A statement in the variant's protocol, or a command of its own.
+pub enum Action {
+    Statement(Statement),
+    Command(Command),
+}
+
+/// A statement, with parameters for its placeholders.
+pub struct Statement {
+    pub text: String,
+    pub parameters: Vec<Value>,
+    /// The values of the rows differ by nature.
+    pub masked: bool,
+    /// Sent as text in every protocol.
+    pub direct: bool,
+    /// Executed without a cursor in every protocol.
+    pub cursorless: bool,
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub enum Value {
+    Null,
+    Tiny(i8),
+    Long(i32),
+    LongLong(i64),
+    Unsigned(u64),
+    Double(f64),
+    Decimal(String),
+    Text(String),
+    /// Came by COM_STMT_SEND_LONG_DATA; the packet has its type alone.
+    LongData,
+}
+
+impl Session {
+    pub fn is_for(&self, flavour: Flavour) -> bool {
+        self.flavour.is_none_or(|only| only == flavour)
+    }
+
+    /// Whether it inserts into a table with AUTO_INCREMENT.
+    pub fn takes_ids(&self) -> bool {
+        let inserts = |text: &str| text.contains("INTO articles") || text.contains("INTO comments");
+        self.steps.iter().any(|step| match &step.action {
+            Action::Statement(statement) => inserts(&statement.text),
+            Action::Command(Command::Prepare(_, text)) => inserts(text),
+            Action::Command(_) => false,
+        })
+    }
+
+    pub fn wants(&self, variant: &Variant) -> bool {
+        match variant.protocol {
+            Protocol::Text => !self.prepared_only,
+            Protocol::Binary | Protocol::Cursor => !self.text_only,
+        }
+    }
+}
+
+impl Step {
+    pub fn is_for(&self, flavour: Flavour) -> bool {
+        self.flavour.is_none_or(|only| only == flavour)
+    }
+}
+
+/// Reads a file.
+pub fn parse(topic: &str, text: &str) -> Vec<Session> {
+    let mut sessions: Vec<Session> = Vec::new();
+    let mut statement = String::new();
+    for (index, line) in text.lines().enumerate() {
+        let place = format!("{topic}.sql:{}", index + 1);
+        if let Some(title) = line.strip_prefix("== ") {
+            assert!(statement.is_empty(), "{place}: the statement before has no end");
+            sessions.push(session(title));
+            continue;
+        }
+        if statement.is_empty() && (line.trim().is_empty() || line.starts_with('#')) {
+            continue;
+        }
+        let steps = &mut sessions
+            .last_mut()
+            .unwrap_or_else(|| panic!("{place}: no session yet"))
+            .steps;
+        let (flags, rest) = match statement.is_empty() {
+            true => flags(line),
+            false => (Vec::new(), line),
+        };
+        if let Some(command) = rest.strip_prefix('\\').filter(|_| statement.is_empty()) {
+            let command = Command::parse(command).unwrap_or_else(|| panic!("{place}: {line}"));
+            steps.push(Step {
+                flavour: flavour(&flags),
+                action: Action::Command(command),
+            });
+            continue;
+        }
+        statement.push_str(line);
+        if let Some((text, parameters)) = ended(&statement) {
+            let (flags, text) = self::flags(text);
+            steps.push(Step {
+                flavour: flavour(&flags),
+                action: Action::Statement(Statement {
+                    text: text.to_owned(),
+                    parameters: values(parameters).unwrap_or_else(|| panic!("{place}: {parameters}")),
+                    masked: flags.contains(&"masked"),
+                    direct: flags.contains(&"direct"),
+                    cursorless: flags.contains(&"cursorless"),
+                }),
+            });
+            statement.clear();
+        } else {
+            statement.push('\n');
+        }
+    }
+    assert!(statement.is_empty(), "{topic}.sql: the last statement has no end");
+    sessions
+}
+
+fn session(title: &str) -> Session {
+    let (name, rest) = title.split_once('[').unwrap_or((title, ""));
+    let flags: Vec<_> = rest
+        .split(['[', ']'])
+        .map(str::trim)
+        .filter(|flag| !flag.is_empty())
+        .collect();
+    let known = ["mysql", "mariadb", "text", "prepared", "fresh"];
+    assert!(flags.iter().all(|flag| known.contains(flag)), "{title}");
+    Session {
+        name: name.trim().to_owned(),
+        fresh: flags.contains(&"fresh"),
+        steps: Vec::new(),
+        flavour: flavour(&flags),
+        text_only: flags.contains(&"text"),
+        prepared_only: flags.contains(&"prepared"),
+    }
+}
+
+/// The flags in front of a statement or command.
+fn flags(line: &str) -> (Vec<&str>, &str) {
+    let mut flags = Vec::new();
+    let mut rest = line;
+    while let Some((flag, after)) = rest.strip_prefix('[').and_then(|inside| inside.split_once("] ")) {
+        flags.push(flag);
+        rest = after;
+    }
+    (flags, rest)
+}
+
+fn flavour(flags: &[&str]) -> Option<Flavour> {
+    match (flags.contains(&"mysql"), flags.contains(&"mariadb")) {
+        (true, false) => Some(Flavour::MySql),
+        (false, true) => Some(Flavour::MariaDb),
+        _ => None,
+    }
+}
+
+/// Statement and parameters, when the text is complete.
+fn ended(text: &str) -> Option<(&str, &str)> {
+    if let Some((statement, parameters)) = text.rsplit_once("; <-") {
+        return Some((statement, parameters));
+    }
+    text.trim_end().strip_suffix(';').map(|statement| (statement, ""))
+}
+
+/// Parameters, parted by commas.
+pub fn values(text: &str) -> Option<Vec<Value>> {
+    let mut values = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (value, after) = match rest.strip_prefix('\'') {
+            Some(inside) => {
+                let (string, after) = inside.split_once('\'')?;
+                (Value::Text(string.to_owned()), after)
+            }
+            None => {
+                let end = rest.find(',').unwrap_or(rest.len());
+                (number(rest[..end].trim())?, &rest[end..])
+            }
+        };
+        values.push(value);
+        rest = after.trim_start().strip_prefix(',').unwrap_or(after).trim();
+    }
+    Some(values)
+}
+
+/// `NULL`, `LONG_DATA`, `1`, `1t` (TINYINT), `1l` (INT), `1u` (unsigned BIGINT), `1.5` (DECIMAL), `1.5e0` (DOUBLE).
+fn number(word: &str) -> Option<Value> {
+    let digits = &word[..word.len().checked_sub(1)?];
+    Some(match word {
+        "NULL" => Value::Null,
+        "LONG_DATA" => Value::LongData,
+        _ if word.ends_with('t') => Value::Tiny(digits.parse().ok()?),
+        _ if word.ends_with('l') => Value::Long(digits.parse().ok()?),
+        _ if word.ends_with('u') => Value::Unsigned(digits.parse().ok()?),
+        _ if word.contains('e') => Value::Double(word.parse().ok()?),
+        _ if word.contains('.') => Value::Decimal(word.to_owned()),
+        _ => Value::LongLong(word.parse().ok()?),
+    })
+}
+
+impl Statement {
+    /// The text with its parameters as literals.
+    pub fn with_literals(&self) -> String {
+        let mut parts = self.text.split('?');
+        if self.parameters.is_empty() {
+            return self.text.clone();
+        }
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for (part, value) in parts.zip(&self.parameters) {
+            text.push_str(&value.literal());
+            text.push_str(part);
+        }
+        text
+    }
+}
+
+impl Value {
+    fn literal(&self) -> String {
+        match self {
+            Self::Null | Self::LongData => "NULL".to_owned(),
+            Self::Tiny(number) => number.to_string(),
+            Self::Long(number) => number.to_string(),
+            Self::LongLong(number) => number.to_string(),
+            Self::Unsigned(number) => number.to_string(),
+            Self::Double(number) => format!("{number:e}"),
+            Self::Decimal(digits) => digits.clone(),
+            Self::Text(text) => format!("'{text}'"),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Commands that a session gives beside its statements: lines with a backslash.
+
+use crate::case::{Value, values};
+
+/// A command.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// `\connection b`: what follows goes to that connection, which is made if need be.
+    Connection(String),
+    /// `\ping`, `\statistics`, `\reset`, `\empty`, `\init_db name`, `\field_list table wildcard`, `\set_option 0`,
+    /// `\process_kill 1`, `\raw 0e ff`: a payload, and the name to show.
+    Packet(String, Vec<u8>),
+    /// `\prepare a: text`.
+    Prepare(String, String),
+    /// `\execute a [cursor] [again] [<- parameters]`; `again` sends no types.
+    Execute {
+        name: String,
+        cursor: bool,
+        again: bool,
+        parameters: Vec<Value>,
+    },
+    /// `\fetch a 2`.
+    Fetch(String, u32),
+    /// `\long_data a 0 text`.
+    LongData(String, u16, String),
+    /// `\reset_statement a`.
+    ResetStatement(String),
+    /// `\close a`.
+    Close(String),
+    /// `\pipeline` .. `\end`: the statements between are sent as text, all in one write.
+    Pipeline,
+    /// The end of a pipeline.
+    End,
+    /// `\infile text`: the file to send when the server asks for one; `\n` ends its lines.
+    Infile(Vec<u8>),
+    /// `\quit`.
+    Quit,
+}
+
+impl Command {
+    /// Reads what stands behind the backslash.
+    pub fn parse(line: &str) -> Option<Self> {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let rest = rest.trim();
+        let packet = |command_byte: u8, tail: &[u8]| {
+            let payload = [&[command_byte], tail].concat();
+            Some(Self::Packet(line.to_owned(), payload))
+        };
+        let name = rest.to_owned();
+        match verb {
+            "connection" => Some(Self::Connection(name)),
+            "ping" => packet(0x0E, b""),
+            "statistics" => packet(0x09, b""),
+            "reset" => packet(0x1F, b""),
+            "empty" => Some(Self::Packet(line.to_owned(), Vec::new())),
+            "init_db" => packet(0x02, rest.as_bytes()),
+            "field_list" => {
+                let (table, wildcard) = rest.split_once(' ').unwrap_or((rest, ""));
+                packet(0x04, format!("{table}\0{wildcard}").as_bytes())
+            }
+            "set_option" => packet(0x1B, &rest.parse::<u16>().ok()?.to_le_bytes()),
+            "process_kill" => packet(0x0C, &rest.parse::<u32>().ok()?.to_le_bytes()),
+            "raw" => {
+                let bytes = rest.split(' ').map(|hex| u8::from_str_radix(hex, 16).ok());
+                Some(Self::Packet(line.to_owned(), bytes.collect::<Option<_>>()?))
+            }
+            "prepare" => {
+                let (name, text) = rest.split_once(": ")?;
+                Some(Self::Prepare(name.to_owned(), text.to_owned()))
+            }
+            "execute" => {
+                let (words, parameters) = rest.split_once("<-").unwrap_or((rest, ""));
+                let mut words = words.split_whitespace();
+                let name = words.next()?.to_owned();
+                let words: Vec<_> = words.collect();
+                Some(Self::Execute {
+                    name,
+                    cursor: words.contains(&"cursor"),
+                    again: words.contains(&"again"),
+                    parameters: values(parameters)?,
+                })
+            }
+            "fetch" => {
+                let (name, rows) = rest.split_once(' ')?;
+                Some(Self::Fetch(name.to_owned(), rows.parse().ok()?))
+            }
+            "long_data" => {
+                let mut words = rest.splitn(3, ' ');
+                let (name, position) = (words.next()?, words.next()?.parse().ok()?);
+                Some(Self::LongData(name.to_owned(), position, words.next()?.to_owned()))
+            }
+            "reset_statement" => Some(Self::ResetStatement(name)),
+            "close" => Some(Self::Close(name)),
+            "pipeline" => Some(Self::Pipeline),
+            "end" => Some(Self::End),
+            "infile" => Some(Self::Infile(rest.replace("\\n", "\n").into_bytes())),
+            "quit" => Some(Self::Quit),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The promise: what a client sees through the proxy is what it would see from MySQL, packet by packet.
+//!
+//! `tests/cases/transparency/*.sql` holds sessions by topic. Each is played to a plain server directly and to its twin
+//! through a proxy, in every variant of protocol and capabilities of [`variant::ALL`]; each packet of each answer must be
+//! the same. Then both sides' tables are read anew and must hold the same rows, and base + SUM(slots), added up
+//! directly, must be what the proxy says.
+//!
+//! On the proxied side a part of the counters' values lies in slots before a session begins.
+//!
+//! `COUNTERSINK_CASE=name` plays only the sessions whose names contain `name`.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod case;
+mod command;
+mod difference;
+mod known;
+mod play;
+mod variant;
+mod world;
+
+use std::io::Write;
+
+use countersink::sandbox::Flavour;
+
+use case::Session;
+use difference::{Difference, differences};
+use known::Known;
+use support::proxy::Proxy;
+use support::twin::{Twin, twin};
+use world::World;
+
+/// The most differences that are shown of one topic.
+const MOST_SHOWN: usize = 5;
+
+macro_rules! topics {
+    ($($topic:ident),* $(,)?) => {
+        const TOPICS: &[&str] = &[$(stringify!($topic)),*];
+        mod mysql {
+            $(#[test] fn $topic() {
+                super::test(super::Flavour::MySql, stringify!($topic), include_str!(concat!("../cases/transparency/", stringify!($topic), ".sql")));
+            })*
+        }
+        mod mariadb {
+            $(#[test] fn $topic() {
+                super::test(super::Flavour::MariaDb, stringify!($topic), include_str!(concat!("../cases/transparency/", stringify!($topic), ".sql")));
+            })*
+        }
+    };
+}
+
+topics![
+    increments,
+    parameters,
+    reads,
+    joins,
+    aggregates,
+    writes,
+    upserts,
+    multi_table,
+    transactions,
+    locking,
+    multi_statements,
+    errors,
+    limits,
+    session_state,
+    schema,
+    statements,
+    commands,
+    ddl,
+    large,
+];
+
+#[test]
+fn every_file_of_cases_is_played() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/transparency");
+    let files = std::fs::read_dir(folder).expect("the cases");
+    let mut names: Vec<_> = files
+        .map(|file| file.expect("a file").path())
+        .map(|path| path.file_stem().expect("a name").display().to_string())
+        .collect();
+    names.sort();
+    let mut topics = TOPICS.to_vec();
+    topics.sort_unstable();
+    assert_eq!(names, topics);
+}
+
+/// Plays every session of a topic in every variant.
+fn test(flavour: Flavour, topic: &str, text: &str) {
+    let twin = twin(flavour);
+    assert_ne!(
+        twin.plain, twin.proxied,
+        "COUNTERSINK_TEST_SERVERS names one {flavour} server only, and two are compared"
+    );
+    support::block_on(async {
+        let mut run = Run::new(twin, topic).await;
+        for session in case::parse(topic, text) {
+            if session.is_for(flavour) && is_chosen(&session) {
+                run.session(&session).await;
+            }
+        }
+        run.finish();
+    });
+}
+
+fn is_chosen(session: &Session) -> bool {
+    match std::env::var("COUNTERSINK_CASE") {
+        Ok(name) => session.name.contains(&name),
+        Err(_) => true,
+    }
+}
+
+/// A topic on its way.
+struct Run {
+    twin: &'static Twin,
+    topic: String,
+    world: World,
+    proxy: Option<Proxy>,
+    statements: usize,
+    found: Vec<Difference>,
+    known: Vec<(&'static Known, usize)>,
+    complete: bool,
+}
+
+impl Run {
+    async fn new(twin: &'static Twin, topic: &str) -> Self {
+        let world = World::new(twin.flavour, topic);
+        let known = known::ALL.iter().filter(|known| known.is_of(twin.flavour, topic));
+        let mut run = Self {
+            twin,
+            topic: topic.to_owned(),
+            world,
+            proxy: None,
+            statements: 0,
+            found: Vec::new(),
+            known: known.map(|known| (known, 0)).collect(),
+            complete: std::env::var_os("COUNTERSINK_CASE").is_none(),
+        };
+        run.build().await;
+        run
+    }
+
+    /// Makes the schema on both servers and starts a proxy for it.
+    async fn build(&mut self) {
+        self.proxy = None;
+        self.world.create(&self.twin.plain).await;
+        self.world.create(&self.twin.proxied).await;
+        self.proxy = Some(Proxy::start(&self.twin.proxied, &self.world.rules()));
+    }
+
+    async fn session(&mut self, session: &Session) {
+        for variant in variant::ALL {
+            if !variant.is_for(self.twin.flavour) || !session.wants(variant) {
+                continue;
+            }
+            let proxy = self.proxy.as_ref().expect("a proxy").address.clone();
+            self.world.fill(&self.twin.plain, session.takes_ids()).await;
+            self.world.fill_with_slots(&self.twin.proxied, session.takes_ids()).await;
+            let direct = play::play(session, variant, &self.twin.plain, &self.world).await;
+            let proxied = play::play(session, variant, &proxy, &self.world).await;
+            self.statements += direct.len();
+            let mut found = differences(&direct, &proxied);
+            found.extend(self.world.compare_tables(&self.twin.plain, &proxy, &self.twin.proxied).await);
+            for difference in found {
+                let difference = difference.of(session, variant);
+                match self.known.iter_mut().find(|(known, _)| known.covers(&difference)) {
+                    Some((_, count)) => *count += 1,
+                    None => self.found.push(difference),
+                }
+            }
+            if session.fresh {
+                self.build().await;
+            }
+        }
+    }
+
+    fn finish(self) {
+        let Self { twin, topic, .. } = &self;
+        let place = format!("{topic} on {} {}", twin.flavour, twin.version);
+        let mut report = format!("{place}: {} exchanges compared\n", self.statements);
+        for (known, count) in self.known.iter().filter(|(_, count)| *count > 0) {
+            report += &format!("  known limit, {count} times: {known}\n");
+        }
+        // Past the harness, which keeps what a passing test prints.
+        std::io::stderr().write_all(report.as_bytes()).ok();
+        assert!(
+            self.statements > 0 || !self.complete,
+            "{place}: nothing was played"
+        );
+        if self.complete {
+            let stale = self.known.iter().find(|(known, count)| known.is_specific() && *count == 0);
+            assert!(
+                stale.is_none(),
+                "{place}: no longer a limit, strike it off the list: {}",
+                stale.map(|(known, _)| known.to_string()).unwrap_or_default()
+            );
+        }
+        if self.found.is_empty() {
+            return;
+        }
+        let file = support::twin::folder().join(format!("transparency-{}-{topic}.txt", twin.flavour));
+        let all = difference::one_of_each(&self.found, usize::MAX).join("\n");
+        let summary = difference::summary(&self.found);
+        std::fs::write(&file, format!("{all}\n{summary}")).expect("a report");
+        panic!(
+            "{place}: {} differences; one of each statement is in {}. The first:\n\n{}\nBy statement:\n{summary}",
+            self.found.len(),
+            file.display(),
+            difference::one_of_each(&self.found, MOST_SHOWN).join("\n"),
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! The schema that sessions are played in: hot tables of all kinds, cold ones beside them, and what they hold.
+
+use countersink::driver::{Driver, Reply};
+use countersink::sandbox::{Address, Flavour};
+
+use crate::difference::Difference;
+use crate::support::client::{connect, rows, run, run_all};
+
+/// A table with counters.
+struct Hot {
+    name: &'static str,
+    key: &'static [&'static str],
+    counters: &'static [&'static str],
+}
+
+const HOT: &[Hot] = &[
+    Hot { name: "posts", key: &["id"], counters: &["views", "likes", "score"] },
+    Hot { name: "hits", key: &["path"], counters: &["n"] },
+    Hot { name: "balances", key: &["account", "currency"], counters: &["amount", "spent"] },
+    Hot { name: "widths", key: &["id"], counters: &["c8", "u8", "c16", "u16", "c24", "u24", "c32", "u32", "c64", "u64"] },
+    Hot { name: "articles", key: &["id"], counters: &["opens"] },
+];
+
+const COLD: &[&str] = &["authors", "comments", "tallies"];
+
+const CREATE: &str = "\
+CREATE TABLE posts (
+  id INT NOT NULL PRIMARY KEY,
+  author_id INT NOT NULL,
+  title VARCHAR(100) NOT NULL,
+  views INT NOT NULL DEFAULT 0,
+  likes INT UNSIGNED NOT NULL DEFAULT 0,
+  score BIGINT NULL,
+  UNIQUE KEY title (title),
+  KEY author_id (author_id)
+) DEFAULT CHARSET = utf8mb4;
+CREATE TABLE hits (
+  path VARCHAR(60) NOT NULL PRIMARY KEY,
+  day DATE NULL,
+  n INT UNSIGNED NOT NULL DEFAULT 0
+) DEFAULT CHARSET = utf8mb4;
+CREATE TABLE balances (
+  account VARCHAR(20) NOT NULL,
+  currency CHAR(3) NOT NULL,
+  amount DECIMAL(12,2) NOT NULL DEFAULT 0.00,
+  spent DECIMAL(10,3) UNSIGNED NOT NULL DEFAULT 0.000,
+  note VARCHAR(40) NULL,
+  PRIMARY KEY (account, currency)
+) DEFAULT CHARSET = utf8mb4;
+CREATE TABLE widths (
+  id SMALLINT UNSIGNED NOT NULL PRIMARY KEY,
+  c8 TINYINT NOT NULL, u8 TINYINT UNSIGNED NOT NULL,
+  c16 SMALLINT NOT NULL, u16 SMALLINT UNSIGNED NOT NULL,
+  c24 MEDIUMINT NOT NULL, u24 MEDIUMINT UNSIGNED NOT NULL,
+  c32 INT NOT NULL, u32 INT UNSIGNED NOT NULL,
+  c64 BIGINT NOT NULL, u64 BIGINT UNSIGNED NOT NULL
+);
+CREATE TABLE articles (
+  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  slug VARCHAR(40) NOT NULL,
+  opens INT NOT NULL DEFAULT 0,
+  updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+  UNIQUE KEY slug (slug)
+) DEFAULT CHARSET = utf8mb4;
+CREATE TABLE authors (
+  id INT NOT NULL PRIMARY KEY,
+  name VARCHAR(50) NOT NULL,
+  followers INT NOT NULL DEFAULT 0
+) DEFAULT CHARSET = utf8mb4;
+CREATE TABLE comments (
+  id INT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  post_id INT NOT NULL,
+  body TEXT NOT NULL,
+  votes INT NOT NULL DEFAULT 0,
+  KEY post_id (post_id)
+) DEFAULT CHARSET = utf8mb4;
+CREATE TABLE tallies (
+  id INT NOT NULL PRIMARY KEY,
+  views INT NOT NULL DEFAULT 0,
+  total DECIMAL(20,2) NULL,
+  body LONGTEXT NULL
+) DEFAULT CHARSET = utf8mb4;
+";
+
+const FILL: &str = "\
+INSERT INTO authors VALUES (1, 'Ada', 10), (2, 'Brian', 20), (3, 'Cleo', 0);
+INSERT INTO posts VALUES
+  (1, 1, 'first', 100, 10, 5), (2, 1, 'second', 200, 20, NULL), (3, 2, 'third', 300, 30, -3),
+  (4, 2, 'fourth', 50, 0, 0), (5, 3, 'fifth', 100, 50, NULL), (10, 3, 'tenth', 0, 0, 12);
+INSERT INTO hits VALUES ('/', '2024-01-01', 1000), ('/about', NULL, 20), ('/Äpfel', '2024-02-29', 8), ('5', NULL, 12);
+INSERT INTO balances VALUES
+  ('alice', 'EUR', 100.00, 12.500, NULL), ('alice', 'USD', -20.50, 0.000, 'debt'),
+  ('bob', 'EUR', 0.00, 7.125, 'it''s'), ('bob', 'USD', 99999.99, 1.000, NULL);
+INSERT INTO widths VALUES
+  (1, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20),
+  (2, 126, 254, 32766, 65534, 8388606, 16777214, 2147483646, 4294967294, 9223372036854775806, 18446744073709551614),
+  (3, -128, 0, -32768, 0, -8388608, 0, -2147483648, 0, -9223372036854775808, 0),
+  (4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+INSERT INTO articles VALUES (1, 'one', 11, '2020-01-01 00:00:01'), (2, 'two', 22, '2020-01-01 00:00:02'), (3, 'three', 0, '2020-01-01 00:00:03');
+INSERT INTO comments VALUES (1, 1, 'good', 3), (2, 1, 'better', 0), (3, 2, 'best', 1), (4, 9, 'lost', 0);
+INSERT INTO tallies VALUES (1, 100, 1.50, NULL), (2, 200, NULL, 'x');
+";
+
+/// Costs more than all the rest, so it is done for sessions that see it only.
+const REWIND: &str = "\
+ALTER TABLE articles AUTO_INCREMENT = 100;
+ALTER TABLE comments AUTO_INCREMENT = 100;
+";
+
+/// Moves a part of some values from base into slots; the sums stay. Two slots, and one that is zero.
+const INTO_SLOTS: &str = "\
+UPDATE posts SET views = views - 7 WHERE id IN (1, 3, 10);
+UPDATE posts SET likes = likes - 4 WHERE id IN (1, 3);
+INSERT INTO posts_slots (id, slot, views, likes) VALUES (1, 0, 4, 4), (1, 5, 3, 0), (3, 0, 9, 1), (3, 2, -2, 3), (10, 1, 7, 0), (2, 0, 0, 0);
+UPDATE posts SET score = score - 2 WHERE id IN (1, 3);
+UPDATE posts_slots SET score = 2 WHERE (id, slot) IN ((1, 5), (3, 0));
+UPDATE hits SET n = n - 6 WHERE path IN ('/', '/Äpfel', '5');
+INSERT INTO hits_slots (path, slot, n) VALUES ('/', 0, 6), ('/Äpfel', 3, 6), ('5', 0, 5), ('5', 1, 1);
+UPDATE balances SET amount = amount - 0.25, spent = spent - 1.125 WHERE account = 'alice' AND currency = 'EUR' OR account = 'bob' AND currency = 'EUR';
+INSERT INTO balances_slots (account, currency, slot, amount, spent) VALUES ('alice', 'EUR', 0, 0.25, 1.125), ('bob', 'EUR', 7, 0.50, 0.125), ('bob', 'EUR', 8, -0.25, 1.000);
+UPDATE widths SET c16 = c16 - 5, u16 = u16 - 5, c24 = c24 - 5, u24 = u24 - 5, c32 = c32 - 5, u32 = u32 - 5, c64 = c64 - 5, u64 = u64 - 5 WHERE id = 1;
+INSERT INTO widths_slots (id, slot, c16, u16, c24, u24, c32, u32, c64, u64) VALUES (1, 0, 5, 5, 5, 5, 5, 5, 5, 5);
+UPDATE articles SET opens = opens - 3, updated_at = updated_at WHERE id < 3;
+INSERT INTO articles_slots (id, slot, opens) VALUES (1, 0, 3), (2, 4, 3);
+";
+
+/// The schema of a topic.
+pub struct World {
+    pub schema: String,
+    flavour: Flavour,
+}
+
+impl World {
+    pub fn new(flavour: Flavour, topic: &str) -> Self {
+        Self {
+            schema: format!("cs_{topic}"),
+            flavour,
+        }
+    }
+
+    pub fn flavour(&self) -> Flavour {
+        self.flavour
+    }
+
+    /// The rules of the proxy.
+    pub fn rules(&self) -> String {
+        let mut text = "counters:\n".to_owned();
+        for hot in HOT {
+            let columns = hot.counters.join(", ");
+            text += &format!("  - {{table: {}.{}, columns: [{columns}]}}\n", self.schema, hot.name);
+        }
+        text
+    }
+
+    /// Fills in `{schema}` and `{x:100}`.
+    pub fn expand(&self, text: &str) -> String {
+        let text = text.replace("{schema}", &self.schema);
+        let Some((before, rest)) = text.split_once("{x:") else {
+            return text;
+        };
+        let (length, after) = rest.split_once('}').expect("a brace that closes");
+        let length = length.parse().expect("a length");
+        [before, &"x".repeat(length), after].concat()
+    }
+
+    /// Makes the schema anew, its tables empty.
+    pub async fn create(&self, server: &Address) {
+        let mut driver = connect(server, None).await;
+        let schema = &self.schema;
+        run(&mut driver, &format!("DROP DATABASE IF EXISTS {schema}")).await;
+        run(&mut driver, &format!("CREATE DATABASE {schema} DEFAULT CHARACTER SET utf8mb4")).await;
+        run(&mut driver, &format!("USE {schema}")).await;
+        run_all(&mut driver, CREATE).await;
+    }
+
+    /// Puts the rows into the tables of the plain server; `rewind` sets AUTO_INCREMENT back as well.
+    pub async fn fill(&self, server: &Address, rewind: bool) {
+        self.fill_base(server, rewind).await;
+    }
+
+    /// Puts the same values into the tables of the server behind the proxy, a part of them into slots.
+    pub async fn fill_with_slots(&self, server: &Address, rewind: bool) {
+        let mut driver = self.fill_base(server, rewind).await;
+        let slots = HOT.iter().map(|hot| format!("DELETE FROM {}_slots;\n", hot.name));
+        let script = format!("BEGIN;\n{}{INTO_SLOTS}COMMIT", slots.collect::<String>());
+        run_all(&mut driver, &script).await;
+    }
+
+    async fn fill_base(&self, server: &Address, rewind: bool) -> Driver {
+        let mut driver = connect(server, Some(&self.schema)).await;
+        let names = HOT.iter().map(|hot| hot.name).chain(COLD.iter().copied());
+        let empty: String = names.map(|name| format!("DELETE FROM {name};\n")).collect();
+        run_all(&mut driver, &format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}COMMIT")).await;
+        if rewind {
+            run_all(&mut driver, REWIND).await;
+        }
+        driver
+    }
+
+    /// What the tables of both sides hold, told by three fresh sessions: directly, through the proxy, and added up
+    /// from base and slots.
+    pub async fn compare_tables(&self, plain: &Address, proxy: &Address, proxied: &Address) -> Vec<Difference> {
+        let schema = Some(self.schema.as_str());
+        let mut plain = connect(plain, schema).await;
+        let mut proxy = connect(proxy, schema).await;
+        let mut behind = connect(proxied, schema).await;
+        for driver in [&mut plain, &mut proxy, &mut behind] {
+            run(driver, "SET NAMES utf8mb4").await;
+        }
+        let mut found = Vec::new();
+        for name in HOT.iter().map(|hot| hot.name).chain(COLD.iter().copied()) {
+            let query = format!("SELECT * FROM {name} ORDER BY 1, 2");
+            let theirs = outcome(&mut plain, &query).await;
+            let ours = outcome(&mut proxy, &query).await;
+            if theirs != ours {
+                let detail = format!("  direct  {}\n  proxied {}\n", shown(&theirs), shown(&ours));
+                found.push(Difference::new(&query, "fresh session", detail));
+            }
+        }
+        for hot in HOT {
+            if let Reply::Err(_) = outcome(&mut plain, &format!("DO (SELECT 1 FROM {} LIMIT 1)", hot.name)).await {
+                continue; // dropped
+            }
+            found.extend(hot.compare_sums(&mut plain, &mut behind).await);
+        }
+        found
+    }
+}
+
+async fn outcome(driver: &mut Driver, query: &str) -> Reply {
+    driver.query(query).await.unwrap_or_else(|error| panic!("{error}: {query}"))
+}
+
+fn shown(reply: &Reply) -> String {
+    let Reply::Rows(rows) = reply else {
+        return format!("{reply:?}");
+    };
+    let value = |value: &Option<Vec<u8>>| match value {
+        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        None => "NULL".to_owned(),
+    };
+    let rows = rows.iter().map(|row| row.iter().map(value).collect::<Vec<_>>().join(" "));
+    rows.collect::<Vec<_>>().join(" | ")
+}
+
+impl Hot {
+    /// base + SUM(slots) on the one side against the value on the other; and no slot without its row.
+    async fn compare_sums(&self, plain: &mut Driver, behind: &mut Driver) -> Vec<Difference> {
+        let Self { name, key, .. } = self;
+        let key_list = key.join(", ");
+        let same_key: Vec<_> = key.iter().map(|key| format!("s.{key} = t.{key}")).collect();
+        let same_key = same_key.join(" AND ");
+        let sums: Vec<_> = self
+            .counters
+            .iter()
+            .map(|counter| {
+                format!("t.{counter} + COALESCE((SELECT SUM(s.{counter}) FROM {name}_slots s WHERE {same_key}), 0)")
+            })
+            .collect();
+        let values = self.counters.iter().map(|counter| format!("t.{counter} + 0"));
+        let query = |columns: Vec<String>| {
+            format!("SELECT {key_list}, {} FROM {name} t ORDER BY {key_list}", columns.join(", "))
+        };
+        let theirs = rows(plain, &query(values.collect())).await;
+        let sums = query(sums);
+        let ours = rows(behind, &sums).await;
+        let mut found = Vec::new();
+        if theirs != ours {
+            let detail = format!("  direct  {theirs:?}\n  base + SUM(slots) {ours:?}\n");
+            found.push(Difference::new(&sums, "fresh session", detail));
+        }
+        let has_value: Vec<_> = self.counters.iter().map(|counter| format!("s.{counter} <> 0")).collect();
+        let orphans = format!(
+            "SELECT * FROM {name}_slots s WHERE ({}) AND NOT EXISTS (SELECT 1 FROM {name} t WHERE {same_key})",
+            has_value.join(" OR ")
+        );
+        let orphans = rows(behind, &orphans).await;
+        if !orphans.is_empty() {
+            let detail = format!("  slots without a row: {orphans:?}\n");
+            found.push(Difference::new(&format!("slots of {name}"), "fresh session", detail));
+        }
+        found
+    }
+}
