@@ -87,20 +87,14 @@ impl Session {
 
     /// A statement of over a megabyte: its head tells what it is about. An INSERT into a cold table passes.
     async fn long_query(&mut self) -> Result<(), Error> {
-        self.client.fill_to(HEAD).await.map_err(Error::Client)?;
-        let head = &self.client.buffered()[HEADER_LENGTH..HEAD];
+        self.buffer_head().await?;
+        let head = &self.client.buffered()[HEADER_LENGTH..];
         let text = statement_text(head, self.capabilities).unwrap_or_default();
         let kind = kind_of(text);
         if !self.is_hot(text, kind) {
             return self.pass_query(kind).await;
         }
-        let head = text.to_vec();
-        let catalog = self.catalog();
-        let folds = catalog.tables.iter().filter(|table| names(&head, table));
-        let fold = Fold {
-            folds: folds.map(whole).collect(),
-            reason: Reason::TooLong,
-        };
+        let fold = self.fold_of_named(text);
         self.before(kind);
         let turn = Turn::single(Form::Results);
         let done = self
@@ -108,6 +102,21 @@ impl Session {
             .await?;
         self.after(kind, done.failed);
         Ok(())
+    }
+
+    /// Buffers the first bytes of a command too long to be held.
+    pub(super) async fn buffer_head(&mut self) -> Result<(), Error> {
+        self.client.fill_to(HEAD).await.map_err(Error::Client)
+    }
+
+    /// A fold of all tables that a statement too long to be read names.
+    pub(super) fn fold_of_named(&self, text: &[u8]) -> Fold {
+        let catalog = self.catalog();
+        let folds = catalog.tables.iter().filter(|table| names(text, table));
+        Fold {
+            folds: folds.map(whole).collect(),
+            reason: Reason::TooLong,
+        }
     }
 
     /// A statement, or several, of which at least one names a hot table.
@@ -312,19 +321,26 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.metrics().count(Reason::LockTables);
-        let write = match original {
+        let mut write = match original {
             Original::Payload(payload) => {
                 let kept = payload.len() - statement_text(payload, self.capabilities)?.len();
                 [&payload[..kept], &lock.text].concat()
             }
             Original::Stream => return self.run_original(original, turn).await,
         };
+        if lock.write {
+            for (number, table) in lock.tables.iter().enumerate() {
+                // On a line of its own: the client's text may end in a comment.
+                write.extend_from_slice(b"\n, ");
+                write.extend_from_slice(fold::locks(number, table).as_bytes());
+            }
+        }
         let keys: Vec<_> = lock
             .tables
             .iter()
             .map(|table| bind(&whole(table), None))
             .collect();
-        self.send_original(&Original::Payload(write)).await?;
+        self.send_payload(&write).await?;
         let answer = match self.read_hidden().await? {
             Hidden::Ok(ok) => ok,
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
@@ -335,9 +351,8 @@ impl Session {
             false => TableLocks::Read,
         };
         if lock.write {
-            for keys in &keys {
-                let statements =
-                    fold::FoldStatements::new(&keys.table, None);
+            for (number, keys) in keys.iter().enumerate() {
+                let statements = fold::FoldStatements::numbered(number, &keys.table, None);
                 self.hidden(&statements.fold).await?;
                 self.hidden(&statements.purge).await?;
             }
