@@ -16,8 +16,11 @@ const FLOORS: &[&[&str]] = &[
 ];
 
 /// Steps on the same floor or upward that are allowed all the same: who, whom, why.
-const EXCEPTIONS: &[(&str, &str, &str)] =
-    &[("metrics", "reason", "statements are counted by the reason for their plan")];
+const EXCEPTIONS: &[(&str, &str, &str)] = &[(
+    "metrics",
+    "reason",
+    "statements are counted by the reason for their plan",
+)];
 
 /// The most lines of a file.
 const LONGEST_FILE: usize = 600;
@@ -44,9 +47,8 @@ fn every_exception_is_used() {
     let unused: Vec<_> = EXCEPTIONS
         .iter()
         .filter(|(from, to, _)| {
-            let goes = |source: &Source| {
-                source.room == *from && uses(source).any(|(_, used)| used == *to)
-            };
+            let goes =
+                |source: &Source| source.room == *from && uses(source).any(|(_, used)| used == *to);
             !sources.iter().any(goes)
         })
         .map(|(from, to, _)| format!("{from} -> {to}"))
@@ -78,7 +80,10 @@ fn nothing_unwraps_outside_tests() {
             }
         }
     }
-    assert_none("unwrap() outside tests; say why it holds with expect(..)", &found);
+    assert_none(
+        "unwrap() outside tests; say why it holds with expect(..)",
+        &found,
+    );
 }
 
 #[test]
@@ -101,7 +106,11 @@ fn an_upward_step_is_found_in_each_spelling() {
         "// crate::session",
         "#[cfg(test)]\nmod tests {\n    use crate::session::Session;\n}",
     ] {
-        assert_eq!(upward_steps(&source("src/wire/packet.rs", line)), [""; 0], "{line}");
+        assert_eq!(
+            upward_steps(&source("src/wire/packet.rs", line)),
+            [""; 0],
+            "{line}"
+        );
     }
 }
 
@@ -132,14 +141,21 @@ fn sources() -> Vec<Source> {
     let tests: Vec<_> = files.iter().flat_map(|path| test_modules(path)).collect();
     let sources: Vec<_> = files
         .iter()
-        .filter(|path| !tests.iter().any(|test| path.starts_with(test) || **path == test.with_extension("rs")))
+        .filter(|path| {
+            !tests
+                .iter()
+                .any(|test| path.starts_with(test) || **path == test.with_extension("rs"))
+        })
         .map(|path| {
             let name = path.strip_prefix(root).expect("below the root");
             let text = fs::read_to_string(path).expect("a source file");
             source(&name.display().to_string(), &text)
         })
         .collect();
-    assert!(sources.len() > 50, "the source files are not where they are looked for");
+    assert!(
+        sources.len() > 50,
+        "the source files are not where they are looked for"
+    );
     sources
 }
 
@@ -205,7 +221,10 @@ fn uses(source: &Source) -> impl Iterator<Item = (usize, String)> {
         while let Some((_, after)) = rest.split_once("crate::") {
             rest = after;
             if let Some(inside) = after.strip_prefix('{') {
-                let mut open = Group { depth: 1, expects_room: true };
+                let mut open = Group {
+                    depth: 1,
+                    expects_room: true,
+                };
                 found.extend(open.take(inside).into_iter().map(|room| (number, room)));
                 if open.depth > 0 {
                     group = Some(open);
@@ -215,7 +234,9 @@ fn uses(source: &Source) -> impl Iterator<Item = (usize, String)> {
             found.push((number, first_word(after)));
         }
     }
-    found.into_iter().filter(|(_, room)| room.starts_with(|first: char| first.is_lowercase()))
+    found
+        .into_iter()
+        .filter(|(_, room)| room.starts_with(|first: char| first.is_lowercase()))
 }
 
 /// The inside of `use crate::{..}`, over as many lines as it takes.

@@ -13,7 +13,10 @@ use crate::catalog::HotTable;
 
 /// The question whether a name is that of a temporary table.
 pub fn show_create(table: &HotTable) -> String {
-    format!("SHOW CREATE TABLE {}", quote::pair(&table.schema, &table.name))
+    format!(
+        "SHOW CREATE TABLE {}",
+        quote::pair(&table.schema, &table.name)
+    )
 }
 
 /// The statement that empties a slot table.
@@ -74,7 +77,9 @@ impl FoldStatements {
             .map(|&position| quote::name(&table.columns[position].name))
             .collect();
         let join = |left: &str, right: &str| {
-            let pairs = keys.iter().map(|key| format!("{left}.{key} = {right}.{key}"));
+            let pairs = keys
+                .iter()
+                .map(|key| format!("{left}.{key} = {right}.{key}"));
             pairs.collect::<Vec<_>>().join(" AND ")
         };
         let mut sums = String::new();
@@ -113,9 +118,10 @@ impl FoldStatements {
             .into_bytes(),
         ];
         // Only rows at zero: whatever became of the statements before, this one can lose nothing.
-        let zeros = table.counters.iter().map(|counter| {
-            format!("{} = 0", quote::name(&table.columns[counter.column].name))
-        });
+        let zeros = table
+            .counters
+            .iter()
+            .map(|counter| format!("{} = 0", quote::name(&table.columns[counter.column].name)));
         let purge = [
             format!(
                 "DELETE FROM {slots} WHERE {}",

@@ -44,7 +44,8 @@ fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
     const SYNTAX: u16 = 1064;
     const ACCESS_DENIED: [u16; 4] = [1044, 1142, 1143, 1370];
     let code = reply::Err::decode(error).map_or(0, |err| err.code);
-    matches!(code, NO_SUCH_TABLE | SYNTAX) || (reason == Reason::Fallback && ACCESS_DENIED.contains(&code))
+    matches!(code, NO_SUCH_TABLE | SYNTAX)
+        || (reason == Reason::Fallback && ACCESS_DENIED.contains(&code))
 }
 
 impl Session {
@@ -57,7 +58,11 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.metrics().count(fold.reason);
-        let keys: Vec<_> = fold.folds.iter().map(|fold| bind(fold, parameters)).collect();
+        let keys: Vec<_> = fold
+            .folds
+            .iter()
+            .map(|fold| bind(fold, parameters))
+            .collect();
         if keys.is_empty() {
             return self.run_original(original, turn).await;
         }
@@ -65,7 +70,9 @@ impl Session {
             self.hidden("DO 0").await?;
         }
         if !self.state.in_transaction() {
-            return self.fold_in_own_transaction(fold.reason, &keys, original, turn).await;
+            return self
+                .fold_in_own_transaction(fold.reason, &keys, original, turn)
+                .await;
         }
         for keys in keys {
             if self.state.transaction.has_folded(&keys) {

@@ -401,7 +401,8 @@ impl Session {
 impl Hot {
     /// The plan of a text under these facts.
     fn plan(&self, text: &[u8], facts: &SessionFacts) -> Arc<Plan> {
-        self.plans.get_or_plan(text, facts, || sql::plan(text, facts, &self.catalog))
+        self.plans
+            .get_or_plan(text, facts, || sql::plan(text, facts, &self.catalog))
     }
 }
 

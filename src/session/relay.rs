@@ -1,7 +1,7 @@
 //! Bytes from one side to the other as they came: commands, answers, local files, endless streams.
 
-use super::error::Error;
 use super::Session;
+use super::error::Error;
 use crate::net::{PacketStream, ReadError};
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::packet::{HEADER_LENGTH, Header};
@@ -126,14 +126,16 @@ impl Session {
             let written = self.upstream.forward(upstream, &mut self.client).await;
             written.map_err(Error::client)?;
             tokio::select! {
-                read = self.client.fill() => match read.map_err(Error::client)? {
-                    0 => return Err(Error::Client(ReadError::Closed)),
-                    _ => {}
-                },
-                read = self.upstream.fill() => match read.map_err(Error::upstream)? {
-                    0 => return Err(Error::Upstream(ReadError::Closed)),
-                    _ => {}
-                },
+                read = self.client.fill() => {
+                    if read.map_err(Error::client)? == 0 {
+                        return Err(Error::Client(ReadError::Closed));
+                    }
+                }
+                read = self.upstream.fill() => {
+                    if read.map_err(Error::upstream)? == 0 {
+                        return Err(Error::Upstream(ReadError::Closed));
+                    }
+                }
             }
         }
     }

@@ -191,7 +191,7 @@ pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Range<usize>> {
     if Lexer::new(text, facts)
         .any(|token| token.kind == TokenKind::ExecutableComment && hides_boundary(token.of(text)))
     {
-        return vec![0..text.len()];
+        return std::iter::once(0..text.len()).collect();
     }
     for token in Lexer::new(text, facts) {
         if !boundary(&token) {

@@ -7,9 +7,13 @@ use tokio::net::TcpStream;
 
 /// Logs in with the default capabilities, and several statements in a packet.
 pub async fn connect(to: &Address, schema: Option<&str>) -> Driver {
-    connect_as(to, schema, Driver::CAPABILITIES | capability::MULTI_STATEMENTS)
-        .await
-        .unwrap_or_else(|error| panic!("{to:?}: {error}"))
+    connect_as(
+        to,
+        schema,
+        Driver::CAPABILITIES | capability::MULTI_STATEMENTS,
+    )
+    .await
+    .unwrap_or_else(|error| panic!("{to:?}: {error}"))
 }
 
 /// Logs in with these capabilities, as far as the server has them.

@@ -85,7 +85,9 @@ fn given(flavour: Flavour) -> Option<Twin> {
         (found == flavour).then_some((address, version))
     });
     let (plain, version) = ours.next()?;
-    let proxied = ours.next().map_or_else(|| plain.clone(), |(address, _)| address);
+    let proxied = ours
+        .next()
+        .map_or_else(|| plain.clone(), |(address, _)| address);
     Some(Twin {
         flavour,
         version: version.to_string(),

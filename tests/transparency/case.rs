@@ -107,7 +107,10 @@ pub fn parse(topic: &str, text: &str) -> Vec<Session> {
     for (index, line) in text.lines().enumerate() {
         let place = format!("{topic}.sql:{}", index + 1);
         if let Some(title) = line.strip_prefix("== ") {
-            assert!(statement.is_empty(), "{place}: the statement before has no end");
+            assert!(
+                statement.is_empty(),
+                "{place}: the statement before has no end"
+            );
             sessions.push(session(title));
             continue;
         }
@@ -137,7 +140,8 @@ pub fn parse(topic: &str, text: &str) -> Vec<Session> {
                 flavour: flavour(&flags),
                 action: Action::Statement(Statement {
                     text: text.to_owned(),
-                    parameters: values(parameters).unwrap_or_else(|| panic!("{place}: {parameters}")),
+                    parameters: values(parameters)
+                        .unwrap_or_else(|| panic!("{place}: {parameters}")),
                     masked: flags.contains(&"masked"),
                     direct: flags.contains(&"direct"),
                     cursorless: flags.contains(&"cursorless"),
@@ -148,7 +152,10 @@ pub fn parse(topic: &str, text: &str) -> Vec<Session> {
             statement.push('\n');
         }
     }
-    assert!(statement.is_empty(), "{topic}.sql: the last statement has no end");
+    assert!(
+        statement.is_empty(),
+        "{topic}.sql: the last statement has no end"
+    );
     sessions
 }
 
@@ -175,7 +182,10 @@ fn session(title: &str) -> Session {
 fn flags(line: &str) -> (Vec<&str>, &str) {
     let mut flags = Vec::new();
     let mut rest = line;
-    while let Some((flag, after)) = rest.strip_prefix('[').and_then(|inside| inside.split_once("] ")) {
+    while let Some((flag, after)) = rest
+        .strip_prefix('[')
+        .and_then(|inside| inside.split_once("] "))
+    {
         flags.push(flag);
         rest = after;
     }
@@ -195,7 +205,9 @@ fn ended(text: &str) -> Option<(&str, &str)> {
     if let Some((statement, parameters)) = text.rsplit_once("; <-") {
         return Some((statement, parameters));
     }
-    text.trim_end().strip_suffix(';').map(|statement| (statement, ""))
+    text.trim_end()
+        .strip_suffix(';')
+        .map(|statement| (statement, ""))
 }
 
 /// Parameters, parted by commas.

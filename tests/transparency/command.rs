@@ -87,7 +87,11 @@ impl Command {
             "long_data" => {
                 let mut words = rest.splitn(3, ' ');
                 let (name, position) = (words.next()?, words.next()?.parse().ok()?);
-                Some(Self::LongData(name.to_owned(), position, words.next()?.to_owned()))
+                Some(Self::LongData(
+                    name.to_owned(),
+                    position,
+                    words.next()?.to_owned(),
+                ))
             }
             "reset_statement" => Some(Self::ResetStatement(name)),
             "close" => Some(Self::Close(name)),

@@ -44,7 +44,12 @@ pub const ALL: &[Known] = &[
         statement: "",
         flavour: None,
         cursor: true,
-        aspects: &[Aspect::KeyFlags, Aspect::TemporaryTable, Aspect::IndexFlags, Aspect::Definition],
+        aspects: &[
+            Aspect::KeyFlags,
+            Aspect::TemporaryTable,
+            Aspect::IndexFlags,
+            Aspect::Definition,
+        ],
         reason: "a cursor's rows come from a temporary table, whose definitions the proxy replaces by those that were \
                  promised when the statement was prepared",
     },
@@ -52,7 +57,8 @@ pub const ALL: &[Known] = &[
 
 impl Known {
     pub fn is_of(&self, flavour: Flavour, topic: &str) -> bool {
-        (self.topic.is_empty() || self.topic == topic) && self.flavour.is_none_or(|only| only == flavour)
+        (self.topic.is_empty() || self.topic == topic)
+            && self.flavour.is_none_or(|only| only == flavour)
     }
 
     /// Must show, or it is not true.
@@ -64,7 +70,10 @@ impl Known {
         (self.session.is_empty() || difference.session == self.session)
             && difference.label.starts_with(self.statement)
             && (!self.cursor || difference.cursor)
-            && difference.aspects.iter().all(|aspect| self.aspects.contains(aspect))
+            && difference
+                .aspects
+                .iter()
+                .all(|aspect| self.aspects.contains(aspect))
     }
 }
 
@@ -72,6 +81,10 @@ impl fmt::Display for Known {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let any = |text: &'static str| if text.is_empty() { "any" } else { text };
         let (session, statement) = (any(self.session), any(self.statement));
-        write!(formatter, "session `{session}`, statement `{statement}`, {:?}: {}", self.aspects, self.reason)
+        write!(
+            formatter,
+            "session `{session}`, statement `{statement}`, {:?}: {}",
+            self.aspects, self.reason
+        )
     }
 }

@@ -126,7 +126,9 @@ struct Run {
 impl Run {
     async fn new(twin: &'static Twin, topic: &str) -> Self {
         let world = World::new(twin.flavour, topic);
-        let known = known::ALL.iter().filter(|known| known.is_of(twin.flavour, topic));
+        let known = known::ALL
+            .iter()
+            .filter(|known| known.is_of(twin.flavour, topic));
         let mut run = Self {
             twin,
             topic: topic.to_owned(),
@@ -156,15 +158,25 @@ impl Run {
             }
             let proxy = self.proxy.as_ref().expect("a proxy").address.clone();
             self.world.fill(&self.twin.plain, session.takes_ids()).await;
-            self.world.fill_with_slots(&self.twin.proxied, session.takes_ids()).await;
+            self.world
+                .fill_with_slots(&self.twin.proxied, session.takes_ids())
+                .await;
             let direct = play::play(session, variant, &self.twin.plain, &self.world).await;
             let proxied = play::play(session, variant, &proxy, &self.world).await;
             self.statements += direct.len();
             let mut found = differences(&direct, &proxied);
-            found.extend(self.world.compare_tables(&self.twin.plain, &proxy, &self.twin.proxied).await);
+            found.extend(
+                self.world
+                    .compare_tables(&self.twin.plain, &proxy, &self.twin.proxied)
+                    .await,
+            );
             for difference in found {
                 let difference = difference.of(session, variant);
-                match self.known.iter_mut().find(|(known, _)| known.covers(&difference)) {
+                match self
+                    .known
+                    .iter_mut()
+                    .find(|(known, _)| known.covers(&difference))
+                {
                     Some((_, count)) => *count += 1,
                     None => self.found.push(difference),
                 }
@@ -189,17 +201,23 @@ impl Run {
             "{place}: nothing was played"
         );
         if self.complete {
-            let stale = self.known.iter().find(|(known, count)| known.is_specific() && *count == 0);
+            let stale = self
+                .known
+                .iter()
+                .find(|(known, count)| known.is_specific() && *count == 0);
             assert!(
                 stale.is_none(),
                 "{place}: no longer a limit, strike it off the list: {}",
-                stale.map(|(known, _)| known.to_string()).unwrap_or_default()
+                stale
+                    .map(|(known, _)| known.to_string())
+                    .unwrap_or_default()
             );
         }
         if self.found.is_empty() {
             return;
         }
-        let file = support::twin::folder().join(format!("transparency-{}-{topic}.txt", twin.flavour));
+        let file =
+            support::twin::folder().join(format!("transparency-{}-{topic}.txt", twin.flavour));
         let all = difference::one_of_each(&self.found, usize::MAX).join("\n");
         let summary = difference::summary(&self.found);
         std::fs::write(&file, format!("{all}\n{summary}")).expect("a report");

@@ -100,7 +100,9 @@ impl Player<'_> {
             };
             self.connections.insert(self.current.clone(), connection);
         }
-        self.connections.get_mut(&self.current).expect("it is there")
+        self.connections
+            .get_mut(&self.current)
+            .expect("it is there")
     }
 
     /// Sends a payload and takes the answer down. The packets, if they came.
@@ -121,7 +123,11 @@ impl Player<'_> {
         let binary = match request {
             "execute" => columns(packets.as_deref().unwrap_or_default()),
             // Of the statement that was executed last; where it is another one, the rows are compared as bytes.
-            "fetch" => self.exchanges.last().map(|last| last.binary.clone()).unwrap_or_default(),
+            "fetch" => self
+                .exchanges
+                .last()
+                .map(|last| last.binary.clone())
+                .unwrap_or_default(),
             _ => Vec::new(),
         };
         self.exchanges.push(Exchange {
@@ -153,23 +159,37 @@ impl Player<'_> {
         };
         let payload = self.execute_payload(prepared, cursor, false, &statement.parameters);
         let answer = self
-            .exchange(&statement.text, "execute", &payload, Form::Results, statement.masked)
+            .exchange(
+                &statement.text,
+                "execute",
+                &payload,
+                Form::Results,
+                statement.masked,
+            )
             .await;
         let mut state = answer.as_deref().and_then(last_status).unwrap_or_default();
         while cursor && state & status::CURSOR_EXISTS != 0 && state & status::LAST_ROW_SENT == 0 {
             let payload = fetch_payload(prepared.id, FETCH);
             let answer = self
-                .exchange(&statement.text, "fetch", &payload, Form::Rows, statement.masked)
+                .exchange(
+                    &statement.text,
+                    "fetch",
+                    &payload,
+                    Form::Rows,
+                    statement.masked,
+                )
                 .await;
             state = answer.as_deref().and_then(last_status).unwrap_or_default();
         }
-        self.send_only(&id_payload(command::STMT_CLOSE, prepared.id)).await;
+        self.send_only(&id_payload(command::STMT_CLOSE, prepared.id))
+            .await;
     }
 
     async fn query(&mut self, text: &str, masked: bool) {
         self.connection().await;
         let payload = self.query_payload(text);
-        self.exchange(text, "query", &payload, Form::Results, masked).await;
+        self.exchange(text, "query", &payload, Form::Results, masked)
+            .await;
     }
 
     /// COM_QUERY, with a query attribute where the client has such.
@@ -196,7 +216,9 @@ impl Player<'_> {
     async fn prepare(&mut self, name: &str, text: &str) -> Option<Prepared> {
         self.connection().await;
         let payload = [&[command::STMT_PREPARE], text.as_bytes()].concat();
-        let packets = self.exchange(text, "prepare", &payload, Form::Prepared, false).await?;
+        let packets = self
+            .exchange(text, "prepare", &payload, Form::Prepared, false)
+            .await?;
         let first = packets.first()?;
         if first.role != Role::PrepareOk {
             return None;
@@ -267,7 +289,9 @@ impl Player<'_> {
 
     async fn id(&mut self, name: &str) -> u32 {
         let statements = &self.connection().await.statements;
-        statements.get(name).map_or(NO_STATEMENT, |prepared| prepared.id)
+        statements
+            .get(name)
+            .map_or(NO_STATEMENT, |prepared| prepared.id)
     }
 
     async fn command(&mut self, command: &Command) {
@@ -276,9 +300,14 @@ impl Player<'_> {
             Command::Packet(label, payload) => {
                 let label = self.world.expand(label);
                 let text = String::from_utf8(payload.clone());
-                let payload = text.map_or(payload.clone(), |text| self.world.expand(&text).into_bytes());
-                let form = payload.first().map_or(Form::Single, |first| Form::of(*first));
-                self.exchange(&label, "command", &payload, form, false).await;
+                let payload = text.map_or(payload.clone(), |text| {
+                    self.world.expand(&text).into_bytes()
+                });
+                let form = payload
+                    .first()
+                    .map_or(Form::Single, |first| Form::of(*first));
+                self.exchange(&label, "command", &payload, form, false)
+                    .await;
             }
             Command::Prepare(name, text) => {
                 let text = self.world.expand(text);
@@ -293,12 +322,14 @@ impl Player<'_> {
                 let id = self.id(name).await;
                 let payload = self.execute_payload(Prepared { id }, *cursor, *again, parameters);
                 let label = format!("\\execute {name}");
-                self.exchange(&label, "execute", &payload, Form::Results, false).await;
+                self.exchange(&label, "execute", &payload, Form::Results, false)
+                    .await;
             }
             Command::Fetch(name, rows) => {
                 let payload = fetch_payload(self.id(name).await, *rows);
                 let label = format!("\\fetch {name} {rows}");
-                self.exchange(&label, "fetch", &payload, Form::Rows, false).await;
+                self.exchange(&label, "fetch", &payload, Form::Rows, false)
+                    .await;
             }
             Command::LongData(name, position, text) => {
                 let mut payload = id_payload(command::STMT_SEND_LONG_DATA, self.id(name).await);
@@ -309,7 +340,8 @@ impl Player<'_> {
             Command::ResetStatement(name) => {
                 let payload = id_payload(command::STMT_RESET, self.id(name).await);
                 let label = format!("\\reset_statement {name}");
-                self.exchange(&label, "command", &payload, Form::Single, false).await;
+                self.exchange(&label, "command", &payload, Form::Single, false)
+                    .await;
             }
             Command::Close(name) => {
                 let id = self.id(name).await;
@@ -320,7 +352,8 @@ impl Player<'_> {
             Command::End => self.run_pipeline().await,
             Command::Infile(file) => self.connection().await.infile.clone_from(file),
             Command::Quit => {
-                self.exchange("\\quit", "command", &[command::QUIT], Form::Single, false).await;
+                self.exchange("\\quit", "command", &[command::QUIT], Form::Single, false)
+                    .await;
                 self.connections.remove(&self.current);
             }
         }

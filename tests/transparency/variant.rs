@@ -5,9 +5,9 @@ use std::fmt;
 use countersink::driver::Driver;
 use countersink::sandbox::Flavour;
 use countersink::wire::capability::{
-    CONNECT_WITH_DB, DEPRECATE_EOF, FOUND_ROWS, LOCAL_FILES, LONG_PASSWORD, MULTI_RESULTS, MULTI_STATEMENTS, PLUGIN_AUTH,
-    PLUGIN_AUTH_LENENC_CLIENT_DATA, PROTOCOL_41, PS_MULTI_RESULTS, QUERY_ATTRIBUTES, SECURE_CONNECTION, SESSION_TRACK,
-    TRANSACTIONS,
+    CONNECT_WITH_DB, DEPRECATE_EOF, FOUND_ROWS, LOCAL_FILES, LONG_PASSWORD, MULTI_RESULTS,
+    MULTI_STATEMENTS, PLUGIN_AUTH, PLUGIN_AUTH_LENENC_CLIENT_DATA, PROTOCOL_41, PS_MULTI_RESULTS,
+    QUERY_ATTRIBUTES, SECURE_CONNECTION, SESSION_TRACK, TRANSACTIONS,
 };
 
 /// How statements are sent.
@@ -48,14 +48,23 @@ const fn variant(protocol: Protocol, more: u64) -> Variant {
 pub const ALL: &[Variant] = &[
     variant(Protocol::Text, DEPRECATE_EOF),
     variant(Protocol::Text, SESSION_TRACK | MULTI_STATEMENTS),
-    variant(Protocol::Text, DEPRECATE_EOF | SESSION_TRACK | FOUND_ROWS | MULTI_STATEMENTS | QUERY_ATTRIBUTES),
+    variant(
+        Protocol::Text,
+        DEPRECATE_EOF | SESSION_TRACK | FOUND_ROWS | MULTI_STATEMENTS | QUERY_ATTRIBUTES,
+    ),
     variant(Protocol::Text, FOUND_ROWS),
     variant(Protocol::Binary, DEPRECATE_EOF),
     variant(Protocol::Binary, SESSION_TRACK | MULTI_STATEMENTS),
-    variant(Protocol::Binary, DEPRECATE_EOF | SESSION_TRACK | FOUND_ROWS | QUERY_ATTRIBUTES),
+    variant(
+        Protocol::Binary,
+        DEPRECATE_EOF | SESSION_TRACK | FOUND_ROWS | QUERY_ATTRIBUTES,
+    ),
     variant(Protocol::Binary, FOUND_ROWS),
     variant(Protocol::Cursor, MULTI_STATEMENTS),
-    variant(Protocol::Cursor, DEPRECATE_EOF | SESSION_TRACK | FOUND_ROWS | QUERY_ATTRIBUTES),
+    variant(
+        Protocol::Cursor,
+        DEPRECATE_EOF | SESSION_TRACK | FOUND_ROWS | QUERY_ATTRIBUTES,
+    ),
 ];
 
 const NAMES: &[(u64, &str)] = &[
@@ -74,7 +83,10 @@ impl Variant {
     /// On MariaDB, which has no query attributes, what differs by them alone is played once.
     pub fn is_for(&self, flavour: Flavour) -> bool {
         let plain = self.more & !QUERY_ATTRIBUTES;
-        let is_twice = || ALL.iter().any(|other| other.protocol == self.protocol && other.more == plain);
+        let is_twice = || {
+            ALL.iter()
+                .any(|other| other.protocol == self.protocol && other.more == plain)
+        };
         flavour == Flavour::MySql || plain == self.more || !is_twice()
     }
 }

@@ -90,11 +90,22 @@ mod tests {
 
     #[test]
     fn a_line_fits_the_screen_with_its_longest_note() {
-        let lines = lines(&[bar("direct", 1.0, ""), bar("countersink", 30_000.0, "99.9x more")]);
+        let lines = lines(&[
+            bar("direct", 1.0, ""),
+            bar("countersink", 30_000.0, "99.9x more"),
+        ]);
         let plain = |line: &String| anstream::adapter::strip_str(line).to_string();
         let lines: Vec<String> = lines.iter().map(plain).collect();
         assert_eq!(lines[0], "  direct             1/s  ▏");
-        assert!(lines[1].starts_with("  countersink    30000/s  ███"), "{}", lines[1]);
-        assert!(lines[1].chars().count() <= 79, "{}", lines[1].chars().count());
+        assert!(
+            lines[1].starts_with("  countersink    30000/s  ███"),
+            "{}",
+            lines[1]
+        );
+        assert!(
+            lines[1].chars().count() <= 79,
+            "{}",
+            lines[1].chars().count()
+        );
     }
 }

@@ -14,7 +14,9 @@ pub enum Error {
         number: u8,
     },
     /// There is no server and none can be fetched.
-    #[error("no {flavour} server on PATH, and none can be fetched because {reason}: {remedy}, or try the other --flavour")]
+    #[error(
+        "no {flavour} server on PATH, and none can be fetched because {reason}: {remedy}, or try the other --flavour"
+    )]
     NoServer {
         /// Which was wanted.
         flavour: sandbox::Flavour,
@@ -30,7 +32,9 @@ pub enum Error {
     #[error("no folder to keep the server's programs in: set HOME or XDG_CACHE_HOME")]
     NoFolder,
     /// A client has no connection, or lost it.
-    #[error("a client of {address}: {source}; if it is about open files, take fewer --clients or raise `ulimit -n`")]
+    #[error(
+        "a client of {address}: {source}; if it is about open files, take fewer --clients or raise `ulimit -n`"
+    )]
     Client {
         /// The server or the proxy.
         address: String,

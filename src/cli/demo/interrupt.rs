@@ -119,7 +119,8 @@ fn end_children() {
         return;
     }
     let mut kill = Command::new("sh");
-    kill.args(["-c", "kill -s TERM \"$@\"", "kill"]).args(&children);
+    kill.args(["-c", "kill -s TERM \"$@\"", "kill"])
+        .args(&children);
     if let Err(error) = kill.stderr(Stdio::null()).status() {
         tracing::debug!("cannot end {children:?}: {error}");
     }
@@ -131,7 +132,11 @@ fn children() -> Vec<String> {
     threads
         .flatten()
         .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
-        .flat_map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .flat_map(|line| {
+            line.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
         .collect()
 }
 

@@ -91,7 +91,8 @@ impl Clients {
         for driver in self.drivers {
             let (packet, done) = (Arc::clone(&packet), Arc::clone(&done));
             let address = self.address.clone();
-            running.spawn(async move { run(driver, &packet, start + length, &done, &address).await });
+            running
+                .spawn(async move { run(driver, &packet, start + length, &done, &address).await });
         }
         let mut all = Measured::nothing();
         while let Some(client) = running.join_next().await {

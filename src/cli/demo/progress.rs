@@ -38,7 +38,8 @@ impl Progress {
         if self.line.is_hidden() {
             return;
         }
-        self.line.set_style(style("{prefix:<15} {bar:24.cyan/dim} {wide_msg}"));
+        self.line
+            .set_style(style("{prefix:<15} {bar:24.cyan/dim} {wide_msg}"));
         self.line.set_prefix(label.to_owned());
         self.line.reset();
         self.line.set_length(milliseconds(length));

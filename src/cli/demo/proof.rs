@@ -167,7 +167,10 @@ mod tests {
         assert!(!proof(1_234, &[(0, 35)]).holds());
         assert!(!proof(1_235, &[(0, 34)]).holds());
         let misread = plain(&proof(1_200, &[(0, 34)]).equation());
-        assert!(misread[2].starts_with("  ≠") && misread[3].starts_with("  ="), "{misread:?}");
+        assert!(
+            misread[2].starts_with("  ≠") && misread[3].starts_with("  ="),
+            "{misread:?}"
+        );
     }
 
     #[test]

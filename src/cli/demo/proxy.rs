@@ -25,7 +25,9 @@ impl Proxy {
         let control = Control::open(&config).await?;
         let catalog = serve::prepare_with(&control, &config).await?;
         let server = Server::bind(config, catalog, control).await?;
-        let address = server.address().map_err(|source| Error::Runtime { source })?;
+        let address = server
+            .address()
+            .map_err(|source| Error::Runtime { source })?;
         let address = HostPort {
             host: address.ip().to_string(),
             port: address.port(),

@@ -49,7 +49,9 @@ pub(super) fn charts(compared: &Compared) -> Vec<String> {
     let again = direct.again + proxy.again;
     if again > 0 {
         let again = number::grouped(again);
-        lines.push(format!("  {again} statements failed at first and were sent again"));
+        lines.push(format!(
+            "  {again} statements failed at first and were sent again"
+        ));
     }
     lines.push(String::new());
     lines

@@ -76,7 +76,8 @@ impl Client {
     pub async fn tables(&mut self) -> Result<Tables, Error> {
         const SLOTS: &str =
             "SELECT slot, views FROM posts_slots WHERE id = 42 ORDER BY views DESC, slot";
-        self.rows("START TRANSACTION WITH CONSISTENT SNAPSHOT").await?;
+        self.rows("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            .await?;
         let base = self.views().await?;
         let rows = self.rows(SLOTS).await?;
         self.rows("COMMIT").await?;

@@ -117,10 +117,18 @@ mod tests {
     #[test]
     fn a_script_hands_on_words_and_environment() {
         let mut command = Command::new("printf");
-        command.args(["%s|", "it's", "a b"]).env("X", "1 2").env_remove("Y");
+        command
+            .args(["%s|", "it's", "a b"])
+            .env("X", "1 2")
+            .env_remove("Y");
         let script = script_of(&command);
-        assert!(script.contains("export X='1 2'\n") && script.contains("unset Y\n"), "{script}");
-        let output = Command::new("sh").args(["-c", &script, "name", "more"]).output();
+        assert!(
+            script.contains("export X='1 2'\n") && script.contains("unset Y\n"),
+            "{script}"
+        );
+        let output = Command::new("sh")
+            .args(["-c", &script, "name", "more"])
+            .output();
         assert_eq!(output.expect("sh runs").stdout, b"it's|a b|more|");
     }
 }

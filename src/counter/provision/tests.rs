@@ -58,6 +58,7 @@ fn posts() -> HotTable {
                 },
             ),
         ],
+        other_unique_keys: false,
         slots: 64,
     }
 }

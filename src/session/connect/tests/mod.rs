@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::connected::relay;
 use super::{ConnectError, ConnectSetup, Connected, PasswordKey, UpstreamTls};
+use crate::config::{Address, HostPort};
 use crate::net::{PacketStream, Transport, tls};
 use crate::wire::capability;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
@@ -104,7 +105,7 @@ impl Stage {
 /// No TLS on either side.
 fn plain() -> ConnectSetup {
     ConnectSetup {
-        upstream: "db:3306".parse().unwrap(),
+        upstream: tcp("db", 3306),
         upstream_tls: UpstreamTls::Disabled,
         client_tls: None,
         password_key: key(),
@@ -129,7 +130,7 @@ fn tls_for_clients() -> ConnectSetup {
 /// Plain clients, and an upstream behind a unix socket.
 fn local_upstream() -> ConnectSetup {
     ConnectSetup {
-        upstream: "unix:/run/mysqld/mysqld.sock".parse().unwrap(),
+        upstream: Address::Unix("/run/mysqld/mysqld.sock".into()),
         ..plain()
     }
 }
@@ -155,11 +156,16 @@ fn ssl_request(capabilities: u64) -> Vec<u8> {
 /// Begins TLS as a client does: the first TLS bytes follow the SSL request without a pause.
 async fn begin_tls(mut client: Script) -> Script<impl Transport> {
     client.send(1, &ssl_request(CLIENT | capability::SSL)).await;
-    let upstream = "localhost:3306".parse().unwrap();
+    let upstream = tcp("localhost", 3306);
     let connector = tls::UpstreamConnector::new(&upstream, tls::Verification::None).unwrap();
     Script(connector.connect(client.0).await.unwrap())
 }
 
 fn switch(plugin: &str, nonce: &[u8]) -> Vec<u8> {
     [b"\xfe", plugin.as_bytes(), b"\0", nonce, b"\0"].concat()
+}
+
+fn tcp(host: &str, port: u16) -> Address {
+    let host = host.to_owned();
+    Address::Tcp(HostPort { host, port })
 }

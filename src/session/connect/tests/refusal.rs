@@ -56,7 +56,7 @@ async fn an_upstream_that_vanishes_before_its_greeting_is_told() {
 #[tokio::test(start_paused = true)]
 async fn an_unreachable_upstream_is_named_with_the_remedy() {
     let setup = ConnectSetup {
-        upstream: "unix:/nonexistent/mysqld.sock".parse().unwrap(),
+        upstream: Address::Unix("/nonexistent/mysqld.sock".into()),
         ..plain()
     };
     let (client, end) = duplex(4096);
