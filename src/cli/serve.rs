@@ -18,7 +18,9 @@ pub(super) async fn serve(config: Config) -> Result<(), Error> {
     let stop = stop_signal().map_err(|source| Error::Runtime { source })?;
     let upstream = config.upstream.to_string();
     let server = Server::bind(config, catalog, control).await?;
-    let address = server.address().map_err(|source| Error::Runtime { source })?;
+    let address = server
+        .address()
+        .map_err(|source| Error::Runtime { source })?;
     tracing::info!("listening on {address}, upstream {upstream}");
     let shared = server.shared();
     server.run(stop).await;

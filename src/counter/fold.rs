@@ -43,7 +43,9 @@ impl FoldStatements {
             .map(|&position| quote::name(&table.columns[position].name))
             .collect();
         let join = |left: &str, right: &str| {
-            let pairs = keys.iter().map(|key| format!("{left}.{key} = {right}.{key}"));
+            let pairs = keys
+                .iter()
+                .map(|key| format!("{left}.{key} = {right}.{key}"));
             pairs.collect::<Vec<_>>().join(" AND ")
         };
         let mut sums = String::new();
@@ -82,9 +84,10 @@ impl FoldStatements {
             .into_bytes(),
         ];
         // Only rows at zero: whatever became of the statements before, this one can lose nothing.
-        let zeros = table.counters.iter().map(|counter| {
-            format!("{} = 0", quote::name(&table.columns[counter.column].name))
-        });
+        let zeros = table
+            .counters
+            .iter()
+            .map(|counter| format!("{} = 0", quote::name(&table.columns[counter.column].name)));
         let purge = [
             format!(
                 "DELETE FROM {slots} WHERE {}",

@@ -45,10 +45,7 @@ impl<'a> Login<'a> {
 
 impl Driver {
     /// Logs in over a connected transport.
-    pub async fn connect(
-        transport: Box<dyn Transport>,
-        login: &Login<'_>,
-    ) -> Result<Self, Error> {
+    pub async fn connect(transport: Box<dyn Transport>, login: &Login<'_>) -> Result<Self, Error> {
         let mut stream = PacketStream::new(transport);
         let mut payload = Vec::new();
         stream.read_payload(&mut payload, LARGEST_PACKET).await?;
@@ -83,7 +80,10 @@ impl Driver {
         response.extend_from_slice(&[0; 23]);
         response.extend_from_slice(login.user.as_bytes());
         response.push(0);
-        put_lenenc_bytes(&mut response, &scramble(&greeting.plugin, &greeting.nonce, login)?);
+        put_lenenc_bytes(
+            &mut response,
+            &scramble(&greeting.plugin, &greeting.nonce, login)?,
+        );
         if let Some(schema) = login.schema {
             response.extend_from_slice(schema.as_bytes());
             response.push(0);

@@ -93,7 +93,9 @@ impl Session {
         loop {
             match Header::decode(self.client.buffered()) {
                 // A command byte, or an empty packet, which is no command but gets an answer.
-                Some(header) if self.client.buffered().len() > HEADER_LENGTH || header.length == 0 => {
+                Some(header)
+                    if self.client.buffered().len() > HEADER_LENGTH || header.length == 0 =>
+                {
                     return Ok(true);
                 }
                 _ => {}
@@ -188,7 +190,9 @@ impl Session {
     /// COM_CHANGE_USER: the login once more.
     async fn change_user(&mut self) -> Result<(), Error> {
         let mut command = Vec::new();
-        let read = self.client.read_payload(&mut command, connect::PACKET_LIMIT);
+        let read = self
+            .client
+            .read_payload(&mut command, connect::PACKET_LIMIT);
         read.await.map_err(Error::Client)?;
         let outcome = connect::change_user(
             &self.reauthentication,
@@ -201,7 +205,9 @@ impl Session {
             ChangeUserOutcome::Changed(login) => Some(login),
             ChangeUserOutcome::Refused { .. } => None,
         };
-        let status = login.as_ref().map_or(self.state.status, |login| login.status);
+        let status = login
+            .as_ref()
+            .map_or(self.state.status, |login| login.status);
         self.state.reset(status);
         self.state.status_uncertain = login.is_none();
         if let Some(login) = login {

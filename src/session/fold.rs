@@ -55,12 +55,18 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.metrics().count(fold.reason);
-        let keys: Vec<_> = fold.folds.iter().map(|fold| bind(fold, parameters)).collect();
+        let keys: Vec<_> = fold
+            .folds
+            .iter()
+            .map(|fold| bind(fold, parameters))
+            .collect();
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }
         if !self.state.in_transaction() {
-            return self.fold_in_own_transaction(fold.reason, &keys, original, turn).await;
+            return self
+                .fold_in_own_transaction(fold.reason, &keys, original, turn)
+                .await;
         }
         for keys in keys {
             if self.state.transaction.has_folded(&keys) {

@@ -54,7 +54,10 @@ impl Session {
                 }
             }
         }
-        match self.run_template(&increment.upsert, slot, parameters).await? {
+        match self
+            .run_template(&increment.upsert, slot, parameters)
+            .await?
+        {
             Hidden::Ok(ok) => match as_update(&ok, self.capabilities)? {
                 None => {
                     // No such row: MySQL says so in its own words.
@@ -180,9 +183,13 @@ fn as_update(ok: &[u8], capabilities: u64) -> Result<Option<Vec<u8>>, Malformed>
 /// upsert has no info text on some servers.
 fn first_number(info: &[u8]) -> Option<u64> {
     let start = info.iter().position(u8::is_ascii_digit)?;
-    let digits = info[start..].iter().take_while(|byte| byte.is_ascii_digit());
+    let digits = info[start..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit());
     digits.fold(Some(0_u64), |number, digit| {
-        number?.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+        number?
+            .checked_mul(10)?
+            .checked_add(u64::from(digit - b'0'))
     })
 }
 
@@ -209,7 +216,10 @@ mod tests {
         let upsert = ok(2, b"\x26Records: 1  Duplicates: 1  Warnings: 0");
         let update = ok(1, b"\x28Rows matched: 1  Changed: 1  Warnings: 0");
         assert_eq!(as_update(&upsert, 0), Ok(Some(update.clone())));
-        assert_eq!(as_update(&upsert, capability::SESSION_TRACK), Ok(Some(update)));
+        assert_eq!(
+            as_update(&upsert, capability::SESSION_TRACK),
+            Ok(Some(update))
+        );
         let bare = ok(4, b"Records: 3  Duplicates: 1  Warnings: 0");
         let expected = ok(3, b"Rows matched: 3  Changed: 3  Warnings: 0");
         assert_eq!(as_update(&bare, 0), Ok(Some(expected)));

@@ -11,9 +11,7 @@ use super::patched::Patch;
 use super::query::kind_of;
 use super::turn::{Original, Turn};
 use crate::sql::Kind;
-use crate::sql::plan::{
-    Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope,
-};
+use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope};
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
@@ -108,10 +106,7 @@ impl Session {
     pub(super) async fn statement_command(&mut self, command_byte: u8) -> Result<(), Error> {
         const NAMED: usize = HEADER_LENGTH + 5;
         let header = self.client.peek_header().await.map_err(Error::Client)?;
-        let filled = self
-            .client
-            .fill_to(header.packet_length().min(NAMED))
-            .await;
+        let filled = self.client.fill_to(header.packet_length().min(NAMED)).await;
         filled.map_err(Error::Client)?;
         let mut named = Reader::new(&self.client.buffered()[HEADER_LENGTH + 1..]);
         let id = named.u32().unwrap_or(0);
@@ -183,7 +178,8 @@ impl Session {
             }
             (Plan::Increment(_) | Plan::Read(_), _) => {
                 let fold = whole_tables(&plan, Reason::Fallback);
-                self.fold_then_original(&fold, None, &original, turn).await?;
+                self.fold_then_original(&fold, None, &original, turn)
+                    .await?;
             }
             (plan, _) => {
                 self.act(plan, &[], &original, turn).await?;
@@ -309,7 +305,10 @@ impl Session {
             return Ok(false);
         }
         let mut payload = self.command_payload().to_vec();
-        payload.get_mut(1..5).ok_or(Malformed)?.copy_from_slice(&id.to_le_bytes());
+        payload
+            .get_mut(1..5)
+            .ok_or(Malformed)?
+            .copy_from_slice(&id.to_le_bytes());
         self.drop_command();
         self.send_original(&Original::Payload(payload)).await?;
         Ok(true)

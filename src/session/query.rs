@@ -297,8 +297,7 @@ impl Session {
         self.state.tables_locked = true;
         if lock.write {
             for keys in &keys {
-                let statements =
-                    fold::FoldStatements::new(&keys.table, None);
+                let statements = fold::FoldStatements::new(&keys.table, None);
                 self.hidden(&statements.fold).await?;
                 self.hidden(&statements.purge).await?;
             }
@@ -341,7 +340,8 @@ impl Session {
 impl Hot {
     /// The plan of a text under these facts.
     fn plan(&self, text: &[u8], facts: &SessionFacts) -> Arc<Plan> {
-        self.plans.get_or_plan(text, facts, || sql::plan(text, facts, &self.catalog))
+        self.plans
+            .get_or_plan(text, facts, || sql::plan(text, facts, &self.catalog))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Bytes from one side to the other as they came: commands, answers, local files, endless streams.
 
-use super::error::Error;
 use super::Session;
+use super::error::Error;
 use crate::net::{PacketStream, ReadError};
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::packet::{HEADER_LENGTH, Header};

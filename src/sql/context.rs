@@ -26,7 +26,9 @@ impl<'a> Context<'a> {
     pub(super) fn hot(&self, name: &ObjectName) -> Option<&'a Arc<HotTable>> {
         let parts: Option<Vec<&Ident>> = name.0.iter().map(ident).collect();
         match parts?.as_slice() {
-            [table] => self.catalog.table(self.facts.schema.as_deref()?, &self.name(table)),
+            [table] => self
+                .catalog
+                .table(self.facts.schema.as_deref()?, &self.name(table)),
             [schema, table] => self.catalog.table(&self.name(schema), &self.name(table)),
             _ => None,
         }
@@ -71,7 +73,9 @@ impl<'a> Context<'a> {
         let mut at = range.start;
         let inside = |edit: &&Edit| range.start <= edit.range.start && edit.range.end <= range.end;
         for edit in edits.iter().filter(inside) {
-            template.push_text(self.slice(at..edit.range.start)).append(&edit.text);
+            template
+                .push_text(self.slice(at..edit.range.start))
+                .append(&edit.text);
             at = edit.range.end;
         }
         template.push_text(self.slice(at..range.end));
@@ -80,7 +84,11 @@ impl<'a> Context<'a> {
 
     /// The placeholders of the statement: position (from 0) and place.
     pub(super) fn placeholders(&self) -> impl Iterator<Item = (u16, Range<usize>)> + '_ {
-        let holes = self.syntax.tokens.iter().filter(|token| matches!(token.token, Token::Placeholder(_)));
+        let holes = self
+            .syntax
+            .tokens
+            .iter()
+            .filter(|token| matches!(token.token, Token::Placeholder(_)));
         (0..).zip(holes.map(|token| token.range.clone()))
     }
 
@@ -101,7 +109,10 @@ pub(super) struct Edit {
 
 impl Edit {
     pub(super) fn new(range: Range<usize>, text: impl AsRef<[u8]>) -> Self {
-        Self { range, text: Template::text(text) }
+        Self {
+            range,
+            text: Template::text(text),
+        }
     }
 }
 
@@ -144,11 +155,19 @@ pub(super) fn base_path(table: &HotTable) -> String {
 
 /// The slot table, written with its schema.
 pub(super) fn slots_path(table: &HotTable) -> String {
-    format!("{}.{}", quoted(&table.slot_schema), quoted(&table.slot_name))
+    format!(
+        "{}.{}",
+        quoted(&table.slot_schema),
+        quoted(&table.slot_name)
+    )
 }
 
 /// The hot table that a name in a text lexed by words means.
-pub(super) fn hot_by_words<'a>(catalog: &'a Catalog, facts: &SessionFacts, name: &Name) -> Option<&'a Arc<HotTable>> {
+pub(super) fn hot_by_words<'a>(
+    catalog: &'a Catalog,
+    facts: &SessionFacts,
+    name: &Name,
+) -> Option<&'a Arc<HotTable>> {
     let schema = name.schema.as_deref().or(facts.schema.as_deref())?;
     catalog.table(schema, &name.table)
 }
@@ -158,9 +177,16 @@ pub(super) fn mentioned(text: &[u8], catalog: &Catalog) -> Vec<Arc<HotTable>> {
     let text = text.to_ascii_lowercase();
     let occurs = |name: &str| {
         let name = name.to_ascii_lowercase();
-        let forms = [name.replace('`', "``"), name.replace('"', "\"\""), name.clone()];
+        let forms = [
+            name.replace('`', "``"),
+            name.replace('"', "\"\""),
+            name.clone(),
+        ];
         // Beyond ASCII, letter case and character set are not ours to judge.
-        !name.is_ascii() || forms.iter().any(|form| memchr::memmem::find(&text, form.as_bytes()).is_some())
+        !name.is_ascii()
+            || forms
+                .iter()
+                .any(|form| memchr::memmem::find(&text, form.as_bytes()).is_some())
     };
     catalog
         .tables

@@ -12,7 +12,10 @@ use crate::sql::words::Words;
 pub(super) fn fold_tables(tables: Vec<Arc<HotTable>>, reason: Reason) -> Plan {
     let folds = tables
         .into_iter()
-        .map(|table| FoldTable { table, scope: Scope::Table })
+        .map(|table| FoldTable {
+            table,
+            scope: Scope::Table,
+        })
         .collect();
     Plan::Fold(Box::new(Fold { folds, reason }))
 }
@@ -27,7 +30,12 @@ struct Reader<'a> {
 
 /// The plan of CREATE, ALTER, DROP, TRUNCATE, RENAME.
 pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
-    let mut reader = Reader { text, facts, catalog, words: Words::new(text, facts) };
+    let mut reader = Reader {
+        text,
+        facts,
+        catalog,
+        words: Words::new(text, facts),
+    };
     if reader.words.has_inner_mark(b';') {
         // A routine's body, or several statements that could not be told apart.
         return reader.ddl(mentioned(text, catalog), false);
@@ -139,7 +147,11 @@ impl Reader<'_> {
         if self.words.accept_any(&["DATABASE", "SCHEMA"]) {
             self.accept_if_exists();
             let schema = self.words.identifier().unwrap_or_default().to_lowercase();
-            let tables = self.catalog.tables.iter().filter(|table| table.schema.to_lowercase() == schema);
+            let tables = self
+                .catalog
+                .tables
+                .iter()
+                .filter(|table| table.schema.to_lowercase() == schema);
             return self.ddl(tables.cloned().collect(), true);
         }
         match self.words.accept("INDEX") {
@@ -216,7 +228,10 @@ pub(super) fn plan_lock_tables(text: &[u8], facts: &SessionFacts, catalog: &Cata
             return understood_only_in_part(text, catalog);
         }
         let is_read = words.accept("READ");
-        end = words.peek().map_or(text.len(), |token| token.start).max(end);
+        end = words
+            .peek()
+            .map_or(text.len(), |token| token.start)
+            .max(end);
         let is_write = match is_read {
             true => words.accept("LOCAL") && false,
             false => {
@@ -228,7 +243,10 @@ pub(super) fn plan_lock_tables(text: &[u8], facts: &SessionFacts, catalog: &Cata
             return understood_only_in_part(text, catalog);
         }
         if let Some(table) = hot_by_words(catalog, facts, &name) {
-            match locked.iter_mut().find(|(known, _)| Arc::ptr_eq(known, table)) {
+            match locked
+                .iter_mut()
+                .find(|(known, _)| Arc::ptr_eq(known, table))
+            {
                 Some((_, write)) => *write |= is_write,
                 None => locked.push((table.clone(), is_write)),
             }
@@ -254,7 +272,9 @@ fn accept_alias(words: &mut Words<'_>) -> bool {
     if words.accept("AS") {
         return words.identifier().is_some();
     }
-    let is_lock_type = words.peek_word().is_some_and(|word| LOCK_TYPES.contains(&word.as_str()));
+    let is_lock_type = words
+        .peek_word()
+        .is_some_and(|word| LOCK_TYPES.contains(&word.as_str()));
     is_lock_type || words.identifier().is_some()
 }
 

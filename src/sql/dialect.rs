@@ -95,7 +95,12 @@ impl Dialect for SessionDialect {
         supports_user_host_grantee,
     }
 
-    fn parse_infix(&self, parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        expr: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
         self.mysql.parse_infix(parser, expr, precedence)
     }
 
@@ -103,7 +108,12 @@ impl Dialect for SessionDialect {
         self.mysql.parse_statement(parser)
     }
 
-    fn is_table_factor_alias(&self, explicit: bool, keyword: &Keyword, parser: &mut Parser) -> bool {
+    fn is_table_factor_alias(
+        &self,
+        explicit: bool,
+        keyword: &Keyword,
+        parser: &mut Parser,
+    ) -> bool {
         self.mysql.is_table_factor_alias(explicit, keyword, parser)
     }
 }

@@ -70,13 +70,30 @@ mod tests {
     fn a_glance_says_what_a_look_says() {
         let facts = SessionFacts::default();
         for text in [
-            "select 1", "SELECT\n1", "Update t set a = 1", "commit", "rollback to x", "do 0",
-            "replace into t values (1)", "delete from t",
+            "select 1",
+            "SELECT\n1",
+            "Update t set a = 1",
+            "commit",
+            "rollback to x",
+            "do 0",
+            "replace into t values (1)",
+            "delete from t",
         ] {
             let kind = glance(text.as_bytes());
-            assert_eq!(kind, Some(statement_kind(text.as_bytes(), &facts)), "{text}");
+            assert_eq!(
+                kind,
+                Some(statement_kind(text.as_bytes(), &facts)),
+                "{text}"
+            );
         }
-        for text in ["", " select 1", "select(1)", "selectx", "/* x */ select 1", "begin"] {
+        for text in [
+            "",
+            " select 1",
+            "select(1)",
+            "selectx",
+            "/* x */ select 1",
+            "begin",
+        ] {
             assert_eq!(glance(text.as_bytes()), None, "{text}");
         }
     }

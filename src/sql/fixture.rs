@@ -17,7 +17,11 @@ fn column(name: &str, definition: &str) -> Column {
 }
 
 fn bounds(base: &str, slot: &str) -> Option<Bounds> {
-    Some(Bounds { base_low: format!("-{base}"), base_high: base.to_owned(), slot: slot.to_owned() })
+    Some(Bounds {
+        base_low: format!("-{base}"),
+        base_high: base.to_owned(),
+        slot: slot.to_owned(),
+    })
 }
 
 /// posts(id, author_id, title, views INT, likes BIGINT UNSIGNED, score DECIMAL(10,2)).
@@ -40,17 +44,27 @@ pub(super) fn posts() -> Arc<HotTable> {
         counters: vec![
             Counter {
                 column: 3,
-                domain: Domain::Integer { bytes: 4, unsigned: false },
+                domain: Domain::Integer {
+                    bytes: 4,
+                    unsigned: false,
+                },
                 bounds: bounds("1000000000", "4194303"),
             },
             Counter {
                 column: 4,
-                domain: Domain::Integer { bytes: 8, unsigned: true },
+                domain: Domain::Integer {
+                    bytes: 8,
+                    unsigned: true,
+                },
                 bounds: bounds("4000000000000000000", "9007199254740991"),
             },
             Counter {
                 column: 5,
-                domain: Domain::Decimal { precision: 10, scale: 2, unsigned: false },
+                domain: Domain::Decimal {
+                    precision: 10,
+                    scale: 2,
+                    unsigned: false,
+                },
                 bounds: bounds("50000000", "97656"),
             },
         ],
@@ -75,7 +89,10 @@ pub(super) fn hits() -> Arc<HotTable> {
         other_unique_keys: false,
         counters: vec![Counter {
             column: 2,
-            domain: Domain::Integer { bytes: 8, unsigned: false },
+            domain: Domain::Integer {
+                bytes: 8,
+                unsigned: false,
+            },
             bounds: bounds("4000000000000000000", "9007199254740991"),
         }],
         slots: 32,
@@ -83,7 +100,11 @@ pub(super) fn hits() -> Arc<HotTable> {
 }
 
 pub(super) fn catalog() -> Catalog {
-    Catalog { tables: vec![posts(), hits()], lower_case_table_names: 0, mariadb: false }
+    Catalog {
+        tables: vec![posts(), hits()],
+        lower_case_table_names: 0,
+        mariadb: false,
+    }
 }
 
 /// A template with its holes shown: `<slot>`, `<?1>`, `<folded 0>`.
@@ -117,10 +138,18 @@ pub(super) fn show(plan: &Plan) -> String {
         Plan::Forward(reason) => format!("forward {reason:?}"),
         Plan::Increment(increment) => {
             let mut lines = Vec::new();
-            lines.extend(increment.update.as_ref().map(|update| format!("update: {}", show_template(update))));
+            lines.extend(
+                increment
+                    .update
+                    .as_ref()
+                    .map(|update| format!("update: {}", show_template(update))),
+            );
             lines.push(format!("upsert: {}", show_template(&increment.upsert)));
             for delta in &increment.parameter_deltas {
-                lines.push(format!("delta: <?{}> to column {}, negated {}", delta.parameter, delta.column, delta.negated));
+                lines.push(format!(
+                    "delta: <?{}> to column {}, negated {}",
+                    delta.parameter, delta.column, delta.negated
+                ));
             }
             if !increment.text_key_parameters.is_empty() {
                 lines.push(format!("text keys: {:?}", increment.text_key_parameters));
@@ -129,22 +158,42 @@ pub(super) fn show(plan: &Plan) -> String {
             lines.join("\n")
         }
         Plan::Read(read) => {
-            let locks = read.locks.iter().map(|lock| format!("\nlock: {}", show_template(lock)));
-            format!("read {:?} ({}): {}{}", read.reason, names(&read.tables), show_template(&read.text), locks.collect::<String>())
+            let locks = read
+                .locks
+                .iter()
+                .map(|lock| format!("\nlock: {}", show_template(lock)));
+            format!(
+                "read {:?} ({}): {}{}",
+                read.reason,
+                names(&read.tables),
+                show_template(&read.text),
+                locks.collect::<String>()
+            )
         }
         Plan::Fold(fold) => show_fold(fold),
-        Plan::Ddl(ddl) => format!("ddl {}{}", names(&ddl.tables), if ddl.empties { ", empties" } else { "" }),
+        Plan::Ddl(ddl) => format!(
+            "ddl {}{}",
+            names(&ddl.tables),
+            if ddl.empties { ", empties" } else { "" }
+        ),
         Plan::Shadow(tables) => format!("shadow {}", names(tables)),
         Plan::Prepare(tables) => format!("prepare {}", names(tables)),
         Plan::LockTables(lock) => {
             let text = String::from_utf8_lossy(&lock.text);
-            format!("lock tables {}, write {}: {text}", names(&lock.tables), lock.write)
+            format!(
+                "lock tables {}, write {}: {text}",
+                names(&lock.tables),
+                lock.write
+            )
         }
     }
 }
 
 /// The plan of a text in a session that uses schema `shop`, shown.
 pub(super) fn planned(text: &str) -> String {
-    let facts = SessionFacts { schema: Some("shop".to_owned()), ..SessionFacts::default() };
+    let facts = SessionFacts {
+        schema: Some("shop".to_owned()),
+        ..SessionFacts::default()
+    };
     show(&crate::sql::plan(text.as_bytes(), &facts, &catalog()))
 }

@@ -1,8 +1,8 @@
 //! UPDATEs that only add constants to counters: their shape, and what goes to the slot table instead.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, Update, Value, ValueWithSpan,
+    Assignment, AssignmentTarget, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, Update, Value, ValueWithSpan,
 };
 use sqlparser::keywords::Keyword;
 
@@ -40,11 +40,19 @@ impl Delta<'_> {
 }
 
 /// The column that an assignment sets.
-pub(super) fn assigned_column(context: &Context<'_>, target: &Target<'_>, assignment: &Assignment) -> Option<usize> {
+pub(super) fn assigned_column(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    assignment: &Assignment,
+) -> Option<usize> {
     let AssignmentTarget::ColumnName(name) = &assignment.target else {
         return None;
     };
-    let path: Vec<Ident> = name.0.iter().map(|part| ident(part).cloned()).collect::<Option<_>>()?;
+    let path: Vec<Ident> = name
+        .0
+        .iter()
+        .map(|part| ident(part).cloned())
+        .collect::<Option<_>>()?;
     target.column(context, &path)
 }
 
@@ -66,7 +74,10 @@ pub(super) fn delta<'a>(
         _ => return Err(Reason::AbsoluteSet),
     };
     let (magnitude, negative) = match bare(constant) {
-        Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr } => (bare(expr), true),
+        Expr::UnaryOp {
+            op: sqlparser::ast::UnaryOperator::Minus,
+            expr,
+        } => (bare(expr), true),
         other => (other, false),
     };
     let Expr::Value(value) = magnitude else {
@@ -95,7 +106,12 @@ pub(super) fn delta<'a>(
 }
 
 /// Whether an expression is the counter, or `COALESCE(counter, 0)`.
-fn is_counter_itself(context: &Context<'_>, target: &Target<'_>, counter: &Counter, expr: &Expr) -> bool {
+fn is_counter_itself(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    counter: &Counter,
+    expr: &Expr,
+) -> bool {
     let is_column = |expr: &Expr| target.column_of(context, expr) == Some(counter.column);
     match bare(expr) {
         Expr::Function(function) => match coalesced(function) {
@@ -115,12 +131,15 @@ fn coalesced(function: &Function) -> Option<(&Expr, &Expr)> {
     let FunctionArguments::List(list) = &function.args else {
         return None;
     };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(column)), FunctionArg::Unnamed(FunctionArgExpr::Expr(default))] =
-        list.args.as_slice()
+    let [
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(column)),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(default)),
+    ] = list.args.as_slice()
     else {
         return None;
     };
-    let is_plain = list.clauses.is_empty() && list.duplicate_treatment.is_none() && function.over.is_none();
+    let is_plain =
+        list.clauses.is_empty() && list.duplicate_treatment.is_none() && function.over.is_none();
     let is_named = name.eq_ignore_ascii_case("COALESCE") || name.eq_ignore_ascii_case("IFNULL");
     (is_plain && is_named).then_some((column, default))
 }
@@ -132,10 +151,13 @@ fn is_zero(expr: &Expr) -> bool {
 /// Whether a number's digits are an exact value of the counter's type and scale.
 fn is_exact(digits: &str, domain: Domain) -> bool {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-    let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit());
+    let are_digits =
+        |part: &str| !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit());
     let fits = match domain {
         Domain::Integer { .. } => !digits.contains('.'),
-        Domain::Decimal { scale, .. } => !digits.contains('.') || fraction.len() <= usize::from(scale),
+        Domain::Decimal { scale, .. } => {
+            !digits.contains('.') || fraction.len() <= usize::from(scale)
+        }
     };
     are_digits(whole) && are_digits(fraction) && fits
 }
@@ -144,7 +166,11 @@ fn is_exact(digits: &str, domain: Domain) -> bool {
 fn exceeds(digits: &str, slot: &str) -> bool {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let whole = whole.trim_start_matches('0');
-    let limit = slot.split('.').next().unwrap_or_default().trim_start_matches('0');
+    let limit = slot
+        .split('.')
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches('0');
     let has_fraction = fraction.bytes().any(|digit| digit != b'0');
     match whole.len().cmp(&limit.len()).then_with(|| whole.cmp(limit)) {
         std::cmp::Ordering::Greater => true,
@@ -154,9 +180,20 @@ fn exceeds(digits: &str, slot: &str) -> bool {
 }
 
 /// The plan of an UPDATE whose every assignment is an increment.
-pub(super) fn plan(context: &Context<'_>, target: &Target<'_>, update: &Update, deltas: &[Delta<'_>]) -> Plan {
+pub(super) fn plan(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    update: &Update,
+    deltas: &[Delta<'_>],
+) -> Plan {
     let scope = key::scope(context, target, update.selection.as_ref());
-    let fold = |reason| Fold { folds: vec![FoldTable { table: target.table.clone(), scope: scope.clone() }], reason };
+    let fold = |reason| Fold {
+        folds: vec![FoldTable {
+            table: target.table.clone(),
+            scope: scope.clone(),
+        }],
+        reason,
+    };
     if deltas.iter().all(|delta| delta.is_zero) {
         return Plan::Forward(Reason::ZeroDelta);
     }
@@ -170,10 +207,14 @@ pub(super) fn plan(context: &Context<'_>, target: &Target<'_>, update: &Update, 
     let Some(predicate) = predicate_text(context, target, update) else {
         return Plan::Fold(Box::new(fold(Reason::Unresolved)));
     };
-    let text_key_parameters = whole_key.as_ref().map_or_else(Vec::new, |key| key.text_parameters.clone());
+    let text_key_parameters = whole_key
+        .as_ref()
+        .map_or_else(Vec::new, |key| key.text_parameters.clone());
     Plan::Increment(Box::new(Increment {
         table: target.table.clone(),
-        update: whole_key.and(predicate.as_ref()).map(|predicate| update_text(target, deltas, predicate)),
+        update: whole_key
+            .and(predicate.as_ref())
+            .map(|predicate| update_text(target, deltas, predicate)),
         text_key_parameters,
         upsert: upsert_text(target, deltas, predicate.as_ref()),
         parameter_deltas: deltas
@@ -220,7 +261,11 @@ fn obstacle(
 
 /// The text of the WHERE, with schema-qualified columns cut down to the name that the rewritten statement has
 /// for the table. The outer `None`: it cannot be found; the inner: there is no WHERE.
-fn predicate_text(context: &Context<'_>, target: &Target<'_>, update: &Update) -> Option<Option<Template>> {
+fn predicate_text(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    update: &Update,
+) -> Option<Option<Template>> {
     let Some(predicate) = &update.selection else {
         return Some(None);
     };
@@ -232,7 +277,10 @@ fn predicate_text(context: &Context<'_>, target: &Target<'_>, update: &Update) -
     let range = tokens.get(keyword + 1)?.range.start..tokens.get(end)?.range.end;
     let mut edits = schema_qualifications(context, predicate)?;
     edits.sort_by_key(|edit| edit.range.start);
-    debug_assert!(is_plain(context, target, predicate), "only plain predicates are moved to another statement");
+    debug_assert!(
+        is_plain(context, target, predicate),
+        "only plain predicates are moved to another statement"
+    );
     Some(Some(context.spliced(range, &edits)))
 }
 
@@ -243,7 +291,10 @@ fn schema_qualifications(context: &Context<'_>, predicate: &Expr) -> Option<Vec<
         if let Some([schema, written, _]) = column_path(expr) {
             match (syntax::range(schema), syntax::range(written)) {
                 (Some(schema), Some(table)) => {
-                    edits.push(Edit::new(schema.start..table.end, quoted(&context.name(written))));
+                    edits.push(Edit::new(
+                        schema.start..table.end,
+                        quoted(&context.name(written)),
+                    ));
                 }
                 _ => return std::ops::ControlFlow::Break(()),
             }
@@ -261,7 +312,8 @@ fn update_text(target: &Target<'_>, deltas: &[Delta<'_>], predicate: &Template) 
     for (index, delta) in deltas.iter().enumerate() {
         let name = quoted(&table.columns[delta.counter.column].name);
         text.push_text(if index == 0 { "" } else { ", " });
-        text.push_text(format!("{name} = {name} ")).append(&delta.signed());
+        text.push_text(format!("{name} = {name} "))
+            .append(&delta.signed());
     }
     text.push_text(" WHERE (").append(predicate);
     text.push_text(format!(") AND {alias}.{} = ", quoted(table.slot_column())));
@@ -274,19 +326,31 @@ fn update_text(target: &Target<'_>, deltas: &[Delta<'_>], predicate: &Template) 
 /// LOCK IN SHARE MODE keeps the base row from vanishing before we commit, also under READ COMMITTED; both servers
 /// know that spelling in this place. A base value without room for slots, or NULL, turns the delta into one that
 /// the slot table's CHECK refuses, whatever the slot holds.
-fn upsert_text(target: &Target<'_>, deltas: &[Delta<'_>], predicate: Option<&Template>) -> Template {
+fn upsert_text(
+    target: &Target<'_>,
+    deltas: &[Delta<'_>],
+    predicate: Option<&Template>,
+) -> Template {
     let table = target.table;
     let alias = quoted(&target.exposed);
     let name = |column: usize| quoted(&table.columns[column].name);
     let keys = || table.primary_key.iter().map(|&column| name(column));
     let counters = || deltas.iter().map(|delta| name(delta.counter.column));
-    let columns: Vec<String> = keys().chain([quoted(table.slot_column())]).chain(counters()).collect();
+    let columns: Vec<String> = keys()
+        .chain([quoted(table.slot_column())])
+        .chain(counters())
+        .collect();
     let selected: String = keys().map(|key| format!("{alias}.{key}, ")).collect();
 
-    let mut text = Template::text(format!("INSERT INTO {} ({}) SELECT {selected}", slots_path(table), columns.join(", ")));
+    let mut text = Template::text(format!(
+        "INSERT INTO {} ({}) SELECT {selected}",
+        slots_path(table),
+        columns.join(", ")
+    ));
     text.push(Piece::Slot);
     for delta in deltas {
-        text.push_text(", ").append(&guarded(&alias, &name(delta.counter.column), delta));
+        text.push_text(", ")
+            .append(&guarded(&alias, &name(delta.counter.column), delta));
     }
     text.push_text(format!(" FROM {} AS {alias}", base_path(table)));
     if let Some(predicate) = predicate {
@@ -304,14 +368,28 @@ fn upsert_text(target: &Target<'_>, deltas: &[Delta<'_>], predicate: Option<&Tem
 
 /// The delta where base has room for it, else a value that no slot can take.
 fn guarded(alias: &str, counter: &str, delta: &Delta<'_>) -> Template {
-    let Bounds { base_low, base_high, slot } = delta.bounds;
-    let mut text = Template::text(format!("IF({alias}.{counter} BETWEEN {base_low} AND {base_high}, "));
-    text.append(&delta.signed()).push_text(format!(", 2 * {slot} + 1)"));
+    let Bounds {
+        base_low,
+        base_high,
+        slot,
+    } = delta.bounds;
+    let mut text = Template::text(format!(
+        "IF({alias}.{counter} BETWEEN {base_low} AND {base_high}, "
+    ));
+    text.append(&delta.signed())
+        .push_text(format!(", 2 * {slot} + 1)"));
     text
 }
 
 /// The scope of a fold of this target alone.
-pub(super) fn fold_of(context: &Context<'_>, target: &Target<'_>, predicate: Option<&Expr>) -> FoldTable {
+pub(super) fn fold_of(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    predicate: Option<&Expr>,
+) -> FoldTable {
     let scope: Scope = key::scope(context, target, predicate);
-    FoldTable { table: target.table.clone(), scope }
+    FoldTable {
+        table: target.table.clone(),
+        scope,
+    }
 }

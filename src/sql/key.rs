@@ -30,8 +30,17 @@ pub(super) enum KeyValueKind {
 pub(super) fn key_value(context: &Context<'_>, expr: &Expr) -> Option<KeyValue> {
     match bare(expr) {
         Expr::Value(value) => constant(context, value),
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
-            let Expr::Value(value @ ValueWithSpan { value: Value::Number(..), .. }) = bare(expr) else {
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => {
+            let Expr::Value(
+                value @ ValueWithSpan {
+                    value: Value::Number(..),
+                    ..
+                },
+            ) = bare(expr)
+            else {
                 return None;
             };
             let magnitude = constant(context, value)?;
@@ -52,22 +61,32 @@ fn constant(context: &Context<'_>, value: &ValueWithSpan) -> Option<KeyValue> {
                 true => KeyValueKind::Integer,
                 false => KeyValueKind::OtherNumber,
             };
-            Some(KeyValue { text: Template::text(text), kind })
+            Some(KeyValue {
+                text: Template::text(text),
+                kind,
+            })
         }
         Value::SingleQuotedString(_) | Value::DoubleQuotedString(_) => {
             let inner = text.get(1..text.len().checked_sub(1)?)?;
-            let is_simple = !inner.iter().any(|byte| matches!(byte, b'\\' | b'\'' | b'"'));
+            let is_simple = !inner
+                .iter()
+                .any(|byte| matches!(byte, b'\\' | b'\'' | b'"'));
             let mut literal = vec![b'\''];
             literal.extend_from_slice(inner);
             literal.push(b'\'');
-            (is_simple && !has_neighbour(context, range.start, range.end))
-                .then(|| KeyValue { text: Template::text(literal), kind: KeyValueKind::Text })
+            (is_simple && !has_neighbour(context, range.start, range.end)).then(|| KeyValue {
+                text: Template::text(literal),
+                kind: KeyValueKind::Text,
+            })
         }
         Value::Placeholder(_) => {
             let position = context.parameter(range.start)?;
             let mut text = Template::default();
             text.push(Piece::Parameter(position));
-            Some(KeyValue { text, kind: KeyValueKind::Parameter(position) })
+            Some(KeyValue {
+                text,
+                kind: KeyValueKind::Parameter(position),
+            })
         }
         _ => None,
     }
@@ -76,14 +95,25 @@ fn constant(context: &Context<'_>, value: &ValueWithSpan) -> Option<KeyValue> {
 /// Whether the string is one of several (`'a' 'b'` is one string to the server), or has a character set before it.
 fn has_neighbour(context: &Context<'_>, start: usize, end: usize) -> bool {
     let tokens = &context.syntax.tokens;
-    let Some(at) = tokens.iter().position(|token| token.range.start == start && token.range.end == end) else {
+    let Some(at) = tokens
+        .iter()
+        .position(|token| token.range.start == start && token.range.end == end)
+    else {
         return true;
     };
-    let is_string = |token: &Token| matches!(token, Token::SingleQuotedString(_) | Token::DoubleQuotedString(_));
+    let is_string = |token: &Token| {
+        matches!(
+            token,
+            Token::SingleQuotedString(_) | Token::DoubleQuotedString(_)
+        )
+    };
     let before = at.checked_sub(1).and_then(|at| tokens.get(at));
-    let is_introducer = |token: &Token| matches!(token, Token::Word(word) if word.value.starts_with('_'));
+    let is_introducer =
+        |token: &Token| matches!(token, Token::Word(word) if word.value.starts_with('_'));
     before.is_some_and(|token| is_string(&token.token) || is_introducer(&token.token))
-        || tokens.get(at + 1).is_some_and(|token| is_string(&token.token))
+        || tokens
+            .get(at + 1)
+            .is_some_and(|token| is_string(&token.token))
 }
 
 /// What a conjunct says of a key column.
@@ -100,17 +130,36 @@ fn key_test(context: &Context<'_>, target: &Target<'_>, conjunct: &Expr) -> Opti
             .filter(|column| target.table.primary_key.contains(column))
     };
     match conjunct {
-        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Eq,
+            right,
+        } => {
             let (column, value) = match key_column(left) {
                 Some(column) => (column, right),
                 None => (key_column(right)?, left),
             };
-            Some(KeyTest { column, values: vec![key_value(context, value)?], is_list: false })
+            Some(KeyTest {
+                column,
+                values: vec![key_value(context, value)?],
+                is_list: false,
+            })
         }
-        Expr::InList { expr, list, negated: false } => {
+        Expr::InList {
+            expr,
+            list,
+            negated: false,
+        } => {
             let column = key_column(expr)?;
-            let values = list.iter().map(|value| key_value(context, value)).collect::<Option<_>>()?;
-            Some(KeyTest { column, values, is_list: true })
+            let values = list
+                .iter()
+                .map(|value| key_value(context, value))
+                .collect::<Option<_>>()?;
+            Some(KeyTest {
+                column,
+                values,
+                is_list: true,
+            })
         }
         _ => None,
     }
@@ -141,8 +190,10 @@ pub(super) fn scope(context: &Context<'_>, target: &Target<'_>, predicate: Optio
 /// than AND, as does XOR; with one of these in the text, a conjunct of ours need not be one of the server's.
 fn has_familiar_precedence(context: &Context<'_>) -> bool {
     !context.syntax.tokens.iter().any(|token| {
-        matches!(token.token, Token::StringConcat | Token::Overlap | Token::Assignment | Token::ExclamationMark)
-            || token.is(Keyword::XOR)
+        matches!(
+            token.token,
+            Token::StringConcat | Token::Overlap | Token::Assignment | Token::ExclamationMark
+        ) || token.is(Keyword::XOR)
     })
 }
 
@@ -154,7 +205,9 @@ fn key_predicate(target: &Target<'_>, tests: &[&KeyTest]) -> Template {
         predicate.push_text(name);
         predicate.push_text(if test.is_list { " IN (" } else { " = " });
         for (index, value) in test.values.iter().enumerate() {
-            predicate.push_text(if index == 0 { "" } else { ", " }).append(&value.text);
+            predicate
+                .push_text(if index == 0 { "" } else { ", " })
+                .append(&value.text);
         }
         predicate.push_text(if test.is_list { ")" } else { "" });
     }
@@ -168,7 +221,11 @@ pub(super) fn scope_of_values(target: &Target<'_>, values: Vec<KeyValue>) -> Sco
         .primary_key
         .iter()
         .zip(values)
-        .map(|(&column, value)| KeyTest { column, values: vec![value], is_list: false })
+        .map(|(&column, value)| KeyTest {
+            column,
+            values: vec![value],
+            is_list: false,
+        })
         .collect();
     Scope::Keys(key_predicate(target, &tests.iter().collect::<Vec<_>>()))
 }
@@ -181,7 +238,11 @@ pub(super) struct WholeKey {
 }
 
 /// Whether a predicate is `key = constant [AND ..]` for the whole key, and at most one row can satisfy it.
-pub(super) fn whole_key(context: &Context<'_>, target: &Target<'_>, predicate: &Expr) -> Option<WholeKey> {
+pub(super) fn whole_key(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    predicate: &Expr,
+) -> Option<WholeKey> {
     let mut seen = Vec::new();
     let mut text_parameters = Vec::new();
     for conjunct in conjuncts(predicate) {
@@ -195,7 +256,9 @@ pub(super) fn whole_key(context: &Context<'_>, target: &Target<'_>, predicate: &
         seen.push(test.column);
         let is_integer = is_integer(&target.table.columns[test.column].definition);
         match (test.values.first()?.kind, is_integer) {
-            (KeyValueKind::Integer, true) | (KeyValueKind::Text, false) | (KeyValueKind::Parameter(_), true) => {}
+            (KeyValueKind::Integer, true)
+            | (KeyValueKind::Text, false)
+            | (KeyValueKind::Parameter(_), true) => {}
             (KeyValueKind::Parameter(position), false) => text_parameters.push(position),
             _ => return None,
         }
@@ -205,22 +268,41 @@ pub(super) fn whole_key(context: &Context<'_>, target: &Target<'_>, predicate: &
 
 fn is_trivially_true(conjunct: &Expr) -> bool {
     let number = |expr: &Expr| match bare(expr) {
-        Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) => digits.parse::<u64>().ok(),
+        Expr::Value(ValueWithSpan {
+            value: Value::Number(digits, _),
+            ..
+        }) => digits.parse::<u64>().ok(),
         _ => None,
     };
     match bare(conjunct) {
-        Expr::Value(ValueWithSpan { value: Value::Boolean(truth), .. }) => *truth,
-        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => number(left).is_some() && number(left) == number(right),
+        Expr::Value(ValueWithSpan {
+            value: Value::Boolean(truth),
+            ..
+        }) => *truth,
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Eq,
+            right,
+        } => number(left).is_some() && number(left) == number(right),
         other => number(other).is_some_and(|number| number != 0),
     }
 }
 
 /// Whether a column of this definition holds integers.
 fn is_integer(definition: &str) -> bool {
-    const INTEGERS: [&str; 6] = ["tinyint", "smallint", "mediumint", "int", "bigint", "integer"];
+    const INTEGERS: [&str; 6] = [
+        "tinyint",
+        "smallint",
+        "mediumint",
+        "int",
+        "bigint",
+        "integer",
+    ];
     let name = definition
         .split(|letter: char| !letter.is_ascii_alphabetic())
         .next()
         .unwrap_or_default();
-    INTEGERS.iter().any(|integer| name.eq_ignore_ascii_case(integer))
+    INTEGERS
+        .iter()
+        .any(|integer| name.eq_ignore_ascii_case(integer))
 }

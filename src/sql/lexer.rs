@@ -95,10 +95,14 @@ impl<'a> Lexer<'a> {
             b'\'' | b'"' => (TokenKind::String, self.quoted(at, self.backslash_escapes)),
             b'?' => (TokenKind::Placeholder, at + 1),
             b'#' => (TokenKind::Comment, self.line(at)),
-            b'-' if next == b'-' && self.opens_comment(at + 2) => (TokenKind::Comment, self.line(at)),
+            b'-' if next == b'-' && self.opens_comment(at + 2) => {
+                (TokenKind::Comment, self.line(at))
+            }
             b'/' if next == b'*' => self.block_comment(at),
             b'@' => self.variable(at),
-            b'.' if next.is_ascii_digit() && !self.in_name => (TokenKind::Number, self.fraction(at)),
+            b'.' if next.is_ascii_digit() && !self.in_name => {
+                (TokenKind::Number, self.fraction(at))
+            }
             b'0'..=b'9' if !self.after_dot(at) => self.number(at),
             byte if is_word(byte) => self.word(at),
             _ => (TokenKind::Punctuation, at + 1),
@@ -154,7 +158,11 @@ impl<'a> Lexer<'a> {
     }
 
     fn variable(&self, at: usize) -> (TokenKind, usize) {
-        let name = if self.byte(at + 1) == b'@' { at + 2 } else { at + 1 };
+        let name = if self.byte(at + 1) == b'@' {
+            at + 2
+        } else {
+            at + 1
+        };
         let end = self.skip(name, is_word);
         match end > name {
             true => (TokenKind::Variable, end),
@@ -172,7 +180,9 @@ impl<'a> Lexer<'a> {
                 && word > at + 2
                 && self.text[at + 2..word].iter().all(|&byte| digit(byte))
         };
-        if is_prefixed(b'x', |byte| byte.is_ascii_hexdigit()) || is_prefixed(b'b', |byte| matches!(byte, b'0' | b'1')) {
+        if is_prefixed(b'x', |byte| byte.is_ascii_hexdigit())
+            || is_prefixed(b'b', |byte| matches!(byte, b'0' | b'1'))
+        {
             return (TokenKind::Number, word);
         }
         if self.byte(whole) == b'.' {

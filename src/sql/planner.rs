@@ -43,14 +43,27 @@ pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
 }
 
 /// The plan of a statement whose syntax tree matters.
-fn parsed(text: &[u8], facts: &SessionFacts, catalog: &Catalog, kind: Kind, tables: Vec<Arc<HotTable>>) -> Plan {
+fn parsed(
+    text: &[u8],
+    facts: &SessionFacts,
+    catalog: &Catalog,
+    kind: Kind,
+    tables: Vec<Arc<HotTable>>,
+) -> Plan {
     let syntax = match syntax::parse(text, facts) {
         Ok(syntax) => syntax,
         Err(reason) => return not_understood(text, facts, kind, tables, reason),
     };
-    let context = Context { text, facts, catalog, syntax: &syntax };
+    let context = Context {
+        text,
+        facts,
+        catalog,
+        syntax: &syntax,
+    };
     match &syntax.statement {
-        sqlparser::ast::Statement::Query(query) if read::is_query(query) => read::plan(&context, query),
+        sqlparser::ast::Statement::Query(query) if read::is_query(query) => {
+            read::plan(&context, query)
+        }
         statement => write::plan(&context, statement),
     }
 }
@@ -61,16 +74,21 @@ fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reas
         return Some(Reason::CharacterSet);
     }
     // Names beyond ASCII can only be compared in a character set that we know.
-    if std::str::from_utf8(text).is_err() && catalog.tables.iter().any(|table| has_foreign_name(table)) {
+    if std::str::from_utf8(text).is_err()
+        && catalog.tables.iter().any(|table| has_foreign_name(table))
+    {
         return Some(Reason::CharacterSet);
     }
-    let is_executable = Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment);
+    let is_executable =
+        Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment);
     is_executable.then_some(Reason::NotParsed)
 }
 
 fn has_foreign_name(table: &HotTable) -> bool {
     let columns = table.columns.iter().map(|column| &column.name);
-    columns.chain([&table.schema, &table.name]).any(|name| !name.is_ascii())
+    columns
+        .chain([&table.schema, &table.name])
+        .any(|name| !name.is_ascii())
 }
 
 /// The plan of a statement that names hot tables but is not understood.
@@ -86,14 +104,23 @@ fn not_understood(
         return fold_tables(tables, reason);
     }
     match kind {
-        Kind::Show | Kind::Use | Kind::Execute | Kind::Deallocate | Kind::UnlockTables | Kind::Call => {
+        Kind::Show
+        | Kind::Use
+        | Kind::Execute
+        | Kind::Deallocate
+        | Kind::UnlockTables
+        | Kind::Call => Plan::Forward(Reason::Metadata),
+        Kind::Begin | Kind::Commit | Kind::Rollback | Kind::Savepoint | Kind::Release => {
             Plan::Forward(Reason::Metadata)
         }
-        Kind::Begin | Kind::Commit | Kind::Rollback | Kind::Savepoint | Kind::Release => Plan::Forward(Reason::Metadata),
-        Kind::Set { .. } | Kind::Do if !words.has("SELECT") && !words.has("TABLE") => Plan::Forward(Reason::Metadata),
+        Kind::Set { .. } | Kind::Do if !words.has("SELECT") && !words.has("TABLE") => {
+            Plan::Forward(Reason::Metadata)
+        }
         Kind::Insert
             if reason != Reason::CharacterSet
-                && !["DUPLICATE", "SELECT", "TABLE"].iter().any(|word| words.has(word))
+                && !["DUPLICATE", "SELECT", "TABLE"]
+                    .iter()
+                    .any(|word| words.has(word))
                 && !has_executable_comment(text, facts) =>
         {
             Plan::Forward(Reason::InsertOnly)

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{BinaryOperator, Expr, Ident, TableFactor, TableWithJoins, UnaryOperator, Value};
+use sqlparser::ast::{
+    BinaryOperator, Expr, Ident, TableFactor, TableWithJoins, UnaryOperator, Value,
+};
 
 use crate::catalog::HotTable;
 use crate::sql::context::{Context, bare, column_path};
@@ -19,7 +21,15 @@ pub(super) struct Target<'a> {
 impl<'a> Target<'a> {
     /// The hot table that `from` consists of, if it is one table without anything else.
     pub(super) fn of(context: &Context<'a>, from: &TableWithJoins) -> Option<Self> {
-        let TableFactor::Table { name, alias, args: None, partitions, index_hints, version: None, .. } = &from.relation
+        let TableFactor::Table {
+            name,
+            alias,
+            args: None,
+            partitions,
+            index_hints,
+            version: None,
+            ..
+        } = &from.relation
         else {
             return None;
         };
@@ -28,20 +38,40 @@ impl<'a> Target<'a> {
             return None;
         }
         Some(match alias {
-            Some(alias) => Self { table, exposed: context.name(&alias.name), has_alias: true },
-            None => Self::unaliased(context, table, name.0.last().and_then(crate::sql::context::ident)),
+            Some(alias) => Self {
+                table,
+                exposed: context.name(&alias.name),
+                has_alias: true,
+            },
+            None => Self::unaliased(
+                context,
+                table,
+                name.0.last().and_then(crate::sql::context::ident),
+            ),
         })
     }
 
     /// The table under its own name, as written.
-    pub(super) fn unaliased(context: &Context<'a>, table: &'a Arc<HotTable>, written: Option<&Ident>) -> Self {
+    pub(super) fn unaliased(
+        context: &Context<'a>,
+        table: &'a Arc<HotTable>,
+        written: Option<&Ident>,
+    ) -> Self {
         let exposed = written.map_or_else(|| table.name.clone(), |name| context.name(name));
-        Self { table, exposed, has_alias: false }
+        Self {
+            table,
+            exposed,
+            has_alias: false,
+        }
     }
 
     /// The table under the name that a query block knows it by.
     pub(super) fn named(table: &'a Arc<HotTable>, exposed: &str) -> Self {
-        Self { table, exposed: exposed.to_owned(), has_alias: false }
+        Self {
+            table,
+            exposed: exposed.to_owned(),
+            has_alias: false,
+        }
     }
 
     /// The column of this table that a path names.
@@ -87,16 +117,29 @@ pub(super) fn is_plain(context: &Context<'_>, target: &Target<'_>, predicate: &E
             | Expr::IsNotTrue(inner)
             | Expr::IsFalse(inner)
             | Expr::IsNotFalse(inner)
-            | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus | UnaryOperator::Not, expr: inner } => {
+            | Expr::UnaryOp {
+                op: UnaryOperator::Minus | UnaryOperator::Plus | UnaryOperator::Not,
+                expr: inner,
+            } => {
                 rest.push(inner);
             }
-            Expr::BinaryOp { left, op, right } if is_plain_operator(op) => rest.extend([&**left, &**right]),
+            Expr::BinaryOp { left, op, right } if is_plain_operator(op) => {
+                rest.extend([&**left, &**right])
+            }
             Expr::InList { expr, list, .. } => {
                 rest.push(expr);
                 rest.extend(list);
             }
-            Expr::Between { expr, low, high, .. } => rest.extend([&**expr, &**low, &**high]),
-            Expr::Like { any: false, expr, pattern, escape_char: None, .. } => rest.extend([&**expr, &**pattern]),
+            Expr::Between {
+                expr, low, high, ..
+            } => rest.extend([&**expr, &**low, &**high]),
+            Expr::Like {
+                any: false,
+                expr,
+                pattern,
+                escape_char: None,
+                ..
+            } => rest.extend([&**expr, &**pattern]),
             _ => return false,
         }
     }
@@ -140,7 +183,11 @@ pub(super) fn conjuncts(predicate: &Expr) -> Vec<&Expr> {
     while let Some(expr) = rest.pop() {
         match expr {
             Expr::Nested(inner) => rest.push(inner),
-            Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([&**right, &**left]),
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::And,
+                right,
+            } => rest.extend([&**right, &**left]),
             other => found.push(other),
         }
     }

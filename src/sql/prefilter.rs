@@ -37,9 +37,7 @@ impl Prefilter {
 
     /// Whether the text may name a hot table. `false` is certain.
     pub fn may_concern(&self, text: &[u8]) -> bool {
-        self.names
-            .as_ref()
-            .is_none_or(|names| names.is_match(text))
+        self.names.as_ref().is_none_or(|names| names.is_match(text))
     }
 }
 
@@ -49,7 +47,12 @@ fn patterns(name: &str) -> Vec<Vec<u8>> {
         let doubled = name.replace('`', "``");
         let quoted = name.replace('"', "\"\"");
         let mut forms = vec![name.as_bytes().to_vec()];
-        forms.extend([doubled, quoted].into_iter().filter(|form| form != name).map(String::into_bytes));
+        forms.extend(
+            [doubled, quoted]
+                .into_iter()
+                .filter(|form| form != name)
+                .map(String::into_bytes),
+        );
         return forms;
     }
     // The client may speak another character set than UTF-8, and letter case is more than ASCII there:
@@ -70,8 +73,14 @@ mod tests {
     use crate::sql::fixture;
 
     fn named(name: &str) -> Prefilter {
-        let table = HotTable { name: name.to_owned(), ..(*fixture::posts()).clone() };
-        Prefilter::new(&Catalog { tables: vec![Arc::new(table)], ..Catalog::default() })
+        let table = HotTable {
+            name: name.to_owned(),
+            ..(*fixture::posts()).clone()
+        };
+        Prefilter::new(&Catalog {
+            tables: vec![Arc::new(table)],
+            ..Catalog::default()
+        })
     }
 
     #[test]

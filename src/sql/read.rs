@@ -13,14 +13,14 @@ use sqlparser::ast::{Query, SetExpr};
 
 use crate::catalog::HotTable;
 use crate::sql::context::{Context, Edit};
-use crate::sql::plan::{FoldTable, Fold, Plan, Read, Reason};
+use crate::sql::plan::{Fold, FoldTable, Plan, Read, Reason};
+use crate::sql::predicate::Target;
 use crate::sql::read::block::Block;
 use crate::sql::read::resolve::Doubt;
 use crate::sql::read::rewrite::Rewrite;
 use crate::sql::read::survey::Survey;
 use crate::sql::template::Template;
 use crate::sql::{increment, write};
-use crate::sql::predicate::Target;
 
 /// Whether a query only reads (WITH may stand before an UPDATE or DELETE).
 pub(super) fn is_query(query: &Query) -> bool {
@@ -48,13 +48,25 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
         return unresolved(context, query);
     };
     if rewrite.tables.is_empty() && locked.is_empty() {
-        let is_hot = survey.blocks.iter().flat_map(|block| &block.sources).any(|source| source.hot.is_some());
-        return Plan::Forward(if is_hot { Reason::NoCounter } else { Reason::NotHot });
+        let is_hot = survey
+            .blocks
+            .iter()
+            .flat_map(|block| &block.sources)
+            .any(|source| source.hot.is_some());
+        return Plan::Forward(if is_hot {
+            Reason::NoCounter
+        } else {
+            Reason::NotHot
+        });
     }
     Plan::Read(Box::new(Read {
         text: rewritten(context, &rewrite.edits),
         locks: lock::statements(context, query, &locked),
-        reason: if locked.is_empty() { Reason::Summed } else { Reason::SummedLocked },
+        reason: if locked.is_empty() {
+            Reason::Summed
+        } else {
+            Reason::SummedLocked
+        },
         tables: with_locked(rewrite.tables, &survey.blocks, &locked),
     }))
 }
@@ -64,10 +76,19 @@ fn rewritten(context: &Context<'_>, edits: &[Edit]) -> Template {
 }
 
 /// The tables that are read, and those that are only locked.
-fn with_locked(mut tables: Vec<Arc<HotTable>>, blocks: &[Block], locked: &[lock::Locked]) -> Vec<Arc<HotTable>> {
+fn with_locked(
+    mut tables: Vec<Arc<HotTable>>,
+    blocks: &[Block],
+    locked: &[lock::Locked],
+) -> Vec<Arc<HotTable>> {
     for place in locked {
         let hot = blocks[place.block].sources[place.source].hot.as_ref();
-        tables.extend(hot.filter(|hot| !tables.contains(hot)).cloned().into_iter().collect::<Vec<_>>());
+        tables.extend(
+            hot.filter(|hot| !tables.contains(hot))
+                .cloned()
+                .into_iter()
+                .collect::<Vec<_>>(),
+        );
     }
     tables
 }
@@ -77,9 +98,10 @@ fn unresolved(context: &Context<'_>, query: &Query) -> Plan {
     let mentions = write::mentions(context, query);
     let confined = confined(context, query);
     match (confined, mentions.tables.as_slice()) {
-        (Some(fold), [table]) if fold.table == *table => {
-            Plan::Fold(Box::new(Fold { folds: vec![fold], reason: Reason::Unresolved }))
-        }
+        (Some(fold), [table]) if fold.table == *table => Plan::Fold(Box::new(Fold {
+            folds: vec![fold],
+            reason: Reason::Unresolved,
+        })),
         _ => write::fold_all(&mentions, Reason::Unresolved),
     }
 }
@@ -94,5 +116,9 @@ fn confined(context: &Context<'_>, query: &Query) -> Option<FoldTable> {
     };
     let is_alone = query.with.is_none() && lock::count_queries(query) == 1;
     let target = Target::of(context, from).filter(|_| is_alone)?;
-    Some(increment::fold_of(context, &target, select.selection.as_ref()))
+    Some(increment::fold_of(
+        context,
+        &target,
+        select.selection.as_ref(),
+    ))
 }

@@ -82,7 +82,9 @@ pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
         "DO" => Kind::Do,
         // MariaDB: SET STATEMENT variable = value FOR any statement.
         "SET" if words.accept("STATEMENT") => Kind::Other,
-        "SET" => Kind::Set { harmless: is_harmless(text, facts) },
+        "SET" => Kind::Set {
+            harmless: is_harmless(text, facts),
+        },
         "USE" => Kind::Use,
         "PREPARE" => Kind::Prepare,
         "EXECUTE" if words.accept("IMMEDIATE") => Kind::Other,
@@ -101,10 +103,10 @@ pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
         "UNLOCK" if words.accept_any(&["TABLES", "TABLE"]) => Kind::UnlockTables,
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "RENAME" => Kind::Ddl,
         "ANALYZE" if is_table_maintenance(&mut words) => Kind::Show,
-        "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN" | "HELP" | "CHECK" | "CHECKSUM" | "OPTIMIZE" | "REPAIR" | "CACHE"
-        | "KILL" | "FLUSH" | "GRANT" | "REVOKE" | "RESET" | "PURGE" | "CHANGE" | "INSTALL" | "UNINSTALL" | "START"
-        | "STOP" | "SIGNAL" | "RESIGNAL" | "GET" | "BINLOG" | "SHUTDOWN" | "RESTART" | "CLONE" | "LOCK"
-        | "UNLOCK" => Kind::Show,
+        "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN" | "HELP" | "CHECK" | "CHECKSUM" | "OPTIMIZE"
+        | "REPAIR" | "CACHE" | "KILL" | "FLUSH" | "GRANT" | "REVOKE" | "RESET" | "PURGE"
+        | "CHANGE" | "INSTALL" | "UNINSTALL" | "START" | "STOP" | "SIGNAL" | "RESIGNAL" | "GET"
+        | "BINLOG" | "SHUTDOWN" | "RESTART" | "CLONE" | "LOCK" | "UNLOCK" => Kind::Show,
         _ => Kind::Other,
     }
 }
@@ -145,7 +147,8 @@ fn is_harmless(text: &[u8], facts: &SessionFacts) -> bool {
                 return false;
             };
             words.next();
-            if !matches!(scope.as_str(), "SESSION" | "LOCAL") || !HARMLESS.contains(&inner.as_str()) {
+            if !matches!(scope.as_str(), "SESSION" | "LOCAL") || !HARMLESS.contains(&inner.as_str())
+            {
                 return false;
             }
         } else if !is_user_variable && !HARMLESS.contains(&name) {
@@ -183,8 +186,11 @@ pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut has_words = false;
-    let boundary = |token: &Token| token.kind == TokenKind::Punctuation && text[token.start] == b';';
-    if Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment && hides_boundary(token.of(text))) {
+    let boundary =
+        |token: &Token| token.kind == TokenKind::Punctuation && text[token.start] == b';';
+    if Lexer::new(text, facts)
+        .any(|token| token.kind == TokenKind::ExecutableComment && hides_boundary(token.of(text)))
+    {
         return vec![0..text.len()];
     }
     for token in Lexer::new(text, facts) {
@@ -219,7 +225,14 @@ fn hides_boundary(comment: &[u8]) -> bool {
 }
 
 fn may_hold_semicolons(part: &[u8], facts: &SessionFacts) -> bool {
-    const BODIES: [&str; 6] = ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE", "LIBRARY"];
+    const BODIES: [&str; 6] = [
+        "PROCEDURE",
+        "FUNCTION",
+        "TRIGGER",
+        "EVENT",
+        "PACKAGE",
+        "LIBRARY",
+    ];
     const NO_BODIES: [&str; 6] = ["TABLE", "VIEW", "INDEX", "DATABASE", "SCHEMA", "USER"];
     const COMPOUND: [&str; 7] = ["IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR", "DECLARE"];
     let mut words = Words::first(part, facts, 24);
@@ -238,7 +251,12 @@ fn may_hold_semicolons(part: &[u8], facts: &SessionFacts) -> bool {
 /// Whether the statement carries the comment `/* countersink:off */`.
 pub fn is_off(text: &[u8], facts: &SessionFacts) -> bool {
     const MARK: &[u8] = b"countersink:off";
-    let is_mark = |comment: &[u8]| comment.windows(MARK.len()).any(|window| window.eq_ignore_ascii_case(MARK));
+    let is_mark = |comment: &[u8]| {
+        comment
+            .windows(MARK.len())
+            .any(|window| window.eq_ignore_ascii_case(MARK))
+    };
     memchr::memmem::find(text, b":").is_some()
-        && Lexer::new(text, facts).any(|token| token.kind == TokenKind::Comment && is_mark(token.of(text)))
+        && Lexer::new(text, facts)
+            .any(|token| token.kind == TokenKind::Comment && is_mark(token.of(text)))
 }

@@ -52,7 +52,12 @@ pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason>
         .with_unescape(false)
         .tokenize_with_location()
         .map_err(|_| Reason::NotParsed)?;
-    if tokens.iter().filter(|token| !is_space(&token.token)).count() > MAX_TOKENS {
+    if tokens
+        .iter()
+        .filter(|token| !is_space(&token.token))
+        .count()
+        > MAX_TOKENS
+    {
         return Err(Reason::TooLong);
     }
     locate_by_offset(&mut tokens, &decoded).ok_or(Reason::NotParsed)?;
@@ -62,7 +67,10 @@ pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason>
     let lexemes = tokens
         .iter()
         .filter(|token| !matches!(token.token, Token::Whitespace(_)))
-        .map(|token| Lexeme { token: token.token.clone(), range: offsets(token.span) })
+        .map(|token| Lexeme {
+            token: token.token.clone(),
+            range: offsets(token.span),
+        })
         .collect();
     let has_modifier = drop_modifiers(&mut tokens);
     replace_share_mode(&mut tokens);
@@ -71,7 +79,11 @@ pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason>
         .with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(|_| Reason::NotParsed)?;
     match (statements.pop(), statements.is_empty()) {
-        (Some(statement), true) => Ok(Syntax { statement, tokens: lexemes, has_modifier }),
+        (Some(statement), true) => Ok(Syntax {
+            statement,
+            tokens: lexemes,
+            has_modifier,
+        }),
         _ => Err(Reason::NotParsed),
     }
 }
@@ -83,7 +95,9 @@ pub(super) fn range(ident: &Ident) -> Option<Range<usize>> {
 
 /// Byte offsets of a span, after [`locate_by_offset`].
 pub(super) fn offsets(span: Span) -> Range<usize> {
-    let offset = |location: Location| usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX);
+    let offset = |location: Location| {
+        usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX)
+    };
     offset(span.start)..offset(span.end)
 }
 
@@ -118,8 +132,14 @@ fn locate_by_offset(tokens: &mut [TokenWithSpan], decoded: &str) -> Option<()> {
         }
         expected = end;
         token.span = Span {
-            start: Location { line: 1, column: start + 1 },
-            end: Location { line: 1, column: end + 1 },
+            start: Location {
+                line: 1,
+                column: start + 1,
+            },
+            end: Location {
+                line: 1,
+                column: end + 1,
+            },
         };
     }
     (u64::try_from(length).ok()? == expected).then_some(())
@@ -130,10 +150,17 @@ fn locate_by_offset(tokens: &mut [TokenWithSpan], decoded: &str) -> Option<()> {
 /// A token that begins or ends elsewhere than the server thinks could hide a part of the statement;
 /// two readings that agree make that unlikely.
 fn agrees_with_lexer(tokens: &[TokenWithSpan], text: &[u8], facts: &SessionFacts) -> bool {
-    let theirs = tokens.iter().filter(|token| is_enclosing(&token.token)).map(|token| offsets(token.span));
+    let theirs = tokens
+        .iter()
+        .filter(|token| is_enclosing(&token.token))
+        .map(|token| offsets(token.span));
     let ours = Lexer::new(text, facts)
         .filter(|token| match token.kind {
-            TokenKind::Quoted | TokenKind::String | TokenKind::Comment | TokenKind::Hint | TokenKind::Placeholder => true,
+            TokenKind::Quoted
+            | TokenKind::String
+            | TokenKind::Comment
+            | TokenKind::Hint
+            | TokenKind::Placeholder => true,
             // 0x1F and x'1F' are one kind of token to sqlparser.
             TokenKind::Number => token.of(text).starts_with(b"0x"),
             _ => false,
@@ -145,7 +172,9 @@ fn agrees_with_lexer(tokens: &[TokenWithSpan], text: &[u8], facts: &SessionFacts
 fn is_enclosing(token: &Token) -> bool {
     match token {
         Token::Word(word) => word.quote_style.is_some(),
-        Token::Whitespace(Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_)) => true,
+        Token::Whitespace(
+            Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_),
+        ) => true,
         Token::SingleQuotedString(_)
         | Token::DoubleQuotedString(_)
         | Token::SingleQuotedByteStringLiteral(_)
@@ -160,8 +189,19 @@ fn is_enclosing(token: &Token) -> bool {
 /// Drops the modifiers behind a leading INSERT, REPLACE, UPDATE, DELETE: the parser knows at most one of them
 /// (and takes LOW_PRIORITY for a table's name).
 fn drop_modifiers(tokens: &mut Vec<TokenWithSpan>) -> bool {
-    const VERBS: [Keyword; 4] = [Keyword::INSERT, Keyword::REPLACE, Keyword::UPDATE, Keyword::DELETE];
-    const MODIFIERS: [&str; 5] = ["LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE"];
+    const VERBS: [Keyword; 4] = [
+        Keyword::INSERT,
+        Keyword::REPLACE,
+        Keyword::UPDATE,
+        Keyword::DELETE,
+    ];
+    const MODIFIERS: [&str; 5] = [
+        "LOW_PRIORITY",
+        "HIGH_PRIORITY",
+        "DELAYED",
+        "QUICK",
+        "IGNORE",
+    ];
     let is_significant = |token: &TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
     let Some(verb) = tokens.iter().position(is_significant) else {
         return false;
@@ -197,7 +237,10 @@ fn replace_share_mode(tokens: &mut Vec<TokenWithSpan>) {
             .take(SPELLING.len())
             .collect();
         let spelled = words.len() == SPELLING.len()
-            && words.iter().zip(SPELLING).all(|(&index, spelling)| is_word(&tokens[index].token, spelling));
+            && words
+                .iter()
+                .zip(SPELLING)
+                .all(|(&index, spelling)| is_word(&tokens[index].token, spelling));
         if spelled {
             tokens[words[0]].token = keyword("FOR", Keyword::FOR);
             tokens[words[1]].token = keyword("SHARE", Keyword::SHARE);
@@ -212,5 +255,9 @@ fn is_word(token: &Token, spelling: &str) -> bool {
 }
 
 fn keyword(value: &str, keyword: Keyword) -> Token {
-    Token::Word(Word { value: value.to_owned(), quote_style: None, keyword })
+    Token::Word(Word {
+        value: value.to_owned(),
+        quote_style: None,
+        keyword,
+    })
 }

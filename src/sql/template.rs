@@ -66,10 +66,12 @@ impl Template {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Slot => out.extend_from_slice(filling.slot.to_string().as_bytes()),
-                Piece::Parameter(position) => match filling.parameters.get(usize::from(*position)) {
-                    Some(literal) => out.extend_from_slice(literal),
-                    None => out.push(b'?'),
-                },
+                Piece::Parameter(position) => {
+                    match filling.parameters.get(usize::from(*position)) {
+                        Some(literal) => out.extend_from_slice(literal),
+                        None => out.push(b'?'),
+                    }
+                }
                 Piece::Folded(table) => {
                     for predicate in filling.folded.get(*table).into_iter().flatten() {
                         out.extend_from_slice(b" AND NOT (");

@@ -32,7 +32,11 @@ impl<'a> Words<'a> {
 
     fn of(text: &'a [u8], tokens: impl Iterator<Item = Token>) -> Self {
         let tokens = tokens.filter(Token::is_significant).collect();
-        Self { text, tokens, at: 0 }
+        Self {
+            text,
+            tokens,
+            at: 0,
+        }
     }
 
     /// The next token.
@@ -60,7 +64,9 @@ impl<'a> Words<'a> {
 
     /// Takes the next token if it is this keyword (given in upper case).
     pub(super) fn accept(&mut self, keyword: &str) -> bool {
-        let found = self.peek().is_some_and(|token| is_word(self.text, token, keyword));
+        let found = self
+            .peek()
+            .is_some_and(|token| is_word(self.text, token, keyword));
         self.at += usize::from(found);
         found
     }
@@ -82,7 +88,9 @@ impl<'a> Words<'a> {
 
     /// Takes the next token if it is this punctuation.
     pub(super) fn accept_mark(&mut self, mark: u8) -> bool {
-        let found = self.peek().is_some_and(|token| is_mark(self.text, token, mark));
+        let found = self
+            .peek()
+            .is_some_and(|token| is_mark(self.text, token, mark));
         self.at += usize::from(found);
         found
     }
@@ -100,13 +108,17 @@ impl<'a> Words<'a> {
 
     /// Whether this keyword is among the tokens that are left.
     pub(super) fn has(&self, keyword: &str) -> bool {
-        self.rest().iter().any(|&token| is_word(self.text, token, keyword))
+        self.rest()
+            .iter()
+            .any(|&token| is_word(self.text, token, keyword))
     }
 
     /// Whether this punctuation is among the tokens that are left, with something behind it.
     pub(super) fn has_inner_mark(&self, mark: u8) -> bool {
         let rest = self.rest();
-        let last = rest.iter().rposition(|&token| !is_mark(self.text, token, mark));
+        let last = rest
+            .iter()
+            .rposition(|&token| !is_mark(self.text, token, mark));
         rest.iter()
             .position(|&token| is_mark(self.text, token, mark))
             .is_some_and(|first| last.is_some_and(|last| first < last))
@@ -125,8 +137,14 @@ impl<'a> Words<'a> {
     pub(super) fn name(&mut self) -> Option<Name> {
         let first = self.identifier()?;
         match self.accept_mark(b'.') {
-            true => Some(Name { schema: Some(first), table: self.identifier()? }),
-            false => Some(Name { schema: None, table: first }),
+            true => Some(Name {
+                schema: Some(first),
+                table: self.identifier()?,
+            }),
+            false => Some(Name {
+                schema: None,
+                table: first,
+            }),
         }
     }
 }

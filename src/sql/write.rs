@@ -49,9 +49,15 @@ fn plan_complex_update(context: &Context<'_>, update: &Update, all: &Mentions) -
     let folds = written
         .tables
         .iter()
-        .map(|table| FoldTable { table: table.clone(), scope: Scope::Table })
+        .map(|table| FoldTable {
+            table: table.clone(),
+            scope: Scope::Table,
+        })
         .collect();
-    let others = written.tables.iter().fold(all.clone(), |others, table| others.without(table));
+    let others = written
+        .tables
+        .iter()
+        .fold(all.clone(), |others, table| others.without(table));
     fold_or_forward(folds, &others, Reason::MultiTable, Reason::NoCounter)
 }
 
@@ -73,17 +79,27 @@ fn plan_increment(context: &Context<'_>, target: &Target<'_>, update: &Update) -
 }
 
 /// The increments that an UPDATE consists of, or what else it does.
-fn deltas<'a>(context: &Context<'_>, target: &Target<'a>, update: &Update) -> Result<Vec<Delta<'a>>, Reason> {
+fn deltas<'a>(
+    context: &Context<'_>,
+    target: &Target<'a>,
+    update: &Update,
+) -> Result<Vec<Delta<'a>>, Reason> {
     let mut seen = Vec::new();
     let mut deltas = Vec::new();
     for assignment in &update.assignments {
-        let column = increment::assigned_column(context, target, assignment).ok_or(Reason::OtherColumns)?;
+        let column =
+            increment::assigned_column(context, target, assignment).ok_or(Reason::OtherColumns)?;
         let counter = target.table.counter(column).ok_or(Reason::OtherColumns)?;
         if seen.contains(&column) {
             return Err(Reason::AbsoluteSet);
         }
         seen.push(column);
-        deltas.push(increment::delta(context, target, counter, &assignment.value)?);
+        deltas.push(increment::delta(
+            context,
+            target,
+            counter,
+            &assignment.value,
+        )?);
     }
     Ok(deltas)
 }
@@ -95,8 +111,12 @@ fn reason_to_fold(context: &Context<'_>, target: &Target<'_>, update: &Update) -
         .iter()
         .map(|assignment| increment::assigned_column(context, target, assignment))
         .collect();
-    let is_counter = |column: &Option<usize>| column.is_some_and(|column| target.table.counter(column).is_some());
-    let is_key = |column: &Option<usize>| column.is_some_and(|column| target.table.primary_key.contains(&column));
+    let is_counter = |column: &Option<usize>| {
+        column.is_some_and(|column| target.table.counter(column).is_some())
+    };
+    let is_key = |column: &Option<usize>| {
+        column.is_some_and(|column| target.table.primary_key.contains(&column))
+    };
     let names_counter = |mentions: Mentions| mentions.names_counter_of(target.table);
     let in_predicate = names_counter(Mentions::of(context, &update.selection))
         || names_counter(Mentions::of(context, &update.order_by))
@@ -111,7 +131,11 @@ fn reason_to_fold(context: &Context<'_>, target: &Target<'_>, update: &Update) -
         Some(Reason::CounterInPredicate)
     } else if columns.iter().any(is_counter) {
         // An increment in all but its surroundings is one that we cannot resolve.
-        Some(deltas(context, target, update).err().unwrap_or(Reason::Unresolved))
+        Some(
+            deltas(context, target, update)
+                .err()
+                .unwrap_or(Reason::Unresolved),
+        )
     } else if in_values || update.returning.is_some() {
         Some(Reason::OtherColumns)
     } else {
@@ -130,23 +154,42 @@ fn plan_delete(context: &Context<'_>, delete: &Delete) -> Plan {
         && let Some(target) = Target::of(context, from)
     {
         let own = increment::fold_of(context, &target, delete.selection.as_ref());
-        return fold_or_forward(vec![own], &all.without(target.table), Reason::Delete, Reason::Delete);
+        return fold_or_forward(
+            vec![own],
+            &all.without(target.table),
+            Reason::Delete,
+            Reason::Delete,
+        );
     }
     let written = Mentions::of(context, &delete.from).and(Mentions::of(context, &delete.using));
     let folds = written
         .tables
         .iter()
-        .map(|table| FoldTable { table: table.clone(), scope: Scope::Table })
+        .map(|table| FoldTable {
+            table: table.clone(),
+            scope: Scope::Table,
+        })
         .collect();
-    let others = written.tables.iter().fold(all, |others, table| others.without(table));
+    let others = written
+        .tables
+        .iter()
+        .fold(all, |others, table| others.without(table));
     fold_or_forward(folds, &others, Reason::MultiTable, Reason::NoCounter)
 }
 
 /// Folds what must be folded, and those of the other tables whose counters the statement reads.
-fn fold_or_forward(mut folds: Vec<FoldTable>, others: &Mentions, reason: Reason, otherwise: Reason) -> Plan {
+fn fold_or_forward(
+    mut folds: Vec<FoldTable>,
+    others: &Mentions,
+    reason: Reason,
+    otherwise: Reason,
+) -> Plan {
     for table in &others.tables {
         if others.names_counter_of(table) {
-            folds.push(FoldTable { table: table.clone(), scope: Scope::Table });
+            folds.push(FoldTable {
+                table: table.clone(),
+                scope: Scope::Table,
+            });
         }
     }
     match (folds.is_empty(), others.tables.is_empty()) {

@@ -210,7 +210,10 @@ impl Walker {
     /// How much of the payload must be seen to tell what the packet is and to take its status flags.
     fn lookahead(&self, header: Header, bytes: &[u8]) -> usize {
         match (self.state, bytes.get(HEADER_LENGTH)) {
-            (State::Columns { .. } | State::PreparedColumns { .. } | State::Parameters { .. }, _) => 0,
+            (
+                State::Columns { .. } | State::PreparedColumns { .. } | State::Parameters { .. },
+                _,
+            ) => 0,
             (State::Rows, Some(first)) if !is_end_of_rows(*first, header) => 1,
             _ => OK_PREFIX,
         }
@@ -387,9 +390,7 @@ fn is_end_of_rows(first: u8, header: Header) -> bool {
 /// EOF: `int<1>` header, `int<2>` warnings, `int<2>` status flags.
 fn eof_status(payload: &[u8]) -> u16 {
     let mut reader = Reader::new(payload);
-    let read = reader
-        .bytes(3)
-        .and_then(|_| reader.u16());
+    let read = reader.bytes(3).and_then(|_| reader.u16());
     read.unwrap_or(0)
 }
 

@@ -162,7 +162,9 @@ impl Conversion {
                 out.extend_from_slice(reader.bytes(length)?);
             }
             (Layout::Integer(from), Layout::Integer(to)) => {
-                out.extend_from_slice(&little_endian(reader.bytes(from)?, self.unsigned).to_le_bytes()[..to]);
+                out.extend_from_slice(
+                    &little_endian(reader.bytes(from)?, self.unsigned).to_le_bytes()[..to],
+                );
             }
             (Layout::Prefixed, Layout::Integer(to)) => {
                 let digits = std::str::from_utf8(reader.lenenc_bytes()?).map_err(|_| Malformed)?;

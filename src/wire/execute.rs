@@ -192,7 +192,14 @@ mod tests {
     #[test]
     fn an_execute_is_taken_apart_and_stands_alone_again() {
         let mut payload = vec![command::STMT_EXECUTE, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0b10, 1];
-        let types = [field_type::LONG, 0, field_type::VAR_STRING, 0, field_type::TINY, 0x80];
+        let types = [
+            field_type::LONG,
+            0,
+            field_type::VAR_STRING,
+            0,
+            field_type::TINY,
+            0x80,
+        ];
         payload.extend_from_slice(&types);
         payload.extend_from_slice(&[0xFF, 0xFF, 0xFF, 0xFF, 200]);
         let execute = Execute::decode(&payload, 3, 0).expect("well-formed");
@@ -204,7 +211,10 @@ mod tests {
         assert_eq!(execute.encode(7, &types, 0), payload);
         for end in 0..payload.len() {
             let cut = Execute::decode(&payload[..end], 3, 0);
-            assert!(cut.and_then(|execute| execute.values(3, &types, 0)).is_err());
+            assert!(
+                cut.and_then(|execute| execute.values(3, &types, 0))
+                    .is_err()
+            );
         }
     }
 }

@@ -98,7 +98,10 @@ pub(super) struct Item {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ItemShape {
     /// A column reference that starts at this offset, and its last name.
-    Column { start: usize, name: String },
+    Column {
+        start: usize,
+        name: String,
+    },
     Expression,
     /// `*`
     Wildcard,

@@ -36,7 +36,10 @@ impl Clauses {
     pub(super) fn of(tokens: &[Lexeme], select_at: usize) -> Self {
         let first = tokens.partition_point(|token| token.range.start <= select_at);
         let tokens = &tokens[first..];
-        let mut clauses = Self { starts: vec![(select_at, Clause::Items)], items: Vec::new() };
+        let mut clauses = Self {
+            starts: vec![(select_at, Clause::Items)],
+            items: Vec::new(),
+        };
         let mut item = Vec::new();
         let mut depth = 0_usize;
         for (index, token) in tokens.iter().enumerate() {
@@ -90,7 +93,8 @@ fn clause(tokens: &[Lexeme], index: usize) -> Option<Clause> {
     let Token::Word(word) = &tokens[index].token else {
         return None;
     };
-    if word.quote_style.is_some() || is_behind_dot(tokens, index) || is_in_index_hint(tokens, index) {
+    if word.quote_style.is_some() || is_behind_dot(tokens, index) || is_in_index_hint(tokens, index)
+    {
         return None;
     }
     match word.keyword {
@@ -100,7 +104,9 @@ fn clause(tokens: &[Lexeme], index: usize) -> Option<Clause> {
         Keyword::HAVING => Some(Clause::Having),
         Keyword::WINDOW => Some(Clause::Window),
         Keyword::ORDER => Some(Clause::OrderBy),
-        Keyword::LIMIT | Keyword::INTO | Keyword::FOR | Keyword::LOCK | Keyword::PROCEDURE => Some(Clause::Tail),
+        Keyword::LIMIT | Keyword::INTO | Keyword::FOR | Keyword::LOCK | Keyword::PROCEDURE => {
+            Some(Clause::Tail)
+        }
         _ => None,
     }
 }
@@ -122,9 +128,14 @@ fn is_in_index_hint(tokens: &[Lexeme], index: usize) -> bool {
 
 /// A set operator: what follows is another block.
 fn is_end(token: &Lexeme) -> bool {
-    [Keyword::UNION, Keyword::EXCEPT, Keyword::INTERSECT, Keyword::MINUS]
-        .into_iter()
-        .any(|keyword| token.is(keyword))
+    [
+        Keyword::UNION,
+        Keyword::EXCEPT,
+        Keyword::INTERSECT,
+        Keyword::MINUS,
+    ]
+    .into_iter()
+    .any(|keyword| token.is(keyword))
 }
 
 /// DISTINCT and the other words between SELECT and its items.

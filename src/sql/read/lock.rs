@@ -36,7 +36,11 @@ pub(super) fn locked_sources(context: &Context<'_>, blocks: &[Block]) -> Vec<Loc
 fn applies(context: &Context<'_>, block: &Block, source: usize) -> bool {
     block.lock.as_ref().is_some_and(|lock| {
         let exposed = &block.sources[source].exposed;
-        lock.of.is_empty() || lock.of.iter().any(|name| context.is_same_table_name(name, exposed))
+        lock.of.is_empty()
+            || lock
+                .of
+                .iter()
+                .any(|name| context.is_same_table_name(name, exposed))
     })
 }
 
@@ -72,7 +76,11 @@ pub(super) fn statements(context: &Context<'_>, query: &Query, locked: &[Locked]
             continue;
         };
         // Who skips locked rows does not want to wait for them here either.
-        let Some(table) = block.sources[place.source].hot.as_ref().filter(|_| lock.wait != Wait::SkipLocked) else {
+        let Some(table) = block.sources[place.source]
+            .hot
+            .as_ref()
+            .filter(|_| lock.wait != Wait::SkipLocked)
+        else {
             continue;
         };
         let target = Target::named(table, &block.sources[place.source].exposed);

@@ -34,12 +34,18 @@ impl Outputs {
     /// Those called `name`.
     pub(super) fn named<'a>(&'a self, name: &str) -> Vec<&'a Output> {
         let name = name.to_lowercase();
-        self.columns.iter().filter(|output| output.name.to_lowercase() == name).collect()
+        self.columns
+            .iter()
+            .filter(|output| output.name.to_lowercase() == name)
+            .collect()
     }
 
     /// The name of the one column that is this counter and that no other column is called by.
     pub(super) fn name_of(&self, counter: Found) -> Option<&str> {
-        let output = self.columns.iter().find(|output| output.counter == Some(counter))?;
+        let output = self
+            .columns
+            .iter()
+            .find(|output| output.counter == Some(counter))?;
         (!self.is_open && self.named(&output.name).len() == 1).then_some(&output.name)
     }
 }
@@ -54,9 +60,14 @@ impl<'a> Names<'a> {
             let found = self.in_block(block, &reference.path)?;
             match found {
                 InBlock::Column { source, column } => {
-                    let is_counter = hot(&block.sources[source]).is_some_and(|table| table.counter(column).is_some());
+                    let is_counter = hot(&block.sources[source])
+                        .is_some_and(|table| table.counter(column).is_some());
                     return match (is_counter, is_certain) {
-                        (true, true) => Ok(Some(Found { block: index, source, column })),
+                        (true, true) => Ok(Some(Found {
+                            block: index,
+                            source,
+                            column,
+                        })),
                         (true, false) => Err(Doubt),
                         (false, _) => Ok(None),
                     };
@@ -99,7 +110,9 @@ impl<'a> Names<'a> {
         match (candidates.next(), candidates.next()) {
             (Some((source, column)), None) => Ok(InBlock::Column { source, column }),
             (Some(_), Some(_)) => Err(Doubt),
-            (None, _) if block.sources.iter().any(|source| source.hot.is_none()) => Ok(InBlock::Perhaps),
+            (None, _) if block.sources.iter().any(|source| source.hot.is_none()) => {
+                Ok(InBlock::Perhaps)
+            }
             (None, _) => Ok(InBlock::Absent),
         }
     }
@@ -120,7 +133,11 @@ impl<'a> Names<'a> {
         block.sources.iter().position(|source| match qualifier {
             [table] => same(&source.exposed, table),
             [schema, table] => {
-                same(&source.exposed, table) && source.schema.as_ref().is_some_and(|known| same(known, schema))
+                same(&source.exposed, table)
+                    && source
+                        .schema
+                        .as_ref()
+                        .is_some_and(|known| same(known, schema))
             }
             _ => false,
         })
@@ -133,7 +150,8 @@ impl<'a> Names<'a> {
         for item in &block.items {
             match &item.shape {
                 ItemShape::Wildcard => {
-                    (0..block.sources.len()).for_each(|source| self.expand(index, source, &mut outputs));
+                    (0..block.sources.len())
+                        .for_each(|source| self.expand(index, source, &mut outputs));
                 }
                 ItemShape::TableWildcard(qualifier) => match self.source(block, qualifier) {
                     Some(source) => self.expand(index, source, &mut outputs),
@@ -150,7 +168,9 @@ impl<'a> Names<'a> {
     }
 
     fn counter_at(&self, start: usize, references: &[Reference]) -> Option<Found> {
-        let reference = references.iter().find(|reference| reference.range.start == start)?;
+        let reference = references
+            .iter()
+            .find(|reference| reference.range.start == start)?;
         self.counter(reference).ok().flatten()
     }
 
@@ -159,17 +179,30 @@ impl<'a> Names<'a> {
             outputs.is_open = true;
             return;
         };
-        let visible = table.columns.iter().enumerate().filter(|(_, column)| !column.invisible);
-        outputs.columns.extend(visible.map(|(column, definition)| Output {
-            name: definition.name.clone(),
-            counter: table.counter(column).map(|_| Found { block, source, column }),
-        }));
+        let visible = table
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| !column.invisible);
+        outputs
+            .columns
+            .extend(visible.map(|(column, definition)| Output {
+                name: definition.name.clone(),
+                counter: table.counter(column).map(|_| Found {
+                    block,
+                    source,
+                    column,
+                }),
+            }));
     }
 }
 
 /// What a block makes of a name.
 enum InBlock {
-    Column { source: usize, column: usize },
+    Column {
+        source: usize,
+        column: usize,
+    },
     /// A table whose columns are not known has it.
     Cold,
     /// A table whose columns are not known may have it.
@@ -178,7 +211,10 @@ enum InBlock {
 }
 
 fn alias_only(item: &Item) -> Option<Output> {
-    Some(Output { name: item.alias.clone()?, counter: None })
+    Some(Output {
+        name: item.alias.clone()?,
+        counter: None,
+    })
 }
 
 fn hot(source: &Source) -> Option<&HotTable> {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::catalog::{Domain, HotTable};
 use crate::sql::context::{Context, Edit, quoted, slots_path};
 use crate::sql::ddl::READ_ALIAS;
-use crate::sql::read::block::{Block, Found, Grouping, Item, ItemShape, JoinKind, Place, Reference};
+use crate::sql::read::block::{
+    Block, Found, Grouping, Item, ItemShape, JoinKind, Place, Reference,
+};
 use crate::sql::read::clause::Clause;
 use crate::sql::read::lock;
 use crate::sql::read::resolve::{Doubt, Names, Outputs};
@@ -41,11 +43,25 @@ struct Rewriter<'a> {
 
 impl Rewrite {
     /// The edits for a surveyed query.
-    pub(super) fn of(context: &Context<'_>, blocks: &[Block], references: &[Reference]) -> Result<Self, Doubt> {
+    pub(super) fn of(
+        context: &Context<'_>,
+        blocks: &[Block],
+        references: &[Reference],
+    ) -> Result<Self, Doubt> {
         let names = Names { context, blocks };
-        let outputs = (0..blocks.len()).map(|block| names.outputs(block, references)).collect();
-        let rewrite = Self { edits: Vec::new(), tables: Vec::new() };
-        let mut rewriter = Rewriter { names, references, outputs, rewrite };
+        let outputs = (0..blocks.len())
+            .map(|block| names.outputs(block, references))
+            .collect();
+        let rewrite = Self {
+            edits: Vec::new(),
+            tables: Vec::new(),
+        };
+        let mut rewriter = Rewriter {
+            names,
+            references,
+            outputs,
+            rewrite,
+        };
         for reference in references {
             if let Some(found) = names.counter(reference)? {
                 rewriter.reference(reference, found)?;
@@ -55,7 +71,9 @@ impl Rewrite {
             rewriter.wildcards(block)?;
         }
         let mut rewrite = rewriter.rewrite;
-        rewrite.edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+        rewrite
+            .edits
+            .sort_by_key(|edit| (edit.range.start, edit.range.end));
         Ok(rewrite)
     }
 }
@@ -73,7 +91,10 @@ impl Rewriter<'_> {
                 self.sum(found, written)
             }
         };
-        self.rewrite.edits.push(Edit { range: reference.range.clone(), text });
+        self.rewrite.edits.push(Edit {
+            range: reference.range.clone(),
+            text,
+        });
         if reference.clause == Clause::Items {
             self.name_item(reference);
         }
@@ -85,13 +106,17 @@ impl Rewriter<'_> {
         if reference.block != found.block {
             // From an inner query: where that stands in the block that has the table decides.
             return match block.clauses.at(reference.range.start) {
-                Clause::Items | Clause::From | Clause::Where if self.is_free(found.block) => Ok(Treatment::Sum),
+                Clause::Items | Clause::From | Clause::Where if self.is_free(found.block) => {
+                    Ok(Treatment::Sum)
+                }
                 _ => Err(Doubt),
             };
         }
         match reference.clause {
             Clause::From | Clause::Where | Clause::Window => Ok(Treatment::Sum),
-            Clause::Items if reference.in_aggregate || self.is_free(found.block) => Ok(Treatment::Sum),
+            Clause::Items if reference.in_aggregate || self.is_free(found.block) => {
+                Ok(Treatment::Sum)
+            }
             Clause::Items => match self.is_grouped_item(reference, found) {
                 true => Ok(Treatment::Sum),
                 false => Err(Doubt),
@@ -127,7 +152,9 @@ impl Rewriter<'_> {
             .items
             .iter()
             .any(|item| matches!(item.shape, ItemShape::Column { start, .. } if start == reference.range.start));
-        is_item && block.grouping == Grouping::Plain && self.grouped_counters(found.block).contains(&found)
+        is_item
+            && block.grouping == Grouping::Plain
+            && self.grouped_counters(found.block).contains(&found)
     }
 
     /// GROUP BY a counter that is selected: by its position, as the names of columns go before those of items.
@@ -137,11 +164,17 @@ impl Rewriter<'_> {
             return Err(Doubt);
         }
         let outputs = &self.outputs[found.block];
-        let has_wildcard = block
-            .items
-            .iter()
-            .any(|item| matches!(item.shape, ItemShape::Wildcard | ItemShape::TableWildcard(_)));
-        let same_name = reference.path.last().map(|name| outputs.named(name)).unwrap_or_default();
+        let has_wildcard = block.items.iter().any(|item| {
+            matches!(
+                item.shape,
+                ItemShape::Wildcard | ItemShape::TableWildcard(_)
+            )
+        });
+        let same_name = reference
+            .path
+            .last()
+            .map(|name| outputs.named(name))
+            .unwrap_or_default();
         if has_wildcard || same_name.iter().any(|output| output.counter != Some(found)) {
             return Err(Doubt);
         }
@@ -149,7 +182,9 @@ impl Rewriter<'_> {
             ItemShape::Column { start, .. } => self.is_counter_at(*start, found),
             _ => false,
         });
-        position.map(|position| Treatment::Say((position + 1).to_string())).ok_or(Doubt)
+        position
+            .map(|position| Treatment::Say((position + 1).to_string()))
+            .ok_or(Doubt)
     }
 
     fn is_counter_at(&self, start: usize, found: Found) -> bool {
@@ -171,7 +206,10 @@ impl Rewriter<'_> {
         match reference.path.as_slice() {
             [name] if outputs.named(name).len() == 1 => Ok(Treatment::Leave),
             [_] => Err(Doubt),
-            _ => outputs.name_of(found).map(|name| Treatment::Say(quoted(name))).ok_or(Doubt),
+            _ => outputs
+                .name_of(found)
+                .map(|name| Treatment::Say(quoted(name)))
+                .ok_or(Doubt),
         }
     }
 
@@ -179,7 +217,11 @@ impl Rewriter<'_> {
     fn in_order_by(&self, reference: &Reference, found: Found) -> Result<Treatment, Doubt> {
         let block = &self.names.blocks[found.block];
         let outputs = &self.outputs[found.block];
-        let name = reference.path.last().map(String::as_str).unwrap_or_default();
+        let name = reference
+            .path
+            .last()
+            .map(String::as_str)
+            .unwrap_or_default();
         let same_name = outputs.named(name);
         let is_unqualified = reference.path.len() == 1;
         if reference.is_whole_item && !reference.in_aggregate {
@@ -197,7 +239,11 @@ impl Rewriter<'_> {
             return Err(Doubt);
         }
         let may_sum = reference.in_aggregate || (!block.is_distinct && self.is_free(found.block));
-        if may_sum { Ok(Treatment::Sum) } else { Err(Doubt) }
+        if may_sum {
+            Ok(Treatment::Sum)
+        } else {
+            Err(Doubt)
+        }
     }
 
     /// `CAST(c + (SELECT SUM(..) ..) AS ..)` for a counter whose base is written `base`.
@@ -218,28 +264,39 @@ impl Rewriter<'_> {
         for (position, &key) in table.primary_key.iter().enumerate() {
             let key = quoted(&table.columns[key].name);
             text.push_text(if position == 0 { "" } else { " AND " });
-            text.push_text(format!("{slots}.{key} = ")).push_text(&source.qualifier);
+            text.push_text(format!("{slots}.{key} = "))
+                .push_text(&source.qualifier);
             text.push_text(format!(".{key}"));
         }
         text.push(Piece::Folded(index));
         text.push_text(lock::clause_for(self.names.context, block, found.source));
         let domain = table.counter(found.column).map(|counter| counter.domain);
-        text.push_text(format!(") AS {})", domain.map(cast_type).unwrap_or_default()));
+        text.push_text(format!(
+            ") AS {})",
+            domain.map(cast_type).unwrap_or_default()
+        ));
         text
     }
 
     fn index_of(&mut self, table: &Arc<HotTable>) -> usize {
         let tables = &mut self.rewrite.tables;
-        tables.iter().position(|known| Arc::ptr_eq(known, table)).unwrap_or_else(|| {
-            tables.push(table.clone());
-            tables.len() - 1
-        })
+        tables
+            .iter()
+            .position(|known| Arc::ptr_eq(known, table))
+            .unwrap_or_else(|| {
+                tables.push(table.clone());
+                tables.len() - 1
+            })
     }
 
     /// Gives an item of the select list the name that it would have without our edits, where a name matters.
     fn name_item(&mut self, reference: &Reference) {
         let block = &self.names.blocks[reference.block];
-        let Some(item) = block.items.iter().find(|item| item.range.contains(&reference.range.start)) else {
+        let Some(item) = block
+            .items
+            .iter()
+            .find(|item| item.range.contains(&reference.range.start))
+        else {
             return;
         };
         let Some(name) = name_to_keep(self.names.context, block, item) else {
@@ -248,7 +305,9 @@ impl Rewriter<'_> {
         let end = item.range.end..item.range.end;
         let is_named = self.rewrite.edits.iter().any(|edit| edit.range == end);
         if !is_named {
-            self.rewrite.edits.push(Edit::new(end, format!(" AS {}", quoted(&name))));
+            self.rewrite
+                .edits
+                .push(Edit::new(end, format!(" AS {}", quoted(&name))));
         }
     }
 
@@ -278,7 +337,10 @@ impl Rewriter<'_> {
                 return Err(Doubt);
             }
             let text = self.expansion(index, &sources)?;
-            self.rewrite.edits.push(Edit { range: item.range.clone(), text });
+            self.rewrite.edits.push(Edit {
+                range: item.range.clone(),
+                text,
+            });
         }
         Ok(())
     }
@@ -295,14 +357,28 @@ impl Rewriter<'_> {
                 separate(&mut text).push_text(&of.qualifier).push_text(".*");
                 continue;
             };
-            for (column, definition) in table.columns.iter().enumerate().filter(|(_, column)| !column.invisible) {
+            for (column, definition) in table
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| !column.invisible)
+            {
                 let name = quoted(&definition.name);
                 let written = [&of.qualifier, b".".as_slice(), name.as_bytes()].concat();
                 match table.counter(column) {
                     None => separate(&mut text).push_text(written),
                     Some(_) => {
-                        let sum = self.sum(Found { block: index, source, column }, &written);
-                        separate(&mut text).append(&sum).push_text(format!(" AS {name}"))
+                        let sum = self.sum(
+                            Found {
+                                block: index,
+                                source,
+                                column,
+                            },
+                            &written,
+                        );
+                        separate(&mut text)
+                            .append(&sum)
+                            .push_text(format!(" AS {name}"))
                     }
                 };
             }
@@ -337,8 +413,12 @@ fn name_to_keep(context: &Context<'_>, block: &Block, item: &Item) -> Option<Str
 /// The type of a counter's values, as CAST knows it.
 fn cast_type(domain: Domain) -> String {
     match domain {
-        Domain::Integer { unsigned: false, .. } => "SIGNED".to_owned(),
+        Domain::Integer {
+            unsigned: false, ..
+        } => "SIGNED".to_owned(),
         Domain::Integer { unsigned: true, .. } => "UNSIGNED".to_owned(),
-        Domain::Decimal { precision, scale, .. } => format!("DECIMAL({precision},{scale})"),
+        Domain::Decimal {
+            precision, scale, ..
+        } => format!("DECIMAL({precision},{scale})"),
     }
 }

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, Function, GroupByExpr, Ident, JoinConstraint, JoinOperator, LockClause, LockType,
-    NonBlock, ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    TableAlias, TableFactor, TableWithJoins, Visit, Visitor,
+    NonBlock, ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, Visit,
+    Visitor,
 };
 
 use crate::sql::context::{Context, column_path, ident};
@@ -119,7 +120,9 @@ impl<'a> Survey<'a> {
             self.add_source(&join.relation, block);
             match constraint(&join.join_operator) {
                 Some(JoinConstraint::Natural) => block.join = JoinKind::Natural,
-                Some(JoinConstraint::Using(_)) if block.join == JoinKind::Plain => block.join = JoinKind::Using,
+                Some(JoinConstraint::Using(_)) if block.join == JoinKind::Plain => {
+                    block.join = JoinKind::Using
+                }
                 Some(_) => {}
                 None => self.is_doubtful = true,
             }
@@ -146,14 +149,23 @@ impl<'a> Survey<'a> {
 
     fn add_source(&mut self, factor: &TableFactor, block: &mut Block) {
         match factor {
-            TableFactor::Table { name, alias, args: None, version: None, .. } => {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                version: None,
+                ..
+            } => {
                 let source = self.table_source(name, alias.as_ref());
                 block.sources.extend(source);
             }
             TableFactor::Derived { alias, .. } | TableFactor::JsonTable { alias, .. } => {
                 block.sources.push(self.unknown_source(alias.as_ref()));
             }
-            TableFactor::NestedJoin { table_with_joins, alias: None } => self.add_sources(table_with_joins, block),
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias: None,
+            } => self.add_sources(table_with_joins, block),
             _ => {
                 self.is_doubtful = true;
                 block.sources.push(self.unknown_source(None));
@@ -162,8 +174,15 @@ impl<'a> Survey<'a> {
     }
 
     fn unknown_source(&self, alias: Option<&TableAlias>) -> Source {
-        let exposed = alias.map(|alias| self.context.name(&alias.name)).unwrap_or_default();
-        Source { qualifier: self.written(alias.map(|alias| &alias.name)), exposed, schema: None, hot: None }
+        let exposed = alias
+            .map(|alias| self.context.name(&alias.name))
+            .unwrap_or_default();
+        Source {
+            qualifier: self.written(alias.map(|alias| &alias.name)),
+            exposed,
+            schema: None,
+            hot: None,
+        }
     }
 
     fn table_source(&mut self, name: &ObjectName, alias: Option<&TableAlias>) -> Option<Source> {
@@ -209,18 +228,43 @@ impl<'a> Survey<'a> {
             .iter()
             .zip(ranges)
             .map(|(item, range)| match item {
-                SelectItem::UnnamedExpr(expr) => Item { range, alias: None, shape: self.item_shape(expr) },
-                SelectItem::ExprWithAlias { expr, alias } => {
-                    Item { range, alias: Some(self.context.name(alias)), shape: self.item_shape(expr) }
-                }
-                SelectItem::Wildcard(_) => Item { range, alias: None, shape: ItemShape::Wildcard },
-                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-                    let path = name.0.iter().filter_map(ident).map(|part| self.context.name(part));
-                    Item { range, alias: None, shape: ItemShape::TableWildcard(path.collect()) }
+                SelectItem::UnnamedExpr(expr) => Item {
+                    range,
+                    alias: None,
+                    shape: self.item_shape(expr),
+                },
+                SelectItem::ExprWithAlias { expr, alias } => Item {
+                    range,
+                    alias: Some(self.context.name(alias)),
+                    shape: self.item_shape(expr),
+                },
+                SelectItem::Wildcard(_) => Item {
+                    range,
+                    alias: None,
+                    shape: ItemShape::Wildcard,
+                },
+                SelectItem::QualifiedWildcard(
+                    SelectItemQualifiedWildcardKind::ObjectName(name),
+                    _,
+                ) => {
+                    let path = name
+                        .0
+                        .iter()
+                        .filter_map(ident)
+                        .map(|part| self.context.name(part));
+                    Item {
+                        range,
+                        alias: None,
+                        shape: ItemShape::TableWildcard(path.collect()),
+                    }
                 }
                 _ => {
                     self.is_doubtful = true;
-                    Item { range, alias: None, shape: ItemShape::Expression }
+                    Item {
+                        range,
+                        alias: None,
+                        shape: ItemShape::Expression,
+                    }
                 }
             })
             .collect()
@@ -229,7 +273,10 @@ impl<'a> Survey<'a> {
     fn item_shape(&self, expr: &Expr) -> ItemShape {
         let column = column_path(expr).and_then(|path| {
             let start = syntax::range(path.first()?)?.start;
-            Some(ItemShape::Column { start, name: self.context.name(path.last()?) })
+            Some(ItemShape::Column {
+                start,
+                name: self.context.name(path.last()?),
+            })
         });
         column.unwrap_or(ItemShape::Expression)
     }
@@ -243,7 +290,10 @@ impl<'a> Survey<'a> {
         let Some(Some(block)) = self.scopes.last().copied() else {
             return;
         };
-        let ranges = path.first().and_then(syntax::range).zip(path.last().and_then(syntax::range));
+        let ranges = path
+            .first()
+            .and_then(syntax::range)
+            .zip(path.last().and_then(syntax::range));
         let Some((first, last)) = ranges else {
             // An identifier without a place cannot be edited.
             self.is_doubtful = true;
@@ -253,7 +303,10 @@ impl<'a> Survey<'a> {
             block,
             clause: self.blocks[block].clauses.at(first.start),
             path: path.iter().map(|part| self.context.name(part)).collect(),
-            in_aggregate: self.frames.last().is_some_and(|frame| frame.aggregate_depth > 0),
+            in_aggregate: self
+                .frames
+                .last()
+                .is_some_and(|frame| frame.aggregate_depth > 0),
             is_opaque: self.opaque_depth > 0,
             is_whole_item: self.whole_items.contains(&first.start),
             range: first.start..last.end,
@@ -278,7 +331,9 @@ fn constraint(join: &JoinOperator) -> Option<&JoinConstraint> {
 fn lock(context: &Context<'_>, clauses: &[LockClause]) -> Option<Lock> {
     let first = clauses.first()?;
     Some(Lock {
-        exclusive: clauses.iter().any(|clause| matches!(clause.lock_type, LockType::Update)),
+        exclusive: clauses
+            .iter()
+            .any(|clause| matches!(clause.lock_type, LockType::Update)),
         wait: match first.nonblock {
             None => Wait::Block,
             Some(NonBlock::Nowait) => Wait::Nowait,
@@ -294,7 +349,9 @@ fn lock(context: &Context<'_>, clauses: &[LockClause]) -> Option<Lock> {
 
 fn grouping(group_by: &GroupByExpr) -> Grouping {
     match group_by {
-        GroupByExpr::Expressions(items, modifiers) if items.is_empty() && modifiers.is_empty() => Grouping::None,
+        GroupByExpr::Expressions(items, modifiers) if items.is_empty() && modifiers.is_empty() => {
+            Grouping::None
+        }
         GroupByExpr::Expressions(_, modifiers) if modifiers.is_empty() => Grouping::Plain,
         GroupByExpr::Expressions(..) | GroupByExpr::All(_) => Grouping::Rollup,
     }
@@ -302,7 +359,8 @@ fn grouping(group_by: &GroupByExpr) -> Grouping {
 
 fn function_name(function: &Function) -> String {
     let name = function.name.0.last().and_then(ident);
-    name.map(|name| name.value.to_ascii_uppercase()).unwrap_or_default()
+    name.map(|name| name.value.to_ascii_uppercase())
+        .unwrap_or_default()
 }
 
 fn is_aggregate(function: &Function) -> bool {
@@ -332,7 +390,10 @@ fn is_aggregate(function: &Function) -> bool {
 }
 
 fn takes_names(function: &Function) -> bool {
-    matches!(function_name(function).as_str(), "DEFAULT" | "VALUES" | "VALUE" | "GROUPING" | "MATCH")
+    matches!(
+        function_name(function).as_str(),
+        "DEFAULT" | "VALUES" | "VALUE" | "GROUPING" | "MATCH"
+    )
 }
 
 impl Visitor for Survey<'_> {
@@ -373,7 +434,10 @@ impl Visitor for Survey<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        let clauses = Clauses::of(&self.context.syntax.tokens, syntax::offsets(select.select_token.0.span).start);
+        let clauses = Clauses::of(
+            &self.context.syntax.tokens,
+            syntax::offsets(select.select_token.0.span).start,
+        );
         let frame = self.frames.last();
         let mut block = Block {
             place: frame.map_or(Place::Statement, |frame| frame.place),
@@ -397,7 +461,11 @@ impl Visitor for Survey<'_> {
         }
         self.is_doubtful |= select.into.is_some();
         let index = self.blocks.len();
-        if let Some(frame) = self.frames.last_mut().filter(|frame| !frame.is_set_operation) {
+        if let Some(frame) = self
+            .frames
+            .last_mut()
+            .filter(|frame| !frame.is_set_operation)
+        {
             frame.block = Some(index);
         }
         self.blocks.push(block);
@@ -412,10 +480,13 @@ impl Visitor for Survey<'_> {
 
     fn pre_visit_order_by(&mut self, order_by: &OrderBy) -> ControlFlow<()> {
         match &order_by.kind {
-            OrderByKind::Expressions(items) => items.iter().for_each(|item| self.note_whole_item(&item.expr)),
+            OrderByKind::Expressions(items) => items
+                .iter()
+                .for_each(|item| self.note_whole_item(&item.expr)),
             OrderByKind::All(_) => self.is_doubtful = true,
         }
-        self.scopes.push(self.frames.last().and_then(|frame| frame.block));
+        self.scopes
+            .push(self.frames.last().and_then(|frame| frame.block));
         ControlFlow::Continue(())
     }
 
@@ -426,7 +497,9 @@ impl Visitor for Survey<'_> {
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         match factor {
-            TableFactor::Derived { lateral, .. } => self.next_place = Some(Place::Derived { lateral: *lateral }),
+            TableFactor::Derived { lateral, .. } => {
+                self.next_place = Some(Place::Derived { lateral: *lateral })
+            }
             TableFactor::JsonTable { .. } => self.opaque_depth += 1,
             _ => {}
         }

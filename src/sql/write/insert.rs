@@ -1,8 +1,8 @@
 //! INSERT and REPLACE: what they do to rows that exist already.
 
 use sqlparser::ast::{
-    Assignment, BinaryOperator, Expr, FunctionArguments, Insert, OnInsert, Query, SetExpr, TableObject, Value,
-    ValueWithSpan,
+    Assignment, BinaryOperator, Expr, FunctionArguments, Insert, OnInsert, Query, SetExpr,
+    TableObject, Value, ValueWithSpan,
 };
 
 use crate::catalog::Counter;
@@ -29,18 +29,30 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
     let reads = !folds.is_empty();
     let Some(target) = target else {
         return match reads {
-            true => Plan::Fold(Box::new(Fold { folds, reason: Reason::MultiTable })),
+            true => Plan::Fold(Box::new(Fold {
+                folds,
+                reason: Reason::MultiTable,
+            })),
             false => Plan::Forward(Reason::NoCounter),
         };
     };
     let effect = effect(context, &target, insert);
     if let Effect::Folds(_) = effect {
         folds.retain(|fold| fold.table != *target.table);
-        folds.insert(0, FoldTable { table: target.table.clone(), scope: inserted_scope(context, &target, insert) });
+        folds.insert(
+            0,
+            FoldTable {
+                table: target.table.clone(),
+                scope: inserted_scope(context, &target, insert),
+            },
+        );
     }
     match effect {
         Effect::Folds(reason) => Plan::Fold(Box::new(Fold { folds, reason })),
-        Effect::Forwards(_) if reads => Plan::Fold(Box::new(Fold { folds, reason: Reason::MultiTable })),
+        Effect::Forwards(_) if reads => Plan::Fold(Box::new(Fold {
+            folds,
+            reason: Reason::MultiTable,
+        })),
         Effect::Forwards(reason) => Plan::Forward(reason),
     }
 }
@@ -61,7 +73,10 @@ fn effect(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -> Effect
         None if insert.returning.is_some() => Effect::Folds(Reason::Upsert),
         None => Effect::Forwards(Reason::InsertOnly),
         Some(OnInsert::DuplicateKeyUpdate(assignments))
-            if insert.returning.is_none() && assignments.iter().all(|assignment| only_adds(context, target, insert, assignment)) =>
+            if insert.returning.is_none()
+                && assignments
+                    .iter()
+                    .all(|assignment| only_adds(context, target, insert, assignment)) =>
         {
             Effect::Forwards(Reason::AddsToBase)
         }
@@ -71,7 +86,12 @@ fn effect(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -> Effect
 
 /// Whether an assignment of ON DUPLICATE KEY UPDATE leaves counters and keys alone, or only adds to a counter:
 /// base + n is value + n, whatever the slots hold.
-fn only_adds(context: &Context<'_>, target: &Target<'_>, insert: &Insert, assignment: &Assignment) -> bool {
+fn only_adds(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    insert: &Insert,
+    assignment: &Assignment,
+) -> bool {
     let Some(column) = assigned_column(context, target, assignment) else {
         return false;
     };
@@ -86,7 +106,13 @@ fn only_adds(context: &Context<'_>, target: &Target<'_>, insert: &Insert, assign
     }
 }
 
-fn adds_constant(context: &Context<'_>, target: &Target<'_>, insert: &Insert, counter: &Counter, value: &Expr) -> bool {
+fn adds_constant(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    insert: &Insert,
+    counter: &Counter,
+    value: &Expr,
+) -> bool {
     let unsigned = counter.domain.is_unsigned();
     let is_counter = |expr: &Expr| target.column_of(context, expr) == Some(counter.column);
     let Expr::BinaryOp { left, op, right } = bare(value) else {
@@ -100,14 +126,28 @@ fn adds_constant(context: &Context<'_>, target: &Target<'_>, insert: &Insert, co
         _ => return false,
     };
     match bare(added) {
-        Expr::Value(ValueWithSpan { value: Value::Number(..), .. }) => true,
-        Expr::Value(ValueWithSpan { value: Value::Placeholder(_), .. }) => !unsigned,
-        other => is_inserted_value(context, counter, target, other) || is_row_alias(context, target, insert, counter, other),
+        Expr::Value(ValueWithSpan {
+            value: Value::Number(..),
+            ..
+        }) => true,
+        Expr::Value(ValueWithSpan {
+            value: Value::Placeholder(_),
+            ..
+        }) => !unsigned,
+        other => {
+            is_inserted_value(context, counter, target, other)
+                || is_row_alias(context, target, insert, counter, other)
+        }
     }
 }
 
 /// `VALUES(c)` of the same counter.
-fn is_inserted_value(context: &Context<'_>, counter: &Counter, target: &Target<'_>, expr: &Expr) -> bool {
+fn is_inserted_value(
+    context: &Context<'_>,
+    counter: &Counter,
+    target: &Target<'_>,
+    expr: &Expr,
+) -> bool {
     let Expr::Function(function) = expr else {
         return false;
     };
@@ -119,7 +159,8 @@ fn is_inserted_value(context: &Context<'_>, counter: &Counter, target: &Target<'
     let FunctionArguments::List(list) = &function.args else {
         return false;
     };
-    let [sqlparser::ast::FunctionArg::Unnamed(sqlparser::ast::FunctionArgExpr::Expr(column))] = list.args.as_slice()
+    let [sqlparser::ast::FunctionArg::Unnamed(sqlparser::ast::FunctionArgExpr::Expr(column))] =
+        list.args.as_slice()
     else {
         return false;
     };
@@ -127,11 +168,26 @@ fn is_inserted_value(context: &Context<'_>, counter: &Counter, target: &Target<'
 }
 
 /// `new.c` of the same counter, with INSERT .. AS new.
-fn is_row_alias(context: &Context<'_>, target: &Target<'_>, insert: &Insert, counter: &Counter, expr: &Expr) -> bool {
-    let Some(alias) = insert.insert_alias.as_ref().filter(|alias| alias.col_aliases.is_none()) else {
+fn is_row_alias(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    insert: &Insert,
+    counter: &Counter,
+    expr: &Expr,
+) -> bool {
+    let Some(alias) = insert
+        .insert_alias
+        .as_ref()
+        .filter(|alias| alias.col_aliases.is_none())
+    else {
         return false;
     };
-    let row = alias.row_alias.0.last().and_then(ident).map(|name| context.name(name));
+    let row = alias
+        .row_alias
+        .0
+        .last()
+        .and_then(ident)
+        .map(|name| context.name(name));
     match column_path(expr) {
         Some([table, column]) => {
             row.is_some_and(|row| row == context.name(table))
@@ -143,17 +199,24 @@ fn is_row_alias(context: &Context<'_>, target: &Target<'_>, insert: &Insert, cou
 
 /// Folds for the hot tables whose counters the statement's source reads.
 fn source_folds(context: &Context<'_>, insert: &Insert) -> Vec<FoldTable> {
-    let read = Mentions::of(context, &insert.source).and(Mentions::of(context, &insert.assignments));
+    let read =
+        Mentions::of(context, &insert.source).and(Mentions::of(context, &insert.assignments));
     if !read.has_query {
         return Vec::new();
     }
-    let simple = insert.source.as_deref().and_then(|source| simple_source(context, source));
+    let simple = insert
+        .source
+        .as_deref()
+        .and_then(|source| simple_source(context, source));
     read.tables
         .iter()
         .filter(|table| read.names_counter_of(table))
         .map(|table| match &simple {
             Some(fold) if fold.table == *table => fold.clone(),
-            _ => FoldTable { table: table.clone(), scope: Scope::Table },
+            _ => FoldTable {
+                table: table.clone(),
+                scope: Scope::Table,
+            },
         })
         .collect()
 }
@@ -170,7 +233,11 @@ fn simple_source(context: &Context<'_>, source: &Query) -> Option<FoldTable> {
         || Mentions::of(context, &select.selection).has_query
         || source.with.is_some();
     let target = Target::of(context, from).filter(|_| !has_inner_query)?;
-    Some(increment::fold_of(context, &target, select.selection.as_ref()))
+    Some(increment::fold_of(
+        context,
+        &target,
+        select.selection.as_ref(),
+    ))
 }
 
 /// The key of the row that is inserted, if it is one row with a key of constants. Where the table has another
@@ -188,7 +255,11 @@ fn inserted_scope(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -
 }
 
 /// INSERT .. SET column = value, ..
-fn assigned_row(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -> Option<Vec<KeyValue>> {
+fn assigned_row(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    insert: &Insert,
+) -> Option<Vec<KeyValue>> {
     let value = |column: usize| {
         let assignment = insert
             .assignments
@@ -196,11 +267,21 @@ fn assigned_row(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -> 
             .find(|assignment| assigned_column(context, target, assignment) == Some(column))?;
         key::key_value(context, &assignment.value)
     };
-    target.table.primary_key.iter().map(|&column| value(column)).collect()
+    target
+        .table
+        .primary_key
+        .iter()
+        .map(|&column| value(column))
+        .collect()
 }
 
 /// INSERT .. (column, ..) VALUES (value, ..)
-fn listed_row(context: &Context<'_>, target: &Target<'_>, insert: &Insert, source: &Query) -> Option<Vec<KeyValue>> {
+fn listed_row(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    insert: &Insert,
+    source: &Query,
+) -> Option<Vec<KeyValue>> {
     let SetExpr::Values(values) = &*source.body else {
         return None;
     };
@@ -216,5 +297,10 @@ fn listed_row(context: &Context<'_>, target: &Target<'_>, insert: &Insert, sourc
         let position = columns.iter().position(|&listed| listed == column)?;
         key::key_value(context, row.content.get(position)?)
     };
-    target.table.primary_key.iter().map(|&column| value(column)).collect()
+    target
+        .table
+        .primary_key
+        .iter()
+        .map(|&column| value(column))
+        .collect()
 }

@@ -24,7 +24,10 @@ pub(in crate::sql) struct Mentions {
 
 impl Mentions {
     pub(super) fn of(context: &Context<'_>, part: &impl Visit) -> Self {
-        let mut collector = Collector { context, found: Self::default() };
+        let mut collector = Collector {
+            context,
+            found: Self::default(),
+        };
         let _ = part.visit(&mut collector);
         collector.found.in_catalog_order(context)
     }
@@ -52,14 +55,20 @@ impl Mentions {
     /// Whether a column is mentioned that may be one of the table's counters.
     pub(in crate::sql) fn names_counter_of(&self, table: &HotTable) -> bool {
         self.has_wildcard
-            || table
-                .counters
-                .iter()
-                .any(|counter| self.columns.contains(&table.columns[counter.column].name.to_lowercase()))
+            || table.counters.iter().any(|counter| {
+                self.columns
+                    .contains(&table.columns[counter.column].name.to_lowercase())
+            })
     }
 
     fn in_catalog_order(mut self, context: &Context<'_>) -> Self {
-        let place = |table: &Arc<HotTable>| context.catalog.tables.iter().position(|known| Arc::ptr_eq(known, table));
+        let place = |table: &Arc<HotTable>| {
+            context
+                .catalog
+                .tables
+                .iter()
+                .position(|known| Arc::ptr_eq(known, table))
+        };
         self.tables.sort_by_key(place);
         self.tables.dedup_by(|left, right| Arc::ptr_eq(left, right));
         self
@@ -75,7 +84,9 @@ impl Visitor for Collector<'_> {
     type Break = ();
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
-        self.found.tables.extend(self.context.hot(relation).cloned());
+        self.found
+            .tables
+            .extend(self.context.hot(relation).cloned());
         ControlFlow::Continue(())
     }
 
@@ -84,22 +95,28 @@ impl Visitor for Collector<'_> {
         // `TABLE t` names its table by a plain string; that it may be a hot one is all we need to know.
         if let SetExpr::Table(_) = &*query.body {
             self.found.has_wildcard = true;
-            self.found.tables.extend(self.context.catalog.tables.iter().cloned());
+            self.found
+                .tables
+                .extend(self.context.catalog.tables.iter().cloned());
         }
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        self.found.has_wildcard |= select
-            .projection
-            .iter()
-            .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
+        self.found.has_wildcard |= select.projection.iter().any(|item| {
+            matches!(
+                item,
+                SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)
+            )
+        });
         ControlFlow::Continue(())
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         if let Some(column) = column_path(expr).and_then(|path| path.last()) {
-            self.found.columns.insert(self.context.name(column).to_lowercase());
+            self.found
+                .columns
+                .insert(self.context.name(column).to_lowercase());
         }
         ControlFlow::Continue(())
     }
