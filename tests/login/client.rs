@@ -66,7 +66,10 @@ impl Client {
             Ok(Self::Script(Script::new(command)))
         };
         match kind {
-            Kind::Mysql => Ok(program(Flavour::MySql, &["--get-server-public-key"])),
+            Kind::Mysql => Ok(program(
+                Flavour::MySql,
+                &["--get-server-public-key", COMMANDS],
+            )),
             Kind::Mariadb => Ok(program(Flavour::MariaDb, &[])),
             Kind::PyMySql => {
                 let mut command = Command::new(drivers::python()?);
@@ -82,7 +85,7 @@ impl Client {
     pub fn without_key() -> Self {
         Self::Program {
             installation: installation(Flavour::MySql),
-            options: &[],
+            options: &[COMMANDS],
         }
     }
 
@@ -98,7 +101,11 @@ impl Client {
     }
 }
 
-/// The session of a command line program: `\s` tells the greeting's id and whether there is TLS.
+/// Since version 9, `mysql` has to be told to heed `\s`; earlier ones do not know the option.
+const COMMANDS: &str = "--loose-commands=ON";
+
+/// The session of a command line program: `\s` tells the greeting's id and whether there is TLS. The error that ends
+/// it ends the program.
 const STATEMENTS: &str = r"\s
 SELECT 'current_user', CURRENT_USER();
 SELECT 'version', @@version;
@@ -119,8 +126,8 @@ BEGIN;
 UPDATE t SET v = 'kept' WHERE id = 1;
 COMMIT;
 SELECT 'committed', v FROM t WHERE id = 1;
-INSERT INTO t VALUES (1, 'again');
 SELECT 'large', REPEAT('x', 200000);
+INSERT INTO t VALUES (1, 'again');
 ";
 
 fn run_program(
@@ -145,7 +152,6 @@ fn run_program(
         .args([
             "--batch",
             "--skip-column-names",
-            "--force",
             "--connect-timeout=60",
             tls,
         ])
@@ -200,7 +206,7 @@ fn program_said(told: &str, errors: &str) -> Option<Said> {
             _ => {}
         }
     }
-    said.ok = session.large > 0;
+    said.ok = session.duplicate > 0;
     said.session = Some(session);
     said.ok.then_some(said)
 }

@@ -17,9 +17,9 @@ use tokio::runtime::Runtime;
 use crate::client::{Client, Kind, Login, OTHER, SCHEMA};
 use crate::twin;
 
-/// Accounts that nobody has logged in with yet. The matrix takes 220: two cases of five clients, each 2 times directly
-/// and 9 through proxies.
-const COLD_ACCOUNTS: usize = 400;
+/// Accounts that nobody has logged in with yet. The matrix takes 90: two cases of five clients, each
+/// 2 times directly and 7 through proxies.
+const COLD_ACCOUNTS: usize = 120;
 /// The password of each account, cold ones too, unless it has none.
 pub const PASSWORD: &str = "secret one";
 /// Of the account that MariaDB checks in either of two ways.
@@ -151,7 +151,7 @@ impl Upstream {
                 self.administer(&format!(
                     "CREATE DATABASE {SCHEMA};
                      CREATE USER warm@'%' IDENTIFIED BY '{PASSWORD}', warm_two@'%' IDENTIFIED BY '{PASSWORD}',
-                       {other}@'%' IDENTIFIED BY '{secret}', empty@'%' IDENTIFIED BY '', {};
+                       {other}@'%' IDENTIFIED BY '{secret}', passwordless@'%' IDENTIFIED BY '', {};
                      CREATE USER sha256@'%' IDENTIFIED WITH sha256_password BY '{PASSWORD}',
                        empty_sha256@'%' IDENTIFIED WITH sha256_password BY '';
                      CREATE USER needs_tls@'%' IDENTIFIED BY '{PASSWORD}' REQUIRE SSL;",
@@ -161,7 +161,7 @@ impl Upstream {
             Flavour::MariaDb => self.administer(&format!(
                 "CREATE DATABASE {SCHEMA};
                  CREATE USER native@'%' IDENTIFIED VIA mysql_native_password USING PASSWORD('{PASSWORD}'),
-                   {other}@'%' IDENTIFIED VIA mysql_native_password USING PASSWORD('{secret}'), empty@'%',
+                   {other}@'%' IDENTIFIED VIA mysql_native_password USING PASSWORD('{secret}'), passwordless@'%',
                    ed@'%' IDENTIFIED VIA ed25519 USING PASSWORD('{PASSWORD}'),
                    either@'%' IDENTIFIED VIA ed25519 USING PASSWORD('{PASSWORD}')
                      OR mysql_native_password USING PASSWORD('{SECOND_PASSWORD}');
