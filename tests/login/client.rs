@@ -36,6 +36,8 @@ pub struct Login<'a> {
     pub password: &'a str,
     /// It insists on TLS, or does without.
     pub tls: bool,
+    /// Whether it changes to [`OTHER`] in the end; the command line programs and PyMySQL cannot.
+    pub changes_user: bool,
 }
 
 /// The schema that sessions use.
@@ -264,16 +266,11 @@ impl Running {
 
     fn login(&mut self, login: &Login<'_>) -> Result<Said, String> {
         let port = login.port.to_string();
-        let arguments = [
-            "127.0.0.1",
-            &port,
-            login.user,
-            login.password,
-            if login.tls { "on" } else { "off" },
-            SCHEMA,
-            OTHER.0,
-            OTHER.1,
-        ];
+        let tls = if login.tls { "on" } else { "off" };
+        let mut arguments = vec!["127.0.0.1", &port, login.user, login.password, tls, SCHEMA];
+        if login.changes_user {
+            arguments.extend([OTHER.0, OTHER.1]);
+        }
         writeln!(self.logins, "{}", arguments.join("\t")).map_err(|error| error.to_string())?;
         let line = self.lines.recv_timeout(PATIENCE);
         Said::parse(&line.map_err(|error| format!("no answer from the script: {error}"))?)

@@ -27,6 +27,9 @@ use client::{Client, Kind, Login};
 use said::Said;
 use upstream::{PASSWORD, Proxy, Upstream, Way};
 
+/// The most findings that a test shows.
+const MOST_SHOWN: usize = 12;
+
 macro_rules! clients {
     ($flavour:ident: $($name:ident $kind:ident),* $(,)?) => {
         $(#[test] fn $name() { super::compare(super::Flavour::$flavour, super::Kind::$kind); })*
@@ -104,6 +107,17 @@ fn require_ssl_is_judged_on_the_proxys_own_connection() {
     }
 }
 
+/// The certificates that MySQL makes for itself name no host.
+#[test]
+#[ignore = "a bug: tls() of src/counter/control.rs checks the host's name too, so the proxy does not start"]
+fn tls_toward_the_server_can_be_required_with_mysqls_own_certificates() {
+    let upstream = Upstream::of(Flavour::MySql);
+    let port = upstream.start_proxy_that_requires(&upstream.server.data_folder().join("ca.pem"));
+    let mut client = Client::obtain(Kind::Mariadb).expect("the sandbox's own");
+    let said = login_with(&mut client, port, "needs_tls", false);
+    assert!(said.ok && !said.upstream_cipher.is_empty(), "{said:?}");
+}
+
 /// The logins of the matrix count on what the server has in its cache.
 fn cache_is_kept() -> RwLockReadGuard<'static, ()> {
     CACHE.read().unwrap_or_else(PoisonError::into_inner)
@@ -121,6 +135,7 @@ fn login_with(client: &mut Client, port: u16, user: &str, tls: bool) -> Said {
         user,
         password: PASSWORD,
         tls,
+        changes_user: false,
     };
     let said = client.login(&login);
     said.unwrap_or_else(|error| panic!("{login:?}: {error}"))
@@ -150,9 +165,9 @@ fn compare(flavour: Flavour, kind: Kind) {
     say(&format!("{flavour}: {kind:?} made {logins} logins"));
     assert!(
         differences.is_empty(),
-        "{} of {logins} logins are not as they should be\n{}",
+        "{} findings in {logins} logins; the first:\n{}",
         differences.len(),
-        differences.join("\n")
+        differences[..differences.len().min(MOST_SHOWN)].join("\n")
     );
 }
 
@@ -217,7 +232,8 @@ impl Run {
         }
     }
 
-    /// TLS needs a proxy that offers it; plain clients meet one too, but not on every way, for that adds only time.
+    /// A client over TLS needs a proxy that offers it. A plain one meets that too, but on one way only: the others add
+    /// nothing but time.
     fn uses(&self, proxy: &Proxy) -> bool {
         proxy.offers_tls == self.tls || proxy.offers_tls && proxy.way == Way::Tls
     }
@@ -249,11 +265,12 @@ impl Run {
             user: &user,
             password: case.password,
             tls: self.tls,
+            changes_user: self.changes_user(),
         };
         self.logins += 1;
         match self.client.login(&login) {
             Ok(said) => {
-                for fault in said.faults(self.tls, upstream_tls) {
+                for fault in said.faults(&login, upstream_tls) {
                     self.report(case, place, &format!("{fault}: {said:?}"));
                 }
                 Some(said.comparable(&user))
@@ -262,6 +279,15 @@ impl Run {
                 self.report(case, place, &error);
                 None
             }
+        }
+    }
+
+    /// COM_CHANGE_USER is for drivers that have it; MariaDB's has it for MariaDB only.
+    fn changes_user(&self) -> bool {
+        match self.kind {
+            Kind::Mysql2 => true,
+            Kind::MariadbNode => self.upstream.server.flavour == Flavour::MariaDb,
+            Kind::Mysql | Kind::Mariadb | Kind::PyMySql => false,
         }
     }
 

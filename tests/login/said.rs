@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::client::{Login, OTHER};
+
 /// One line of the scripts in tests/clients; the command line programs are made to tell the same.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -34,6 +36,7 @@ pub struct Said {
 #[serde(default)]
 pub struct Session {
     pub id: u64,
+    /// Zero by MariaDB's driver, which tells it otherwise when MySQL gives it.
     pub inserted: u64,
     pub prepared: String,
     pub rolled_back: String,
@@ -78,44 +81,62 @@ impl Said {
         plain
     }
 
-    /// What is wrong with the ids and with who has TLS, whatever the way that the login took.
-    pub fn faults(&self, client_tls: bool, upstream_tls: bool) -> Vec<String> {
-        let mut faults = Vec::new();
+    /// What is wrong whatever the way that the login took: the ids, who has TLS, what the session found.
+    pub fn faults(&self, login: &Login<'_>, upstream_tls: bool) -> Vec<&'static str> {
         if !self.ok {
-            return faults;
+            return Vec::new();
         }
-        let mut expect = |holds: bool, fault: &str| {
-            if !holds {
-                faults.push(fault.to_owned());
-            }
-        };
-        expect(
-            self.connection_id == self.thread_id,
-            "CONNECTION_ID() is not the id of the greeting",
-        );
-        expect(
-            self.client_tls == client_tls,
-            "the client has TLS without asking, or asked and has none",
-        );
-        expect(
-            self.upstream_cipher.is_empty() != upstream_tls,
-            "TLS toward the server is not as configured",
-        );
+        let mut faults = vec![
+            (
+                self.connection_id != self.thread_id,
+                "CONNECTION_ID() is not the id of the greeting",
+            ),
+            (
+                self.client_tls != login.tls,
+                "the client has TLS without asking, or asked and has none",
+            ),
+            (
+                self.upstream_cipher.is_empty() == upstream_tls,
+                "TLS toward the server is not as configured",
+            ),
+            (
+                !self.session.as_ref().is_some_and(Session::is_ordinary),
+                "the session is not as it should be",
+            ),
+            (
+                self.changed.is_some() != login.changes_user,
+                "COM_CHANGE_USER is missing",
+            ),
+        ];
         if let Some(changed) = &self.changed {
-            expect(
-                changed.connection_id == self.connection_id,
-                "COM_CHANGE_USER gave another connection id",
-            );
-            expect(
-                changed.current_user == "other@%",
-                "COM_CHANGE_USER did not change the user",
-            );
-            expect(
-                changed.state_is_gone,
-                "COM_CHANGE_USER left the session's variables",
-            );
+            faults.extend([
+                (
+                    changed.connection_id != self.connection_id,
+                    "COM_CHANGE_USER gave another connection id",
+                ),
+                (
+                    changed.current_user != format!("{}@%", OTHER.0),
+                    "COM_CHANGE_USER did not change the user",
+                ),
+                (
+                    !changed.state_is_gone,
+                    "COM_CHANGE_USER left the session's variables",
+                ),
+            ]);
         }
-        faults
+        let found = faults.into_iter().filter(|(is_wrong, _)| *is_wrong);
+        found.map(|(_, fault)| fault).collect()
+    }
+}
+
+impl Session {
+    fn is_ordinary(&self) -> bool {
+        let values = (
+            self.prepared.as_str(),
+            self.rolled_back.as_str(),
+            self.committed.as_str(),
+        );
+        values == ("two", "one", "kept") && (self.duplicate, self.large) == (1062, 200_000)
     }
 }
 

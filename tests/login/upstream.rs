@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -95,6 +95,13 @@ impl Upstream {
         }
     }
 
+    /// One more proxy, which trusts only what this certificate has signed; its port.
+    pub fn start_proxy_that_requires(&self, ca: &Path) -> u16 {
+        let upstream_tls = format!("upstream_tls: {{mode: required, ca: '{}'}}\n", ca.display());
+        let rules = rules_of(&format!("127.0.0.1:{}", self.server.port), &upstream_tls);
+        self.runtime.block_on(start_proxy(&rules))
+    }
+
     /// The proxy that goes this way.
     pub fn proxy(&self, way: Way, offers_tls: bool) -> &Proxy {
         self.proxies
@@ -136,6 +143,7 @@ impl Upstream {
             user,
             password,
             tls: true,
+            changes_user: false,
         };
         let said = client.login(&login);
         assert!(said.as_ref().is_ok_and(|said| said.ok), "{user}: {said:?}");
@@ -223,21 +231,20 @@ fn rules(server: &Server, way: Way, offers_tls: bool) -> String {
         Way::Plain | Way::Tls => format!("127.0.0.1:{}", server.port),
         Way::Socket => format!("unix:{}", server.socket.display()),
     };
-    let upstream_tls = match (way, server.flavour) {
-        (Way::Plain, _) => "upstream_tls: {mode: disabled}\n".to_owned(),
-        (Way::Tls, Flavour::MySql) => format!(
-            "upstream_tls: {{mode: required, ca: '{}'}}\n",
-            server.data_folder().join("ca.pem").display()
-        ),
-        (Way::Tls, Flavour::MariaDb) => "upstream_tls: {mode: preferred}\n".to_owned(),
-        (Way::Socket, _) => String::new(),
+    let upstream_tls = match way {
+        Way::Plain => "upstream_tls: {mode: disabled}\n",
+        Way::Tls | Way::Socket => "", // preferred
     };
     let client_tls = match offers_tls {
         true => "",
         false => "tls: {client: disabled}\n",
     };
+    rules_of(&upstream, &format!("{upstream_tls}{client_tls}"))
+}
+
+fn rules_of(upstream: &str, more: &str) -> String {
     format!(
-        "listen: 127.0.0.1:0\nupstream: {upstream}\ncontrol: {{user: root}}\n{upstream_tls}{client_tls}\
+        "listen: 127.0.0.1:0\nupstream: {upstream}\ncontrol: {{user: root}}\n{more}\
          counters:\n  - {{table: {SCHEMA}.hot, columns: [n]}}\n"
     )
 }
