@@ -109,7 +109,7 @@ fn require_ssl_is_judged_on_the_proxys_own_connection() {
 
 /// The certificates that MySQL makes for itself name no host.
 #[test]
-#[ignore = "a bug: tls() of src/counter/control.rs checks the host's name too, so the proxy does not start"]
+#[ignore = "a bug: the control account's connection checks the host's name too, so the proxy does not start"]
 fn tls_toward_the_server_can_be_required_with_mysqls_own_certificates() {
     let upstream = Upstream::of(Flavour::MySql);
     let port = upstream.start_proxy_that_requires(&upstream.server.data_folder().join("ca.pem"));
