@@ -392,6 +392,7 @@ pub(super) fn fold_of(
         table: target.table.clone(),
         scope,
     }
+<<<<<<< HEAD
 }
 
 #[cfg(test)]
@@ -656,4 +657,6 @@ mod tests {
             );
         }
     }
+=======
+>>>>>>> room-login
 }

@@ -4,8 +4,11 @@
 //
 // TLS is `off` or `on` (the certificate is not checked). Without SCHEMA it only logs in; with OTHER_USER it ends with
 // COM_CHANGE_USER. Prints one line of JSON: {"ok": true, ...} or {"ok": false, "code": .., "message": ..}.
+//
+// Without arguments each line of standard input is a login, its arguments parted by tabs.
 
 'use strict';
+const readline = require('readline');
 const mysql = require('mysql2/promise');
 const { version } = require('mysql2/package.json');
 
@@ -75,4 +78,9 @@ async function main(host, port, user, password, tls, schema, otherUser, otherPas
   process.exitCode = result.ok ? 0 : 1;
 }
 
-main(...process.argv.slice(2));
+async function mainOfEachLine() {
+  for await (const line of readline.createInterface({ input: process.stdin })) await main(...line.split('\t'));
+}
+
+if (process.argv.length > 2) main(...process.argv.slice(2));
+else mainOfEachLine();

@@ -4,6 +4,8 @@
 
 TLS is `off` or `on` (the certificate is not checked). Without SCHEMA it only logs in.
 Prints one line of JSON: {"ok": true, ...} or {"ok": false, "code": .., "message": ..}.
+
+Without arguments each line of standard input is a login, its arguments parted by tabs.
 """
 
 import json
@@ -73,7 +75,7 @@ def session(connection, cursor):
     return found
 
 
-def main(host, port, user, password, tls, schema=None):
+def main(host, port, user, password, tls, schema=None, *_other):
     try:
         connection = login(host, port, user, password, tls, schema)
         with connection.cursor() as cursor:
@@ -87,9 +89,12 @@ def main(host, port, user, password, tls, schema=None):
         code = error.args[0] if error.args and isinstance(error.args[0], int) else None
         message = error.args[-1] if error.args else ""
         result = {"ok": False, "code": code, "message": str(message), "kind": type(error).__name__}
-    print(json.dumps(result))
+    print(json.dumps(result), flush=True)
     return 0 if result["ok"] else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    if len(sys.argv) > 1:
+        sys.exit(main(*sys.argv[1:]))
+    for line in sys.stdin:
+        main(*line.rstrip("\n").split("\t"))

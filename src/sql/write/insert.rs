@@ -178,7 +178,11 @@ fn is_row_alias(
     let Some(alias) = insert
         .insert_alias
         .as_ref()
+<<<<<<< HEAD
         .filter(|alias| alias.col_aliases.as_ref().is_none_or(Vec::is_empty))
+=======
+        .filter(|alias| alias.col_aliases.is_none())
+>>>>>>> room-login
     else {
         return false;
     };
@@ -303,6 +307,7 @@ fn listed_row(
         .iter()
         .map(|&column| value(column))
         .collect()
+<<<<<<< HEAD
 }
 
 #[cfg(test)]
@@ -392,4 +397,6 @@ mod tests {
             "forward AddsToBase"
         );
     }
+=======
+>>>>>>> room-login
 }
