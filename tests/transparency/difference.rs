@@ -25,6 +25,8 @@ pub struct Exchange {
     pub masked: bool,
     /// The definitions of the columns whose binary rows these are; none in the text protocol.
     pub binary: Vec<Packet>,
+    /// The prepared statement that the request names: servers number them as they like, and errors tell the number.
+    pub statement_id: Option<u32>,
 }
 
 /// Two answers that are not the same.
@@ -139,8 +141,8 @@ fn compare(direct: &Exchange, proxied: &Exchange) -> Option<Difference> {
     }
     match (&direct.answer, &proxied.answer) {
         (Ok(direct_packets), Ok(proxied_packets)) => {
-            let ours: Vec<_> = proxied_packets.iter().map(|packet| masked(packet, direct.masked)).collect();
-            let theirs: Vec<_> = direct_packets.iter().map(|packet| masked(packet, direct.masked)).collect();
+            let theirs: Vec<_> = direct_packets.iter().map(|packet| direct.masked(packet)).collect();
+            let ours: Vec<_> = proxied_packets.iter().map(|packet| proxied.masked(packet)).collect();
             let different = (ours != theirs).then(|| listing(&theirs, &ours)).and_then(difference)?;
             Some(Difference {
                 aspects: aspects((&theirs, &direct.binary), (&ours, &proxied.binary)),
@@ -242,8 +244,8 @@ struct Definition {
 }
 
 impl Definition {
-    /// PRI_KEY, UNIQUE_KEY, MULTIPLE_KEY, AUTO_INCREMENT, NO_DEFAULT_VALUE, PART_KEY.
-    const KEYS: u16 = 0x0002 | 0x0004 | 0x0008 | 0x0200 | 0x1000 | 0x4000;
+    /// PRI_KEY, UNIQUE_KEY, MULTIPLE_KEY, AUTO_INCREMENT, NO_DEFAULT_VALUE, PART_KEY, and the servers' own GROUP or NUM.
+    const KEYS: u16 = 0x0002 | 0x0004 | 0x0008 | 0x0200 | 0x1000 | 0x4000 | 0x8000;
     const BINARY: u16 = 0x0080;
 
     fn of(packet: &Packet) -> Self {
@@ -297,17 +299,32 @@ fn shown(answer: &Result<Vec<Packet>, String>) -> String {
     }
 }
 
-/// The packet without what differs by nature.
-fn masked(packet: &Packet, mask_rows: bool) -> Packet {
-    let mut packet = packet.clone();
-    match packet.role {
-        Role::PrepareOk if packet.payload.len() >= 5 => packet.payload[1..5].fill(0),
-        Role::Row if mask_rows => packet.payload.clear(),
-        // COM_STATISTICS.
-        Role::Other if packet.payload.starts_with(b"Uptime: ") => packet.payload.clear(),
-        _ => {}
+impl Exchange {
+    /// The packet without what differs by nature.
+    fn masked(&self, packet: &Packet) -> Packet {
+        let mut packet = packet.clone();
+        match packet.role {
+            Role::PrepareOk if packet.payload.len() >= 5 => packet.payload[1..5].fill(0),
+            Role::Row if self.masked => packet.payload.clear(),
+            // COM_STATISTICS.
+            Role::Other if packet.payload.starts_with(b"Uptime: ") => packet.payload.clear(),
+            Role::Err => packet.payload = self.without_statement_id(&packet.payload),
+            _ => {}
+        }
+        packet
     }
-    packet
+
+    /// An ERR payload with a word in place of the statement's number.
+    fn without_statement_id(&self, payload: &[u8]) -> Vec<u8> {
+        let number = match self.statement_id {
+            Some(id) => format!("({id})").into_bytes(),
+            None => return payload.to_vec(),
+        };
+        match payload.windows(number.len()).position(|window| window == number) {
+            Some(at) => [&payload[..at], b"(its number)", &payload[at + number.len()..]].concat(),
+            None => payload.to_vec(),
+        }
+    }
 }
 
 /// Both sides' packets; those that differ one above the other.

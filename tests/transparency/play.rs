@@ -130,6 +130,7 @@ impl Player<'_> {
             answer,
             masked,
             binary,
+            statement_id: statement_id(payload),
         });
         packets
     }
@@ -348,6 +349,7 @@ impl Player<'_> {
                 answer,
                 masked: false,
                 binary: Vec::new(),
+                statement_id: None,
             });
         }
     }
@@ -387,6 +389,16 @@ impl Connection {
             packets.extend(self.driver.packets(form).await?);
         }
         Ok(packets)
+    }
+}
+
+/// The prepared statement that a command names.
+fn statement_id(payload: &[u8]) -> Option<u32> {
+    match payload {
+        [command::STMT_EXECUTE | command::STMT_FETCH | command::STMT_RESET, a, b, c, d, ..] => {
+            Some(u32::from_le_bytes([*a, *b, *c, *d]))
+        }
+        _ => None,
     }
 }
 

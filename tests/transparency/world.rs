@@ -218,8 +218,9 @@ impl World {
             }
         }
         for hot in HOT {
-            if let Reply::Err(_) = outcome(&mut plain, &format!("DO (SELECT 1 FROM {} LIMIT 1)", hot.name)).await {
-                continue; // dropped
+            let counters = format!("SELECT {} FROM {}", hot.counters.join(", "), hot.name);
+            if let Reply::Err(_) = outcome(&mut plain, &counters).await {
+                continue; // the session dropped or renamed it
             }
             found.extend(hot.compare_sums(&mut plain, &mut behind).await);
         }
