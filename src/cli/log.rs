@@ -9,11 +9,11 @@ use super::Error;
 /// The environment variable with the filter, such as `debug` or `countersink=debug,mysql_async=trace`.
 const VARIABLE: &str = "COUNTERSINK_LOG";
 
-/// Starts the log; a second start in the same process changes nothing.
-pub(super) fn start() -> Result<(), Error> {
+/// Starts the log at `level` unless the environment names another; a second start in the same process changes nothing.
+pub(super) fn start(level: &str) -> Result<(), Error> {
     let filter = std::env::var(VARIABLE).unwrap_or_default();
     let filter = match filter.as_str() {
-        "" => EnvFilter::new("info"),
+        "" => EnvFilter::new(level),
         filter => EnvFilter::try_new(filter).map_err(|source| Error::LogFilter {
             variable: VARIABLE,
             why: source.to_string(),

@@ -1,5 +1,6 @@
 //! The command line: arguments in, exit code out.
 
+mod demo;
 mod error;
 mod log;
 mod provision;
@@ -28,6 +29,7 @@ struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
+  countersink demo                                  a server, a hot row, and what the proxy makes of it
   countersink serve                                 with ./rules.yaml
   countersink serve --rules /etc/countersink/rules.yaml --listen 0.0.0.0:6033
   countersink provision --print                     the statements for a DBA
@@ -36,7 +38,8 @@ Examples:
 Exit codes:
   0  all went well
   1  a failure while running, such as a server that cannot be reached
-  2  wrong usage, or rules.yaml does not fit itself, the server or the tables";
+  2  wrong usage, or rules.yaml does not fit itself, the server or the tables
+  130  `demo` was interrupted";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -52,6 +55,19 @@ Examples:
   countersink provision                             as the control account; `serve` does the same at start
   countersink provision --print > slots.sql         for a DBA, when the control account may not create tables")]
     Provision(ProvisionArguments),
+    /// Shows on this machine what the proxy is good for: fetches a server, loads one hot row, compares.
+    #[command(after_help = demo::EXAMPLES)]
+    Demo(demo::DemoArguments),
+}
+
+impl Command {
+    /// What is logged unless the environment says otherwise. The demo prints a report of its own.
+    fn log_level(&self) -> &'static str {
+        match self {
+            Self::Demo(_) => "warn",
+            _ => "info",
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -82,7 +98,8 @@ struct ProvisionArguments {
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    match log::start().and_then(|()| command(arguments.command)) {
+    let command = arguments.command;
+    match log::start(command.log_level()).and_then(|()| run_command(command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("countersink: {error}");
@@ -91,7 +108,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn command(command: Command) -> Result<(), Error> {
+fn run_command(command: Command) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -112,6 +129,7 @@ fn command(command: Command) -> Result<(), Error> {
             print!("{text}");
             Ok(())
         }
+        Command::Demo(arguments) => demo::run(&arguments, &runtime),
     }
 }
 

@@ -11,10 +11,34 @@ use std::fmt::Write;
 use super::quote;
 use crate::catalog::HotTable;
 
+/// The question whether a name is that of a temporary table.
+pub fn show_create(table: &HotTable) -> String {
+    format!("SHOW CREATE TABLE {}", quote::pair(&table.schema, &table.name))
+}
+
 /// The statement that empties a slot table.
 pub fn empty(table: &HotTable) -> String {
     let slots = quote::pair(&table.slot_schema, &table.slot_name);
     format!("DELETE FROM {slots}")
+}
+
+/// What LOCK TABLES .. WRITE must also lock for the fold of this number to run under it.
+pub fn locks(number: usize, table: &HotTable) -> String {
+    format!(
+        "{} AS {} WRITE, {} AS {} WRITE",
+        quote::pair(&table.schema, &table.name),
+        base_alias(number),
+        quote::pair(&table.slot_schema, &table.slot_name),
+        slots_alias(number)
+    )
+}
+
+fn base_alias(number: usize) -> String {
+    format!("countersink_b{number}")
+}
+
+fn slots_alias(number: usize) -> String {
+    format!("countersink_f{number}")
 }
 
 /// Statements that fold some keys, to be run in this order within one transaction.
@@ -31,6 +55,13 @@ pub struct FoldStatements {
 impl FoldStatements {
     /// For the keys under `predicate` (unqualified key columns), or for the whole table.
     pub fn new(table: &HotTable, predicate: Option<&[u8]>) -> Self {
+        Self::numbered(0, table, predicate)
+    }
+
+    /// As [`FoldStatements::new`]; under LOCK TABLES, which wants a lock for each alias, `number` tells the tables
+    /// apart. See [`locks`].
+    pub fn numbered(number: usize, table: &HotTable, predicate: Option<&[u8]>) -> Self {
+        let (b, s, d) = (base_alias(number), slots_alias(number), "countersink_d");
         let base = quote::pair(&table.schema, &table.name);
         let slots = quote::pair(&table.slot_schema, &table.slot_name);
         let condition = |start: &str| match predicate {
@@ -52,31 +83,31 @@ impl FoldStatements {
         for counter in &table.counters {
             let column = quote::name(&table.columns[counter.column].name);
             write!(sums, ", SUM({column}) AS {column}").expect("a String takes all");
-            base_sets.push(format!("b.{column} = b.{column} + d.{column}"));
-            slot_sets.push(format!("s.{column} = 0"));
+            base_sets.push(format!("{b}.{column} = {b}.{column} + {d}.{column}"));
+            slot_sets.push(format!("{s}.{column} = 0"));
         }
         // An ON UPDATE CURRENT_TIMESTAMP column must not move: the fold changes no value that anyone can see.
         for column in table.columns.iter().filter(|column| column.on_update_now) {
             let column = quote::name(&column.name);
-            base_sets.push(format!("b.{column} = b.{column}"));
+            base_sets.push(format!("{b}.{column} = {b}.{column}"));
         }
         base_sets.append(&mut slot_sets);
         let keys = keys.join(", ");
         // USING merges the key columns, so that the predicate's unqualified names are not ambiguous; the left join
         // keeps the order of locks: base first.
         let lock = [
-            format!("SELECT COUNT(*) FROM {base} AS b LEFT JOIN {slots} AS s USING ({keys})")
+            format!("SELECT COUNT(*) FROM {base} AS {b} LEFT JOIN {slots} AS {s} USING ({keys})")
                 .into_bytes(),
             condition(" WHERE "),
             b" FOR UPDATE".to_vec(),
         ];
         let fold = [
-            format!("UPDATE {base} AS b JOIN (SELECT {keys}{sums} FROM {slots}").into_bytes(),
+            format!("UPDATE {base} AS {b} JOIN (SELECT {keys}{sums} FROM {slots}").into_bytes(),
             condition(" WHERE "),
             format!(
-                " GROUP BY {keys}) AS d ON {} JOIN {slots} AS s ON {} SET {}",
-                join("d", "b"),
-                join("s", "b"),
+                " GROUP BY {keys}) AS {d} ON {} JOIN {slots} AS {s} ON {} SET {}",
+                join(d, &b),
+                join(&s, &b),
                 base_sets.join(", ")
             )
             .into_bytes(),

@@ -111,6 +111,10 @@ impl Drop for Guard {
         while matches!(self.shell.try_wait(), Ok(None)) && Instant::now() < deadline {
             thread::sleep(GLANCE);
         }
+        // A guard that was itself killed, as by Ctrl-C before it had a group of its own, removes nothing.
+        if let Some(folder) = self.ended.parent().filter(|folder| folder.exists()) {
+            let _ = fs::remove_dir_all(folder);
+        }
     }
 }
 
@@ -134,6 +138,16 @@ mod tests {
     #[test]
     fn dropping_kills_the_server_and_removes_the_folder() {
         let (guard, folder) = guarded("exec sleep 1000");
+        assert!(folder.exists());
+        drop(guard);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn the_folder_goes_even_when_the_guard_was_killed() {
+        let (mut guard, folder) = guarded("exec sleep 1000");
+        guard.shell.kill().expect("killed");
+        guard.shell.wait().expect("ended");
         assert!(folder.exists());
         drop(guard);
         assert!(!folder.exists());

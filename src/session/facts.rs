@@ -9,6 +9,9 @@ use crate::sql::plan::SessionFacts;
 const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.character_set_client, \
      @@SESSION.character_set_results, @@SESSION.sql_safe_updates";
 
+/// MariaDB can switch CHECK constraints off in a session; MySQL cannot.
+const MARIADB_QUESTION: &str = ", @@SESSION.check_constraint_checks";
+
 /// Character sets in which an ASCII byte may be the tail of another character.
 const UNSAFE_CHARACTER_SETS: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sjis"];
 
@@ -17,8 +20,13 @@ impl Session {
     pub(super) async fn facts(&mut self) -> Result<Option<SessionFacts>, Error> {
         if self.state.facts.is_none() {
             self.state.definitions.clear();
-            if let Hidden::Row(row) = self.hidden(QUESTION).await? {
+            let more = match self.hot.catalog.mariadb {
+                true => MARIADB_QUESTION,
+                false => "",
+            };
+            if let Hidden::Row(row) = self.hidden(format!("{QUESTION}{more}")).await? {
                 self.state.facts = Some(facts(&row));
+                self.state.unguarded = matches!(row.get(5), Some(Some(checks)) if checks == b"0");
             }
         }
         Ok(self.state.facts.clone())

@@ -40,9 +40,11 @@ pub(super) fn bind(fold: &FoldTable, parameters: Option<&[Vec<u8>]>) -> Keys {
 /// increment needs no fold to be counted, only rights that this account may not have.
 fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
     const NO_SUCH_TABLE: u16 = 1146;
+    // Our text is right but for what it takes from the client's, which then is wrong as well.
+    const SYNTAX: u16 = 1064;
     const ACCESS_DENIED: [u16; 4] = [1044, 1142, 1143, 1370];
     let code = reply::Err::decode(error).map_or(0, |err| err.code);
-    code == NO_SUCH_TABLE || (reason == Reason::Fallback && ACCESS_DENIED.contains(&code))
+    matches!(code, NO_SUCH_TABLE | SYNTAX) || (reason == Reason::Fallback && ACCESS_DENIED.contains(&code))
 }
 
 impl Session {
@@ -56,6 +58,9 @@ impl Session {
     ) -> Result<Done, Error> {
         self.metrics().count(fold.reason);
         let keys: Vec<_> = fold.folds.iter().map(|fold| bind(fold, parameters)).collect();
+        if keys.is_empty() {
+            return self.run_original(original, turn).await;
+        }
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }
@@ -104,7 +109,7 @@ impl Session {
             }
             return self.discard_and_fail(original, turn, &error).await;
         }
-        self.send_original(original).await?;
+        let turn = self.send_original(original, turn).await?;
         let patch = Patch {
             clear_status: status::IN_TRANS | status::IN_TRANS_READONLY,
             hold_last: true,
@@ -164,8 +169,9 @@ impl Session {
         turn: Turn,
         error: &[u8],
     ) -> Result<Done, Error> {
+        let mut turn = turn;
         if matches!(original, Original::Stream) {
-            self.skip_command().await?;
+            turn.sequence_id = self.skip_command().await?.wrapping_add(1);
         }
         self.answer_err(turn, error).await
     }

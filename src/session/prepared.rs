@@ -9,6 +9,7 @@ use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
 use super::patched::Patch;
 use super::query::kind_of;
+use super::state::TableLocks;
 use super::turn::{Original, Turn};
 use crate::sql::Kind;
 use crate::sql::plan::{
@@ -46,8 +47,7 @@ impl Session {
     /// COM_STMT_PREPARE.
     pub(super) async fn prepare(&mut self) -> Result<(), Error> {
         if !self.buffer_command().await? {
-            self.pass_command().await?;
-            return self.pass_answer(Form::Prepared).await.map(drop);
+            return self.prepare_long().await;
         }
         let payload = self.command_payload();
         let text = &payload[1..];
@@ -64,8 +64,35 @@ impl Session {
             true => self.plan(&text).await?,
             false => Arc::new(Plan::Forward(Reason::NotHot)),
         };
-        self.send_original(&Original::Payload(payload)).await?;
-        let Some((ok, columns)) = self.pass_prepared().await? else {
+        self.send_payload(&payload).await?;
+        self.pass_prepared(1, kind, plan).await
+    }
+
+    /// A statement of over a megabyte: every execution folds the hot tables that its head names.
+    async fn prepare_long(&mut self) -> Result<(), Error> {
+        self.buffer_head().await?;
+        let head = &self.client.buffered()[HEADER_LENGTH + 1..];
+        let kind = kind_of(head);
+        let fold = match self.is_hot(head, kind) {
+            true => self.fold_of_named(head),
+            false => Fold {
+                folds: Vec::new(),
+                reason: Reason::NotHot,
+            },
+        };
+        let sequence_id = self.pass_command().await?.wrapping_add(1);
+        self.pass_prepared(sequence_id, kind, Arc::new(Plan::Fold(Box::new(fold))))
+            .await
+    }
+
+    /// Passes the answer to COM_STMT_PREPARE on, and remembers the statement.
+    async fn pass_prepared(
+        &mut self,
+        sequence_id: u8,
+        kind: Kind,
+        plan: Arc<Plan>,
+    ) -> Result<(), Error> {
+        let Some((ok, columns)) = self.copy_prepared(sequence_id).await? else {
             return Ok(());
         };
         self.state.last_prepared = ok.statement_id;
@@ -84,11 +111,13 @@ impl Session {
     }
 
     /// Passes the answer to COM_STMT_PREPARE on and takes a copy; `None` when it is an ERR.
-    async fn pass_prepared(&mut self) -> Result<Option<(PrepareOk, Vec<Vec<u8>>)>, Error> {
+    async fn copy_prepared(
+        &mut self,
+        mut sequence_id: u8,
+    ) -> Result<Option<(PrepareOk, Vec<Vec<u8>>)>, Error> {
         let mut walker = Walker::new(Form::Prepared, self.capabilities);
         let mut payload = Vec::new();
         let mut out = Vec::new();
-        let mut sequence_id = 1;
         let mut prepared = None;
         let mut columns = Vec::new();
         while !walker.is_done() {
@@ -131,7 +160,7 @@ impl Session {
             command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
             command::STMT_CLOSE => {
                 self.close_rewritten(&mut statement).await?;
-                return self.pass_command().await;
+                return self.pass_command().await.map(drop);
             }
             _ => self.execute_in_bulk(&statement).await,
         };
@@ -168,7 +197,10 @@ impl Session {
         let original = Original::Payload(execute.encode(id, &statement.types, capabilities));
         let plan = Arc::clone(&statement.plan);
         match (&*plan, &literals) {
-            (Plan::Increment(increment), Some(literals)) => {
+            _ if self.state.table_locks == TableLocks::Plain => {
+                self.run_original(&original, turn).await?;
+            }
+            (Plan::Increment(increment), Some(literals)) if !self.state.unguarded => {
                 self.execute_increment(increment, &execute, statement, literals, &original)
                     .await?;
             }
@@ -190,7 +222,7 @@ impl Session {
             }
         }
         statement.long_data = false;
-        self.after(statement.kind);
+        self.after(statement.kind, self.state.status_uncertain);
         Ok(())
     }
 
@@ -258,7 +290,7 @@ impl Session {
             return self.run_original(original, turn).await.map(drop);
         };
         let packet = execute.encode(id, &statement.types, self.capabilities);
-        self.send_original(&Original::Payload(packet)).await?;
+        self.send_payload(&packet).await?;
         let patch = Patch {
             columns: Some(&statement.columns),
             binary: true,
@@ -311,7 +343,7 @@ impl Session {
         let mut payload = self.command_payload().to_vec();
         payload.get_mut(1..5).ok_or(Malformed)?.copy_from_slice(&id.to_le_bytes());
         self.drop_command();
-        self.send_original(&Original::Payload(payload)).await?;
+        self.send_payload(&payload).await?;
         Ok(true)
     }
 
@@ -353,7 +385,7 @@ impl Session {
                 return Ok(());
             }
         }
-        self.pass_command().await
+        self.pass_command().await.map(drop)
     }
 
     /// MariaDB's bulk execution: increments add on base, which is right; all else folds first.
@@ -383,10 +415,12 @@ fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Value<'_>]) ->
         Some(Value::Integer(number)) => *number,
         _ => return Delta::Inexact,
     };
-    match signed {
-        0 => Delta::Zero,
-        ..0 if counter.domain.is_unsigned() => Delta::Inexact,
-        _ => Delta::Exact,
+    let most = counter.bounds.as_ref().map(|bounds| bounds.slot.parse());
+    match (signed, most) {
+        (0, _) => Delta::Zero,
+        (..0, _) if counter.domain.is_unsigned() => Delta::Inexact,
+        (_, Some(Ok(most))) if signed.abs() <= most => Delta::Exact,
+        _ => Delta::Inexact,
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::fold::bind;
-use super::hidden::Hidden;
+use super::hidden::{Failure, Hidden, failure};
+use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::{Session, shared::Hot};
 use crate::catalog::{Catalog, HotTable};
@@ -65,10 +66,10 @@ impl Session {
         self.metrics().count(Reason::NotHot);
         self.pass_command().await?;
         let walker = self.pass_answer(Form::Results).await?;
-        self.after(kind);
+        self.after(kind, walker.error().is_some());
         if walker.is_multi_result() {
             // Other statements may have stood behind the first.
-            self.after(Kind::Other);
+            self.after(Kind::Other, false);
         }
         Ok(())
     }
@@ -80,31 +81,42 @@ impl Session {
         }
         self.hot.prefilter.may_concern(text)
             || (kind == Kind::Execute && !self.state.sql_prepared.is_empty())
-            || (kind == Kind::Prepare && !self.hot.catalog.tables.is_empty())
+            // Texts that may concern hot tables without naming them: PREPARE .. FROM @v, DROP DATABASE.
+            || (matches!(kind, Kind::Prepare | Kind::Ddl) && !self.hot.catalog.tables.is_empty())
     }
 
     /// A statement of over a megabyte: its head tells what it is about. An INSERT into a cold table passes.
     async fn long_query(&mut self) -> Result<(), Error> {
-        self.client.fill_to(HEAD).await.map_err(Error::Client)?;
-        let head = &self.client.buffered()[HEADER_LENGTH..HEAD];
+        self.buffer_head().await?;
+        let head = &self.client.buffered()[HEADER_LENGTH..];
         let text = statement_text(head, self.capabilities).unwrap_or_default();
         let kind = kind_of(text);
         if !self.is_hot(text, kind) {
             return self.pass_query(kind).await;
         }
-        let head = text.to_vec();
-        let catalog = self.catalog();
-        let folds = catalog.tables.iter().filter(|table| names(&head, table));
-        let fold = Fold {
-            folds: folds.map(whole).collect(),
-            reason: Reason::TooLong,
-        };
+        let fold = self.fold_of_named(text);
         self.before(kind);
         let turn = Turn::single(Form::Results);
-        self.fold_then_original(&fold, None, &Original::Stream, turn)
+        let done = self
+            .fold_then_original(&fold, None, &Original::Stream, turn)
             .await?;
-        self.after(kind);
+        self.after(kind, done.failed);
         Ok(())
+    }
+
+    /// Buffers the first bytes of a command too long to be held.
+    pub(super) async fn buffer_head(&mut self) -> Result<(), Error> {
+        self.client.fill_to(HEAD).await.map_err(Error::Client)
+    }
+
+    /// A fold of all tables that a statement too long to be read names.
+    pub(super) fn fold_of_named(&self, text: &[u8]) -> Fold {
+        let catalog = self.catalog();
+        let folds = catalog.tables.iter().filter(|table| names(text, table));
+        Fold {
+            folds: folds.map(whole).collect(),
+            reason: Reason::TooLong,
+        }
     }
 
     /// A statement, or several, of which at least one names a hot table.
@@ -148,11 +160,17 @@ impl Session {
         let kind = kind_of(text);
         self.before(kind);
         let plan = match kind {
-            Kind::Execute => Arc::new(Plan::Fold(Box::new(self.sql_execute()))),
+            Kind::Execute if self.state.table_locks == TableLocks::None => {
+                Arc::new(Plan::Fold(Box::new(self.sql_execute())))
+            }
             _ => self.plan(text).await?,
         };
         let done = self.act(&plan, text, original, turn).await?;
-        self.after(kind);
+        self.after(kind, done.failed);
+        if kind == Kind::Ddl && !self.state.shadowed.is_empty() {
+            let tables = std::mem::take(&mut self.state.shadowed);
+            self.find_shadows(tables).await?;
+        }
         Ok(done)
     }
 
@@ -162,13 +180,19 @@ impl Session {
             // The upstream is not in a state to answer; whatever the statement is, it will say so.
             return Ok(Arc::new(Plan::Forward(Reason::Off)));
         };
-        if self.state.tables_locked {
-            let unlocks = Plan::Forward(Reason::LockTables);
-            return Ok(Arc::new(unlocks));
+        let locks = self.state.table_locks;
+        if locks == TableLocks::Plain {
+            return Ok(Arc::new(Plan::Forward(Reason::LockTables)));
         }
-        Ok(match &self.state.own_catalog {
-            Some(catalog) => Arc::new(sql::plan(text, &facts, catalog)),
-            None => self.hot.plan(text, &facts),
+        let plan = match self.state.shadowed.is_empty() {
+            true => self.hot.plan(text, &facts),
+            false => Arc::new(sql::plan(text, &facts, &self.catalog())),
+        };
+        Ok(match (&*plan, locks) {
+            (Plan::Read(_) | Plan::Forward(_) | Plan::LockTables(_), _) | (_, TableLocks::None) => {
+                plan
+            }
+            _ => Arc::new(Plan::Forward(Reason::LockTables)),
         })
     }
 
@@ -184,6 +208,10 @@ impl Session {
             Plan::Forward(reason) => {
                 self.metrics().count(*reason);
                 self.run_original(original, turn).await
+            }
+            Plan::Increment(increment) if self.state.unguarded => {
+                self.fold_then_original(&increment.exact, Some(&[]), original, turn)
+                    .await
             }
             Plan::Increment(increment) => self.increment(increment, &[], original, turn).await,
             Plan::Read(read) => self.read(read, text, original, turn).await,
@@ -227,8 +255,11 @@ impl Session {
         match open {
             true => {
                 for keys in keys {
-                    if let Err(error) = self.fold(keys).await? {
-                        return self.answer_err(turn, &error).await;
+                    match self.fold(keys).await? {
+                        Err(error) if failure(&error) == Failure::TheClients => {
+                            return self.answer_err(turn, &error).await;
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -247,25 +278,42 @@ impl Session {
         Ok(done)
     }
 
-    /// From here on the session's own temporary table has the name.
+    /// The statement may make a temporary table with a hot one's name, and fill it from that one.
     async fn shadow(
         &mut self,
         tables: &[Arc<HotTable>],
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(Reason::Shadowed);
-        let done = self.run_original(original, turn).await?;
-        if !done.failed {
-            let mut catalog = Catalog::clone(&self.catalog());
-            catalog.tables.retain(|table| !tables.contains(table));
-            self.state.own_catalog = Some(Arc::new(catalog));
-        }
+        let fold = Fold {
+            folds: tables.iter().map(whole).collect(),
+            reason: Reason::Shadowed,
+        };
+        let done = self.fold_then_original(&fold, None, original, turn).await?;
+        self.find_shadows(tables.to_vec()).await?;
         Ok(done)
     }
 
-    /// Locks the slot tables with the hot ones. Under a WRITE lock everything is folded at once and hot tables are
-    /// plain tables until UNLOCK TABLES; under a READ lock there is nothing in slots, because it was folded before.
+    /// Asks the upstream which of these tables are hidden by a temporary one.
+    async fn find_shadows(&mut self, tables: Vec<Arc<HotTable>>) -> Result<(), Error> {
+        for table in tables {
+            let question = fold::show_create(&table);
+            let is_temporary = match self.hidden(question).await? {
+                Hidden::Row(row) => matches!(
+                    row.get(1),
+                    Some(Some(text)) if text.starts_with(b"CREATE TEMPORARY")
+                ),
+                _ => false,
+            };
+            if is_temporary && !self.state.shadowed.contains(&table) {
+                self.state.shadowed.push(table);
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks the slot tables with the hot ones. Under a WRITE lock everything is folded at once, and hot tables are
+    /// plain tables until UNLOCK TABLES; under a READ lock they are read as ever.
     async fn lock_tables(
         &mut self,
         lock: &LockTables,
@@ -273,32 +321,38 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.metrics().count(Reason::LockTables);
-        let write = match original {
+        let mut write = match original {
             Original::Payload(payload) => {
                 let kept = payload.len() - statement_text(payload, self.capabilities)?.len();
                 [&payload[..kept], &lock.text].concat()
             }
             Original::Stream => return self.run_original(original, turn).await,
         };
+        if lock.write {
+            for (number, table) in lock.tables.iter().enumerate() {
+                // On a line of its own: the client's text may end in a comment.
+                write.extend_from_slice(b"\n, ");
+                write.extend_from_slice(fold::locks(number, table).as_bytes());
+            }
+        }
         let keys: Vec<_> = lock
             .tables
             .iter()
             .map(|table| bind(&whole(table), None))
             .collect();
-        if !lock.write {
-            self.fold_and_commit(&keys).await?.ok();
-        }
-        self.send_original(&Original::Payload(write)).await?;
+        self.send_payload(&write).await?;
         let answer = match self.read_hidden().await? {
             Hidden::Ok(ok) => ok,
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
             Hidden::Row(_) => return Err(Malformed.into()),
         };
-        self.state.tables_locked = true;
+        self.state.table_locks = match lock.write {
+            true => TableLocks::Plain,
+            false => TableLocks::Read,
+        };
         if lock.write {
-            for keys in &keys {
-                let statements =
-                    fold::FoldStatements::new(&keys.table, None);
+            for (number, keys) in keys.iter().enumerate() {
+                let statements = fold::FoldStatements::numbered(number, &keys.table, None);
                 self.hidden(&statements.fold).await?;
                 self.hidden(&statements.purge).await?;
             }
@@ -307,11 +361,11 @@ impl Session {
     }
 
     /// The hot tables as this session sees them.
-    fn catalog(&self) -> Arc<Catalog> {
-        match &self.state.own_catalog {
-            Some(catalog) => Arc::clone(catalog),
-            None => Arc::clone(&self.hot.catalog),
-        }
+    fn catalog(&self) -> Catalog {
+        let mut catalog = Catalog::clone(&self.hot.catalog);
+        let shadowed = &self.state.shadowed;
+        catalog.tables.retain(|table| !shadowed.contains(table));
+        catalog
     }
 
     /// What a statement of this kind ends, before it runs.
@@ -322,12 +376,18 @@ impl Session {
     }
 
     /// What a statement of this kind may have changed, after it has run.
-    pub(super) fn after(&mut self, kind: Kind) {
+    pub(super) fn after(&mut self, kind: Kind, failed: bool) {
         if kind.may_change_session() {
             self.state.facts = None;
         }
-        if matches!(kind, Kind::UnlockTables | Kind::Begin) {
-            self.state.tables_locked = false;
+        let locks = &mut self.state.table_locks;
+        match kind {
+            Kind::UnlockTables | Kind::Begin if !failed => *locks = TableLocks::None,
+            // Of tables that are not hot; hot ones are out of reach then.
+            Kind::LockTables if !failed && *locks == TableLocks::None => {
+                *locks = TableLocks::Plain;
+            }
+            _ => {}
         }
     }
 

@@ -7,19 +7,21 @@ use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::packet::{HEADER_LENGTH, Header};
 
 impl Session {
-    /// Passes the command at the front of the client's stream on, whole. Not cancel safe.
-    pub(super) async fn pass_command(&mut self) -> Result<(), Error> {
+    /// Passes the command at the front of the client's stream on, whole, and returns the sequence id of its last
+    /// packet. Not cancel safe.
+    pub(super) async fn pass_command(&mut self) -> Result<u8, Error> {
         loop {
             let header = self.client.peek_header().await.map_err(Error::Client)?;
             pass_packet(&mut self.client, &mut self.upstream, header).await?;
             if !header.is_continued() {
-                return Ok(());
+                return Ok(header.sequence_id);
             }
         }
     }
 
-    /// Takes a command too long to be buffered off the client's stream, unread.
-    pub(super) async fn skip_command(&mut self) -> Result<(), Error> {
+    /// Takes a command too long to be buffered off the client's stream, unread, and returns the sequence id of its
+    /// last packet.
+    pub(super) async fn skip_command(&mut self) -> Result<u8, Error> {
         loop {
             let header = self.client.peek_header().await.map_err(Error::Client)?;
             let mut left = header.packet_length();
@@ -30,7 +32,7 @@ impl Session {
                 left -= part;
             }
             if !header.is_continued() {
-                return Ok(());
+                return Ok(header.sequence_id);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::prepared::Statement;
-use crate::catalog::{Catalog, HotTable};
+use crate::catalog::HotTable;
 use crate::counter::SlotLease;
 use crate::sql::plan::SessionFacts;
 use crate::wire::status;
@@ -21,14 +21,16 @@ pub(super) struct State {
     pub status_uncertain: bool,
     /// `None`: something may have changed them, so the upstream must be asked.
     pub facts: Option<SessionFacts>,
+    /// CHECK constraints are not enforced (MariaDB, `check_constraint_checks`): nothing would guard a slot.
+    pub unguarded: bool,
     /// Several statements may come in one COM_QUERY.
     pub multi_statements: bool,
     /// Nothing is rewritten: the session's user or program is listed under `bypass`.
     pub bypass: bool,
-    /// Under LOCK TABLES: folded and locked whole, hot tables are plain tables.
-    pub tables_locked: bool,
-    /// A temporary table hides hot ones: the catalog without them.
-    pub own_catalog: Option<Arc<Catalog>>,
+    /// Under LOCK TABLES, where START TRANSACTION would release the locks.
+    pub table_locks: TableLocks,
+    /// Hot tables that a temporary table of this session hides.
+    pub shadowed: Vec<Arc<HotTable>>,
     /// Tables that some SQL-level prepared statement names.
     pub sql_prepared: Vec<Arc<HotTable>>,
     /// Binary protocol statements that concern hot tables, by the client's id.
@@ -39,6 +41,17 @@ pub(super) struct State {
     pub definitions: HashMap<Vec<u8>, Arc<Vec<Vec<u8>>>>,
     /// The open transaction.
     pub transaction: Transaction,
+}
+
+/// What LOCK TABLES means for hot tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TableLocks {
+    /// Not in force.
+    None,
+    /// Hot tables and their slot tables are locked for reading: reads are rewritten, all else is MySQL's to refuse.
+    Read,
+    /// Hot tables are folded and locked for writing, or not locked and so out of reach: nothing is rewritten.
+    Plain,
 }
 
 /// What the open transaction has done to counters.
@@ -66,10 +79,11 @@ impl State {
             status,
             status_uncertain: false,
             facts: None,
+            unguarded: false,
             multi_statements: false,
             bypass: false,
-            tables_locked: false,
-            own_catalog: None,
+            table_locks: TableLocks::None,
+            shadowed: Vec::new(),
             sql_prepared: Vec::new(),
             statements: HashMap::new(),
             last_prepared: 0,

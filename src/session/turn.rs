@@ -4,7 +4,7 @@ use super::Session;
 use super::error::Error;
 use super::patched::{Patch, patch_status};
 use crate::wire::answer::Form;
-use crate::wire::packet::encode_packet;
+use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::status;
 
 /// The client's own command, to be run as it came.
@@ -64,16 +64,33 @@ impl Turn {
 }
 
 impl Session {
-    /// Sends the client's command to the upstream as it came.
-    pub(super) async fn send_original(&mut self, original: &Original) -> Result<(), Error> {
+    /// Sends the client's command to the upstream as it came. The turn that is returned has the answer's sequence
+    /// id right behind a command of several packets.
+    pub(super) async fn send_original(
+        &mut self,
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Turn, Error> {
         match original {
-            Original::Stream => self.pass_command().await,
+            Original::Stream => {
+                let sequence_id = self.pass_command().await?;
+                Ok(Turn {
+                    sequence_id: sequence_id.wrapping_add(1),
+                    ..turn
+                })
+            }
             Original::Payload(payload) => {
-                let mut out = Vec::with_capacity(payload.len() + 4);
-                encode_packet(&mut out, 0, payload);
-                self.write_upstream(&out).await
+                self.send_payload(payload).await?;
+                Ok(turn)
             }
         }
+    }
+
+    /// Sends a command to the upstream.
+    pub(super) async fn send_payload(&mut self, payload: &[u8]) -> Result<(), Error> {
+        let mut out = Vec::with_capacity(payload.len() + HEADER_LENGTH);
+        encode_packet(&mut out, 0, payload);
+        self.write_upstream(&out).await
     }
 
     /// Runs the client's command as it came and passes the answer on.
@@ -82,8 +99,9 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.send_original(original).await?;
-        if turn.is_single() {
+        let single = turn.is_single();
+        let turn = self.send_original(original, turn).await?;
+        if single {
             let walker = self.pass_answer(turn.form).await?;
             return Ok(Done {
                 sequence_id: 0,

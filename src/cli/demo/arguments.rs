@@ -1,0 +1,64 @@
+//! What `countersink demo` can be told.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::config::HostPort;
+use crate::sandbox;
+
+/// Direct and through the proxy in turns, so that whatever else the machine does hits both.
+pub(super) const ROUNDS: u32 = 2;
+
+pub(in crate::cli) const EXAMPLES: &str = "\
+Examples:
+  countersink demo                                  MySQL, 64 clients, 5 seconds each way
+  countersink demo --flavour mariadb --clients 200
+  countersink demo --seconds 30                     steadier figures
+  countersink demo --keep --listen 127.0.0.1:6033   leaves it all running, to try by hand
+  countersink demo > report.txt                     the report alone; progress stays on the terminal
+
+The server is the one on PATH, or else the distribution's packages, fetched once and unpacked into target/servers
+(or ~/.cache/countersink/servers): nothing is installed. Its data lives in a folder that goes away with the demo.
+Ctrl-C stops at any moment and leaves nothing behind.";
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DemoArguments {
+    /// The server behind the proxy.
+    #[arg(long, value_enum, default_value_t = Flavour::Mysql)]
+    pub(super) flavour: Flavour,
+    /// Clients that increment the one row at the same time.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) clients: u16,
+    /// Seconds of load each way: directly, and through the proxy.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    seconds: u32,
+    /// Where the proxy listens; port 0 lets the system choose.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0", value_parser = HostPort::parse)]
+    pub(super) listen: HostPort,
+    /// Keep the server and the proxy running afterwards, until Ctrl-C, and say how to connect.
+    #[arg(long)]
+    pub(super) keep: bool,
+}
+
+impl DemoArguments {
+    /// How long one round lasts.
+    pub(super) fn round(&self) -> Duration {
+        Duration::from_secs(self.seconds.into()) / ROUNDS
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Flavour {
+    Mysql,
+    Mariadb,
+}
+
+impl From<Flavour> for sandbox::Flavour {
+    fn from(flavour: Flavour) -> Self {
+        match flavour {
+            Flavour::Mysql => Self::MySql,
+            Flavour::Mariadb => Self::MariaDb,
+        }
+    }
+}

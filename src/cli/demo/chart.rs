@@ -1,0 +1,100 @@
+//! Bars that a terminal can draw.
+
+use super::paint::Paint;
+
+/// Columns of the longest bar; with all else in a line it makes 78.
+const LONGEST: usize = 38;
+/// A cell filled by eighths, from one to all eight.
+const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+
+/// One bar of a chart.
+#[derive(Clone, Debug)]
+pub(super) struct Bar {
+    pub label: &'static str,
+    /// The value as people read it.
+    pub figure: String,
+    pub value: f64,
+    pub paint: Paint,
+    /// What stands behind the bar.
+    pub note: String,
+}
+
+/// A line for each bar; the longest one has the full length.
+pub(super) fn lines(bars: &[Bar]) -> Vec<String> {
+    let largest = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
+    let line = |bar: &Bar| {
+        let drawn = draw(bar.value, largest);
+        let gap = match bar.note.is_empty() {
+            true => "",
+            false => "  ",
+        };
+        format!(
+            "  {:<12} {:>9}  {}{gap}{}",
+            bar.label,
+            bar.figure,
+            bar.paint.on(&drawn),
+            Paint::Strong.on(&bar.note)
+        )
+    };
+    bars.iter().map(line).collect()
+}
+
+/// A bar as long as `value` is to `largest`. What is more than nothing is seen.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a few hundred eighths, and no casts of floats can fail"
+)]
+fn draw(value: f64, largest: f64) -> String {
+    if value <= 0.0 {
+        return String::new();
+    }
+    let full = (LONGEST * EIGHTHS.len()) as f64;
+    let eighths = ((value / largest * full).round() as usize).max(1);
+    let mut bar = "█".repeat(eighths / EIGHTHS.len());
+    if let Some(rest) = (eighths % EIGHTHS.len()).checked_sub(1) {
+        bar.push(EIGHTHS[rest]);
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bar(label: &'static str, value: f64, note: &str) -> Bar {
+        Bar {
+            label,
+            figure: format!("{value}/s"),
+            value,
+            paint: Paint::Direct,
+            note: note.into(),
+        }
+    }
+
+    #[test]
+    fn the_largest_has_the_full_length_and_others_their_share() {
+        let length = |value| draw(value, 80.0).chars().count();
+        assert_eq!(length(80.0), LONGEST);
+        assert_eq!(length(40.0), LONGEST / 2);
+        assert_eq!(draw(80.0, 80.0), "█".repeat(LONGEST));
+        assert_eq!(draw(0.5, 80.0), "▎"); // 0.24 of a cell
+    }
+
+    #[test]
+    fn nothing_has_no_bar_and_the_least_has_one() {
+        assert_eq!(draw(0.0, 0.0), "");
+        assert_eq!(draw(0.0, 1.0), "");
+        assert_eq!(draw(0.001, 1000.0), "▏");
+    }
+
+    #[test]
+    fn a_line_fits_the_screen_with_its_longest_note() {
+        let lines = lines(&[bar("direct", 1.0, ""), bar("countersink", 30_000.0, "99.9x more")]);
+        let plain = |line: &String| anstream::adapter::strip_str(line).to_string();
+        let lines: Vec<String> = lines.iter().map(plain).collect();
+        assert_eq!(lines[0], "  direct             1/s  ▏");
+        assert!(lines[1].starts_with("  countersink    30000/s  ███"), "{}", lines[1]);
+        assert!(lines[1].chars().count() <= 79, "{}", lines[1].chars().count());
+    }
+}

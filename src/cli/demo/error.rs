@@ -1,0 +1,84 @@
+//! What the demo can fail of.
+
+use std::io;
+
+use crate::{driver, sandbox};
+
+/// Why the demo did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A signal; `number` is the system's number of it.
+    #[error("interrupted; the server, the proxy and their folder are gone")]
+    Interrupted {
+        /// 2 for Ctrl-C.
+        number: u8,
+    },
+    /// There is no server and none can be fetched.
+    #[error("no {flavour} server on PATH, and none can be fetched because {reason}: {remedy}, or try the other --flavour")]
+    NoServer {
+        /// Which was wanted.
+        flavour: sandbox::Flavour,
+        /// Why fetching is out of the question.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The server cannot be had or does not start.
+    #[error(transparent)]
+    Sandbox(sandbox::Error),
+    /// Nowhere to keep the server.
+    #[error("no folder to keep the server's programs in: set HOME or XDG_CACHE_HOME")]
+    NoFolder,
+    /// A client has no connection, or lost it.
+    #[error("a client of {address}: {source}; if it is about open files, take fewer --clients or raise `ulimit -n`")]
+    Client {
+        /// The server or the proxy.
+        address: String,
+        /// Why.
+        source: driver::Error,
+    },
+    /// A statement of the demo's own was refused.
+    #[error("`{statement}` at {address} failed: {why}")]
+    Statement {
+        /// The server or the proxy.
+        address: String,
+        /// The statement.
+        statement: String,
+        /// The server's words.
+        why: String,
+    },
+    /// An increment was lost or counted twice.
+    #[error("the sum is not exact, which must never be: please report it with the equation above")]
+    NotExact,
+    /// The report cannot be written.
+    #[error("cannot write the report: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl From<sandbox::Error> for Error {
+    fn from(error: sandbox::Error) -> Self {
+        match error {
+            // Its own text names a remedy of the tests.
+            sandbox::Error::NotAvailable {
+                flavour,
+                reason,
+                remedy,
+            } => Self::NoServer {
+                flavour,
+                reason,
+                remedy,
+            },
+            other => Self::Sandbox(other),
+        }
+    }
+}
+
+impl Error {
+    /// As shells have it: 128 and the signal's number; 1 for all else.
+    pub(in crate::cli) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Interrupted { number } => 128 + number,
+            _ => 1,
+        }
+    }
+}

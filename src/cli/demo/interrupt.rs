@@ -1,0 +1,173 @@
+//! Ctrl-C at any moment: what runs is given up, and what was begun is taken back.
+
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::Error;
+use crate::{cli, sandbox};
+
+/// How often children are looked for while a blocking step is given up.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// How long our own signal may be on its way to us when a child has died of it already: the system sends Ctrl-C to
+/// all of us at once.
+const DELIVERY: Duration = Duration::from_millis(200);
+
+/// Hears SIGINT and SIGTERM from [`Interrupt::listen`] on.
+///
+/// SIGHUP is left alone, for `nohup` and because the sandbox's guard cleans up after us anyway.
+#[derive(Clone, Debug)]
+pub(super) struct Interrupt {
+    caught: watch::Receiver<Option<u8>>,
+}
+
+impl Interrupt {
+    /// `stopping` is called when a signal has come.
+    pub fn listen(stopping: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let (tell, caught) = watch::channel(None);
+        tokio::spawn(async move {
+            let number = tokio::select! {
+                _ = interrupt.recv() => 2,
+                _ = terminate.recv() => 15,
+            };
+            stopping();
+            tell.send(Some(number)).ok();
+        });
+        Ok(Self { caught })
+    }
+
+    /// Ready once a signal has come. Cancel safe.
+    pub async fn caught(&self) -> Error {
+        let mut caught = self.caught.clone();
+        match caught.wait_for(Option::is_some).await.map(|number| *number) {
+            Ok(Some(number)) => Error::Interrupted { number },
+            // No signal and nobody to hear one: the runtime is going down.
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// `work`, or its end at a signal.
+    pub async fn or<T>(
+        &self,
+        work: impl Future<Output = Result<T, cli::Error>>,
+    ) -> Result<T, cli::Error> {
+        tokio::select! {
+            done = work => done,
+            interrupted = self.caught() => Err(interrupted.into()),
+        }
+    }
+
+    /// `work` on a thread that may block. At a signal the programs that it waits for are ended, and it is
+    /// awaited, because it removes what it has half made.
+    pub async fn or_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, sandbox::Error> + Send + 'static,
+    ) -> Result<T, cli::Error> {
+        let mut work = tokio::task::spawn_blocking(work);
+        let interrupted = tokio::select! {
+            done = &mut work => return self.unless_caught(done.expect("it does not panic")).await,
+            interrupted = self.caught() => interrupted,
+        };
+        Err(Self::give_up(work, interrupted).await)
+    }
+
+    /// `done`, unless it failed because of Ctrl-C.
+    async fn unless_caught<T>(&self, done: Result<T, sandbox::Error>) -> Result<T, cli::Error> {
+        match done {
+            Ok(done) => Ok(done),
+            Err(error) => match tokio::time::timeout(DELIVERY, self.caught()).await {
+                Ok(interrupted) => Err(interrupted.into()),
+                Err(_) => Err(Error::from(error).into()),
+            },
+        }
+    }
+
+    async fn give_up<T>(mut work: JoinHandle<T>, interrupted: Error) -> cli::Error {
+        let mut glance = tokio::time::interval(GLANCE);
+        loop {
+            tokio::select! {
+                done = &mut work => {
+                    drop(done);
+                    return interrupted.into();
+                }
+                _ = glance.tick() => end_children(),
+            }
+        }
+    }
+}
+
+/// Does to our children what Ctrl-C on a terminal has done already: a signal may have come to us alone. Those in a
+/// process group of their own, as the sandbox's guards are, are left alone.
+///
+/// Goes by `/proc`, so that elsewhere than on Linux a step is waited for; nothing is fetched there.
+fn end_children() {
+    let Some(own) = group("self") else { return };
+    let children: Vec<String> = children()
+        .into_iter()
+        .filter(|child| group(child) == Some(own))
+        .collect();
+    if children.is_empty() {
+        return;
+    }
+    let mut kill = Command::new("sh");
+    kill.args(["-c", "kill -s TERM \"$@\"", "kill"]).args(&children);
+    if let Err(error) = kill.stderr(Stdio::null()).status() {
+        tracing::debug!("cannot end {children:?}: {error}");
+    }
+}
+
+/// Process ids of our children, whichever thread has them.
+fn children() -> Vec<String> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
+    threads
+        .flatten()
+        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
+        .flat_map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+/// A process's group.
+fn group(process: &str) -> Option<u32> {
+    let line = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    group_of(&line)
+}
+
+/// Manual: proc(5), `/proc/[pid]/stat`: pid, (name), state, parent, group.
+fn group_of(line: &str) -> Option<u32> {
+    let (_, rest) = line.rsplit_once(')')?;
+    rest.split_whitespace().nth(2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_found_behind_any_name() {
+        assert_eq!(group_of("12 (a) b (c)) S 1 34 56 0"), Some(34));
+        assert_eq!(group_of("12 (a"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn children_in_our_group_are_ended_and_others_left() {
+        use std::os::unix::process::{CommandExt, ExitStatusExt};
+        let mut ours = Command::new("sleep").arg("1000").spawn().expect("sleep");
+        let mut guard = Command::new("sleep");
+        let mut guard = guard.arg("1000").process_group(0).spawn().expect("sleep");
+        end_children();
+        assert_eq!(ours.wait().expect("ended").signal(), Some(15));
+        assert!(guard.try_wait().expect("a child").is_none());
+        guard.kill().expect("killed");
+        guard.wait().expect("ended");
+    }
+}

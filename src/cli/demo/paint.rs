@@ -1,0 +1,32 @@
+//! The few colours of the report. They are always written; the stream takes them away where nobody would see them
+//! (no terminal, NO_COLOR, TERM=dumb).
+
+use anstyle::{AnsiColor, Style};
+
+/// What a piece of text is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paint {
+    Strong,
+    Direct,
+    Proxy,
+    Good,
+    Bad,
+}
+
+impl Paint {
+    pub fn on(self, text: &str) -> String {
+        let style = self.style();
+        format!("{style}{text}{style:#}")
+    }
+
+    fn style(self) -> Style {
+        let plain = Style::new();
+        match self {
+            Self::Strong => plain.bold(),
+            Self::Direct => AnsiColor::Yellow.on_default(),
+            Self::Proxy => AnsiColor::Cyan.on_default(),
+            Self::Good => AnsiColor::Green.on_default().bold(),
+            Self::Bad => AnsiColor::Red.on_default().bold(),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What is going on right now: one live line on a terminal, plain lines elsewhere; always on standard error.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::number;
+
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// The line; clones are the same line.
+#[derive(Clone, Debug)]
+pub(super) struct Progress {
+    /// Draws nothing where standard error is no terminal.
+    line: ProgressBar,
+}
+
+impl Progress {
+    pub fn new() -> Self {
+        let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        Self { line }
+    }
+
+    /// A step of unknown length begins.
+    pub fn step(&self, text: String) {
+        if self.line.is_hidden() {
+            return plain(&text);
+        }
+        self.line.set_style(style("{spinner:.cyan} {wide_msg}"));
+        self.line.set_message(text);
+        self.line.reset(); // it may have been cleared
+        self.line.enable_steady_tick(REDRAW);
+    }
+
+    /// A round of load begins; `label` says which way.
+    pub fn round(&self, label: &str, length: Duration) {
+        if self.line.is_hidden() {
+            return;
+        }
+        self.line.set_style(style("{prefix:<15} {bar:24.cyan/dim} {wide_msg}"));
+        self.line.set_prefix(label.to_owned());
+        self.line.reset();
+        self.line.set_length(milliseconds(length));
+        self.load(Duration::ZERO, 0);
+    }
+
+    /// How far the round is.
+    pub fn load(&self, elapsed: Duration, increments: u64) {
+        self.line.set_position(milliseconds(elapsed));
+        self.line.set_message(figures(elapsed, increments));
+    }
+
+    /// The round is over.
+    pub fn round_over(&self, label: &str, elapsed: Duration, increments: u64) {
+        if self.line.is_hidden() {
+            plain(&format!("{label:<15} {}", figures(elapsed, increments)));
+        }
+    }
+
+    /// Leaves no trace on the terminal.
+    pub fn clear(&self) {
+        self.line.disable_steady_tick();
+        self.line.finish_and_clear();
+    }
+}
+
+fn figures(elapsed: Duration, increments: u64) -> String {
+    format!(
+        "{:>9} increments {:>7}/s",
+        number::grouped(increments),
+        number::grouped(number::rate(increments, elapsed))
+    )
+}
+
+/// Nobody may be reading any more, which is no reason to stop.
+fn plain(text: &str) {
+    drop(writeln!(io::stderr(), "{text}"));
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .expect("the template is well-formed")
+        .progress_chars("━╸─")
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,112 @@
+//! The report: on standard output, for people, in 80 columns and one screen.
+
+use std::io::{self, Write};
+
+use super::chart::{self, Bar};
+use super::number;
+use super::paint::Paint;
+use super::proof::Proof;
+use super::proxy::Proxy;
+use super::rounds::Compared;
+use super::sample::{HOT, INCREMENT, SCHEMA};
+use super::upstream::Upstream;
+use crate::config::Address;
+
+/// What is compared, said before the load.
+pub(super) fn heading(upstream: &Upstream, clients: u16) -> Vec<String> {
+    let sync = match upstream.disk_sync {
+        Some(time) => format!(" (a disk sync takes {} here)", number::time(time)),
+        None => String::new(),
+    };
+    vec![
+        Paint::Strong.on(&format!(
+            "{clients} clients, one row: {} directly, and through Countersink",
+            upstream.name()
+        )),
+        format!("  {}", Paint::Proxy.on(INCREMENT)),
+        format!("  Answered when the commit is on disk{sync}."),
+        String::new(),
+    ]
+}
+
+/// The charts.
+pub(super) fn charts(compared: &Compared) -> Vec<String> {
+    let (direct, proxy) = (&compared.direct, &compared.proxy);
+    let rate = |measured: &super::load::Measured| {
+        let seconds = measured.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+        let rate = number::rate(measured.increments, measured.elapsed);
+        (measured.increments as f64 / seconds, number::grouped(rate))
+    };
+    let latency = |measured: &super::load::Measured| {
+        let p99 = measured.p99();
+        (p99.as_secs_f64(), number::time(p99))
+    };
+    let mut lines = vec![Paint::Strong.on("Increments per second")];
+    lines.extend(pair(rate(direct), rate(proxy)));
+    lines.push(String::new());
+    lines.push(Paint::Strong.on("Latency that 99 of 100 increments stay within"));
+    lines.extend(pair(latency(direct), latency(proxy)));
+    let again = direct.again + proxy.again;
+    if again > 0 {
+        let again = number::grouped(again);
+        lines.push(format!("  {again} statements failed at first and were sent again"));
+    }
+    lines.push(String::new());
+    lines
+}
+
+fn pair(direct: (f64, String), proxy: (f64, String)) -> Vec<String> {
+    let note = number::ratio(direct.0, proxy.0);
+    chart::lines(&[
+        Bar {
+            label: "direct",
+            value: direct.0,
+            figure: direct.1,
+            paint: Paint::Direct,
+            note: String::new(),
+        },
+        Bar {
+            label: "countersink",
+            value: proxy.0,
+            figure: proxy.1,
+            paint: Paint::Proxy,
+            note,
+        },
+    ])
+}
+
+/// The equation and the rows behind it.
+pub(super) fn proof(proof: &Proof) -> Vec<String> {
+    let mut lines = proof.equation();
+    lines.push(String::new());
+    lines.extend(proof.tables.rows(HOT));
+    lines
+}
+
+/// How to go on by hand.
+pub(super) fn invitation(upstream: &Upstream, proxy: &Proxy) -> io::Result<Vec<String>> {
+    let program = upstream.client_program()?;
+    let command = |address: &Address| match address {
+        Address::Tcp(tcp) => format!("{program} -h {} -P {} -u root {SCHEMA}", tcp.host, tcp.port),
+        Address::Unix(path) => format!("{program} -S {} -u root {SCHEMA}", path.display()),
+    };
+    let mut lines = vec![
+        String::new(),
+        Paint::Strong.on("Running until Ctrl-C"),
+        format!("  proxy   {}", command(&proxy.address)),
+        format!("  direct  {}", command(&upstream.address())),
+        String::new(),
+        Paint::Strong.on("The rules of this proxy (rules.yaml)"),
+    ];
+    lines.extend(proxy.rules.lines().map(|line| format!("  {line}")));
+    Ok(lines)
+}
+
+/// Writes lines; the stream takes colours away where they would not be seen.
+pub(super) fn print(lines: &[String]) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()
+}
