@@ -136,6 +136,7 @@ impl Player<'_> {
             answer,
             masked,
             binary,
+            statement_id: statement_id(payload),
         });
         packets
     }
@@ -381,6 +382,7 @@ impl Player<'_> {
                 answer,
                 masked: false,
                 binary: Vec::new(),
+                statement_id: None,
             });
         }
     }
@@ -420,6 +422,16 @@ impl Connection {
             packets.extend(self.driver.packets(form).await?);
         }
         Ok(packets)
+    }
+}
+
+/// The prepared statement that a command names.
+fn statement_id(payload: &[u8]) -> Option<u32> {
+    match payload {
+        [command::STMT_EXECUTE | command::STMT_FETCH | command::STMT_RESET, a, b, c, d, ..] => {
+            Some(u32::from_le_bytes([*a, *b, *c, *d]))
+        }
+        _ => None,
     }
 }
 

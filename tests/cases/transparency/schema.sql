@@ -6,7 +6,7 @@ DESC posts views;
 SHOW COLUMNS FROM posts;
 SHOW FULL COLUMNS FROM posts LIKE 'v%';
 SHOW FIELDS FROM hits FROM {schema};
-SHOW INDEX FROM posts;
+[masked] SHOW INDEX FROM posts;
 SHOW CREATE TABLE posts;
 SHOW CREATE TABLE {schema}.balances;
 SHOW TABLES LIKE 'posts';

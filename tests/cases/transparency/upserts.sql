@@ -27,6 +27,7 @@ INSERT INTO hits (path, n) VALUES ('/about', 1) ON DUPLICATE KEY UPDATE n = IF(n
 SELECT * FROM hits ORDER BY path;
 
 == by a secondary key
+[direct] SET timestamp = 1700000000;
 INSERT INTO posts (id, author_id, title, views) VALUES (70, 1, 'first', 1) ON DUPLICATE KEY UPDATE views = views + 1;
 INSERT INTO posts (id, author_id, title, views) VALUES (1, 1, 'seventy', 1) ON DUPLICATE KEY UPDATE views = views + 1, likes = likes + 1;
 INSERT INTO articles (slug, opens) VALUES ('one', 1) ON DUPLICATE KEY UPDATE opens = opens + 1;

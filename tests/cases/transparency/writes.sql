@@ -79,6 +79,7 @@ SELECT * FROM hits ORDER BY path;
 SELECT * FROM balances ORDER BY account, currency;
 
 == inserts
+[direct] SET timestamp = 1700000000;
 INSERT INTO posts (id, author_id, title, views) VALUES (20, 1, 'twenty', 3);
 INSERT INTO posts SET id = 21, author_id = 1, title = 'twenty-one';
 INSERT INTO posts VALUES (22, 1, 'twenty-two', 1, 2, 3), (23, 1, 'twenty-three', DEFAULT, 5, NULL);

@@ -1,0 +1,507 @@
+//! No increment is lost, and none counts twice: many clients at once, rollbacks, absolute values between, clients
+//! that vanish. Meanwhile the base row is never locked for itself alone.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use countersink::driver::{Driver, Reply};
+use countersink::sandbox::{Address, Flavour};
+use support::client::{connect, number, rows, run, run_all};
+use support::proxy::Proxy;
+use support::twin::{Twin, twin};
+use tokio::task::JoinSet;
+
+const CLIENTS: usize = 64;
+const INCREMENTS: usize = 1_000;
+
+/// Error codes and how often each came.
+type Errors = BTreeMap<u16, usize>;
+
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod mysql { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MySql)); })* }
+        mod mariadb { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MariaDb)); })* }
+    };
+}
+
+on_both![
+    autocommit_increments_of_one_row,
+    transactions_of_which_a_third_is_rolled_back,
+    increments_absolute_values_deletes_and_reads_at_once,
+    clients_that_vanish,
+];
+
+async fn autocommit_increments_of_one_row(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_exact_autocommit").await;
+    let guard = stage.share_the_base_row().await;
+    let watch = Watch::start(&stage);
+    let started = Instant::now();
+    let (acknowledged, errors) = stage
+        .clients(CLIENTS, |_, mut client| async move {
+            let mut outcome = Outcome::default();
+            for _ in 0..INCREMENTS {
+                match increment(&mut client, 1, 1).await {
+                    Ok(()) => outcome.acknowledged += 1,
+                    Err(code) => outcome.error(code),
+                }
+            }
+            outcome
+        })
+        .await;
+    stage.report("autocommit", started, acknowledged, &errors);
+    assert_eq!(errors, Errors::new(), "an increment in autocommit waits for nobody");
+    assert_eq!(acknowledged, to_number(CLIENTS * INCREMENTS));
+    watch.finish().await;
+    stage.expect_value(1, acknowledged).await;
+    stage.expect_base_untouched(guard).await;
+    stage.expect_value(1, acknowledged).await;
+}
+
+async fn transactions_of_which_a_third_is_rolled_back(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_exact_transactions").await;
+    let guard = stage.share_the_base_row().await;
+    let watch = Watch::start(&stage);
+    let started = Instant::now();
+    let (acknowledged, errors) = stage
+        .clients(CLIENTS, |number, mut client| async move {
+            let mut outcome = Outcome::default();
+            for round in 0..INCREMENTS {
+                run(&mut client, "BEGIN").await;
+                let done = increment(&mut client, 1, 1).await;
+                let end = match (round + number) % 3 {
+                    0 => "ROLLBACK",
+                    _ => "COMMIT",
+                };
+                match (done, outcome_of(&mut client, end).await) {
+                    (Ok(()), Ok(())) if end == "COMMIT" => outcome.acknowledged += 1,
+                    (Ok(()), Ok(())) => {}
+                    (Err(code), _) | (_, Err(code)) => outcome.error(code),
+                }
+            }
+            outcome
+        })
+        .await;
+    stage.report("transactions", started, acknowledged, &errors);
+    assert_eq!(errors, Errors::new(), "open transactions do not wait for each other");
+    watch.finish().await;
+    stage.expect_value(1, acknowledged).await;
+    stage.expect_base_untouched(guard).await;
+}
+
+/// Every transaction writes what it does to the value into a ledger as well, so that at its end each counter is the
+/// sum of its ledger.
+async fn increments_absolute_values_deletes_and_reads_at_once(flavour: Flavour) {
+    const BOOKKEEPERS: usize = 12;
+    const TRANSACTIONS: u64 = 150;
+    let stage = Stage::new(flavour, "cs_exact_mixed").await;
+    let direct = stage.mixed(&stage.twin.plain, BOOKKEEPERS, TRANSACTIONS).await;
+    let proxied = stage.mixed(&stage.proxy.address, BOOKKEEPERS, TRANSACTIONS).await;
+    eprintln!("mixed on {flavour}: errors directly {direct:?}, through the proxy {proxied:?}");
+    let unexpected: Vec<_> = proxied.keys().filter(|code| ![1205, 1213].contains(*code)).collect();
+    assert!(unexpected.is_empty(), "{unexpected:?}");
+    let ledger = "SELECT p.id, p.views, COALESCE((SELECT SUM(l.amount) FROM ledger l WHERE l.post_id = p.id), 0) \
+                  FROM posts p ORDER BY p.id";
+    for (place, address) in [("directly", &stage.twin.plain), ("through the proxy", &stage.proxy.address)] {
+        let mut client = connect(address, Some(&stage.schema)).await;
+        for row in rows(&mut client, ledger).await {
+            assert_eq!(row[1], row[2], "post {} {place}: value and ledger", row[0]);
+        }
+    }
+    let mut behind = connect(&stage.twin.proxied, Some(&stage.schema)).await;
+    let mut proxy = connect(&stage.proxy.address, Some(&stage.schema)).await;
+    let told = rows(&mut proxy, "SELECT id, views FROM posts ORDER BY id").await;
+    let added = rows(&mut behind, "SELECT id, views + COALESCE((SELECT SUM(s.views) FROM posts_slots s WHERE s.id = p.id), 0) FROM posts p ORDER BY id").await;
+    assert_eq!(told, added, "base + SUM(slots)");
+}
+
+async fn clients_that_vanish(flavour: Flavour) {
+    const VANISHING: usize = 32;
+    const LIVES: u64 = 25;
+    let stage = Stage::new(flavour, "cs_exact_vanish").await;
+    let address = stage.proxy.address.clone();
+    let (acknowledged, errors) = stage
+        .clients(VANISHING, move |number, mut client| {
+            let address = address.clone();
+            async move {
+                let mut outcome = Outcome::default();
+                for life in 0..LIVES {
+                    let chance = mix(to_number(number).unsigned_abs() << 32 | life);
+                    live_and_vanish(&mut client, chance, &mut outcome).await;
+                    client = connect(&address, Some("cs_exact_vanish")).await;
+                }
+                outcome
+            }
+        })
+        .await;
+    let ambiguous = i64::from(errors.get(&AMBIGUOUS).map_or(0, |count| u32::try_from(*count).expect("few")));
+    let others: Vec<_> = errors.keys().filter(|code| **code != AMBIGUOUS).collect();
+    assert!(others.is_empty(), "errors {errors:?}");
+    stage.wait_until_alone().await;
+    let value = stage.value(1).await;
+    eprintln!("vanishing on {flavour}: {acknowledged} acknowledged, {ambiguous} ambiguous, value {value}");
+    assert!(acknowledged > 0 && ambiguous > 0, "both happen");
+    assert!(
+        (acknowledged..=acknowledged + ambiguous).contains(&value),
+        "value {value}, acknowledged {acknowledged}, ambiguous {ambiguous}"
+    );
+}
+
+/// Stands among the errors for an increment whose answer nobody waited for.
+const AMBIGUOUS: u16 = 0;
+
+/// One connection, from its login to a random end. The connection must not be used afterwards.
+async fn live_and_vanish(client: &mut Driver, chance: u64, outcome: &mut Outcome) {
+    let increments = 1 + (chance >> 8) % 4;
+    let query = |client: &Driver, text: &str| client.query_payload(text);
+    match chance % 6 {
+        // In autocommit: acknowledged, then gone with a statement on its way.
+        0 => {
+            increment(client, 1, 1).await.expect("an increment");
+            outcome.acknowledged += 1;
+            let payload = query(client, INCREMENT);
+            client.send(&payload).await.expect("sent");
+            outcome.error(AMBIGUOUS);
+        }
+        // In mid-transaction.
+        1 => {
+            run(client, "BEGIN").await;
+            for _ in 0..increments {
+                increment(client, 1, 1).await.expect("an increment");
+            }
+        }
+        // In mid-transaction, with a statement on its way.
+        2 => {
+            run(client, "BEGIN").await;
+            increment(client, 1, 1).await.expect("an increment");
+            let payload = query(client, INCREMENT);
+            client.send(&payload).await.expect("sent");
+        }
+        // With its COMMIT on the way.
+        3 => {
+            run(client, "BEGIN").await;
+            for _ in 0..increments {
+                increment(client, 1, 1).await.expect("an increment");
+                outcome.error(AMBIGUOUS);
+            }
+            let payload = query(client, "COMMIT");
+            client.send(&payload).await.expect("sent");
+        }
+        // After a read of its own increments, which folds.
+        4 => {
+            run(client, "BEGIN").await;
+            increment(client, 1, 1).await.expect("an increment");
+            // Others may be at the same: who loses is rolled back, and gone all the same.
+            client.query("SELECT views FROM posts WHERE id = 2").await.expect("an answer");
+        }
+        // In good order.
+        _ => {
+            run(client, "BEGIN").await;
+            for _ in 0..increments {
+                increment(client, 1, 1).await.expect("an increment");
+            }
+            run(client, "COMMIT").await;
+            outcome.acknowledged += i64::try_from(increments).expect("few");
+        }
+    }
+}
+
+const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
+
+/// What a client has seen.
+#[derive(Debug, Default)]
+struct Outcome {
+    acknowledged: i64,
+    errors: Errors,
+}
+
+impl Outcome {
+    fn error(&mut self, code: u16) {
+        *self.errors.entry(code).or_default() += 1;
+    }
+}
+
+async fn increment(client: &mut Driver, id: i64, by: i64) -> Result<(), u16> {
+    let text = format!("UPDATE posts SET views = views + {by} WHERE id = {id}");
+    match client.query(&text).await.expect("an answer") {
+        Reply::Ok(1) => Ok(()),
+        Reply::Err(error) => Err(error.code),
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+async fn outcome_of(client: &mut Driver, text: &str) -> Result<(), u16> {
+    match client.query(text).await.expect("an answer") {
+        Reply::Err(error) => Err(error.code),
+        _ => Ok(()),
+    }
+}
+
+fn to_number(count: usize) -> i64 {
+    i64::try_from(count).expect("a small number")
+}
+
+/// A number that looks random, the same in every run.
+fn mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// A schema of one test with a proxy in front of it.
+struct Stage {
+    twin: &'static Twin,
+    schema: String,
+    proxy: Proxy,
+}
+
+impl Stage {
+    async fn new(flavour: Flavour, schema: &str) -> Self {
+        let twin = twin(flavour);
+        for server in [&twin.plain, &twin.proxied] {
+            let mut driver = connect(server, None).await;
+            let script = format!(
+                "DROP DATABASE IF EXISTS {schema};
+                CREATE DATABASE {schema};
+                USE {schema};
+                CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0);
+                CREATE TABLE ledger (id INT AUTO_INCREMENT PRIMARY KEY, post_id INT NOT NULL, amount BIGINT NOT NULL);
+                INSERT INTO posts (id) VALUES (1), (2), (3), (4)"
+            );
+            run_all(&mut driver, &script).await;
+        }
+        // Slots stay where they are, so that their sum is seen.
+        let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views], slots: 64, rollup: 1h}}\n");
+        Self {
+            twin,
+            schema: schema.to_owned(),
+            proxy: Proxy::start(&twin.proxied, &rules),
+        }
+    }
+
+    /// Runs clients through the proxy and adds up what they saw.
+    async fn clients<F>(&self, count: usize, body: impl Fn(usize, Driver) -> F) -> (i64, Errors)
+    where
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        let mut tasks = JoinSet::new();
+        for number in 0..count {
+            let mut client = connect(&self.proxy.address, Some(&self.schema)).await;
+            run(&mut client, "SET innodb_lock_wait_timeout = 5").await;
+            tasks.spawn(body(number, client));
+        }
+        let mut sum = Outcome::default();
+        while let Some(outcome) = tasks.join_next().await {
+            let outcome = outcome.expect("a client that does not panic");
+            sum.acknowledged += outcome.acknowledged;
+            for (code, count) in outcome.errors {
+                *sum.errors.entry(code).or_default() += count;
+            }
+        }
+        (sum.acknowledged, sum.errors)
+    }
+
+    /// Holds a shared lock on the base row, directly: nobody can lock it exclusively until this is rolled back.
+    async fn share_the_base_row(&self) -> Driver {
+        let mut driver = connect(&self.twin.proxied, Some(&self.schema)).await;
+        run(&mut driver, "BEGIN").await;
+        run(&mut driver, "SELECT views FROM posts WHERE id = 1 LOCK IN SHARE MODE").await;
+        driver
+    }
+
+    /// With the lock still held, base is as it was: all increments are in slots.
+    async fn expect_base_untouched(&self, mut guard: Driver) {
+        let base = number(&mut guard, "SELECT views FROM posts WHERE id = 1 LOCK IN SHARE MODE").await;
+        assert_eq!(base, 0, "base under the shared lock");
+        run(&mut guard, "ROLLBACK").await;
+    }
+
+    /// The value, as told through the proxy and as added up directly.
+    async fn value(&self, id: i64) -> i64 {
+        let mut proxied = connect(&self.proxy.address, Some(&self.schema)).await;
+        let told = number(&mut proxied, &format!("SELECT views FROM posts WHERE id = {id}")).await;
+        let mut direct = connect(&self.twin.proxied, Some(&self.schema)).await;
+        let sum = format!(
+            "SELECT p.views + (SELECT COALESCE(SUM(s.views), 0) FROM posts_slots s WHERE s.id = p.id) \
+             FROM posts p WHERE p.id = {id}"
+        );
+        assert_eq!(told, number(&mut direct, &sum).await, "base + SUM(slots)");
+        told
+    }
+
+    async fn expect_value(&self, id: i64, expected: i64) {
+        assert_eq!(self.value(id).await, expected, "acknowledged increments");
+    }
+
+    fn report(&self, what: &str, started: Instant, acknowledged: i64, errors: &Errors) {
+        let (flavour, seconds) = (self.twin.flavour, started.elapsed().as_secs_f64());
+        eprintln!("{what} on {flavour}: {acknowledged} increments in {seconds:.1} s, errors {errors:?}");
+    }
+
+    /// Waits until no session is left in the schema on the server behind the proxy.
+    async fn wait_until_alone(&self) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let mut direct = connect(&self.twin.proxied, None).await;
+        let others = format!("SELECT id, command, time, state FROM information_schema.processlist WHERE db = '{}'", self.schema);
+        loop {
+            let left = rows(&mut direct, &others).await;
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "sessions are left upstream: {left:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Bookkeepers at work on four posts; the errors that they met.
+    async fn mixed(&self, address: &Address, bookkeepers: usize, transactions: u64) -> Errors {
+        let mut tasks = JoinSet::new();
+        for number in 0..bookkeepers {
+            let client = connect(address, Some(&self.schema)).await;
+            tasks.spawn(keep_books(client, to_number(number).unsigned_abs(), transactions));
+        }
+        let mut errors = Errors::new();
+        while let Some(theirs) = tasks.join_next().await {
+            for (code, count) in theirs.expect("a bookkeeper that does not panic") {
+                *errors.entry(code).or_default() += count;
+            }
+        }
+        errors
+    }
+}
+
+/// Transactions of all kinds on four posts. One that fails is rolled back and begun anew.
+async fn keep_books(mut client: Driver, number: u64, transactions: u64) -> Errors {
+    let mut errors = Errors::new();
+    for round in 0..transactions {
+        let chance = mix(number << 32 | round);
+        loop {
+            match book(&mut client, chance).await {
+                Ok(()) => break,
+                Err(code) => {
+                    *errors.entry(code).or_default() += 1;
+                    run(&mut client, "ROLLBACK").await;
+                    let attempts: usize = errors.values().sum();
+                    assert!(attempts < 10_000, "a transaction never comes through: {errors:?}");
+                }
+            }
+        }
+    }
+    errors
+}
+
+async fn book(client: &mut Driver, chance: u64) -> Result<(), u16> {
+    let id = 1 + (chance >> 8) % 4;
+    let amount = (chance >> 16) % 100;
+    outcome_of(client, "BEGIN").await?;
+    match chance % 10 {
+        // Increments, mostly.
+        0..=4 => {
+            outcome_of(client, &format!("UPDATE posts SET views = views + {amount} WHERE id = {id}")).await?;
+            note(client, id, i128::from(amount)).await?;
+        }
+        // Increments of two, then a read of what this transaction has done.
+        5 => {
+            let other = 1 + id % 4;
+            outcome_of(client, &format!("UPDATE posts SET views = views + 1 WHERE id IN ({id}, {other})")).await?;
+            note(client, id, 1).await?;
+            note(client, other, 1).await?;
+            let before = value(client, id).await?;
+            outcome_of(client, &format!("UPDATE posts SET views = views - 2 WHERE id = {id}")).await?;
+            note(client, id, -2).await?;
+            assert_eq!(value(client, id).await?, before - 2, "under the lock of its own write");
+        }
+        // A new value.
+        6 | 7 => {
+            let before = locked_value(client, id).await?;
+            outcome_of(client, &format!("UPDATE posts SET views = {amount} WHERE id = {id}")).await?;
+            note(client, id, i128::from(amount) - before).await?;
+        }
+        // Doubled.
+        8 => {
+            let before = locked_value(client, id).await?;
+            outcome_of(client, &format!("UPDATE posts SET views = views * 2 - views + 3 WHERE id = {id}")).await?;
+            note(client, id, 3).await?;
+            assert_eq!(value(client, id).await?, before + 3, "under its own lock");
+        }
+        // Away and back.
+        _ => {
+            let before = locked_value(client, id).await?;
+            outcome_of(client, &format!("DELETE FROM posts WHERE id = {id}")).await?;
+            outcome_of(client, &format!("INSERT INTO posts (id, views) VALUES ({id}, {amount})")).await?;
+            note(client, id, i128::from(amount) - before).await?;
+            assert_eq!(value(client, id).await?, i128::from(amount), "a new row");
+        }
+    }
+    let end = if chance >> 40 & 3 == 0 { "ROLLBACK" } else { "COMMIT" };
+    outcome_of(client, end).await
+}
+
+async fn note(client: &mut Driver, id: u64, amount: i128) -> Result<(), u16> {
+    outcome_of(client, &format!("INSERT INTO ledger (post_id, amount) VALUES ({id}, {amount})")).await
+}
+
+async fn value(client: &mut Driver, id: u64) -> Result<i128, u16> {
+    ask(client, &format!("SELECT views FROM posts WHERE id = {id}")).await
+}
+
+async fn locked_value(client: &mut Driver, id: u64) -> Result<i128, u16> {
+    ask(client, &format!("SELECT views FROM posts WHERE id = {id} FOR UPDATE")).await
+}
+
+async fn ask(client: &mut Driver, text: &str) -> Result<i128, u16> {
+    match client.query(text).await.expect("an answer") {
+        Reply::Rows(rows) => {
+            let value = rows.first().and_then(|row| row[0].as_deref());
+            let value = value.unwrap_or_else(|| panic!("no row: {text}"));
+            Ok(String::from_utf8_lossy(value).parse().expect("a number"))
+        }
+        Reply::Err(error) => Err(error.code),
+        Reply::Ok(_) => panic!("no rows: {text}"),
+    }
+}
+
+/// Looks at the locks on the base table, again and again, where the server shows them (MySQL).
+struct Watch {
+    stop: Arc<AtomicBool>,
+    task: tokio::task::JoinHandle<usize>,
+}
+
+impl Watch {
+    fn start(stage: &Stage) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, address, schema) = (Arc::clone(&stop), stage.twin.proxied.clone(), stage.schema.clone());
+        let flavour = stage.twin.flavour;
+        let task = tokio::spawn(async move {
+            let mut looks = 0;
+            if flavour != Flavour::MySql {
+                return looks;
+            }
+            let mut driver = connect(&address, None).await;
+            let exclusive = format!(
+                "SELECT lock_type, lock_mode, lock_status, lock_data FROM performance_schema.data_locks \
+                 WHERE object_schema = '{schema}' AND object_name = 'posts' \
+                 AND lock_type = 'RECORD' AND lock_mode LIKE 'X%'"
+            );
+            while !stopped.load(Ordering::Relaxed) {
+                let found = rows(&mut driver, &exclusive).await;
+                assert!(found.is_empty(), "exclusive locks on the base table: {found:?}");
+                looks += 1;
+                // Looking takes the lock system's latches: leave some for the load.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            looks
+        });
+        Self { stop, task }
+    }
+
+    async fn finish(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let looks = self.task.await.expect("no exclusive locks");
+        eprintln!("looked at the locks {looks} times");
+    }
+}

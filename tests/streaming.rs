@@ -1,0 +1,436 @@
+//! Large results pass through in little memory, and whatever clients do, no connection is left behind.
+//!
+//! The proxy is the `countersink` binary in a process of its own.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use countersink::driver::{Driver, Login};
+use countersink::sandbox::{Address, Flavour};
+use countersink::wire::packet::{HEADER_LENGTH, Header};
+use support::client::{connect, rows, run, run_all};
+use support::proxy::rules_head;
+use support::twin::twin;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const MIB: u64 = 1024 * 1024;
+/// How much the process may grow, whatever passes through.
+const MOST_GROWTH: u64 = 2 * MIB;
+/// How long anything may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod mysql { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MySql)); })* }
+        mod mariadb { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MariaDb)); })* }
+    };
+}
+
+on_both![
+    a_gibibyte_of_rows_takes_no_memory,
+    a_client_that_does_not_read_takes_no_memory,
+    a_long_statement_takes_no_memory,
+    clients_that_misbehave_leave_nothing_upstream,
+];
+
+async fn a_gibibyte_of_rows_takes_no_memory(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_stream_down").await;
+    let mut client = Raw::login(&stage.address(), &stage.schema).await;
+    client.query("SELECT REPEAT('x', 1048576) FROM numbers WHERE n < 4").await;
+    assert_eq!(client.read_result().await / MIB, 4);
+    let before = stage.process.memory();
+    client.query("SELECT REPEAT('x', 1048576) FROM numbers").await;
+    let passed = client.read_result().await;
+    stage.expect_no_growth("a result of 1 GiB", before);
+    assert_eq!(passed / MIB, 1024, "all of it came");
+}
+
+async fn a_client_that_does_not_read_takes_no_memory(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_stream_slow").await;
+    let mut client = Raw::login(&stage.address(), &stage.schema).await;
+    client.query("SELECT REPEAT('x', 1048576) FROM numbers WHERE n < 4").await;
+    client.read_result().await;
+    let before = stage.process.memory();
+    client.query("SELECT REPEAT('x', 1048576) FROM numbers").await;
+    // The sockets' buffers are full, and the server waits to write.
+    stage
+        .wait_for("the server to wait for the client", |session| {
+            ["Sending to client", "Writing to net", "executing", "Sending data"].contains(&&*session.state)
+                && session.info.starts_with("SELECT REPEAT")
+        })
+        .await;
+    stage.expect_no_growth("a client that does not read", before);
+    drop(client);
+    stage.wait_until_alone().await;
+}
+
+async fn a_long_statement_takes_no_memory(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_stream_up").await;
+    let mut client = Raw::login(&stage.address(), &stage.schema).await;
+    client.query("SELECT 1").await;
+    client.read_result().await;
+    let before = stage.process.memory();
+    let statement = format!("SELECT LENGTH('{}')", "x".repeat(128 * 1024 * 1024));
+    client.query(&statement).await;
+    client.read_result().await;
+    stage.expect_no_growth("a statement of 128 MiB", before);
+}
+
+async fn clients_that_misbehave_leave_nothing_upstream(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_stream_rude").await;
+    let address = stage.address();
+    send_garbage_in_the_handshake(&address).await;
+    stall_in_the_handshake(&address).await;
+    drop(connect_tcp(&address).await); // gone before the greeting
+    let mut greeted = connect_tcp(&address).await;
+    read_some(&mut greeted).await;
+    drop(greeted); // gone after it
+    send_garbage_as_a_command(&stage).await;
+    vanish_in_a_query(&stage).await;
+    vanish_in_a_result(&stage).await;
+    vanish_in_a_statement(&stage).await;
+    stage.wait_until_alone().await;
+    // And the proxy goes on.
+    let mut client = connect(&address, Some(&stage.schema)).await;
+    assert_eq!(rows(&mut client, "SELECT views FROM posts").await, [["5"]]);
+}
+
+/// Bytes that are no handshake response; each way ends in a close, not in a wait.
+async fn send_garbage_in_the_handshake(address: &Address) {
+    let garbage: [&[u8]; 5] = [
+        b"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        &[0xFF; 70_000],
+        &[0x00; 64],
+        b"\x05\x00\x00\x01hello",
+    ];
+    for bytes in garbage {
+        let mut socket = connect_tcp(address).await;
+        socket.write_all(bytes).await.ok(); // the close may come first
+        read_to_the_close(&mut socket).await;
+    }
+}
+
+/// The proxy's handshake_timeout ends it.
+async fn stall_in_the_handshake(address: &Address) {
+    let started = Instant::now();
+    let mut socket = connect_tcp(address).await;
+    read_to_the_close(&mut socket).await;
+    let waited = started.elapsed();
+    assert!(waited >= HANDSHAKE_TIMEOUT, "closed after {waited:?}");
+    let mut half = connect_tcp(address).await;
+    read_some(&mut half).await;
+    half.write_all(b"\x50\x00\x00\x01\x85\xa6").await.expect("sent"); // the beginning of a response
+    read_to_the_close(&mut half).await;
+}
+
+async fn send_garbage_as_a_command(stage: &Stage) {
+    for bytes in [&b"\xff\xff\xff\x00"[..], b"\x01\x00\x00\x07\x0e", b"\x10\x00\x00\x00\x03SELECT"] {
+        let mut client = Raw::login(&stage.address(), &stage.schema).await;
+        client.socket.write_all(bytes).await.expect("sent");
+    }
+}
+
+async fn vanish_in_a_query(stage: &Stage) {
+    for text in ["SELECT SLEEP(1000)", "SELECT SLEEP(1000), views FROM posts"] {
+        let mut client = Raw::login(&stage.address(), &stage.schema).await;
+        client.query(text).await;
+        stage
+            .wait_for("the query to run", |session| session.info.contains("SLEEP(1000)"))
+            .await;
+        drop(client);
+        stage.wait_until_alone().await;
+    }
+}
+
+async fn vanish_in_a_result(stage: &Stage) {
+    let mut client = Raw::login(&stage.address(), &stage.schema).await;
+    client.query("SELECT REPEAT('x', 1048576) FROM numbers").await;
+    read_some(&mut client.socket).await;
+    drop(client);
+}
+
+async fn vanish_in_a_statement(stage: &Stage) {
+    let mut client = Raw::login(&stage.address(), &stage.schema).await;
+    client.socket.write_all(b"\x00\x00\x10\x00\x03UPDATE posts SET views = views + 1").await.expect("sent");
+    drop(client);
+    let mut client = Raw::login(&stage.address(), &stage.schema).await;
+    client.query("BEGIN").await;
+    client.read_result().await;
+    client.query("UPDATE posts SET views = views + 1").await;
+    client.read_result().await;
+    drop(client); // with its transaction open
+}
+
+/// A client of its own bytes, for answers that are not to be gathered.
+struct Raw {
+    socket: TcpStream,
+}
+
+impl Raw {
+    async fn login(address: &Address, schema: &str) -> Self {
+        let socket = connect_tcp(address).await.into_std().expect("a socket");
+        let same = socket.try_clone().expect("a second handle");
+        let login = Login {
+            schema: Some(schema),
+            ..Login::new(&address.user, &address.password)
+        };
+        let stream = TcpStream::from_std(same).expect("a socket");
+        Driver::connect(Box::new(stream), &login).await.expect("a login");
+        Self {
+            socket: TcpStream::from_std(socket).expect("a socket"),
+        }
+    }
+
+    async fn query(&mut self, text: &str) {
+        let mut packet = Vec::new();
+        let payload = [b"\x03", text.as_bytes()].concat();
+        countersink::wire::packet::encode_packet(&mut packet, 0, &payload);
+        self.socket.write_all(&packet).await.expect("sent");
+    }
+
+    /// Reads an answer and returns the length of its payloads, in bytes. One row has no more than 16 MiB.
+    async fn read_result(&mut self) -> u64 {
+        let mut passed = 0;
+        let mut rest = vec![0; 64 * 1024];
+        for packet in 0.. {
+            let mut header = [0; HEADER_LENGTH];
+            self.read(&mut header).await;
+            let header = Header::decode(&header).expect("a header");
+            let mut left = header.length;
+            let mut first = None;
+            while left > 0 {
+                let part = left.min(rest.len());
+                self.read(&mut rest[..part]).await;
+                first.get_or_insert(rest[0]);
+                left -= part;
+            }
+            passed += header.length as u64;
+            match first {
+                Some(0x00) if packet == 0 => return passed,
+                Some(0xFF) => panic!("{}", String::from_utf8_lossy(&rest[..header.length])),
+                Some(0xFE) if header.length < 100 => return passed,
+                _ => {}
+            }
+        }
+        passed
+    }
+
+    async fn read(&mut self, buffer: &mut [u8]) {
+        let read = tokio::time::timeout(PATIENCE, self.socket.read_exact(buffer)).await;
+        read.expect("an answer in time").expect("an answer");
+    }
+}
+
+async fn connect_tcp(address: &Address) -> TcpStream {
+    let socket = TcpStream::connect((address.host.as_str(), address.port)).await;
+    socket.expect("the proxy listens")
+}
+
+async fn read_some(socket: &mut TcpStream) {
+    let mut buffer = [0; 1024];
+    let read = tokio::time::timeout(PATIENCE, socket.read(&mut buffer)).await;
+    assert!(read.expect("bytes in time").expect("bytes") > 0);
+}
+
+async fn read_to_the_close(socket: &mut TcpStream) {
+    let mut all = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut all)).await;
+    // A reset is a close as well.
+    drop(read.expect("the proxy closes"));
+}
+
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// A schema with a proxy process in front of it.
+struct Stage {
+    schema: String,
+    /// The server behind the proxy, with the account of its owner.
+    root: Address,
+    /// The same, with the account of the clients.
+    server: Address,
+    process: Process,
+    _folder: tempfile::TempDir,
+}
+
+/// A row of the process list.
+#[derive(Debug)]
+struct Session {
+    state: String,
+    info: String,
+}
+
+impl Stage {
+    async fn new(flavour: Flavour, schema: &str) -> Self {
+        let server = twin(flavour).proxied.clone();
+        let mut driver = connect(&server, None).await;
+        let control = format!("{schema}_control");
+        let user = format!("{schema}_user");
+        let script = format!(
+            "DROP DATABASE IF EXISTS {schema};
+            CREATE DATABASE {schema};
+            USE {schema};
+            CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL DEFAULT 0);
+            INSERT INTO posts VALUES (1, 5);
+            CREATE TABLE numbers (n INT PRIMARY KEY);
+            DROP USER IF EXISTS '{control}'@'%', '{user}'@'%';
+            CREATE USER '{control}'@'%', '{user}'@'%';
+            GRANT ALL ON *.* TO '{control}'@'%';
+            GRANT ALL ON {schema}.* TO '{user}'@'%'"
+        );
+        run_all(&mut driver, &script).await;
+        let numbers: Vec<_> = (0..1024).map(|n| format!("({n})")).collect();
+        run(&mut driver, &format!("INSERT INTO numbers VALUES {}", numbers.join(","))).await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let rules = folder.path().join("rules.yaml");
+        let account = Address {
+            user: control,
+            password: String::new(),
+            ..server.clone()
+        };
+        let text = format!(
+            "{}handshake_timeout: {}ms\ncounters:\n- {{table: {schema}.posts, columns: [views]}}\n",
+            rules_head(&account),
+            HANDSHAKE_TIMEOUT.as_millis()
+        );
+        fs::write(&rules, text).expect("rules can be written");
+        Self {
+            schema: schema.to_owned(),
+            process: Process::start(&rules),
+            root: server.clone(),
+            server: Address {
+                user,
+                password: String::new(),
+                ..server
+            },
+            _folder: folder,
+        }
+    }
+
+    /// The proxy's.
+    fn address(&self) -> Address {
+        Address {
+            host: self.process.address.ip().to_string(),
+            port: self.process.address.port(),
+            ..self.server.clone()
+        }
+    }
+
+    fn expect_no_growth(&self, what: &str, before: Memory) {
+        let after = self.process.memory();
+        let growth = after.peak.saturating_sub(before.peak.max(before.resident));
+        let kib = |bytes: u64| bytes / 1024;
+        eprintln!(
+            "{what}: resident {} KiB before, {} KiB after; at most {} KiB before, {} KiB after",
+            kib(before.resident), kib(after.resident), kib(before.peak), kib(after.peak)
+        );
+        assert!(growth < MOST_GROWTH, "{what}: the process grew by {} KiB", kib(growth));
+        let resident = after.resident.saturating_sub(before.resident);
+        assert!(resident < MOST_GROWTH, "{what}: {} KiB stay", kib(resident));
+    }
+
+    /// Sessions upstream that came through the proxy, or are about to.
+    async fn sessions(&self) -> Vec<Session> {
+        let mut direct = connect(&self.root, None).await;
+        let query = format!(
+            "SELECT COALESCE(state, ''), COALESCE(info, '') FROM information_schema.processlist \
+             WHERE user IN ('{}_user', 'unauthenticated user')",
+            self.schema
+        );
+        let found = rows(&mut direct, &query).await;
+        let session = |row: Vec<String>| Session { state: row[0].clone(), info: row[1].clone() };
+        found.into_iter().map(session).collect()
+    }
+
+    async fn wait_for(&self, what: &str, is_there: impl Fn(&Session) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let sessions = self.sessions().await;
+            if sessions.iter().any(&is_there) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "waited for {what}: {sessions:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn wait_until_alone(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let sessions = self.sessions().await;
+            if sessions.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "sessions are left upstream: {sessions:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// The binary, serving; killed when dropped.
+struct Process {
+    child: Child,
+    address: SocketAddr,
+}
+
+/// Resident memory, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    resident: u64,
+    /// The most it ever was.
+    peak: u64,
+}
+
+impl Process {
+    fn start(rules: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_countersink"))
+            .args(["serve", "--rules"])
+            .arg(rules)
+            .env("COUNTERSINK_LOG", "info")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let mut said = Vec::new();
+        let address = loop {
+            let Some(Ok(line)) = lines.next() else {
+                panic!("it does not listen:\n{}", said.join("\n"));
+            };
+            if let Some((_, rest)) = line.split_once("listening on ") {
+                let address = rest.split([',', ' ']).next().unwrap_or_default();
+                break address.parse().expect("an address");
+            }
+            said.push(line);
+        };
+        // The pipe must not fill up.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address }
+    }
+
+    fn memory(&self) -> Memory {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a process");
+        let kib = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).expect(name);
+            let number = line.split_whitespace().nth(1).expect("a number");
+            number.parse::<u64>().expect("a number") * 1024
+        };
+        Memory {
+            resident: kib("VmRSS:"),
+            peak: kib("VmHWM:"),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
