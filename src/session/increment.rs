@@ -183,19 +183,9 @@ fn as_update(ok: &[u8], capabilities: u64) -> Result<Option<Vec<u8>>, Malformed>
 /// upsert has no info text on some servers.
 fn first_number(info: &[u8]) -> Option<u64> {
     let start = info.iter().position(u8::is_ascii_digit)?;
-<<<<<<< HEAD
     let mut digits = info[start..].iter().take_while(|byte| byte.is_ascii_digit());
     digits.try_fold(0_u64, |number, digit| {
         number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
-=======
-    let digits = info[start..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit());
-    digits.fold(Some(0_u64), |number, digit| {
-        number?
-            .checked_mul(10)?
-            .checked_add(u64::from(digit - b'0'))
->>>>>>> room-login
     })
 }
 

@@ -351,13 +351,8 @@ impl Session {
             false => TableLocks::Read,
         };
         if lock.write {
-<<<<<<< HEAD
             for (number, keys) in keys.iter().enumerate() {
                 let statements = fold::FoldStatements::numbered(number, &keys.table, None);
-=======
-            for keys in &keys {
-                let statements = fold::FoldStatements::new(&keys.table, None);
->>>>>>> room-login
                 self.hidden(&statements.fold).await?;
                 self.hidden(&statements.purge).await?;
             }

@@ -160,7 +160,6 @@ pub(super) fn slots_path(table: &HotTable) -> String {
         quoted(&table.slot_schema),
         quoted(&table.slot_name)
     )
-<<<<<<< HEAD
 }
 
 /// The name of the slot table in the statement's sum number `index`. Each has its own: under LOCK TABLES a
@@ -170,8 +169,6 @@ pub(super) fn read_alias(index: usize) -> String {
         0 => "countersink_s".to_owned(),
         later => format!("countersink_s{}", later + 1),
     }
-=======
->>>>>>> room-login
 }
 
 /// The hot table that a name in a text lexed by words means.

@@ -210,7 +210,6 @@ pub(super) fn plan_load(text: &[u8], facts: &SessionFacts, catalog: &Catalog) ->
     }
 }
 
-<<<<<<< HEAD
 #[cfg(test)]
 mod tests {
     use crate::sql::fixture::planned;
@@ -295,93 +294,6 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(planned(text), expected, "{text}");
-=======
-/// The plan of LOCK TABLES.
-///
-/// Behind each alias of a hot table the statements that we send name its slot table in two ways: by its own name,
-/// and as `countersink_s` in reads.
-pub(super) fn plan_lock_tables(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
-    let mut words = Words::new(text, facts);
-    words.next();
-    words.next();
-    let mut locked: Vec<(Arc<HotTable>, bool)> = Vec::new();
-    let mut end = 0;
-    loop {
-        let Some(name) = words.name() else {
-            return understood_only_in_part(text, catalog);
-        };
-        if !accept_alias(&mut words) {
-            return understood_only_in_part(text, catalog);
-        }
-        let is_read = words.accept("READ");
-        end = words
-            .peek()
-            .map_or(text.len(), |token| token.start)
-            .max(end);
-        let is_write = match is_read {
-            true => words.accept("LOCAL") && false,
-            false => {
-                words.accept_any(&["LOW_PRIORITY", "CONCURRENT"]);
-                words.accept("WRITE")
-            }
-        };
-        if !is_read && !is_write {
-            return understood_only_in_part(text, catalog);
-        }
-        if let Some(table) = hot_by_words(catalog, facts, &name) {
-            match locked
-                .iter_mut()
-                .find(|(known, _)| Arc::ptr_eq(known, table))
-            {
-                Some((_, write)) => *write |= is_write,
-                None => locked.push((table.clone(), is_write)),
-            }
-        }
-        if !words.accept_mark(b',') {
-            break;
->>>>>>> room-login
         }
     }
 }
-<<<<<<< HEAD
-=======
-
-/// `[AS] alias`, if there is one.
-fn accept_alias(words: &mut Words<'_>) -> bool {
-    const LOCK_TYPES: [&str; 4] = ["READ", "WRITE", "LOW_PRIORITY", "CONCURRENT"];
-    if words.accept("AS") {
-        return words.identifier().is_some();
-    }
-    let is_lock_type = words
-        .peek_word()
-        .is_some_and(|word| LOCK_TYPES.contains(&word.as_str()));
-    is_lock_type || words.identifier().is_some()
-}
-
-fn understood_only_in_part(text: &[u8], catalog: &Catalog) -> Plan {
-    fold_tables(mentioned(text, catalog), Reason::NotParsed)
-}
-
-/// Where the statement's last word ends, before a closing `;` or comment.
-fn last_significant(text: &[u8], facts: &SessionFacts) -> usize {
-    crate::sql::lexer::Lexer::new(text, facts)
-        .filter(|token| token.is_significant() && text[token.start] != b';')
-        .last()
-        .map_or(text.len(), |token| token.end)
-}
-
-fn with_slot_tables(text: &[u8], end: usize, locked: &[(Arc<HotTable>, bool)]) -> Vec<u8> {
-    let mut sent = text[..end].to_vec();
-    for (table, write) in locked {
-        let lock = if *write { "WRITE" } else { "READ" };
-        let slots = slots_path(table);
-        let alias = quoted(READ_ALIAS);
-        sent.extend_from_slice(format!(", {slots} {lock}, {slots} AS {alias} {lock}").as_bytes());
-    }
-    sent.extend_from_slice(&text[end..]);
-    sent
-}
-
-/// The name that reads give to the slot table they sum.
-pub(super) const READ_ALIAS: &str = "countersink_s";
->>>>>>> room-login

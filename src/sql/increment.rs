@@ -392,7 +392,6 @@ pub(super) fn fold_of(
         table: target.table.clone(),
         scope,
     }
-<<<<<<< HEAD
 }
 
 #[cfg(test)]
@@ -657,6 +656,4 @@ mod tests {
             );
         }
     }
-=======
->>>>>>> room-login
 }

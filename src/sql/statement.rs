@@ -191,11 +191,7 @@ pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Range<usize>> {
     if Lexer::new(text, facts)
         .any(|token| token.kind == TokenKind::ExecutableComment && hides_boundary(token.of(text)))
     {
-<<<<<<< HEAD
         return std::iter::once(0..text.len()).collect();
-=======
-        return vec![0..text.len()];
->>>>>>> room-login
     }
     for token in Lexer::new(text, facts) {
         if !boundary(&token) {
@@ -263,7 +259,6 @@ pub fn is_off(text: &[u8], facts: &SessionFacts) -> bool {
     memchr::memmem::find(text, b":").is_some()
         && Lexer::new(text, facts)
             .any(|token| token.kind == TokenKind::Comment && is_mark(token.of(text)))
-<<<<<<< HEAD
 }
 
 #[cfg(test)]
@@ -345,6 +340,4 @@ mod tests {
         assert!(is_off(b"SELECT 1 -- Countersink:OFF", &facts));
         assert!(!is_off(b"SELECT '/* countersink:off */'", &facts));
     }
-=======
->>>>>>> room-login
 }

@@ -40,11 +40,6 @@ pub(super) fn lines(bars: &[Bar]) -> Vec<String> {
 }
 
 /// A bar as long as `value` is to `largest`. What is more than nothing is seen.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a few hundred eighths, and no casts of floats can fail"
-)]
 fn draw(value: f64, largest: f64) -> String {
     if value <= 0.0 {
         return String::new();

@@ -99,44 +99,42 @@ impl Interrupt {
                     drop(done);
                     return interrupted.into();
                 }
-                _ = glance.tick() => end_children(),
+                _ = glance.tick() => end(&in_our_group(children())),
             }
         }
     }
 }
 
-/// Does to our children what Ctrl-C on a terminal has done already: a signal may have come to us alone. Those in a
-/// process group of their own, as the sandbox's guards are, are left alone.
-///
-/// Goes by `/proc`, so that elsewhere than on Linux a step is waited for; nothing is fetched there.
-fn end_children() {
-    let Some(own) = group("self") else { return };
-    let children: Vec<String> = children()
-        .into_iter()
-        .filter(|child| group(child) == Some(own))
-        .collect();
-    if children.is_empty() {
+/// Does to these processes what Ctrl-C on a terminal has done already: a signal may have come to us alone.
+fn end(processes: &[String]) {
+    if processes.is_empty() {
         return;
     }
     let mut kill = Command::new("sh");
-    kill.args(["-c", "kill -s TERM \"$@\"", "kill"])
-        .args(&children);
+    kill.args(["-c", "kill -s TERM \"$@\"", "kill"]).args(processes);
     if let Err(error) = kill.stderr(Stdio::null()).status() {
-        tracing::debug!("cannot end {children:?}: {error}");
+        tracing::debug!("cannot end {processes:?}: {error}");
     }
 }
 
+/// Without those in a process group of their own, as the sandbox's guards are: they have to clean up.
+fn in_our_group(processes: Vec<String>) -> Vec<String> {
+    let Some(own) = group("self") else {
+        return Vec::new();
+    };
+    let ours = |process: &String| group(process) == Some(own);
+    processes.into_iter().filter(ours).collect()
+}
+
 /// Process ids of our children, whichever thread has them.
+///
+/// Goes by `/proc`, so that elsewhere than on Linux a step is waited for; nothing is fetched there.
 fn children() -> Vec<String> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
     threads
         .flatten()
         .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
-        .flat_map(|line| {
-            line.split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
+        .flat_map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
         .collect()
 }
 
@@ -169,7 +167,12 @@ mod tests {
         let mut ours = Command::new("sleep").arg("1000").spawn().expect("sleep");
         let mut guard = Command::new("sleep");
         let mut guard = guard.arg("1000").process_group(0).spawn().expect("sleep");
-        end_children();
+        let both = vec![ours.id().to_string(), guard.id().to_string()];
+        let found = children();
+        assert!(both.iter().all(|child| found.contains(child)), "{found:?}");
+        let chosen = in_our_group(both);
+        assert_eq!(chosen, [ours.id().to_string()]);
+        end(&chosen);
         assert_eq!(ours.wait().expect("ended").signal(), Some(15));
         assert!(guard.try_wait().expect("a child").is_none());
         guard.kill().expect("killed");

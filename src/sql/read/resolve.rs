@@ -71,23 +71,12 @@ impl<'a> Names<'a> {
             let found = self.in_block(block, &reference.path)?;
             match found {
                 InBlock::Column { source, column } => {
-<<<<<<< HEAD
                     let found = Found {
                         block: index,
                         source,
                         column,
                     };
                     return match (self.is_counter(found), is_certain) {
-=======
-                    let is_counter = hot(&block.sources[source])
-                        .is_some_and(|table| table.counter(column).is_some());
-                    return match (is_counter, is_certain) {
-                        (true, true) => Ok(Some(Found {
-                            block: index,
-                            source,
-                            column,
-                        })),
->>>>>>> room-login
                         (true, false) => Err(Doubt),
                         (false, false) => Ok(None),
                         (_, true) => Ok(Some(found)),
@@ -127,7 +116,6 @@ impl<'a> Names<'a> {
             .sources
             .iter()
             .enumerate()
-<<<<<<< HEAD
             .filter_map(|(source, candidate)| Some((source, hot(candidate)?.column(column)?)))
             .collect();
         let is_counter = |&(source, column): &(usize, usize)| {
@@ -142,16 +130,6 @@ impl<'a> Names<'a> {
             [_, ..] => Ok(InBlock::Cold),
             [] if block.sources.iter().any(|source| source.hot.is_none()) => Ok(InBlock::Perhaps),
             [] => Ok(InBlock::Absent),
-=======
-            .filter_map(|(source, candidate)| Some((source, hot(candidate)?.column(column)?)));
-        match (candidates.next(), candidates.next()) {
-            (Some((source, column)), None) => Ok(InBlock::Column { source, column }),
-            (Some(_), Some(_)) => Err(Doubt),
-            (None, _) if block.sources.iter().any(|source| source.hot.is_none()) => {
-                Ok(InBlock::Perhaps)
-            }
-            (None, _) => Ok(InBlock::Absent),
->>>>>>> room-login
         }
     }
 

@@ -5,10 +5,6 @@ use std::sync::Arc;
 use crate::catalog::{Domain, HotTable};
 use crate::sql::context::read_alias;
 use crate::sql::context::{Context, Edit, quoted, slots_path};
-<<<<<<< HEAD
-=======
-use crate::sql::ddl::READ_ALIAS;
->>>>>>> room-login
 use crate::sql::read::block::{
     Block, Found, Grouping, Item, ItemShape, JoinKind, Place, Reference,
 };
@@ -67,10 +63,7 @@ impl Rewrite {
             references,
             outputs,
             rewrite,
-<<<<<<< HEAD
             sums: 0,
-=======
->>>>>>> room-login
         };
         for reference in references {
             if let Some(found) = names.counter(reference)? {
@@ -129,7 +122,6 @@ impl Rewriter<'_> {
         let clause = match reference.block == found.block {
             true => reference.clause,
             // From an inner query: where that stands in the block that has the table decides.
-<<<<<<< HEAD
             false => block.clauses.at(reference.range.start),
         };
         let is_own = reference.block == found.block;
@@ -144,28 +136,6 @@ impl Rewriter<'_> {
             Clause::Having if is_own => self.in_having(reference, found),
             Clause::OrderBy if is_own => self.in_order_by(reference, found),
             _ => Err(Doubt),
-=======
-            return match block.clauses.at(reference.range.start) {
-                Clause::Items | Clause::From | Clause::Where if self.is_free(found.block) => {
-                    Ok(Treatment::Sum)
-                }
-                _ => Err(Doubt),
-            };
-        }
-        match reference.clause {
-            Clause::From | Clause::Where | Clause::Window => Ok(Treatment::Sum),
-            Clause::Items if reference.in_aggregate || self.is_free(found.block) => {
-                Ok(Treatment::Sum)
-            }
-            Clause::Items => match self.is_grouped_item(reference, found) {
-                true => Ok(Treatment::Sum),
-                false => Err(Doubt),
-            },
-            Clause::GroupBy => self.in_group_by(reference, found),
-            Clause::Having => self.in_having(reference, found),
-            Clause::OrderBy => self.in_order_by(reference, found),
-            Clause::Tail => Err(Doubt),
->>>>>>> room-login
         }
     }
 
@@ -215,7 +185,6 @@ impl Rewriter<'_> {
         let Some(index) = block
             .items
             .iter()
-<<<<<<< HEAD
             .position(|item| item.range.contains(&reference.range.start))
         else {
             return false;
@@ -239,12 +208,6 @@ impl Rewriter<'_> {
         let by_position = !has_wildcard && block.group_positions.contains(&(index + 1));
         let by_column = is_column && self.grouped_columns(found.block).contains(&found);
         block.grouping == Grouping::Plain && (by_alias || by_position || by_column)
-=======
-            .any(|item| matches!(item.shape, ItemShape::Column { start, .. } if start == reference.range.start));
-        is_item
-            && block.grouping == Grouping::Plain
-            && self.grouped_counters(found.block).contains(&found)
->>>>>>> room-login
     }
 
     /// GROUP BY a counter that is selected: by its position, as the names of columns go before those of items.
@@ -328,11 +291,7 @@ impl Rewriter<'_> {
         } else if is_unqualified && same_name.iter().any(|output| output.counter != Some(found)) {
             return Err(Doubt);
         }
-<<<<<<< HEAD
         let may_sum = reference.in_aggregate || (!block.is_distinct && self.is_free(found));
-=======
-        let may_sum = reference.in_aggregate || (!block.is_distinct && self.is_free(found.block));
->>>>>>> room-login
         if may_sum {
             Ok(Treatment::Sum)
         } else {

@@ -4,16 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-<<<<<<< HEAD
     Distinct, Expr, Function, GroupByExpr, Ident, LockClause, LockType, NonBlock, OrderBy,
     OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
     Value, ValueWithSpan, Visit, Visitor,
-=======
-    Expr, Function, GroupByExpr, Ident, JoinConstraint, JoinOperator, LockClause, LockType,
-    NonBlock, ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, Visit,
-    Visitor,
->>>>>>> room-login
 };
 
 use crate::sql::context::{Context, bare, column_path, ident};
@@ -119,112 +112,6 @@ impl<'a> Survey<'a> {
             .any(|cte| cte.from <= at && self.context.is_same_table_name(&cte.name, name))
     }
 
-<<<<<<< HEAD
-=======
-    fn add_sources(&mut self, tables: &TableWithJoins, block: &mut Block) {
-        self.add_source(&tables.relation, block);
-        for join in &tables.joins {
-            self.add_source(&join.relation, block);
-            match constraint(&join.join_operator) {
-                Some(JoinConstraint::Natural) => block.join = JoinKind::Natural,
-                Some(JoinConstraint::Using(_)) if block.join == JoinKind::Plain => {
-                    block.join = JoinKind::Using
-                }
-                Some(_) => {}
-                None => self.is_doubtful = true,
-            }
-            if let Some(JoinConstraint::Using(columns)) = constraint(&join.join_operator) {
-                self.doubt_counters_in_using(columns);
-            }
-        }
-    }
-
-    /// USING (views) compares counters, in a place that takes names only.
-    fn doubt_counters_in_using(&mut self, columns: &[ObjectName]) {
-        let names: Vec<String> = columns
-            .iter()
-            .filter_map(|column| column.0.last().and_then(ident))
-            .map(|column| self.context.name(column))
-            .collect();
-        self.is_doubtful |= self.context.catalog.tables.iter().any(|table| {
-            names
-                .iter()
-                .filter_map(|name| table.column(name))
-                .any(|column| table.counter(column).is_some())
-        });
-    }
-
-    fn add_source(&mut self, factor: &TableFactor, block: &mut Block) {
-        match factor {
-            TableFactor::Table {
-                name,
-                alias,
-                args: None,
-                version: None,
-                ..
-            } => {
-                let source = self.table_source(name, alias.as_ref());
-                block.sources.extend(source);
-            }
-            TableFactor::Derived { alias, .. } | TableFactor::JsonTable { alias, .. } => {
-                block.sources.push(self.unknown_source(alias.as_ref()));
-            }
-            TableFactor::NestedJoin {
-                table_with_joins,
-                alias: None,
-            } => self.add_sources(table_with_joins, block),
-            _ => {
-                self.is_doubtful = true;
-                block.sources.push(self.unknown_source(None));
-            }
-        }
-    }
-
-    fn unknown_source(&self, alias: Option<&TableAlias>) -> Source {
-        let exposed = alias
-            .map(|alias| self.context.name(&alias.name))
-            .unwrap_or_default();
-        Source {
-            qualifier: self.written(alias.map(|alias| &alias.name)),
-            exposed,
-            schema: None,
-            hot: None,
-        }
-    }
-
-    fn table_source(&mut self, name: &ObjectName, alias: Option<&TableAlias>) -> Option<Source> {
-        let parts: Vec<&Ident> = name.0.iter().filter_map(ident).collect();
-        let last = *parts.last()?;
-        let start = syntax::range(parts.first()?).map_or(0, |range| range.start);
-        let is_cte = parts.len() == 1 && self.is_cte(&self.context.name(last), start);
-        let schema = match parts.as_slice() {
-            [schema, _] => Some(self.context.name(schema)),
-            _ => self.context.facts.schema.clone(),
-        };
-        let qualifier = match alias {
-            Some(alias) => self.written(Some(&alias.name)),
-            None => self.written_path(&parts),
-        };
-        self.is_doubtful |= alias.is_some_and(|alias| !alias.columns.is_empty()) && !is_cte;
-        Some(Source {
-            qualifier,
-            exposed: self.context.name(alias.map_or(last, |alias| &alias.name)),
-            schema: schema.filter(|_| !is_cte),
-            hot: self.context.hot(name).filter(|_| !is_cte).cloned(),
-        })
-    }
-
-    fn written(&self, name: Option<&Ident>) -> Vec<u8> {
-        let range = name.and_then(syntax::range).unwrap_or_default();
-        self.context.slice(range).to_vec()
-    }
-
-    fn written_path(&self, parts: &[&Ident]) -> Vec<u8> {
-        let parts: Vec<Vec<u8>> = parts.iter().map(|part| self.written(Some(part))).collect();
-        parts.join(&b'.')
-    }
-
->>>>>>> room-login
     fn items(&mut self, select: &Select, clauses: &Clauses) -> Vec<Item> {
         if clauses.items.len() != select.projection.len() {
             self.is_doubtful = true;
@@ -444,14 +331,11 @@ impl Visitor for Survey<'_> {
             &self.context.syntax.tokens,
             syntax::offsets(select.select_token.0.span).start,
         );
-<<<<<<< HEAD
         let from = From::of(self.context, &select.from, &|name, at| {
             self.is_cte(name, at)
         });
         self.is_doubtful |= from.is_doubtful;
         let items = self.items(select, &clauses);
-=======
->>>>>>> room-login
         let frame = self.frames.last();
         let mut block = Block {
             place: frame.map_or(Place::Statement, |frame| frame.place),

@@ -178,11 +178,7 @@ fn is_row_alias(
     let Some(alias) = insert
         .insert_alias
         .as_ref()
-<<<<<<< HEAD
         .filter(|alias| alias.col_aliases.as_ref().is_none_or(Vec::is_empty))
-=======
-        .filter(|alias| alias.col_aliases.is_none())
->>>>>>> room-login
     else {
         return false;
     };
@@ -307,7 +303,6 @@ fn listed_row(
         .iter()
         .map(|&column| value(column))
         .collect()
-<<<<<<< HEAD
 }
 
 #[cfg(test)]
@@ -397,6 +392,4 @@ mod tests {
             "forward AddsToBase"
         );
     }
-=======
->>>>>>> room-login
 }
