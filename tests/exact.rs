@@ -53,7 +53,11 @@ async fn autocommit_increments_of_one_row(flavour: Flavour) {
         })
         .await;
     stage.report("autocommit", started, acknowledged, &errors);
-    assert_eq!(errors, Errors::new(), "an increment in autocommit waits for nobody");
+    assert_eq!(
+        errors,
+        Errors::new(),
+        "an increment in autocommit waits for nobody"
+    );
     assert_eq!(acknowledged, to_number(CLIENTS * INCREMENTS));
     watch.finish().await;
     stage.expect_value(1, acknowledged).await;
@@ -86,7 +90,11 @@ async fn transactions_of_which_a_third_is_rolled_back(flavour: Flavour) {
         })
         .await;
     stage.report("transactions", started, acknowledged, &errors);
-    assert_eq!(errors, Errors::new(), "open transactions do not wait for each other");
+    assert_eq!(
+        errors,
+        Errors::new(),
+        "open transactions do not wait for each other"
+    );
     watch.finish().await;
     stage.expect_value(1, acknowledged).await;
     stage.expect_base_untouched(guard).await;
@@ -98,14 +106,24 @@ async fn increments_absolute_values_deletes_and_reads_at_once(flavour: Flavour) 
     const BOOKKEEPERS: usize = 12;
     const TRANSACTIONS: u64 = 150;
     let stage = Stage::new(flavour, "cs_exact_mixed").await;
-    let direct = stage.mixed(&stage.twin.plain, BOOKKEEPERS, TRANSACTIONS).await;
-    let proxied = stage.mixed(&stage.proxy.address, BOOKKEEPERS, TRANSACTIONS).await;
+    let direct = stage
+        .mixed(&stage.twin.plain, BOOKKEEPERS, TRANSACTIONS)
+        .await;
+    let proxied = stage
+        .mixed(&stage.proxy.address, BOOKKEEPERS, TRANSACTIONS)
+        .await;
     eprintln!("mixed on {flavour}: errors directly {direct:?}, through the proxy {proxied:?}");
-    let unexpected: Vec<_> = proxied.keys().filter(|code| ![1205, 1213].contains(*code)).collect();
+    let unexpected: Vec<_> = proxied
+        .keys()
+        .filter(|code| ![1205, 1213].contains(*code))
+        .collect();
     assert!(unexpected.is_empty(), "{unexpected:?}");
     let ledger = "SELECT p.id, p.views, COALESCE((SELECT SUM(l.amount) FROM ledger l WHERE l.post_id = p.id), 0) \
                   FROM posts p ORDER BY p.id";
-    for (place, address) in [("directly", &stage.twin.plain), ("through the proxy", &stage.proxy.address)] {
+    for (place, address) in [
+        ("directly", &stage.twin.plain),
+        ("through the proxy", &stage.proxy.address),
+    ] {
         let mut client = connect(address, Some(&stage.schema)).await;
         for row in rows(&mut client, ledger).await {
             assert_eq!(row[1], row[2], "post {} {place}: value and ledger", row[0]);
@@ -137,12 +155,18 @@ async fn clients_that_vanish(flavour: Flavour) {
             }
         })
         .await;
-    let ambiguous = i64::from(errors.get(&AMBIGUOUS).map_or(0, |count| u32::try_from(*count).expect("few")));
+    let ambiguous = i64::from(
+        errors
+            .get(&AMBIGUOUS)
+            .map_or(0, |count| u32::try_from(*count).expect("few")),
+    );
     let others: Vec<_> = errors.keys().filter(|code| **code != AMBIGUOUS).collect();
     assert!(others.is_empty(), "errors {errors:?}");
     stage.wait_until_alone().await;
     let value = stage.value(1).await;
-    eprintln!("vanishing on {flavour}: {acknowledged} acknowledged, {ambiguous} ambiguous, value {value}");
+    eprintln!(
+        "vanishing on {flavour}: {acknowledged} acknowledged, {ambiguous} ambiguous, value {value}"
+    );
     assert!(acknowledged > 0 && ambiguous > 0, "both happen");
     assert!(
         (acknowledged..=acknowledged + ambiguous).contains(&value),
@@ -195,7 +219,10 @@ async fn live_and_vanish(client: &mut Driver, chance: u64, outcome: &mut Outcome
             run(client, "BEGIN").await;
             increment(client, 1, 1).await.expect("an increment");
             // Others may be at the same: who loses is rolled back, and gone all the same.
-            client.query("SELECT views FROM posts WHERE id = 2").await.expect("an answer");
+            client
+                .query("SELECT views FROM posts WHERE id = 2")
+                .await
+                .expect("an answer");
         }
         // In good order.
         _ => {
@@ -275,7 +302,9 @@ impl Stage {
             run_all(&mut driver, &script).await;
         }
         // Slots stay where they are, so that their sum is seen.
-        let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views], slots: 64, rollup: 1h}}\n");
+        let rules = format!(
+            "counters:\n- {{table: {schema}.posts, columns: [views], slots: 64, rollup: 1h}}\n"
+        );
         Self {
             twin,
             schema: schema.to_owned(),
@@ -309,13 +338,21 @@ impl Stage {
     async fn share_the_base_row(&self) -> Driver {
         let mut driver = connect(&self.twin.proxied, Some(&self.schema)).await;
         run(&mut driver, "BEGIN").await;
-        run(&mut driver, "SELECT views FROM posts WHERE id = 1 LOCK IN SHARE MODE").await;
+        run(
+            &mut driver,
+            "SELECT views FROM posts WHERE id = 1 LOCK IN SHARE MODE",
+        )
+        .await;
         driver
     }
 
     /// With the lock still held, base is as it was: all increments are in slots.
     async fn expect_base_untouched(&self, mut guard: Driver) {
-        let base = number(&mut guard, "SELECT views FROM posts WHERE id = 1 LOCK IN SHARE MODE").await;
+        let base = number(
+            &mut guard,
+            "SELECT views FROM posts WHERE id = 1 LOCK IN SHARE MODE",
+        )
+        .await;
         assert_eq!(base, 0, "base under the shared lock");
         run(&mut guard, "ROLLBACK").await;
     }
@@ -323,7 +360,11 @@ impl Stage {
     /// The value, as told through the proxy and as added up directly.
     async fn value(&self, id: i64) -> i64 {
         let mut proxied = connect(&self.proxy.address, Some(&self.schema)).await;
-        let told = number(&mut proxied, &format!("SELECT views FROM posts WHERE id = {id}")).await;
+        let told = number(
+            &mut proxied,
+            &format!("SELECT views FROM posts WHERE id = {id}"),
+        )
+        .await;
         let mut direct = connect(&self.twin.proxied, Some(&self.schema)).await;
         let sum = format!(
             "SELECT p.views + (SELECT COALESCE(SUM(s.views), 0) FROM posts_slots s WHERE s.id = p.id) \
@@ -339,20 +380,28 @@ impl Stage {
 
     fn report(&self, what: &str, started: Instant, acknowledged: i64, errors: &Errors) {
         let (flavour, seconds) = (self.twin.flavour, started.elapsed().as_secs_f64());
-        eprintln!("{what} on {flavour}: {acknowledged} increments in {seconds:.1} s, errors {errors:?}");
+        eprintln!(
+            "{what} on {flavour}: {acknowledged} increments in {seconds:.1} s, errors {errors:?}"
+        );
     }
 
     /// Waits until no session is left in the schema on the server behind the proxy.
     async fn wait_until_alone(&self) {
         let deadline = Instant::now() + Duration::from_secs(30);
         let mut direct = connect(&self.twin.proxied, None).await;
-        let others = format!("SELECT id, command, time, state FROM information_schema.processlist WHERE db = '{}'", self.schema);
+        let others = format!(
+            "SELECT id, command, time, state FROM information_schema.processlist WHERE db = '{}'",
+            self.schema
+        );
         loop {
             let left = rows(&mut direct, &others).await;
             if left.is_empty() {
                 return;
             }
-            assert!(Instant::now() < deadline, "sessions are left upstream: {left:?}");
+            assert!(
+                Instant::now() < deadline,
+                "sessions are left upstream: {left:?}"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -362,7 +411,11 @@ impl Stage {
         let mut tasks = JoinSet::new();
         for number in 0..bookkeepers {
             let client = connect(address, Some(&self.schema)).await;
-            tasks.spawn(keep_books(client, to_number(number).unsigned_abs(), transactions));
+            tasks.spawn(keep_books(
+                client,
+                to_number(number).unsigned_abs(),
+                transactions,
+            ));
         }
         let mut errors = Errors::new();
         while let Some(theirs) = tasks.join_next().await {
@@ -386,7 +439,10 @@ async fn keep_books(mut client: Driver, number: u64, transactions: u64) -> Error
                     *errors.entry(code).or_default() += 1;
                     run(&mut client, "ROLLBACK").await;
                     let attempts: usize = errors.values().sum();
-                    assert!(attempts < 10_000, "a transaction never comes through: {errors:?}");
+                    assert!(
+                        attempts < 10_000,
+                        "a transaction never comes through: {errors:?}"
+                    );
                 }
             }
         }
@@ -401,30 +457,54 @@ async fn book(client: &mut Driver, chance: u64) -> Result<(), u16> {
     match chance % 10 {
         // Increments, mostly.
         0..=4 => {
-            outcome_of(client, &format!("UPDATE posts SET views = views + {amount} WHERE id = {id}")).await?;
+            outcome_of(
+                client,
+                &format!("UPDATE posts SET views = views + {amount} WHERE id = {id}"),
+            )
+            .await?;
             note(client, id, i128::from(amount)).await?;
         }
         // Increments of two, then a read of what this transaction has done.
         5 => {
             let other = 1 + id % 4;
-            outcome_of(client, &format!("UPDATE posts SET views = views + 1 WHERE id IN ({id}, {other})")).await?;
+            outcome_of(
+                client,
+                &format!("UPDATE posts SET views = views + 1 WHERE id IN ({id}, {other})"),
+            )
+            .await?;
             note(client, id, 1).await?;
             note(client, other, 1).await?;
             let before = value(client, id).await?;
-            outcome_of(client, &format!("UPDATE posts SET views = views - 2 WHERE id = {id}")).await?;
+            outcome_of(
+                client,
+                &format!("UPDATE posts SET views = views - 2 WHERE id = {id}"),
+            )
+            .await?;
             note(client, id, -2).await?;
-            assert_eq!(value(client, id).await?, before - 2, "under the lock of its own write");
+            assert_eq!(
+                value(client, id).await?,
+                before - 2,
+                "under the lock of its own write"
+            );
         }
         // A new value.
         6 | 7 => {
             let before = locked_value(client, id).await?;
-            outcome_of(client, &format!("UPDATE posts SET views = {amount} WHERE id = {id}")).await?;
+            outcome_of(
+                client,
+                &format!("UPDATE posts SET views = {amount} WHERE id = {id}"),
+            )
+            .await?;
             note(client, id, i128::from(amount) - before).await?;
         }
         // Doubled.
         8 => {
             let before = locked_value(client, id).await?;
-            outcome_of(client, &format!("UPDATE posts SET views = views * 2 - views + 3 WHERE id = {id}")).await?;
+            outcome_of(
+                client,
+                &format!("UPDATE posts SET views = views * 2 - views + 3 WHERE id = {id}"),
+            )
+            .await?;
             note(client, id, 3).await?;
             assert_eq!(value(client, id).await?, before + 3, "under its own lock");
         }
@@ -432,17 +512,29 @@ async fn book(client: &mut Driver, chance: u64) -> Result<(), u16> {
         _ => {
             let before = locked_value(client, id).await?;
             outcome_of(client, &format!("DELETE FROM posts WHERE id = {id}")).await?;
-            outcome_of(client, &format!("INSERT INTO posts (id, views) VALUES ({id}, {amount})")).await?;
+            outcome_of(
+                client,
+                &format!("INSERT INTO posts (id, views) VALUES ({id}, {amount})"),
+            )
+            .await?;
             note(client, id, i128::from(amount) - before).await?;
             assert_eq!(value(client, id).await?, i128::from(amount), "a new row");
         }
     }
-    let end = if chance >> 40 & 3 == 0 { "ROLLBACK" } else { "COMMIT" };
+    let end = if chance >> 40 & 3 == 0 {
+        "ROLLBACK"
+    } else {
+        "COMMIT"
+    };
     outcome_of(client, end).await
 }
 
 async fn note(client: &mut Driver, id: u64, amount: i128) -> Result<(), u16> {
-    outcome_of(client, &format!("INSERT INTO ledger (post_id, amount) VALUES ({id}, {amount})")).await
+    outcome_of(
+        client,
+        &format!("INSERT INTO ledger (post_id, amount) VALUES ({id}, {amount})"),
+    )
+    .await
 }
 
 async fn value(client: &mut Driver, id: u64) -> Result<i128, u16> {
@@ -450,7 +542,11 @@ async fn value(client: &mut Driver, id: u64) -> Result<i128, u16> {
 }
 
 async fn locked_value(client: &mut Driver, id: u64) -> Result<i128, u16> {
-    ask(client, &format!("SELECT views FROM posts WHERE id = {id} FOR UPDATE")).await
+    ask(
+        client,
+        &format!("SELECT views FROM posts WHERE id = {id} FOR UPDATE"),
+    )
+    .await
 }
 
 async fn ask(client: &mut Driver, text: &str) -> Result<i128, u16> {
@@ -474,7 +570,11 @@ struct Watch {
 impl Watch {
     fn start(stage: &Stage) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, address, schema) = (Arc::clone(&stop), stage.twin.proxied.clone(), stage.schema.clone());
+        let (stopped, address, schema) = (
+            Arc::clone(&stop),
+            stage.twin.proxied.clone(),
+            stage.schema.clone(),
+        );
         let flavour = stage.twin.flavour;
         let task = tokio::spawn(async move {
             let mut looks = 0;
@@ -489,7 +589,10 @@ impl Watch {
             );
             while !stopped.load(Ordering::Relaxed) {
                 let found = rows(&mut driver, &exclusive).await;
-                assert!(found.is_empty(), "exclusive locks on the base table: {found:?}");
+                assert!(
+                    found.is_empty(),
+                    "exclusive locks on the base table: {found:?}"
+                );
                 looks += 1;
                 // Looking takes the lock system's latches: leave some for the load.
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -43,10 +43,14 @@ on_both![
 async fn a_gibibyte_of_rows_takes_no_memory(flavour: Flavour) {
     let stage = Stage::new(flavour, "cs_stream_down").await;
     let mut client = Raw::login(&stage.address(), &stage.schema).await;
-    client.query("SELECT REPEAT('x', 1048576) FROM numbers WHERE n < 4").await;
+    client
+        .query("SELECT REPEAT('x', 1048576) FROM numbers WHERE n < 4")
+        .await;
     assert_eq!(client.read_result().await / MIB, 4);
     let before = stage.process.memory();
-    client.query("SELECT REPEAT('x', 1048576) FROM numbers").await;
+    client
+        .query("SELECT REPEAT('x', 1048576) FROM numbers")
+        .await;
     let passed = client.read_result().await;
     stage.expect_no_growth("a result of 1 GiB", before);
     assert_eq!(passed / MIB, 1024, "all of it came");
@@ -55,14 +59,24 @@ async fn a_gibibyte_of_rows_takes_no_memory(flavour: Flavour) {
 async fn a_client_that_does_not_read_takes_no_memory(flavour: Flavour) {
     let stage = Stage::new(flavour, "cs_stream_slow").await;
     let mut client = Raw::login(&stage.address(), &stage.schema).await;
-    client.query("SELECT REPEAT('x', 1048576) FROM numbers WHERE n < 4").await;
+    client
+        .query("SELECT REPEAT('x', 1048576) FROM numbers WHERE n < 4")
+        .await;
     client.read_result().await;
     let before = stage.process.memory();
-    client.query("SELECT REPEAT('x', 1048576) FROM numbers").await;
+    client
+        .query("SELECT REPEAT('x', 1048576) FROM numbers")
+        .await;
     // The sockets' buffers are full, and the server waits to write.
     stage
         .wait_for("the server to wait for the client", |session| {
-            ["Sending to client", "Writing to net", "executing", "Sending data"].contains(&&*session.state)
+            [
+                "Sending to client",
+                "Writing to net",
+                "executing",
+                "Sending data",
+            ]
+            .contains(&&*session.state)
                 && session.info.starts_with("SELECT REPEAT")
         })
         .await;
@@ -127,12 +141,18 @@ async fn stall_in_the_handshake(address: &Address) {
     assert!(waited >= HANDSHAKE_TIMEOUT, "closed after {waited:?}");
     let mut half = connect_tcp(address).await;
     read_some(&mut half).await;
-    half.write_all(b"\x50\x00\x00\x01\x85\xa6").await.expect("sent"); // the beginning of a response
+    half.write_all(b"\x50\x00\x00\x01\x85\xa6")
+        .await
+        .expect("sent"); // the beginning of a response
     read_to_the_close(&mut half).await;
 }
 
 async fn send_garbage_as_a_command(stage: &Stage) {
-    for bytes in [&b"\xff\xff\xff\x00"[..], b"\x01\x00\x00\x07\x0e", b"\x10\x00\x00\x00\x03SELECT"] {
+    for bytes in [
+        &b"\xff\xff\xff\x00"[..],
+        b"\x01\x00\x00\x07\x0e",
+        b"\x10\x00\x00\x00\x03SELECT",
+    ] {
         let mut client = Raw::login(&stage.address(), &stage.schema).await;
         client.socket.write_all(bytes).await.expect("sent");
     }
@@ -143,7 +163,9 @@ async fn vanish_in_a_query(stage: &Stage) {
         let mut client = Raw::login(&stage.address(), &stage.schema).await;
         client.query(text).await;
         stage
-            .wait_for("the query to run", |session| session.info.contains("SLEEP(1000)"))
+            .wait_for("the query to run", |session| {
+                session.info.contains("SLEEP(1000)")
+            })
             .await;
         drop(client);
         stage.wait_until_alone().await;
@@ -152,14 +174,20 @@ async fn vanish_in_a_query(stage: &Stage) {
 
 async fn vanish_in_a_result(stage: &Stage) {
     let mut client = Raw::login(&stage.address(), &stage.schema).await;
-    client.query("SELECT REPEAT('x', 1048576) FROM numbers").await;
+    client
+        .query("SELECT REPEAT('x', 1048576) FROM numbers")
+        .await;
     read_some(&mut client.socket).await;
     drop(client);
 }
 
 async fn vanish_in_a_statement(stage: &Stage) {
     let mut client = Raw::login(&stage.address(), &stage.schema).await;
-    client.socket.write_all(b"\x00\x00\x10\x00\x03UPDATE posts SET views = views + 1").await.expect("sent");
+    client
+        .socket
+        .write_all(b"\x00\x00\x10\x00\x03UPDATE posts SET views = views + 1")
+        .await
+        .expect("sent");
     drop(client);
     let mut client = Raw::login(&stage.address(), &stage.schema).await;
     client.query("BEGIN").await;
@@ -183,7 +211,9 @@ impl Raw {
             ..Login::new(&address.user, &address.password)
         };
         let stream = TcpStream::from_std(same).expect("a socket");
-        Driver::connect(Box::new(stream), &login).await.expect("a login");
+        Driver::connect(Box::new(stream), &login)
+            .await
+            .expect("a login");
         Self {
             socket: TcpStream::from_std(socket).expect("a socket"),
         }
@@ -287,7 +317,11 @@ impl Stage {
         );
         run_all(&mut driver, &script).await;
         let numbers: Vec<_> = (0..1024).map(|n| format!("({n})")).collect();
-        run(&mut driver, &format!("INSERT INTO numbers VALUES {}", numbers.join(","))).await;
+        run(
+            &mut driver,
+            &format!("INSERT INTO numbers VALUES {}", numbers.join(",")),
+        )
+        .await;
         let folder = tempfile::tempdir().expect("a folder");
         let rules = folder.path().join("rules.yaml");
         let account = Address {
@@ -329,9 +363,16 @@ impl Stage {
         let kib = |bytes: u64| bytes / 1024;
         eprintln!(
             "{what}: resident {} KiB before, {} KiB after; at most {} KiB before, {} KiB after",
-            kib(before.resident), kib(after.resident), kib(before.peak), kib(after.peak)
+            kib(before.resident),
+            kib(after.resident),
+            kib(before.peak),
+            kib(after.peak)
         );
-        assert!(growth < MOST_GROWTH, "{what}: the process grew by {} KiB", kib(growth));
+        assert!(
+            growth < MOST_GROWTH,
+            "{what}: the process grew by {} KiB",
+            kib(growth)
+        );
         let resident = after.resident.saturating_sub(before.resident);
         assert!(resident < MOST_GROWTH, "{what}: {} KiB stay", kib(resident));
     }
@@ -345,7 +386,10 @@ impl Stage {
             self.schema
         );
         let found = rows(&mut direct, &query).await;
-        let session = |row: Vec<String>| Session { state: row[0].clone(), info: row[1].clone() };
+        let session = |row: Vec<String>| Session {
+            state: row[0].clone(),
+            info: row[1].clone(),
+        };
         found.into_iter().map(session).collect()
     }
 
@@ -368,7 +412,10 @@ impl Stage {
             if sessions.is_empty() {
                 return;
             }
-            assert!(Instant::now() < deadline, "sessions are left upstream: {sessions:?}");
+            assert!(
+                Instant::now() < deadline,
+                "sessions are left upstream: {sessions:?}"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -415,9 +462,13 @@ impl Process {
     }
 
     fn memory(&self) -> Memory {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a process");
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a process");
         let kib = |name: &str| {
-            let line = status.lines().find(|line| line.starts_with(name)).expect(name);
+            let line = status
+                .lines()
+                .find(|line| line.starts_with(name))
+                .expect(name);
             let number = line.split_whitespace().nth(1).expect("a number");
             number.parse::<u64>().expect("a number") * 1024
         };

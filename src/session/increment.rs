@@ -39,19 +39,19 @@ impl Session {
             true => keys.predicate.clone(),
             false => None,
         };
-        if let (Some(update), Some(key)) = (&increment.update, &one_key) {
-            if self.shared.slots.knows(&increment.table, key, slot) {
-                match self.run_template(update, slot, parameters).await? {
-                    Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
-                        return self.slotted(keys, turn, ok).await;
-                    }
-                    Hidden::Err(error) => {
-                        return self
-                            .refused(increment, parameters, original, turn, &error)
-                            .await;
-                    }
-                    _ => self.shared.slots.forget(&increment.table, key, slot),
+        if let (Some(update), Some(key)) = (&increment.update, &one_key)
+            && self.shared.slots.knows(&increment.table, key, slot)
+        {
+            match self.run_template(update, slot, parameters).await? {
+                Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
+                    return self.slotted(keys, turn, ok).await;
                 }
+                Hidden::Err(error) => {
+                    return self
+                        .refused(increment, parameters, original, turn, &error)
+                        .await;
+                }
+                _ => self.shared.slots.forget(&increment.table, key, slot),
             }
         }
         match self
@@ -183,7 +183,9 @@ fn as_update(ok: &[u8], capabilities: u64) -> Result<Option<Vec<u8>>, Malformed>
 /// upsert has no info text on some servers.
 fn first_number(info: &[u8]) -> Option<u64> {
     let start = info.iter().position(u8::is_ascii_digit)?;
-    let mut digits = info[start..].iter().take_while(|byte| byte.is_ascii_digit());
+    let mut digits = info[start..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit());
     digits.try_fold(0_u64, |number, digit| {
         number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
     })

@@ -88,7 +88,12 @@ impl Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "== {} ({})", self.session, self.variant)?;
-        writeln!(formatter, "{}  [{}]", shortened(&self.label, 400), self.request)?;
+        writeln!(
+            formatter,
+            "{}  [{}]",
+            shortened(&self.label, 400),
+            self.request
+        )?;
         writeln!(formatter, "{}", self.detail)
     }
 }
@@ -118,7 +123,11 @@ pub fn summary(found: &[Difference]) -> String {
     for ((session, label, request), variants) in by_statement {
         let label = shortened(label, 100).replace('\n', " ");
         let times = variants.len();
-        let _ = writeln!(text, "  {times:3} x {session} | {label} [{request}] ({})", variants[0]);
+        let _ = writeln!(
+            text,
+            "  {times:3} x {session} | {label} [{request}] ({})",
+            variants[0]
+        );
     }
     text
 }
@@ -126,9 +135,15 @@ pub fn summary(found: &[Difference]) -> String {
 /// What differs between two plays of a session.
 pub fn differences(direct: &[Exchange], proxied: &[Exchange]) -> Vec<Difference> {
     let pairs = direct.iter().zip(proxied);
-    let mut found: Vec<_> = pairs.filter_map(|(direct, proxied)| compare(direct, proxied)).collect();
+    let mut found: Vec<_> = pairs
+        .filter_map(|(direct, proxied)| compare(direct, proxied))
+        .collect();
     if direct.len() != proxied.len() {
-        let detail = format!("{} exchanges directly, {} through the proxy\n", direct.len(), proxied.len());
+        let detail = format!(
+            "{} exchanges directly, {} through the proxy\n",
+            direct.len(),
+            proxied.len()
+        );
         found.push(Difference::new("(the session)", "all", detail));
     }
     found
@@ -137,20 +152,35 @@ pub fn differences(direct: &[Exchange], proxied: &[Exchange]) -> Vec<Difference>
 fn compare(direct: &Exchange, proxied: &Exchange) -> Option<Difference> {
     let difference = |detail| Some(Difference::new(&direct.label, direct.request, detail));
     if (&direct.label, direct.request) != (&proxied.label, proxied.request) {
-        return difference(format!("the proxied side is at {} [{}]\n", proxied.label, proxied.request));
+        return difference(format!(
+            "the proxied side is at {} [{}]\n",
+            proxied.label, proxied.request
+        ));
     }
     match (&direct.answer, &proxied.answer) {
         (Ok(direct_packets), Ok(proxied_packets)) => {
-            let theirs: Vec<_> = direct_packets.iter().map(|packet| direct.masked(packet)).collect();
-            let ours: Vec<_> = proxied_packets.iter().map(|packet| proxied.masked(packet)).collect();
-            let different = (ours != theirs).then(|| listing(&theirs, &ours)).and_then(difference)?;
+            let theirs: Vec<_> = direct_packets
+                .iter()
+                .map(|packet| direct.masked(packet))
+                .collect();
+            let ours: Vec<_> = proxied_packets
+                .iter()
+                .map(|packet| proxied.masked(packet))
+                .collect();
+            let different = (ours != theirs)
+                .then(|| listing(&theirs, &ours))
+                .and_then(difference)?;
             Some(Difference {
                 aspects: aspects((&theirs, &direct.binary), (&ours, &proxied.binary)),
                 ..different
             })
         }
         (Err(theirs), Err(ours)) if theirs == ours => None,
-        (theirs, ours) => difference(format!("  direct  {}\n  proxied {}\n", shown(theirs), shown(ours))),
+        (theirs, ours) => difference(format!(
+            "  direct  {}\n  proxied {}\n",
+            shown(theirs),
+            shown(ours)
+        )),
     }
 }
 
@@ -159,19 +189,30 @@ fn aspects(direct: (&[Packet], &[Packet]), proxied: (&[Packet], &[Packet])) -> B
     if direct.0.len() != proxied.0.len() {
         return BTreeSet::from([Aspect::Other]);
     }
-    let pairs = direct.0.iter().zip(proxied.0).filter(|(theirs, ours)| theirs != ours);
+    let pairs = direct
+        .0
+        .iter()
+        .zip(proxied.0)
+        .filter(|(theirs, ours)| theirs != ours);
     pairs
-        .map(|(theirs, ours)| match (binary_values(theirs, direct.1), binary_values(ours, proxied.1)) {
-            // Other types, as the definitions said, and the same values.
-            (Some(theirs), Some(ours)) if theirs == ours => Aspect::TemporaryTable,
-            _ => aspect(theirs, ours),
+        .map(|(theirs, ours)| {
+            match (
+                binary_values(theirs, direct.1),
+                binary_values(ours, proxied.1),
+            ) {
+                // Other types, as the definitions said, and the same values.
+                (Some(theirs), Some(ours)) if theirs == ours => Aspect::TemporaryTable,
+                _ => aspect(theirs, ours),
+            }
         })
         .collect()
 }
 
 /// The values of a binary row, integers of all types alike; `None` where that is not known.
 fn binary_values(row: &Packet, columns: &[Packet]) -> Option<Vec<Option<Vec<u8>>>> {
-    use countersink::wire::column::field_type::{DOUBLE, FLOAT, INT24, LONG, LONGLONG, SHORT, TINY, YEAR};
+    use countersink::wire::column::field_type::{
+        DOUBLE, FLOAT, INT24, LONG, LONGLONG, SHORT, TINY, YEAR,
+    };
     if row.role != Role::Row || columns.is_empty() {
         return None;
     }
@@ -210,7 +251,9 @@ fn aspect(theirs: &Packet, ours: &Packet) -> Aspect {
     }
     match theirs.role {
         Role::Column => Definition::of(theirs).aspect(&Definition::of(ours)),
-        Role::Ok | Role::RowsEnd | Role::Separator if without_index_flags(theirs) == without_index_flags(ours) => {
+        Role::Ok | Role::RowsEnd | Role::Separator
+            if without_index_flags(theirs) == without_index_flags(ours) =>
+        {
             Aspect::IndexFlags
         }
         Role::Row => Aspect::Rows,
@@ -275,12 +318,21 @@ impl Definition {
         if self.names != other.names {
             return Aspect::Definition;
         }
-        if self.original_name == other.original_name && layout(self) == layout(other) && same_flags(Self::KEYS) {
+        if self.original_name == other.original_name
+            && layout(self) == layout(other)
+            && same_flags(Self::KEYS)
+        {
             return Aspect::KeyFlags;
         }
-        let is_computed = |one: &Self| one.original_name.is_empty() || one.original_name == one.names[4];
-        let same_kind = self.field_type == other.field_type || (is_integer(self) && is_integer(other));
-        match is_computed(self) && is_computed(other) && same_kind && same_flags(Self::KEYS | Self::BINARY) {
+        let is_computed =
+            |one: &Self| one.original_name.is_empty() || one.original_name == one.names[4];
+        let same_kind =
+            self.field_type == other.field_type || (is_integer(self) && is_integer(other));
+        match is_computed(self)
+            && is_computed(other)
+            && same_kind
+            && same_flags(Self::KEYS | Self::BINARY)
+        {
             true => Aspect::TemporaryTable,
             false => Aspect::Definition,
         }
@@ -294,7 +346,10 @@ fn is_integer(column: &Definition) -> bool {
 
 fn shown(answer: &Result<Vec<Packet>, String>) -> String {
     match answer {
-        Ok(packets) => packets.iter().map(|packet| format!("\n{}", line("", packet, 0))).collect(),
+        Ok(packets) => packets
+            .iter()
+            .map(|packet| format!("\n{}", line("", packet, 0)))
+            .collect(),
         Err(error) => error.clone(),
     }
 }
@@ -320,8 +375,16 @@ impl Exchange {
             Some(id) => format!("({id})").into_bytes(),
             None => return payload.to_vec(),
         };
-        match payload.windows(number.len()).position(|window| window == number) {
-            Some(at) => [&payload[..at], b"(its number)", &payload[at + number.len()..]].concat(),
+        match payload
+            .windows(number.len())
+            .position(|window| window == number)
+        {
+            Some(at) => [
+                &payload[..at],
+                b"(its number)",
+                &payload[at + number.len()..],
+            ]
+            .concat(),
             None => payload.to_vec(),
         }
     }
@@ -358,7 +421,10 @@ fn listing(direct: &[Packet], proxied: &[Packet]) -> String {
 }
 
 fn first_difference(left: &[u8], right: &[u8]) -> usize {
-    let equal = left.iter().zip(right).take_while(|(left, right)| left == right);
+    let equal = left
+        .iter()
+        .zip(right)
+        .take_while(|(left, right)| left == right);
     equal.count()
 }
 

@@ -428,9 +428,14 @@ impl Connection {
 /// The prepared statement that a command names.
 fn statement_id(payload: &[u8]) -> Option<u32> {
     match payload {
-        [command::STMT_EXECUTE | command::STMT_FETCH | command::STMT_RESET, a, b, c, d, ..] => {
-            Some(u32::from_le_bytes([*a, *b, *c, *d]))
-        }
+        [
+            command::STMT_EXECUTE | command::STMT_FETCH | command::STMT_RESET,
+            a,
+            b,
+            c,
+            d,
+            ..,
+        ] => Some(u32::from_le_bytes([*a, *b, *c, *d])),
         _ => None,
     }
 }

@@ -14,11 +14,33 @@ struct Hot {
 }
 
 const HOT: &[Hot] = &[
-    Hot { name: "posts", key: &["id"], counters: &["views", "likes", "score"] },
-    Hot { name: "hits", key: &["path"], counters: &["n"] },
-    Hot { name: "balances", key: &["account", "currency"], counters: &["amount", "spent"] },
-    Hot { name: "widths", key: &["id"], counters: &["c8", "u8", "c16", "u16", "c24", "u24", "c32", "u32", "c64", "u64"] },
-    Hot { name: "articles", key: &["id"], counters: &["opens"] },
+    Hot {
+        name: "posts",
+        key: &["id"],
+        counters: &["views", "likes", "score"],
+    },
+    Hot {
+        name: "hits",
+        key: &["path"],
+        counters: &["n"],
+    },
+    Hot {
+        name: "balances",
+        key: &["account", "currency"],
+        counters: &["amount", "spent"],
+    },
+    Hot {
+        name: "widths",
+        key: &["id"],
+        counters: &[
+            "c8", "u8", "c16", "u16", "c24", "u24", "c32", "u32", "c64", "u64",
+        ],
+    },
+    Hot {
+        name: "articles",
+        key: &["id"],
+        counters: &["opens"],
+    },
 ];
 
 const COLD: &[&str] = &["authors", "comments", "tallies"];
@@ -147,7 +169,10 @@ impl World {
         let mut text = "counters:\n".to_owned();
         for hot in HOT {
             let columns = hot.counters.join(", ");
-            text += &format!("  - {{table: {}.{}, columns: [{columns}]}}\n", self.schema, hot.name);
+            text += &format!(
+                "  - {{table: {}.{}, columns: [{columns}]}}\n",
+                self.schema, hot.name
+            );
         }
         text
     }
@@ -168,7 +193,11 @@ impl World {
         let mut driver = connect(server, None).await;
         let schema = &self.schema;
         run(&mut driver, &format!("DROP DATABASE IF EXISTS {schema}")).await;
-        run(&mut driver, &format!("CREATE DATABASE {schema} DEFAULT CHARACTER SET utf8mb4")).await;
+        run(
+            &mut driver,
+            &format!("CREATE DATABASE {schema} DEFAULT CHARACTER SET utf8mb4"),
+        )
+        .await;
         run(&mut driver, &format!("USE {schema}")).await;
         run_all(&mut driver, CREATE).await;
     }
@@ -181,7 +210,9 @@ impl World {
     /// Puts the same values into the tables of the server behind the proxy, a part of them into slots.
     pub async fn fill_with_slots(&self, server: &Address, rewind: bool) {
         let mut driver = self.fill_base(server, rewind).await;
-        let slots = HOT.iter().map(|hot| format!("DELETE FROM {}_slots;\n", hot.name));
+        let slots = HOT
+            .iter()
+            .map(|hot| format!("DELETE FROM {}_slots;\n", hot.name));
         let script = format!("BEGIN;\n{}{INTO_SLOTS}COMMIT", slots.collect::<String>());
         run_all(&mut driver, &script).await;
     }
@@ -190,7 +221,11 @@ impl World {
         let mut driver = connect(server, Some(&self.schema)).await;
         let names = HOT.iter().map(|hot| hot.name).chain(COLD.iter().copied());
         let empty: String = names.map(|name| format!("DELETE FROM {name};\n")).collect();
-        run_all(&mut driver, &format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}COMMIT")).await;
+        run_all(
+            &mut driver,
+            &format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}COMMIT"),
+        )
+        .await;
         if rewind {
             run_all(&mut driver, REWIND).await;
         }
@@ -199,7 +234,12 @@ impl World {
 
     /// What the tables of both sides hold, told by three fresh sessions: directly, through the proxy, and added up
     /// from base and slots.
-    pub async fn compare_tables(&self, plain: &Address, proxy: &Address, proxied: &Address) -> Vec<Difference> {
+    pub async fn compare_tables(
+        &self,
+        plain: &Address,
+        proxy: &Address,
+        proxied: &Address,
+    ) -> Vec<Difference> {
         let schema = Some(self.schema.as_str());
         let mut plain = connect(plain, schema).await;
         let mut proxy = connect(proxy, schema).await;
@@ -229,7 +269,10 @@ impl World {
 }
 
 async fn outcome(driver: &mut Driver, query: &str) -> Reply {
-    driver.query(query).await.unwrap_or_else(|error| panic!("{error}: {query}"))
+    driver
+        .query(query)
+        .await
+        .unwrap_or_else(|error| panic!("{error}: {query}"))
 }
 
 fn shown(reply: &Reply) -> String {
@@ -240,7 +283,9 @@ fn shown(reply: &Reply) -> String {
         Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         None => "NULL".to_owned(),
     };
-    let rows = rows.iter().map(|row| row.iter().map(value).collect::<Vec<_>>().join(" "));
+    let rows = rows
+        .iter()
+        .map(|row| row.iter().map(value).collect::<Vec<_>>().join(" "));
     rows.collect::<Vec<_>>().join(" | ")
 }
 
@@ -258,9 +303,15 @@ impl Hot {
                 format!("t.{counter} + COALESCE((SELECT SUM(s.{counter}) FROM {name}_slots s WHERE {same_key}), 0)")
             })
             .collect();
-        let values = self.counters.iter().map(|counter| format!("t.{counter} + 0"));
+        let values = self
+            .counters
+            .iter()
+            .map(|counter| format!("t.{counter} + 0"));
         let query = |columns: Vec<String>| {
-            format!("SELECT {key_list}, {} FROM {name} t ORDER BY {key_list}", columns.join(", "))
+            format!(
+                "SELECT {key_list}, {} FROM {name} t ORDER BY {key_list}",
+                columns.join(", ")
+            )
         };
         let theirs = rows(plain, &query(values.collect())).await;
         let sums = query(sums);
@@ -270,7 +321,11 @@ impl Hot {
             let detail = format!("  direct  {theirs:?}\n  base + SUM(slots) {ours:?}\n");
             found.push(Difference::new(&sums, "fresh session", detail));
         }
-        let has_value: Vec<_> = self.counters.iter().map(|counter| format!("s.{counter} <> 0")).collect();
+        let has_value: Vec<_> = self
+            .counters
+            .iter()
+            .map(|counter| format!("s.{counter} <> 0"))
+            .collect();
         let orphans = format!(
             "SELECT * FROM {name}_slots s WHERE ({}) AND NOT EXISTS (SELECT 1 FROM {name} t WHERE {same_key})",
             has_value.join(" OR ")
@@ -278,7 +333,11 @@ impl Hot {
         let orphans = rows(behind, &orphans).await;
         if !orphans.is_empty() {
             let detail = format!("  slots without a row: {orphans:?}\n");
-            found.push(Difference::new(&format!("slots of {name}"), "fresh session", detail));
+            found.push(Difference::new(
+                &format!("slots of {name}"),
+                "fresh session",
+                detail,
+            ));
         }
         found
     }

@@ -111,7 +111,8 @@ fn end(processes: &[String]) {
         return;
     }
     let mut kill = Command::new("sh");
-    kill.args(["-c", "kill -s TERM \"$@\"", "kill"]).args(processes);
+    kill.args(["-c", "kill -s TERM \"$@\"", "kill"])
+        .args(processes);
     if let Err(error) = kill.stderr(Stdio::null()).status() {
         tracing::debug!("cannot end {processes:?}: {error}");
     }
@@ -134,7 +135,11 @@ fn children() -> Vec<String> {
     threads
         .flatten()
         .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
-        .flat_map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .flat_map(|line| {
+            line.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
         .collect()
 }
 
