@@ -96,6 +96,7 @@ impl Session {
                 return Ok(Err(error));
             }
         }
+        self.forget_slots(&keys);
         self.state.transaction.remember_fold(keys);
         Ok(Ok(()))
     }
@@ -151,12 +152,24 @@ impl Session {
             }
         }
         self.write_upstream(&out).await?;
+        for keys in keys {
+            self.forget_slots(keys);
+        }
         let mut result = Ok(());
         for _ in 0..answers {
             let answer = self.read_hidden().await?;
             result = result.and(Hidden::into_result(answer));
         }
         Ok(result)
+    }
+
+    /// A fold deletes the slot rows.
+    fn forget_slots(&self, keys: &Keys) {
+        if let Some(predicate) = &keys.predicate {
+            for slot in 0..keys.table.slots {
+                self.shared.slots.forget(&keys.table, predicate, slot);
+            }
+        }
     }
 
     /// Folds in a transaction of its own and commits it.

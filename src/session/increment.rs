@@ -15,6 +15,9 @@ use crate::wire::capability;
 use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
 use crate::wire::reply::Ok as OkPacket;
 
+/// How many slot rows of an open transaction are remembered.
+const MOST_INSERTED: usize = 256;
+
 impl Session {
     /// Adds to slots, or takes the exact way where the slot table refuses.
     pub(super) async fn increment(
@@ -66,7 +69,7 @@ impl Session {
                 }
                 Some(ok) => {
                     if let (Some(_), Some(key)) = (&increment.update, &one_key) {
-                        self.shared.slots.learn(&increment.table, key, slot);
+                        self.found_slot(&increment.table, key, slot);
                     }
                     self.slotted(keys, turn, ok).await
                 }
@@ -76,6 +79,18 @@ impl Session {
                     .await
             }
             Hidden::Row(_) => Err(Malformed.into()),
+        }
+    }
+
+    /// The slot row of this key is there, at the latest when the transaction has committed.
+    fn found_slot(&mut self, table: &Arc<HotTable>, key: &[u8], slot: u16) {
+        match self.state.in_transaction() {
+            false => self.shared.slots.learn(table, key, slot),
+            true if self.state.inserted.len() < MOST_INSERTED => {
+                let inserted = (Arc::clone(table), key.to_vec(), slot);
+                self.state.inserted.push(inserted);
+            }
+            true => {}
         }
     }
 

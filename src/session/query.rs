@@ -380,6 +380,13 @@ impl Session {
         if kind.may_change_session() {
             self.state.facts = None;
         }
+        if kind.may_end_transaction() {
+            for (table, key, slot) in std::mem::take(&mut self.state.inserted) {
+                if kind == Kind::Commit && !failed {
+                    self.shared.slots.learn(&table, &key, slot);
+                }
+            }
+        }
         let locks = &mut self.state.table_locks;
         match kind {
             Kind::UnlockTables | Kind::Begin if !failed => *locks = TableLocks::None,
