@@ -1,7 +1,7 @@
 //! Text to plan, pure: what a statement does to hot tables, and what to send in its place.
 //!
 //! [`Prefilter`] lets most traffic pass without a look. [`split`] cuts a packet into statements,
-//! [`statement_kind`] reads a statement's first words, [`plan`] decides what to do with it.
+//! [`statement_kind`] reads a statement's first words, [`plan()`] decides what to do with it.
 //!
 //! Layout, in the order data flows: `prefilter`; `lexer`, `statement` (tokens of our own, first words);
 //! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables` (planned by words alone),

@@ -13,7 +13,7 @@ const PARAMETER_COUNT_AVAILABLE: u8 = 0x08;
 pub struct Execute<'a> {
     /// `int<4>`: the statement.
     pub statement_id: u32,
-    /// `int<1>`: cursor type and [`PARAMETER_COUNT_AVAILABLE`].
+    /// `int<1>`: cursor type and the mark of a parameter count.
     pub flags: u8,
     /// `int<4>`, always 1.
     pub iterations: u32,
