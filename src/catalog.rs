@@ -81,12 +81,26 @@ impl HotTable {
     /// Name of the slot table's column for the slot number: another one when the table has a `slot` of its own
     /// that the slot table must carry.
     pub fn slot_column(&self) -> &str {
-        let counters = self.counters.iter().map(|counter| counter.column);
-        let mut carried = self.primary_key.iter().copied().chain(counters);
-        match carried.any(|position| self.columns[position].name.eq_ignore_ascii_case("slot")) {
+        match self.carries("slot") {
             true => "countersink_slot",
             false => "slot",
         }
+    }
+
+    /// Name of the slot table's column that says whether a slot row takes increments: 1, or 0 once a fold has moved
+    /// its value into base.
+    pub fn open_column(&self) -> &str {
+        match self.carries("open") {
+            true => "countersink_open",
+            false => "open",
+        }
+    }
+
+    /// Whether a column of this name stands in the slot table as well.
+    fn carries(&self, name: &str) -> bool {
+        let counters = self.counters.iter().map(|counter| counter.column);
+        let mut carried = self.primary_key.iter().copied().chain(counters);
+        carried.any(|position| self.columns[position].name.eq_ignore_ascii_case(name))
     }
 
     /// Whether an UPDATE of any column also sets a column that it does not name (ON UPDATE CURRENT_TIMESTAMP).

@@ -30,10 +30,8 @@ macro_rules! on_both {
 
 on_both![
     autocommit_increments_of_one_row,
-    #[ignore = "a bug: slot rows inserted by open transactions deadlock (1213) now and then"]
     transactions_of_which_a_third_is_rolled_back,
     increments_absolute_values_deletes_and_reads_at_once,
-    #[ignore = "a bug: slot rows inserted by open transactions deadlock (1213) now and then"]
     clients_that_vanish,
 ];
 

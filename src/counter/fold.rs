@@ -1,10 +1,11 @@
-//! The statements of a fold: lock base and slots, move the slots into base, drop the slot rows.
+//! The statements of a fold: lock base and slots, move the slots into base.
 //!
 //! The move is one statement, so that nothing (a KILL QUERY, a lost connection) can come between adding to base
-//! and taking from the slots. Slot rows are deleted rather than kept at zero: whoever increments next goes through
-//! the base row again, where the guard against overflow stands. Measured on MySQL 9.7 and MariaDB 10.11: the
-//! derived table is materialised before the first row is changed, and a base row that joins with several slot
-//! rows is changed once.
+//! and taking from the slots. It closes the slot rows: whoever increments next goes through the base row again, where
+//! the guard against overflow stands. They are deleted only when base rows may go: an UPDATE that misses its slot row
+//! locks the gap where it would be, and two transactions that do so and then insert deadlock. Measured on MySQL 9.7
+//! and MariaDB 10.11: the derived table is materialised before the first row is changed, and a base row that joins
+//! with several slot rows is changed once.
 
 use std::fmt::Write;
 
@@ -49,16 +50,27 @@ fn slots_alias(number: usize) -> String {
 pub struct FoldStatements {
     /// Locks base rows, then slot rows: one row with a count.
     pub lock: Vec<u8>,
-    /// Adds the slots to base and zeroes them.
+    /// Adds the slots to base, zeroes and closes them.
     pub fold: Vec<u8>,
-    /// Deletes the slot rows.
-    pub purge: Vec<u8>,
+    /// Deletes the slot rows, where base rows may go with what follows.
+    pub purge: Option<Vec<u8>>,
 }
 
 impl FoldStatements {
-    /// For the keys under `predicate` (unqualified key columns), or for the whole table.
-    pub fn new(table: &HotTable, predicate: Option<&[u8]>) -> Self {
-        Self::numbered(0, table, predicate)
+    /// For the keys under `predicate` (unqualified key columns), or for the whole table. `purge` deletes the slot
+    /// rows as well.
+    pub fn new(table: &HotTable, predicate: Option<&[u8]>, purge: bool) -> Self {
+        let numbered = Self::numbered(0, table, predicate);
+        Self {
+            purge: numbered.purge.filter(|_| purge),
+            ..numbered
+        }
+    }
+
+    /// In the order in which they are to be run.
+    pub fn all(&self) -> impl Iterator<Item = &[u8]> {
+        let purge = self.purge.as_deref();
+        [&*self.lock, &*self.fold].into_iter().chain(purge)
     }
 
     /// As [`FoldStatements::new`]; under LOCK TABLES, which wants a lock for each alias, `number` tells the tables
@@ -96,6 +108,7 @@ impl FoldStatements {
             let column = quote::name(&column.name);
             base_sets.push(format!("{b}.{column} = {b}.{column}"));
         }
+        slot_sets.push(format!("{s}.{} = 0", quote::name(table.open_column())));
         base_sets.append(&mut slot_sets);
         let keys = keys.join(", ");
         // USING merges the key columns, so that the predicate's unqualified names are not ambiguous; the left join
@@ -133,7 +146,7 @@ impl FoldStatements {
         Self {
             lock: lock.concat(),
             fold: fold.concat(),
-            purge: purge.concat(),
+            purge: Some(purge.concat()),
         }
     }
 }

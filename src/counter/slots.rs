@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rand::RngExt;
@@ -21,9 +22,11 @@ pub struct Slots {
 }
 
 /// The slots of one table.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Pool {
     held: Mutex<Vec<bool>>,
+    /// What is known of slot rows is known of this generation.
+    generation: AtomicU64,
 }
 
 /// A slot that a session holds until the lease is dropped.
@@ -64,11 +67,7 @@ impl Slots {
     /// Leases the lowest free slot of a table, so that the number of slot rows follows the number of sessions
     /// that increment at one time. When all are taken, one is shared by chance.
     pub fn lease(&self, table: &HotTable) -> SlotLease {
-        let pool = Arc::clone(
-            unpoisoned(&self.pools)
-                .entry((table.slot_schema.clone(), table.slot_name.clone()))
-                .or_default(),
-        );
+        let pool = self.pool(table);
         let most = usize::from(table.slots.max(1));
         let mut held = unpoisoned(&pool.held);
         if held.len() < most {
@@ -97,22 +96,25 @@ impl Slots {
         self.known.insert(self.hash(table, key, slot), ());
     }
 
+    /// Forgets all slot rows of a table.
+    pub fn forget_all(&self, table: &HotTable) {
+        self.pool(table).generation.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Forgets the slot row of this key.
     pub fn forget(&self, table: &HotTable, key: &[u8], slot: u16) {
         self.known.remove(&self.hash(table, key, slot));
     }
 
-    fn hash(&self, table: &HotTable, key: &[u8], slot: u16) -> u64 {
-        self.hasher
-            .hash_one((&table.slot_schema, &table.slot_name, key, slot))
+    fn pool(&self, table: &HotTable) -> Arc<Pool> {
+        let name = (table.slot_schema.clone(), table.slot_name.clone());
+        Arc::clone(unpoisoned(&self.pools).entry(name).or_default())
     }
-}
 
-impl Default for Pool {
-    fn default() -> Self {
-        Self {
-            held: Mutex::new(Vec::new()),
-        }
+    fn hash(&self, table: &HotTable, key: &[u8], slot: u16) -> u64 {
+        let generation = self.pool(table).generation.load(Ordering::Relaxed);
+        let names = (&table.slot_schema, &table.slot_name);
+        self.hasher.hash_one((names, generation, key, slot))
     }
 }
 

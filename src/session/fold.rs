@@ -78,7 +78,7 @@ impl Session {
             if self.state.transaction.has_folded(&keys) {
                 continue;
             }
-            match self.fold(keys).await? {
+            match self.fold(keys, fold.reason).await? {
                 Err(error) if !needs_no_fold(fold.reason, &error) => {
                     return self.discard_and_fail(original, turn, &error).await;
                 }
@@ -89,14 +89,21 @@ impl Session {
     }
 
     /// Folds keys in the open transaction. The inner error is an ERR payload: the fold did not happen.
-    pub(super) async fn fold(&mut self, keys: Keys) -> Result<Result<(), Vec<u8>>, Error> {
-        let statements = FoldStatements::new(&keys.table, keys.predicate.as_deref());
-        for text in [&statements.lock, &statements.fold, &statements.purge] {
+    pub(super) async fn fold(
+        &mut self,
+        keys: Keys,
+        reason: Reason,
+    ) -> Result<Result<(), Vec<u8>>, Error> {
+        let purge = reason.may_remove_rows();
+        let statements = FoldStatements::new(&keys.table, keys.predicate.as_deref(), purge);
+        for text in statements.all() {
             if let Err(error) = self.hidden(text).await?.into_result() {
                 return Ok(Err(error));
             }
         }
-        self.forget_slots(&keys);
+        if purge {
+            self.forget_slots(&keys);
+        }
         self.state.transaction.remember_fold(keys);
         Ok(Ok(()))
     }
@@ -110,7 +117,7 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        if let Err(error) = self.begin_and_fold(keys).await? {
+        if let Err(error) = self.begin_and_fold(keys, reason).await? {
             self.hidden(COMMIT).await?;
             if needs_no_fold(reason, &error) {
                 return self.run_original(original, turn).await;
@@ -140,35 +147,41 @@ impl Session {
     pub(super) async fn begin_and_fold(
         &mut self,
         keys: &[Keys],
+        reason: Reason,
     ) -> Result<Result<(), Vec<u8>>, Error> {
+        let purge = reason.may_remove_rows();
         let mut out = Vec::new();
         let mut answers = 1;
         encode_query(&mut out, b"START TRANSACTION", self.capabilities);
         for keys in keys {
-            let statements = FoldStatements::new(&keys.table, keys.predicate.as_deref());
-            for text in [&statements.lock, &statements.fold, &statements.purge] {
+            let predicate = keys.predicate.as_deref();
+            for text in FoldStatements::new(&keys.table, predicate, purge).all() {
                 encode_query(&mut out, text, self.capabilities);
                 answers += 1;
             }
         }
         self.write_upstream(&out).await?;
-        for keys in keys {
-            self.forget_slots(keys);
-        }
         let mut result = Ok(());
         for _ in 0..answers {
             let answer = self.read_hidden().await?;
             result = result.and(Hidden::into_result(answer));
         }
+        if purge {
+            keys.iter().for_each(|keys| self.forget_slots(keys));
+        }
         Ok(result)
     }
 
-    /// A fold deletes the slot rows.
-    fn forget_slots(&self, keys: &Keys) {
-        if let Some(predicate) = &keys.predicate {
-            for slot in 0..keys.table.slots {
-                self.shared.slots.forget(&keys.table, predicate, slot);
+    /// Slot rows that have been deleted are not there any more.
+    fn forget_slots(&mut self, keys: &Keys) {
+        let written = &mut self.state.written;
+        written.retain(|(table, ..)| *table != keys.table);
+        let slots = &self.shared.slots;
+        match &keys.predicate {
+            Some(predicate) => {
+                (0..keys.table.slots).for_each(|slot| slots.forget(&keys.table, predicate, slot))
             }
+            None => slots.forget_all(&keys.table),
         }
     }
 
@@ -176,8 +189,9 @@ impl Session {
     pub(super) async fn fold_and_commit(
         &mut self,
         keys: &[Keys],
+        reason: Reason,
     ) -> Result<Result<(), Vec<u8>>, Error> {
-        let folded = self.begin_and_fold(keys).await?;
+        let folded = self.begin_and_fold(keys, reason).await?;
         let committed = self.hidden(COMMIT).await?.into_result();
         Ok(folded.and(committed))
     }

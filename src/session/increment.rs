@@ -13,10 +13,10 @@ use crate::sql::plan::{Increment, Reason};
 use crate::sql::template::{Filling, Template};
 use crate::wire::capability;
 use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
-use crate::wire::reply::Ok as OkPacket;
+use crate::wire::reply::{self, Ok as OkPacket};
 
 /// How many slot rows of an open transaction are remembered.
-const MOST_INSERTED: usize = 256;
+const MOST_WRITTEN: usize = 256;
 
 impl Session {
     /// Adds to slots, or takes the exact way where the slot table refuses.
@@ -43,12 +43,15 @@ impl Session {
             false => None,
         };
         if let (Some(update), Some(key)) = (&increment.update, &one_key)
-            && self.shared.slots.knows(&increment.table, key, slot)
+            && self.knows_slot(&increment.table, key, slot)
         {
             match self.run_template(update, slot, parameters).await? {
                 Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
+                    self.found_slot(&increment.table, key, slot);
                     return self.slotted(keys, turn, ok).await;
                 }
+                // Closed by a fold, or full: base must be asked.
+                Hidden::Err(error) if is_check_violation(&error) => {}
                 Hidden::Err(error) => {
                     return self
                         .refused(increment, parameters, original, turn, &error)
@@ -82,15 +85,25 @@ impl Session {
         }
     }
 
-    /// The slot row of this key is there, at the latest when the transaction has committed.
+    /// Whether the slot row of this key is there. What this transaction has written itself is, whatever others do.
+    fn knows_slot(&self, table: &Arc<HotTable>, key: &[u8], slot: u16) -> bool {
+        let is_it = |written: &(Arc<HotTable>, Vec<u8>, u16)| {
+            written.2 == slot && written.1 == key && written.0 == *table
+        };
+        self.state.written.iter().any(is_it) || self.shared.slots.knows(table, key, slot)
+    }
+
+    /// The slot row of this key is there: for all sessions when the transaction has committed. Told earlier, and
+    /// rolled back, it would be missed by the UPDATE of another, which then holds the gap that a third inserts into.
     fn found_slot(&mut self, table: &Arc<HotTable>, key: &[u8], slot: u16) {
-        match self.state.in_transaction() {
-            false => self.shared.slots.learn(table, key, slot),
-            true if self.state.inserted.len() < MOST_INSERTED => {
-                let inserted = (Arc::clone(table), key.to_vec(), slot);
-                self.state.inserted.push(inserted);
-            }
-            true => {}
+        if !self.state.in_transaction() {
+            self.shared.slots.learn(table, key, slot);
+            return;
+        }
+        let written = &mut self.state.written;
+        let same = |other: &(Arc<HotTable>, Vec<u8>, u16)| other.2 == slot && other.1 == key;
+        if written.len() < MOST_WRITTEN && !written.iter().any(same) {
+            written.push((Arc::clone(table), key.to_vec(), slot));
         }
     }
 
@@ -147,6 +160,12 @@ impl Session {
         template.render(&filling, &mut text);
         self.hidden(text).await
     }
+}
+
+/// Whether an ERR payload says that a CHECK was violated (MySQL, MariaDB).
+fn is_check_violation(error: &[u8]) -> bool {
+    const VIOLATED: [u16; 2] = [3819, 4025];
+    reply::Err::decode(error).is_ok_and(|err| VIOLATED.contains(&err.code))
 }
 
 /// A key parameter that is compared with a column of text must be text: the number 5 equals '5' and '05'.

@@ -230,7 +230,7 @@ impl Session {
                 }
                 self.run_original(original, turn).await
             }
-            Plan::LockTables(lock) => self.lock_tables(lock, original, turn).await,
+            Plan::LockTables(lock) => self.lock_tables(lock, turn).await,
         }
     }
 
@@ -255,7 +255,7 @@ impl Session {
         match open {
             true => {
                 for keys in keys {
-                    match self.fold(keys).await? {
+                    match self.fold(keys, Reason::Ddl).await? {
                         Err(error) if failure(&error) == Failure::TheClients => {
                             return self.answer_err(turn, &error).await;
                         }
@@ -264,7 +264,7 @@ impl Session {
                 }
             }
             // A table that is not there yet or any more has nothing to fold.
-            false => self.fold_and_commit(&keys).await.map(drop)?,
+            false => self.fold_and_commit(&keys, Reason::Ddl).await.map(drop)?,
         }
         let done = self.run_original(original, turn).await?;
         if !done.failed {
@@ -314,25 +314,14 @@ impl Session {
 
     /// Locks the slot tables with the hot ones. Under a WRITE lock everything is folded at once, and hot tables are
     /// plain tables until UNLOCK TABLES; under a READ lock they are read as ever.
-    async fn lock_tables(
-        &mut self,
-        lock: &LockTables,
-        original: &Original,
-        turn: Turn,
-    ) -> Result<Done, Error> {
+    async fn lock_tables(&mut self, lock: &LockTables, turn: Turn) -> Result<Done, Error> {
         self.metrics().count(Reason::LockTables);
-        let mut write = match original {
-            Original::Payload(payload) => {
-                let kept = payload.len() - statement_text(payload, self.capabilities)?.len();
-                [&payload[..kept], &lock.text].concat()
-            }
-            Original::Stream => return self.run_original(original, turn).await,
-        };
+        let mut text = lock.text.clone();
         if lock.write {
             for (number, table) in lock.tables.iter().enumerate() {
                 // On a line of its own: the client's text may end in a comment.
-                write.extend_from_slice(b"\n, ");
-                write.extend_from_slice(fold::locks(number, table).as_bytes());
+                text.extend_from_slice(b"\n, ");
+                text.extend_from_slice(fold::locks(number, table).as_bytes());
             }
         }
         let keys: Vec<_> = lock
@@ -340,8 +329,8 @@ impl Session {
             .iter()
             .map(|table| bind(&whole(table), None))
             .collect();
-        self.send_payload(&write).await?;
-        let answer = match self.read_hidden().await? {
+        // OK and ERR read the same in either protocol (MariaDB prepares LOCK TABLES).
+        let answer = match self.hidden(text).await? {
             Hidden::Ok(ok) => ok,
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
             Hidden::Row(_) => return Err(Malformed.into()),
@@ -353,8 +342,11 @@ impl Session {
         if lock.write {
             for (number, keys) in keys.iter().enumerate() {
                 let statements = fold::FoldStatements::numbered(number, &keys.table, None);
-                self.hidden(&statements.fold).await?;
-                self.hidden(&statements.purge).await?;
+                for text in [Some(&statements.fold), statements.purge.as_ref()] {
+                    if let Some(text) = text {
+                        self.hidden(text).await?;
+                    }
+                }
             }
         }
         self.answer_ok(turn, answer).await
@@ -381,7 +373,7 @@ impl Session {
             self.state.facts = None;
         }
         if kind.may_end_transaction() {
-            for (table, key, slot) in std::mem::take(&mut self.state.inserted) {
+            for (table, key, slot) in std::mem::take(&mut self.state.written) {
                 if kind == Kind::Commit && !failed {
                     self.shared.slots.learn(&table, &key, slot);
                 }

@@ -8,7 +8,7 @@ use super::hidden::{encode_prepare, encode_query, encode_statement_command};
 use super::patched::Patch;
 use super::turn::{Done, Original, Turn};
 use crate::net::ReadError;
-use crate::sql::plan::Read;
+use crate::sql::plan::{Read, Reason};
 use crate::sql::template::Filling;
 use crate::wire::command;
 use crate::wire::packet::HEADER_LENGTH;
@@ -70,7 +70,7 @@ impl Session {
             .cloned()
             .collect();
         for keys in own {
-            if let Err(error) = self.fold(keys).await? {
+            if let Err(error) = self.fold(keys, Reason::OwnIncrement).await? {
                 return Ok(Err(error));
             }
         }

@@ -41,9 +41,9 @@ pub(super) struct State {
     pub definitions: HashMap<Vec<u8>, Arc<Vec<Vec<u8>>>>,
     /// The open transaction.
     pub transaction: Transaction,
-    /// Slot rows that the open transaction may have inserted: there for sure once it has committed. An UPDATE that
-    /// misses a slot row locks the gap around it, and two of those followed by INSERTs deadlock.
-    pub inserted: Vec<(Arc<HotTable>, Vec<u8>, u16)>,
+    /// Slot rows (table, key, slot) that the open transaction has written: there for itself, and for all once it has
+    /// committed. Outlives `transaction` until the statement that ended it is known.
+    pub written: Vec<(Arc<HotTable>, Vec<u8>, u16)>,
 }
 
 /// What LOCK TABLES means for hot tables.
@@ -92,7 +92,7 @@ impl State {
             last_prepared: 0,
             definitions: HashMap::new(),
             transaction: Transaction::default(),
-            inserted: Vec::new(),
+            written: Vec::new(),
         }
     }
 
@@ -111,7 +111,7 @@ impl State {
             }
         }
         if error.is_some() {
-            self.inserted.clear();
+            self.written.clear();
             self.status_uncertain = true;
             self.transaction.distrust_folds();
         }

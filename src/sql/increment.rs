@@ -325,7 +325,7 @@ fn update_text(target: &Target<'_>, deltas: &[Delta<'_>], predicate: &Template) 
 ///
 /// LOCK IN SHARE MODE keeps the base row from vanishing before we commit, also under READ COMMITTED; both servers
 /// know that spelling in this place. A base value without room for slots, or NULL, turns the delta into one that
-/// the slot table's CHECK refuses, whatever the slot holds.
+/// the slot table's CHECK refuses, whatever the slot holds. A slot row that a fold has closed is opened again.
 fn upsert_text(
     target: &Target<'_>,
     deltas: &[Delta<'_>],
@@ -363,6 +363,7 @@ fn upsert_text(
         text.push_text(format!("{counter} = {}.{counter} + ", slots_path(table)));
         text.append(&guarded(&alias, &counter, delta));
     }
+    text.push_text(format!(", {} = 1", quoted(table.open_column())));
     text
 }
 

@@ -32,7 +32,13 @@ pub(super) fn create(table: &HotTable) -> String {
             no_now(definition)
         )
     });
-    let number = format!("{slot} SMALLINT UNSIGNED NOT NULL");
+    let own = [
+        format!("{slot} SMALLINT UNSIGNED NOT NULL"),
+        format!(
+            "{} TINYINT NOT NULL DEFAULT 1",
+            quote::name(table.open_column())
+        ),
+    ];
     let counters = table.counters.iter().map(|counter| column(table, counter));
     let names = table
         .primary_key
@@ -46,7 +52,7 @@ pub(super) fn create(table: &HotTable) -> String {
         .iter()
         .filter_map(|counter| check(table, counter));
     let lines: Vec<String> = key
-        .chain([number])
+        .chain(own)
         .chain(counters)
         .chain([primary_key])
         .chain(checks)
@@ -100,7 +106,7 @@ pub(super) fn kind(domain: Domain) -> String {
     }
 }
 
-/// The CHECK that keeps one slot within its share; none when nothing is slotted.
+/// The CHECK that keeps one slot within its share, and at zero while it is not open; none when nothing is slotted.
 fn check(table: &HotTable, counter: &Counter) -> Option<String> {
     Some(format!("CHECK ({})", check_clause(table, counter)?))
 }
@@ -109,7 +115,10 @@ fn check(table: &HotTable, counter: &Counter) -> Option<String> {
 pub(super) fn check_clause(table: &HotTable, counter: &Counter) -> Option<String> {
     let name = quote::name(&table.columns[counter.column].name);
     let slot = &counter.bounds.as_ref()?.slot;
-    Some(format!("{name} BETWEEN -{slot} AND {slot}"))
+    let open = quote::name(table.open_column());
+    Some(format!(
+        "{name} BETWEEN -{slot} * {open} AND {slot} * {open}"
+    ))
 }
 
 /// Without explicit_defaults_for_timestamp, the first TIMESTAMP of a table changes by itself at every UPDATE.

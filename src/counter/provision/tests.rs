@@ -87,6 +87,7 @@ fn slots(mariadb: bool) -> Facts {
                 "smallint",
                 &by("smallint unsigned", "smallint(5) unsigned"),
             ),
+            column("open", "tinyint", &by("tinyint", "tinyint(4)")),
             column("views", "bigint", &by("bigint", "bigint(20)")),
             column("money", "decimal", "decimal(13,2)"),
             column("tiny", "bigint", &by("bigint", "bigint(20)")),
@@ -94,12 +95,12 @@ fn slots(mariadb: bool) -> Facts {
         indexes: vec![key("a`t"), key("id"), key("slot")],
         checks: vec![
             by(
-                "(`views` between -(18014398509481984) and 18014398509481984)",
-                "`views` between -18014398509481984 and 18014398509481984",
+                "(`views` between (-(18014398509481984) * `open`) and (18014398509481984 * `open`))",
+                "`views` between -18014398509481984 * `open` and 18014398509481984 * `open`",
             ),
             by(
-                "(`money` between -(195312) and 195312)",
-                "`money` between -195312 and 195312",
+                "(`money` between (-(195312) * `open`) and (195312 * `open`))",
+                "`money` between -195312 * `open` and 195312 * `open`",
             ),
         ],
         ..Facts::default()
@@ -114,12 +115,13 @@ fn the_statement_that_makes_a_slot_table() {
          `a``t` timestamp(3) NOT NULL DEFAULT '2000-01-01 00:00:00',\n  \
          `id` bigint unsigned NOT NULL,\n  \
          `slot` SMALLINT UNSIGNED NOT NULL,\n  \
+         `open` TINYINT NOT NULL DEFAULT 1,\n  \
          `views` BIGINT NOT NULL DEFAULT 0,\n  \
          `money` DECIMAL(13,2) NOT NULL DEFAULT 0,\n  \
          `tiny` BIGINT NOT NULL DEFAULT 0,\n  \
          PRIMARY KEY (`a``t`, `id`, `slot`),\n  \
-         CHECK (`views` BETWEEN -18014398509481984 AND 18014398509481984),\n  \
-         CHECK (`money` BETWEEN -195312 AND 195312)\n\
+         CHECK (`views` BETWEEN -18014398509481984 * `open` AND 18014398509481984 * `open`),\n  \
+         CHECK (`money` BETWEEN -195312 * `open` AND 195312 * `open`)\n\
          ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC COMMENT = 'countersink slots of shop.o''posts'"
     );
 }
@@ -131,7 +133,7 @@ fn the_statement_that_adds_counters() {
     assert_eq!(
         ddl::add(&table, &lacking),
         "ALTER TABLE `shop`.`posts_slots` ADD COLUMN `money` DECIMAL(13,2) NOT NULL DEFAULT 0, \
-         ADD COLUMN `tiny` BIGINT NOT NULL DEFAULT 0, ADD CHECK (`money` BETWEEN -195312 AND 195312)"
+         ADD COLUMN `tiny` BIGINT NOT NULL DEFAULT 0, ADD CHECK (`money` BETWEEN -195312 * `open` AND 195312 * `open`)"
     );
 }
 
@@ -142,6 +144,8 @@ fn a_table_with_a_slot_of_its_own_gets_another_slot_column() {
         table.columns[position].name = "Slot".to_owned();
         assert_eq!(table.slot_column(), "countersink_slot");
         assert!(ddl::create(&table).contains("`countersink_slot` SMALLINT"));
+        table.columns[position].name = "OPEN".to_owned();
+        assert_eq!(table.open_column(), "countersink_open");
     }
     let mut table = posts();
     table.columns.push(column("slot", "int"));
@@ -173,7 +177,7 @@ fn both_servers_show_the_same_table() {
 fn new_and_forgotten_counters_are_told() {
     let table = posts();
     let mut facts = slots(false);
-    facts.columns.remove(4);
+    facts.columns.remove(5);
     facts.checks.remove(1);
     assert_eq!(
         compare(&table, &facts),
@@ -188,7 +192,7 @@ fn new_and_forgotten_counters_are_told() {
 #[test]
 fn drift_names_what_is_there_and_what_should_be() {
     type Change = fn(&mut Facts);
-    let cases: [(Change, [&str; 3]); 8] = [
+    let cases: [(Change, [&str; 3]); 9] = [
         (
             |t| t.indexes.swap(0, 1),
             ["the primary key", "(id, a`t, slot)", "(a`t, id, slot)"],
@@ -202,23 +206,30 @@ fn drift_names_what_is_there_and_what_should_be() {
             ["column `slot`", "smallint", "smallint unsigned"],
         ),
         (
-            |t| t.columns[3].column_type = "bigint unsigned".to_owned(),
+            |t| {
+                t.columns[3].data_type = "int".to_owned();
+                t.columns[3].column_type = "int".to_owned();
+            },
+            ["column `open`", "int", "tinyint"],
+        ),
+        (
+            |t| t.columns[4].column_type = "bigint unsigned".to_owned(),
             ["column `views`", "bigint unsigned", "bigint not null"],
         ),
         (
-            |t| t.columns[3].nullable = true,
+            |t| t.columns[4].nullable = true,
             ["column `views`", "bigint null", "bigint not null"],
         ),
         (
-            |t| t.columns[4].column_type = "decimal(12,2)".to_owned(),
+            |t| t.columns[5].column_type = "decimal(12,2)".to_owned(),
             ["column `money`", "decimal(12,2)", "decimal(13,2) not null"],
         ),
         (
             |t| t.checks[1] = "(`money` between -(9) and 9)".to_owned(),
             [
                 "the CHECK of `money`",
-                "(`views` between -(18014398509481984) and 18014398509481984), (`money` between -(9) and 9)",
-                "`money` BETWEEN -195312 AND 195312",
+                "(`views` between (-(18014398509481984) * `open`) and (18014398509481984 * `open`)), (`money` between -(9) and 9)",
+                "`money` BETWEEN -195312 * `open` AND 195312 * `open`",
             ],
         ),
         (

@@ -102,20 +102,26 @@ fn kinds<'a>(table: &HotTable, slots: &Facts) -> Option<Difference<'a>> {
             ),
         }
     });
+    let own = [
+        (table.slot_column(), "smallint", " unsigned"),
+        (table.open_column(), "tinyint", ""),
+    ];
     key.or_else(|| {
-        let name = table.slot_column();
-        let found = find(slots, name);
-        let right = |column: &&ColumnFacts| {
-            column.data_type == "smallint" && column.column_type.contains("unsigned")
-        };
-        match found.filter(right) {
-            Some(_) => None,
-            None => drift(
-                format!("column `{name}`"),
-                found.map(definition).unwrap_or_default(),
-                "smallint unsigned".to_owned(),
-            ),
-        }
+        own.into_iter().find_map(|(name, kind, sign)| {
+            let found = find(slots, name);
+            let right = |column: &&ColumnFacts| {
+                column.data_type == kind
+                    && column.column_type.contains("unsigned") != sign.is_empty()
+            };
+            match found.filter(right) {
+                Some(_) => None,
+                None => drift(
+                    format!("column `{name}`"),
+                    found.map(definition).unwrap_or_default(),
+                    format!("{kind}{sign}"),
+                ),
+            }
+        })
     })
 }
 
@@ -192,7 +198,7 @@ pub(super) fn extra(table: &HotTable, slots: &Facts) -> Vec<String> {
         .chain(counters)
         .map(|position| table.columns[position].name.to_lowercase())
         .collect();
-    known.push(table.slot_column().to_owned());
+    known.extend([table.slot_column(), table.open_column()].map(str::to_owned));
     slots
         .columns
         .iter()

@@ -12,7 +12,7 @@ fn views_plus_one(predicate: &str, key: &str) -> String {
          upsert: INSERT INTO `shop`.`posts_slots` (`id`, `slot`, `views`) \
          SELECT `posts`.`id`, <slot>, {GUARD} FROM `shop`.`posts` AS `posts` WHERE ({predicate}) \
          LOCK IN SHARE MODE ON DUPLICATE KEY UPDATE \
-         `views` = `shop`.`posts_slots`.`views` + {GUARD}\n\
+         `views` = `shop`.`posts_slots`.`views` + {GUARD}, `open` = 1\n\
          fold Fallback: posts where `id` = {key}"
     )
 }
