@@ -28,11 +28,11 @@ pub fn empty(table: &HotTable) -> String {
 
 /// What LOCK TABLES .. WRITE must also lock for the fold of this number to run under it.
 pub fn locks(number: usize, table: &HotTable) -> String {
+    let slots = quote::pair(&table.slot_schema, &table.slot_name);
     format!(
-        "{} AS {} WRITE, {} AS {} WRITE",
+        "{} AS {} WRITE, {slots} AS {} WRITE, {slots} WRITE",
         quote::pair(&table.schema, &table.name),
         base_alias(number),
-        quote::pair(&table.slot_schema, &table.slot_name),
         slots_alias(number)
     )
 }

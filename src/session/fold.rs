@@ -14,7 +14,11 @@ use crate::sql::template::Filling;
 use crate::wire::{reply, status};
 
 /// Says what it means whatever `completion_type` is.
-const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
+pub(super) const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
+
+/// Around the statements of a fold in a session that has `sql_safe_updates` on.
+const UNSAFE_UPDATES: &str = "SET SESSION sql_safe_updates = 0";
+const SAFE_UPDATES: &str = "SET SESSION sql_safe_updates = 1";
 
 /// The keys of a fold with the client's parameters filled in; the whole table where a parameter has no literal.
 pub(super) fn bind(fold: &FoldTable, parameters: Option<&[Vec<u8>]>) -> Keys {
@@ -96,10 +100,22 @@ impl Session {
     ) -> Result<Result<(), Vec<u8>>, Error> {
         let purge = reason.may_remove_rows();
         let statements = FoldStatements::new(&keys.table, keys.predicate.as_deref(), purge);
+        let cautious = self.updates_safely();
+        if cautious {
+            self.hidden(UNSAFE_UPDATES).await?;
+        }
+        let mut folded = Ok(());
         for text in statements.all() {
-            if let Err(error) = self.hidden(text).await?.into_result() {
-                return Ok(Err(error));
+            folded = self.hidden(text).await?.into_result();
+            if folded.is_err() {
+                break;
             }
+        }
+        if cautious {
+            self.hidden(SAFE_UPDATES).await?;
+        }
+        if folded.is_err() {
+            return Ok(folded);
         }
         if purge {
             self.forget_slots(&keys);
@@ -128,6 +144,7 @@ impl Session {
         let patch = Patch {
             clear_status: status::IN_TRANS | status::IN_TRANS_READONLY,
             hold_last: true,
+            hide_transaction: true,
             ..turn.patch()
         };
         let ended = self.pass_patched(turn.form, patch).await?;
@@ -153,12 +170,20 @@ impl Session {
         let mut out = Vec::new();
         let mut answers = 1;
         encode_query(&mut out, b"START TRANSACTION", self.capabilities);
+        let cautious = self.updates_safely();
+        if cautious {
+            encode_query(&mut out, UNSAFE_UPDATES.as_bytes(), self.capabilities);
+            answers += 2;
+        }
         for keys in keys {
             let predicate = keys.predicate.as_deref();
             for text in FoldStatements::new(&keys.table, predicate, purge).all() {
                 encode_query(&mut out, text, self.capabilities);
                 answers += 1;
             }
+        }
+        if cautious {
+            encode_query(&mut out, SAFE_UPDATES.as_bytes(), self.capabilities);
         }
         self.write_upstream(&out).await?;
         let mut result = Ok(());
@@ -170,6 +195,12 @@ impl Session {
             keys.iter().for_each(|keys| self.forget_slots(keys));
         }
         Ok(result)
+    }
+
+    /// Whether the session refuses updates that name no key, as those of a fold may.
+    fn updates_safely(&self) -> bool {
+        let facts = self.state.facts.as_ref();
+        facts.is_some_and(|facts| facts.safe_updates)
     }
 
     /// Slot rows that have been deleted are not there any more.

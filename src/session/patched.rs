@@ -6,8 +6,9 @@ use super::error::Error;
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::column::{Column, RowEncoder};
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
-use crate::wire::reader::{Malformed, Reader};
+use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
 use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::{capability, status};
 
 /// Answers are gathered into writes of about this size, in bytes.
 const WRITE: usize = 16 * 1024;
@@ -32,6 +33,12 @@ pub(super) struct Patch<'a> {
     pub rows: Option<RowEncoder>,
     /// Keep the answer's last packet back.
     pub hold_last: bool,
+    /// Keep an ERR of this code back.
+    pub hold_error: Option<u16>,
+    /// The transaction was ours: what session tracking tells of it is not for the client.
+    pub hide_transaction: bool,
+    /// Statement ids, ours and the client's, that an error may name.
+    pub renamed: Option<(u32, u32)>,
 }
 
 /// How a patched answer ended.
@@ -202,10 +209,22 @@ impl Patching<'_> {
             Role::Ok | Role::RowsEnd | Role::Separator => {
                 let (clear, set) = (self.patch.clear_status, self.patch.set_status);
                 patch_status(payload, clear, set);
+                let tracks = self.capabilities & capability::SESSION_TRACK != 0;
+                if self.patch.hide_transaction && tracks && role != Role::Separator {
+                    hide_transaction(payload);
+                }
+            }
+            Role::Err => {
+                if let Some(renamed) = self.patch.renamed {
+                    rename(payload, renamed);
+                }
             }
             _ => {}
         }
-        match last && self.patch.hold_last {
+        let is_held_error = role == Role::Err
+            && self.patch.hold_error.is_some()
+            && reply::Err::decode(payload).ok().map(|err| err.code) == self.patch.hold_error;
+        match last && (self.patch.hold_last || is_held_error) {
             true => self.held = Some(std::mem::take(payload)),
             false => self.packet(payload),
         }
@@ -252,6 +271,61 @@ impl Patching<'_> {
     }
 }
 
+/// Takes the changes of transaction state and characteristics out of an OK packet with SESSION_TRACK.
+fn hide_transaction(payload: &mut Vec<u8>) {
+    const TRANSACTION_CHARACTERISTICS: u8 = 4;
+    const TRANSACTION_STATE: u8 = 5;
+    let without = |payload: &[u8]| -> Result<Option<Vec<u8>>, Malformed> {
+        let ok = OkPacket::decode(payload)?;
+        if ok.status & status::SESSION_STATE_CHANGED == 0 {
+            return Ok(None);
+        }
+        let mut tail = Reader::new(ok.tail);
+        let info = tail.lenenc_bytes()?;
+        let mut changes = Reader::new(tail.lenenc_bytes()?);
+        let mut kept = Vec::new();
+        while let Some(&kind) = changes.rest().first() {
+            changes.u8()?;
+            let change = changes.lenenc_bytes()?;
+            if kind != TRANSACTION_CHARACTERISTICS && kind != TRANSACTION_STATE {
+                kept.push(kind);
+                put_lenenc_bytes(&mut kept, change);
+            }
+        }
+        let mut new_tail = Vec::new();
+        if !info.is_empty() || !kept.is_empty() {
+            put_lenenc_bytes(&mut new_tail, info);
+        }
+        let mut status = ok.status;
+        match kept.is_empty() {
+            true => status &= !status::SESSION_STATE_CHANGED,
+            false => put_lenenc_bytes(&mut new_tail, &kept),
+        }
+        let mut patched = Vec::with_capacity(payload.len());
+        OkPacket {
+            status,
+            tail: &new_tail,
+            ..ok
+        }
+        .encode(&mut patched);
+        Ok(Some(patched))
+    };
+    if let Ok(Some(patched)) = without(payload) {
+        *payload = patched;
+    }
+}
+
+/// Gives a statement the client's id in an error's message, where it stands in parentheses.
+fn rename(payload: &mut Vec<u8>, (ours, theirs): (u32, u32)) {
+    let (ours, theirs) = (format!("({ours})"), format!("({theirs})"));
+    let position = payload
+        .windows(ours.len())
+        .position(|window| window == ours.as_bytes());
+    if let Some(at) = position {
+        payload.splice(at..at + ours.len(), theirs.into_bytes());
+    }
+}
+
 /// Changes the status flags of an OK packet, or of an EOF packet of old.
 pub(super) fn patch_status(payload: &mut [u8], clear: u16, set: u16) {
     let is_old_eof = payload.first() == Some(&reply::EOF) && payload.len() == 5;
@@ -269,6 +343,31 @@ pub(super) fn patch_status(payload: &mut [u8], clear: u16, set: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_transaction_of_ours_does_not_show() {
+        let quiet = [0, 1, 0, 0x02, 0x00, 0, 0];
+        let mut told = vec![0, 1, 0, 0x02, 0x40, 0, 0, 0, 0x0b, 5, 9, 8];
+        told.extend_from_slice(b"________");
+        hide_transaction(&mut told);
+        assert_eq!(told, quiet);
+        // A change of schema stays, and so does the info text.
+        let mut told = vec![0, 1, 0, 0x02, 0x40, 0, 0, 1, b'i', 0x0f, 5, 9, 8];
+        told.extend_from_slice(b"________");
+        told.extend_from_slice(&[1, 2, 1, b's']);
+        hide_transaction(&mut told);
+        assert_eq!(told, [0, 1, 0, 0x02, 0x40, 0, 0, 1, b'i', 4, 1, 2, 1, b's']);
+        let mut plain = quiet.to_vec();
+        hide_transaction(&mut plain);
+        assert_eq!(plain, quiet);
+    }
+
+    #[test]
+    fn an_error_names_the_clients_statement() {
+        let mut error = b"\xff\x8d\x05#HY000The statement (12) has no open cursor.".to_vec();
+        rename(&mut error, (12, 3456));
+        assert!(error.ends_with(b"The statement (3456) has no open cursor."));
+    }
 
     #[test]
     fn status_flags_change_in_ok_and_in_both_forms_of_eof() {

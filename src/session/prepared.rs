@@ -9,6 +9,7 @@ use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
 use super::patched::Patch;
 use super::query::kind_of;
+use super::read::OUT_OF_RANGE;
 use super::state::TableLocks;
 use super::turn::{Original, Turn};
 use crate::sql::Kind;
@@ -150,7 +151,7 @@ impl Session {
         };
         let done = match command_byte {
             command::STMT_EXECUTE => self.execute(id, &mut statement).await,
-            command::STMT_FETCH => self.fetch(&mut statement).await,
+            command::STMT_FETCH => self.fetch(id, &mut statement).await,
             command::STMT_RESET => self.reset_statement(&mut statement).await,
             command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
             command::STMT_CLOSE => {
@@ -290,10 +291,15 @@ impl Session {
         let patch = Patch {
             columns: Some(&statement.columns),
             binary: true,
+            hold_error: Some(OUT_OF_RANGE),
             ..turn.patch()
         };
         let ended = self.pass_patched(Form::Results, patch).await?;
         statement.rows = ended.rows;
+        if let Some(error) = &ended.held {
+            let error = self.originals_error(read, original, error).await?;
+            self.answer(ended.sequence_id, &error).await?;
+        }
         Ok(())
     }
 
@@ -346,7 +352,7 @@ impl Session {
         Ok(true)
     }
 
-    async fn fetch(&mut self, statement: &mut Statement) -> Result<(), Error> {
+    async fn fetch(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
         if !self.pass_renamed(statement).await? {
             self.pass_command().await?;
             return self.pass_answer(Form::Rows).await.map(drop);
@@ -354,6 +360,7 @@ impl Session {
         let patch = Patch {
             sequence_id: 1,
             rows: statement.rows.take(),
+            renamed: statement.rewritten.as_ref().map(|(ours, _)| (*ours, id)),
             ..Patch::default()
         };
         statement.rows = self.pass_patched(Form::Rows, patch).await?.rows;

@@ -4,18 +4,24 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
+use super::fold::COMMIT;
 use super::hidden::{encode_prepare, encode_query, encode_statement_command};
 use super::patched::Patch;
+use super::state::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::net::ReadError;
 use crate::sql::plan::{Read, Reason};
 use crate::sql::template::Filling;
+use crate::wire::answer::{Form, Walker};
 use crate::wire::command;
 use crate::wire::packet::HEADER_LENGTH;
 use crate::wire::reply;
 
 /// How many texts a session keeps the column definitions of.
 const MOST_DEFINITIONS: usize = 128;
+
+/// The server's code for a value that does not fit its expression, which it names.
+pub(super) const OUT_OF_RANGE: u16 = 1690;
 
 /// The server's code for a table that is not there.
 const NO_SUCH_TABLE: u16 = 1146;
@@ -45,12 +51,64 @@ impl Session {
         }
         let patch = Patch {
             columns: Some(&columns),
+            hold_error: Some(OUT_OF_RANGE),
             ..turn.patch()
         };
         let ended = self.pass_patched(turn.form, patch).await?;
+        let sequence_id = match &ended.held {
+            Some(error) => {
+                let error = self.originals_error(read, original, error).await?;
+                self.answer(ended.sequence_id, &error).await?
+            }
+            None => ended.sequence_id,
+        };
         Ok(Done {
-            sequence_id: ended.sequence_id,
+            sequence_id,
             failed: ended.walker.error().is_some(),
+        })
+    }
+
+    /// The error that the original ends with, whose words tell of the client's own expression, not of our sum.
+    /// `error` is ours, for when the original cannot be asked.
+    pub(super) async fn originals_error(
+        &mut self,
+        read: &Read,
+        original: &Original,
+        error: &[u8],
+    ) -> Result<Vec<u8>, Error> {
+        if self.state.status_uncertain {
+            self.hidden("DO 0").await?;
+        }
+        let keys = read.tables.iter().map(|table| Keys {
+            table: Arc::clone(table),
+            predicate: None,
+        });
+        let keys: Vec<_> = keys.collect();
+        let wrapped = !self.state.in_transaction();
+        let mut folded = Ok(());
+        if wrapped {
+            folded = self.begin_and_fold(&keys, Reason::OwnIncrement).await?;
+        } else {
+            for keys in keys {
+                folded = folded.and(self.fold(keys, Reason::OwnIncrement).await?);
+            }
+        }
+        let mut last = Vec::new();
+        if folded.is_ok() {
+            let turn = Turn::single(Form::Results);
+            self.send_original(original, turn).await?;
+            let mut walker = Walker::new(turn.form, self.capabilities);
+            while !walker.is_done() {
+                self.read_packet(&mut walker, &mut last).await?;
+            }
+            self.observe(&walker);
+        }
+        if wrapped {
+            self.hidden(COMMIT).await?;
+        }
+        Ok(match last.first() {
+            Some(&reply::ERR) => last,
+            _ => error.to_vec(),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, HotTable};
-use crate::sql::context::{base_path, hot_by_words, mentioned, quoted, read_alias, slots_path};
+use crate::sql::context::{hot_by_words, mentioned, quoted, read_alias, slots_path};
 use crate::sql::ddl::fold_tables;
 use crate::sql::lexer::Lexer;
 use crate::sql::plan::{LockTables, Plan, Reason, SessionFacts};
@@ -18,14 +18,12 @@ struct Locked {
     table: Arc<HotTable>,
     /// For WRITE, at least under one of its names.
     write: bool,
-    /// Under its own name, too, not by alias only.
-    by_name: bool,
 }
 
 /// The plan of LOCK TABLES.
 ///
-/// While tables are locked each name in a statement must be locked, once for each use. What we add: the base
-/// table and the slot table by their own names, to fold, and the slot table by the names that reads give it.
+/// While tables are locked each name in a statement must be locked, once for each use. What is added here is the slot
+/// table by the names that reads give it; for WRITE the session adds those of its fold.
 pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
     let Some(locked) = locked(text, facts, catalog) else {
         return fold_tables(mentioned(text, catalog), Reason::NotParsed);
@@ -55,21 +53,17 @@ fn locked(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Vec<Lo
     let mut locked: Vec<Locked> = Vec::new();
     loop {
         let name = words.name()?;
-        let has_alias = accept_alias(&mut words)?;
+        skip_alias(&mut words)?;
         let write = accept_lock_type(&mut words)?;
         if let Some(table) = hot_by_words(catalog, facts, &name) {
             match locked
                 .iter_mut()
                 .find(|known| Arc::ptr_eq(&known.table, table))
             {
-                Some(known) => {
-                    known.write |= write;
-                    known.by_name |= !has_alias;
-                }
+                Some(known) => known.write |= write,
                 None => locked.push(Locked {
                     table: table.clone(),
                     write,
-                    by_name: !has_alias,
                 }),
             }
         }
@@ -80,16 +74,16 @@ fn locked(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Vec<Lo
     }
 }
 
-/// `[AS] alias`, if there is one; `None` if it is not understood.
-fn accept_alias(words: &mut Words<'_>) -> Option<bool> {
+/// Goes past `[AS] alias`, if there is one; `None` if it is not understood.
+fn skip_alias(words: &mut Words<'_>) -> Option<()> {
     const LOCK_TYPES: [&str; 4] = ["READ", "WRITE", "LOW_PRIORITY", "CONCURRENT"];
     let is_explicit = words.accept("AS");
     let is_lock_type = words
         .peek_word()
         .is_some_and(|word| LOCK_TYPES.contains(&word.as_str()));
     match is_lock_type && !is_explicit {
-        true => Some(false),
-        false => words.identifier().map(|_| true),
+        true => Some(()),
+        false => words.identifier().map(drop),
     }
 }
 
@@ -106,15 +100,10 @@ fn accept_lock_type(words: &mut Words<'_>) -> Option<bool> {
 fn additions(locked: &Locked) -> String {
     let lock = if locked.write { "WRITE" } else { "READ" };
     let slots = slots_path(&locked.table);
-    let mut text = match locked.by_name {
-        true => String::new(),
-        false => format!(", {} {lock}", base_path(&locked.table)),
-    };
-    text += &format!(", {slots} {lock}");
-    for index in 0..READ_ALIASES {
-        text += &format!(", {slots} AS {} {lock}", quoted(&read_alias(index)));
-    }
-    text
+    let aliases = (0..READ_ALIASES).map(|index| quoted(&read_alias(index)));
+    aliases
+        .map(|alias| format!(", {slots} AS {alias} {lock}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -126,12 +115,12 @@ mod tests {
         let plan = planned("LOCK TABLES posts AS p READ LOCAL, authors WRITE; -- done");
         assert!(plan.starts_with(
             "lock tables posts, write false: LOCK TABLES posts AS p READ LOCAL, authors WRITE, \
-             `shop`.`posts` READ, `shop`.`posts_slots` READ, `shop`.`posts_slots` AS `countersink_s` READ, \
+             `shop`.`posts_slots` AS `countersink_s` READ, \
              `shop`.`posts_slots` AS `countersink_s2` READ, "
         ));
         assert!(plan.ends_with(" AS `countersink_s16` READ; -- done"));
         assert!(planned("LOCK TABLE posts WRITE").starts_with(
-            "lock tables posts, write true: LOCK TABLE posts WRITE, `shop`.`posts_slots` WRITE, "
+            "lock tables posts, write true: LOCK TABLE posts WRITE, `shop`.`posts_slots` AS `countersink_s` WRITE, "
         ));
     }
 

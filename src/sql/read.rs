@@ -11,6 +11,7 @@ mod survey;
 use std::sync::Arc;
 
 use sqlparser::ast::{Query, SetExpr};
+use sqlparser::tokenizer::Token;
 
 use crate::catalog::HotTable;
 use crate::sql::context::{Context, Edit};
@@ -60,6 +61,9 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
             Reason::NotHot
         });
     }
+    if has_parameter_in_items(context, &survey.blocks) {
+        return unresolved(context, query);
+    }
     Plan::Read(Box::new(Read {
         text: rewritten(context, &rewrite.edits),
         locks: lock::statements(context, query, &locked),
@@ -70,6 +74,17 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
         },
         tables: with_locked(rewrite.tables, &survey.blocks, &locked),
     }))
+}
+
+/// Whether an item of a select list has a parameter in it: then its type, and with it the column's definition and the
+/// rows of the binary protocol, depend on what each execution sends.
+fn has_parameter_in_items(context: &Context<'_>, blocks: &[Block]) -> bool {
+    let tokens = context.syntax.tokens.iter();
+    let mut parameters = tokens.filter(|token| matches!(token.token, Token::Placeholder(_)));
+    parameters.any(|parameter| {
+        let mut items = blocks.iter().flat_map(|block| &block.items);
+        items.any(|item| item.range.contains(&parameter.range.start))
+    })
 }
 
 fn rewritten(context: &Context<'_>, edits: &[Edit]) -> Template {

@@ -334,9 +334,16 @@ impl Walker {
         if payload.first() != Some(&reply::OK) {
             return self.err(payload);
         }
-        let (columns, parameters) = PrepareOk::decode(payload)
-            .map(|ok| (ok.columns, ok.parameters))
-            .unwrap_or_default();
+        let Result::Ok(PrepareOk {
+            columns,
+            parameters,
+            ..
+        }) = PrepareOk::decode(payload)
+        else {
+            // MariaDB answers the preparation of a HELP without a topic by an OK that ends there.
+            self.end_of_result(Ok::decode(payload).map_or(0, |ok| ok.status));
+            return Role::Ok;
+        };
         self.state = match parameters {
             0 => Self::prepared_columns(columns),
             left => State::Parameters { left, columns },
@@ -410,10 +417,13 @@ impl PrepareOk {
     pub fn decode(payload: &[u8]) -> Result<Self, crate::wire::reader::Malformed> {
         let mut reader = Reader::new(payload);
         reader.u8()?;
-        Ok(Self {
+        let ok = Self {
             statement_id: reader.u32()?,
             columns: reader.u16()?,
             parameters: reader.u16()?,
-        })
+        };
+        // A filler and the warning count, from which its length tells it from an OK packet.
+        reader.bytes(3)?;
+        Ok(ok)
     }
 }

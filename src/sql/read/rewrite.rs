@@ -311,9 +311,16 @@ impl Rewriter<'_> {
         let slots = quoted(&read_alias(self.sums));
         self.sums += 1;
         let counter = quoted(&table.columns[found.column].name);
+        let lock = lock::clause_for(self.names.context, block, found.source);
         text.push_text(base).push_text(format!(
-            " + (SELECT COALESCE(SUM({slots}.{counter}), 0) FROM {} AS {slots} WHERE ",
-            slots_path(table)
+            " + (SELECT COALESCE(SUM({slots}.{counter}), 0) FROM {} AS {slots}{} WHERE ",
+            slots_path(table),
+            // A scan of a small slot table would lock the slots of other keys as well.
+            if lock.is_empty() {
+                ""
+            } else {
+                " FORCE INDEX (PRIMARY)"
+            }
         ));
         for (position, &key) in table.primary_key.iter().enumerate() {
             let key = quoted(&table.columns[key].name);
@@ -323,7 +330,7 @@ impl Rewriter<'_> {
             text.push_text(format!(".{key}"));
         }
         text.push(Piece::Folded(index));
-        text.push_text(lock::clause_for(self.names.context, block, found.source));
+        text.push_text(lock);
         let domain = table.counter(found.column).map(|counter| counter.domain);
         text.push_text(format!(
             ") AS {})",

@@ -7,7 +7,8 @@ fn a_counter_becomes_base_plus_sum() {
     assert_eq!(
         planned("SELECT `views` FROM posts p WHERE id = ? FOR UPDATE"),
         "read SummedLocked (posts): SELECT CAST(`views` + (SELECT COALESCE(SUM(`countersink_s`.`views`), 0) \
-         FROM `shop`.`posts_slots` AS `countersink_s` WHERE `countersink_s`.`id` = p.`id`<folded 0> FOR UPDATE) \
+         FROM `shop`.`posts_slots` AS `countersink_s` FORCE INDEX (PRIMARY) \
+         WHERE `countersink_s`.`id` = p.`id`<folded 0> FOR UPDATE) \
          AS SIGNED) AS `views` FROM posts p WHERE id = ? FOR UPDATE\n\
          lock: SELECT COUNT(*) FROM `shop`.`posts` WHERE `id` = <?0> FOR UPDATE\n\
          lock: SELECT COUNT(*) FROM `shop`.`posts_slots` WHERE `id` = <?0> FOR UPDATE"

@@ -93,9 +93,9 @@ INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'duplicate');
 INSERT INTO posts (id, author_id, title) VALUES (30, 1, 'first');
 UPDATE posts SET views = views + 1 WHERE id = 20;
 SELECT * FROM posts ORDER BY id;
-[mariadb] INSERT INTO posts (id, author_id, title, views) VALUES (40, 1, 'forty', 3) RETURNING id, views;
-[mariadb] DELETE FROM posts WHERE id = 40 RETURNING id, views;
-[mariadb] DELETE FROM posts WHERE id = 3 RETURNING *;
+[mariadb] [cursorless] INSERT INTO posts (id, author_id, title, views) VALUES (40, 1, 'forty', 3) RETURNING id, views;
+[mariadb] [cursorless] DELETE FROM posts WHERE id = 40 RETURNING id, views;
+[mariadb] [cursorless] DELETE FROM posts WHERE id = 3 RETURNING *;
 
 == replaces
 REPLACE INTO posts (id, author_id, title, views) VALUES (1, 1, 'first', 5);
