@@ -54,5 +54,7 @@ pub const MARIADB_EXTENDED_METADATA: u64 = 1 << 35;
 /// MariaDB: a byte behind the column count tells whether column definitions follow.
 pub const MARIADB_CACHE_METADATA: u64 = 1 << 36;
 
-/// What the relay cannot carry, masked on both sides.
-pub const MASKED: u64 = COMPRESS | ZSTD_COMPRESSION;
+/// What the relay cannot carry, masked on both sides: what is compressed cannot be read, and where column definitions
+/// may be left out, those of a rewritten statement would be left out for another.
+pub const MASKED: u64 =
+    COMPRESS | ZSTD_COMPRESSION | OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA;

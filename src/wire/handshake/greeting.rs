@@ -105,6 +105,11 @@ impl Greeting {
         let at = self.capabilities_at;
         payload[at..at + 2].copy_from_slice(&bytes[..2]);
         payload[at + 5..at + 7].copy_from_slice(&bytes[2..4]);
+        if self.capabilities & capability::LONG_PASSWORD == 0
+            && let Some(extended) = payload.get_mut(at + 14..at + 18)
+        {
+            extended.copy_from_slice(&bytes[4..]);
+        }
     }
 }
 

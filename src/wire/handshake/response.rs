@@ -93,7 +93,11 @@ impl HandshakeResponse {
         if dropped & capability::ZSTD_COMPRESSION != 0 {
             payload.pop();
         }
-        payload[..4].copy_from_slice(&capabilities.to_le_bytes()[..4]);
+        let bytes = capabilities.to_le_bytes();
+        payload[..4].copy_from_slice(&bytes[..4]);
+        if self.capabilities & capability::LONG_PASSWORD == 0 {
+            payload[28..32].copy_from_slice(&bytes[4..]);
+        }
     }
 
     /// `payload`, which this response was read from, without authentication data, so that the server asks

@@ -3,14 +3,18 @@
 use super::*;
 
 #[tokio::test]
-async fn compression_is_masked_and_every_other_byte_of_greeting_and_response_passes() {
+async fn compression_and_optional_metadata_are_masked_and_every_other_byte_of_greeting_and_response_passes()
+ {
     let mut stage = Stage::new(plain());
     let mut expected = GREETING.to_vec();
     expected[22] &= !0x20;
     expected[23] &= !0x08;
-    expected[28] &= !0x04;
+    expected[28] &= !0x06;
     assert_eq!(stage.greet().await, expected);
-    let asked = CLIENT | capability::COMPRESS | capability::ZSTD_COMPRESSION;
+    let asked = CLIENT
+        | capability::COMPRESS
+        | capability::ZSTD_COMPRESSION
+        | capability::OPTIONAL_RESULTSET_METADATA;
     let mut sent = response(asked, b"12345678901234567890", "mysql_native_password");
     sent.push(3);
     stage.client.send(1, &sent).await;
