@@ -131,6 +131,9 @@ impl Session {
             true => NO_COMMAND,
             false => self.client.buffered()[HEADER_LENGTH],
         };
+        if !matches!(command_byte, command::QUERY | command::STMT_CLOSE) {
+            self.state.diagnostics = None;
+        }
         match command_byte {
             command::QUERY => self.query().await?,
             command::STMT_PREPARE => self.prepare().await?,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::hidden::{Hidden, encode_query};
 use super::patched::Patch;
@@ -11,7 +12,9 @@ use super::turn::{Done, Original, Turn};
 use crate::counter::fold::FoldStatements;
 use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
 use crate::sql::template::Filling;
-use crate::wire::{reply, status};
+use crate::wire::answer::Form;
+use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::status;
 
 /// Says what it means whatever `completion_type` is.
 pub(super) const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
@@ -50,6 +53,17 @@ fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
     let code = reply::Err::decode(error).map_or(0, |err| err.code);
     matches!(code, NO_SUCH_TABLE | SYNTAX)
         || (reason == Reason::Fallback && ACCESS_DENIED.contains(&code))
+}
+
+/// Whether an answer's last packet tells of warnings, or is an error.
+fn has_messages(last: &[u8], form: Form) -> bool {
+    match (last.first(), OkPacket::decode(last)) {
+        (Some(&reply::ERR), _) => true,
+        // EOF of old: the count stands first.
+        (Some(&reply::EOF), _) if last.len() == 5 => last[1..3] != [0, 0],
+        (Some(_), Ok(ok)) => form == Form::Results && ok.warnings > 0,
+        _ => false,
+    }
 }
 
 impl Session {
@@ -148,10 +162,20 @@ impl Session {
             ..turn.patch()
         };
         let ended = self.pass_patched(turn.form, patch).await?;
+        let held = ended.held.unwrap_or_default();
+        // MySQL's COMMIT clears the messages, MariaDB's keeps them.
+        let messages = match !self.hot.catalog.mariadb && has_messages(&held, turn.form) {
+            true => Some(self.take_messages().await?),
+            false => None,
+        };
+        self.state.diagnostics = Some(Diagnostics::of(&held, messages));
         let committed = self.hidden(COMMIT).await?.into_result();
-        let last = match (committed, ended.held) {
-            (Err(error), _) => error,
-            (Ok(()), held) => held.unwrap_or_default(),
+        let last = match committed {
+            Err(error) => {
+                self.state.diagnostics = None;
+                error
+            }
+            Ok(()) => held,
         };
         let failed = last.first() == Some(&reply::ERR);
         Ok(Done {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::fold::bind;
 use super::hidden::{Failure, Hidden, affected_rows, failure};
@@ -74,6 +75,8 @@ impl Session {
                     if let (Some(_), Some(key)) = (&increment.update, &one_key) {
                         self.found_slot(&increment.table, key, slot);
                     }
+                    // The upstream's own count has existing slot rows twice.
+                    self.state.diagnostics = Some(Diagnostics::of(&ok, None));
                     self.slotted(keys, turn, ok).await
                 }
             },

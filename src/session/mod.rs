@@ -6,6 +6,7 @@
 
 mod command;
 pub mod connect;
+mod diagnostics;
 mod error;
 mod facts;
 mod fold;

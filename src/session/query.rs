@@ -53,7 +53,7 @@ impl Session {
             return self.pass_query(Kind::Other).await;
         };
         let kind = kind_of(text);
-        if !self.is_hot(text, kind) {
+        if !self.is_hot(text, kind) && self.state.diagnostics.is_none() {
             return self.pass_query(kind).await;
         }
         let payload = payload.to_vec();
@@ -87,6 +87,7 @@ impl Session {
 
     /// A statement of over a megabyte: its head tells what it is about. An INSERT into a cold table passes.
     async fn long_query(&mut self) -> Result<(), Error> {
+        self.state.diagnostics = None;
         self.buffer_head().await?;
         let head = &self.client.buffered()[HEADER_LENGTH..];
         let text = statement_text(head, self.capabilities).unwrap_or_default();
@@ -157,6 +158,16 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
+        if let Some(diagnostics) = self.state.diagnostics.take() {
+            let facts = self.state.facts.clone().unwrap_or_default();
+            if let Some(question) = sql::diagnostics::question(text, &facts)
+                && let Some(done) = self
+                    .tell(diagnostics, &question, text, original, turn)
+                    .await?
+            {
+                return Ok(done);
+            }
+        }
         let kind = kind_of(text);
         self.before(kind);
         let plan = match kind {

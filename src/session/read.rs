@@ -173,7 +173,7 @@ impl Session {
 
     /// Sends the rewritten text, and before it, where they are not known yet, asks for the column definitions of
     /// the original by preparing it. `None`: MySQL refuses the original; the rewritten text's answer is consumed.
-    async fn send_read(
+    pub(super) async fn send_read(
         &mut self,
         text: &[u8],
         rewritten: &[u8],

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::diagnostics::Diagnostics;
 use super::prepared::Statement;
 use crate::catalog::HotTable;
 use crate::counter::SlotLease;
@@ -39,6 +40,8 @@ pub(super) struct State {
     pub last_prepared: u32,
     /// Column definitions of rewritten reads, by the original's text.
     pub definitions: HashMap<Vec<u8>, Arc<Vec<Vec<u8>>>>,
+    /// What the client may ask about its last statement, where the upstream would tell of another.
+    pub diagnostics: Option<Diagnostics>,
     /// The open transaction.
     pub transaction: Transaction,
     /// Slot rows (table, key, slot) that the open transaction has written: there for itself, and for all once it has
@@ -91,6 +94,7 @@ impl State {
             statements: HashMap::new(),
             last_prepared: 0,
             definitions: HashMap::new(),
+            diagnostics: None,
             transaction: Transaction::default(),
             written: Vec::new(),
         }

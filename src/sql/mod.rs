@@ -9,6 +9,7 @@
 
 mod context;
 mod ddl;
+pub mod diagnostics;
 mod dialect;
 mod effect;
 mod increment;

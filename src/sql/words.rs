@@ -86,6 +86,17 @@ impl<'a> Words<'a> {
         found
     }
 
+    /// Takes the next token if it is a whole number.
+    pub(super) fn number(&mut self) -> Option<usize> {
+        let token = self.peek()?;
+        let number = std::str::from_utf8(token.of(self.text))
+            .ok()?
+            .parse()
+            .ok()?;
+        self.at += 1;
+        Some(number)
+    }
+
     /// Takes the next token if it is this punctuation.
     pub(super) fn accept_mark(&mut self, mark: u8) -> bool {
         let found = self

@@ -26,10 +26,6 @@ pub struct Known {
     reason: &'static str,
 }
 
-const ROW_COUNT: &str = "ROW_COUNT() tells of the last statement of our own: after an upsert into slots an existing slot row counts twice";
-const SHOW_WARNINGS: &str =
-    "the COMMIT behind a fold in autocommit clears the warnings of the statement before it";
-
 /// All of them.
 pub const ALL: &[Known] = &[
     Known {
@@ -58,42 +54,6 @@ pub const ALL: &[Known] = &[
                  promised when the statement was prepared",
     },
     Known {
-        topic: "writes",
-        session: "affected rows",
-        statement: "SELECT ROW_COUNT()",
-        flavour: None,
-        cursor: false,
-        aspects: &[Aspect::Rows],
-        reason: ROW_COUNT,
-    },
-    Known {
-        topic: "errors",
-        session: "warnings",
-        statement: "SHOW WARNINGS",
-        flavour: Some(Flavour::MySql),
-        cursor: false,
-        aspects: &[Aspect::Rows, Aspect::Other],
-        reason: SHOW_WARNINGS,
-    },
-    Known {
-        topic: "limits",
-        session: "decimals",
-        statement: "SHOW WARNINGS",
-        flavour: Some(Flavour::MySql),
-        cursor: false,
-        aspects: &[Aspect::Rows, Aspect::Other],
-        reason: SHOW_WARNINGS,
-    },
-    Known {
-        topic: "limits",
-        session: "without strict mode",
-        statement: "SHOW WARNINGS",
-        flavour: Some(Flavour::MySql),
-        cursor: false,
-        aspects: &[Aspect::Rows, Aspect::Other],
-        reason: SHOW_WARNINGS,
-    },
-    Known {
         topic: "locking",
         session: "FOR SHARE",
         statement: "",
@@ -101,16 +61,6 @@ pub const ALL: &[Known] = &[
         cursor: true,
         aspects: &[Aspect::Rows, Aspect::Other],
         reason: "MySQL refuses (1792) a locking read with a subquery and a cursor in a READ ONLY transaction",
-    },
-    // Whether the slot row is there already depends on the session before.
-    Known {
-        topic: "",
-        session: "GET DIAGNOSTICS",
-        statement: "SELECT @rows, @conditions",
-        flavour: None,
-        cursor: false,
-        aspects: &[Aspect::Rows],
-        reason: ROW_COUNT,
     },
 ];
 

@@ -1,0 +1,177 @@
+//! Questions about the statement before: SHOW WARNINGS, ROW_COUNT() and their kin.
+
+use std::ops::Range;
+
+use crate::sql::lexer::{Token, TokenKind};
+use crate::sql::plan::SessionFacts;
+use crate::sql::words::Words;
+
+/// What a statement asks about the one before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// SHOW WARNINGS or SHOW ERRORS: the messages.
+    Messages {
+        /// Only those of level Error.
+        errors: bool,
+        /// How many to leave out, and how many to show.
+        limit: Option<(usize, usize)>,
+    },
+    /// `SHOW COUNT(*) WARNINGS`
+    Count(Number),
+    /// Numbers in the expressions of a SELECT.
+    Numbers(Vec<(Range<usize>, Number)>),
+}
+
+/// A number that tells of the statement before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// ROW_COUNT()
+    RowCount,
+    /// `@@warning_count`
+    Warnings,
+    /// `@@error_count`
+    Errors,
+}
+
+/// The question that a statement asks; `None` when it asks none.
+pub fn question(text: &[u8], facts: &SessionFacts) -> Option<Question> {
+    if facts.unsafe_character_set {
+        return None;
+    }
+    messages(Words::new(text, facts))
+        .or_else(|| count(Words::new(text, facts)))
+        .or_else(|| numbers(text, facts))
+}
+
+/// `SHOW {WARNINGS | ERRORS} [LIMIT [offset,] count]`
+fn messages(mut words: Words<'_>) -> Option<Question> {
+    if !words.accept("SHOW") {
+        return None;
+    }
+    let errors = words.accept("ERRORS");
+    if !errors && !words.accept("WARNINGS") {
+        return None;
+    }
+    let mut limit = None;
+    if words.accept("LIMIT") {
+        let first = words.number()?;
+        limit = Some(match words.accept_mark(b',') {
+            true => (first, words.number()?),
+            false => (0, first),
+        });
+    }
+    words.accept_mark(b';');
+    words
+        .peek()
+        .is_none()
+        .then_some(Question::Messages { errors, limit })
+}
+
+/// `SHOW COUNT(*) {WARNINGS | ERRORS}`
+fn count(mut words: Words<'_>) -> Option<Question> {
+    let counts = words.accept("SHOW")
+        && words.accept("COUNT")
+        && words.accept_mark(b'(')
+        && words.accept_mark(b'*')
+        && words.accept_mark(b')');
+    if !counts {
+        return None;
+    }
+    let number = match (words.accept("WARNINGS"), words.accept("ERRORS")) {
+        (true, _) => Number::Warnings,
+        (_, true) => Number::Errors,
+        _ => return None,
+    };
+    words.accept_mark(b';');
+    words.peek().is_none().then_some(Question::Count(number))
+}
+
+/// The numbers in a SELECT.
+fn numbers(text: &[u8], facts: &SessionFacts) -> Option<Question> {
+    let words = Words::new(text, facts);
+    let tokens = words.rest();
+    let is = |token: &Token, word: &[u8]| token.of(text).eq_ignore_ascii_case(word);
+    if !tokens.first().is_some_and(|first| is(first, b"SELECT")) {
+        return None;
+    }
+    let mut found = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        match token.kind {
+            TokenKind::Word if is(token, b"ROW_COUNT") => {
+                let Some([open, close]) = tokens.get(index + 1..index + 3) else {
+                    continue;
+                };
+                if is(open, b"(") && is(close, b")") {
+                    found.push((token.start..close.end, Number::RowCount));
+                }
+            }
+            TokenKind::Variable => {
+                let name = token.of(text).to_ascii_lowercase();
+                let (number, end) = match name.as_slice() {
+                    b"@@warning_count" => (Number::Warnings, token.end),
+                    b"@@error_count" => (Number::Errors, token.end),
+                    // The lexer may have stopped at the dot.
+                    b"@@session" | b"@@local" => match tokens.get(index + 1..index + 3) {
+                        Some([dot, last]) if is(dot, b".") && is(last, b"warning_count") => {
+                            (Number::Warnings, last.end)
+                        }
+                        Some([dot, last]) if is(dot, b".") && is(last, b"error_count") => {
+                            (Number::Errors, last.end)
+                        }
+                        _ => continue,
+                    },
+                    b"@@session.warning_count" | b"@@local.warning_count" => {
+                        (Number::Warnings, token.end)
+                    }
+                    b"@@session.error_count" | b"@@local.error_count" => {
+                        (Number::Errors, token.end)
+                    }
+                    _ => continue,
+                };
+                found.push((token.start..end, number));
+            }
+            _ => {}
+        }
+    }
+    (!found.is_empty()).then_some(Question::Numbers(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(text: &str) -> Option<Question> {
+        question(text.as_bytes(), &SessionFacts::default())
+    }
+
+    #[test]
+    fn messages_are_asked_for_as_a_whole() {
+        let all = |errors, limit| Some(Question::Messages { errors, limit });
+        assert_eq!(ask("SHOW WARNINGS"), all(false, None));
+        assert_eq!(ask("/* c */ show errors limit 5;"), all(true, Some((0, 5))));
+        assert_eq!(ask("SHOW WARNINGS LIMIT 2, 3"), all(false, Some((2, 3))));
+        assert_eq!(ask("SHOW WARNINGS LIKE 'x'"), None);
+        assert_eq!(ask("SHOW TABLES"), None);
+    }
+
+    #[test]
+    fn numbers_are_found_where_they_stand() {
+        let one = |range, number| Some(Question::Numbers(vec![(range, number)]));
+        assert_eq!(ask("SELECT ROW_COUNT()"), one(7..18, Number::RowCount));
+        assert_eq!(
+            ask("select row_count ( ) + 1"),
+            one(7..20, Number::RowCount)
+        );
+        assert_eq!(ask("SELECT @@warning_count"), one(7..22, Number::Warnings));
+        assert_eq!(
+            ask("SELECT @@SESSION.error_count"),
+            one(7..28, Number::Errors)
+        );
+        assert_eq!(
+            ask("SHOW COUNT(*) WARNINGS"),
+            Some(Question::Count(Number::Warnings))
+        );
+        assert_eq!(ask("SELECT 'ROW_COUNT()', row_count"), None);
+        assert_eq!(ask("UPDATE t SET n = ROW_COUNT()"), None);
+    }
+}
