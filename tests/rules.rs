@@ -4,7 +4,14 @@
 
 mod support;
 
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder};
+use support::binary::{Ended, PATIENCE, Serving};
 use support::{Sandbox, countersink, servers};
+use tokio::net::TcpStream;
 
 const POSTS: &str = "CREATE TABLE ~.posts (id BIGINT UNSIGNED PRIMARY KEY AUTO_INCREMENT, title VARCHAR(40), \
                      views INT UNSIGNED NOT NULL DEFAULT 0, likes BIGINT DEFAULT 0, \
@@ -18,21 +25,46 @@ async fn refused(tables: &str, rule: &str, expected: &str) {
     }
 }
 
+/// By `provision` and by `serve`.
 async fn refused_in(sandbox: &Sandbox, rule: &str, expected: &str) {
     let rules = sandbox.rules(rule);
-    let (code, output, errors) = countersink(&["provision"], &rules);
     let expected = format!(
         "countersink: {}: counters[0] ({}.posts): {}",
         rules.display(),
         sandbox.schema,
         expected.replace('~', &sandbox.schema)
     );
-    assert!(
-        errors.contains(&expected),
-        "expected {expected}\ngot {errors}{output}"
-    );
-    assert_eq!(code, 2, "{errors}");
+    let (code, output, errors) = countersink(&["provision"], &rules);
+    for (code, errors) in [(code, errors), serve(sandbox, &rules).await] {
+        assert!(
+            errors.contains(&expected),
+            "expected {expected}\ngot {errors}{output}"
+        );
+        assert_eq!(code, 2, "{errors}");
+    }
     assert_eq!(output, "", "nothing is done");
+}
+
+/// Serves, asks through the proxy and stops it; its exit code, and what it said.
+async fn serve(sandbox: &Sandbox, rules: &Path) -> (i32, String) {
+    let ended = match Serving::start(rules) {
+        Ok(serving) => {
+            let posts = format!("SELECT COUNT(*) FROM {}.posts", sandbox.schema);
+            let asked = through(sandbox, &serving).await.query_first(posts).await;
+            assert_eq!(asked.expect("an answer through the proxy"), Some(0));
+            serving.stop()
+        }
+        Err(refused) => refused,
+    };
+    (ended.code.expect("no signal"), ended.errors)
+}
+
+/// A client of the proxy.
+async fn through(sandbox: &Sandbox, serving: &Serving) -> Conn {
+    let options = OptsBuilder::from_opts(sandbox.server.clone())
+        .ip_or_hostname(serving.address.ip().to_string())
+        .tcp_port(serving.address.port());
+    Conn::new(options).await.expect("a login through the proxy")
 }
 
 /// Provisions and expects the report to say `expected` of the slot table.
@@ -291,7 +323,7 @@ mod slot_tables {
                           money = 1, countersink_slot = 0, views = ";
             let mut conn = sandbox.connect().await;
             let too_much = format!("{insert} 65").replace('~', &sandbox.schema);
-            let refused = mysql_async::prelude::Queryable::query_drop(&mut conn, too_much).await;
+            let refused = conn.query_drop(too_much).await;
             let refused = refused.unwrap_err().to_string().to_lowercase();
             assert!(refused.contains("constraint"), "the CHECK holds: {refused}");
             sandbox.run(&format!("{insert} -64")).await;
@@ -485,15 +517,12 @@ mod slot_tables {
             let sandbox = Sandbox::new(&server, POSTS).await;
             provisioned(&sandbox, "columns: [views]", "created");
             let off = sandbox.rules("columns: [views]\nmode: off");
-            assert_eq!(
-                countersink(&["serve"], &off).0,
-                0,
-                "an empty slot table hides nothing"
-            );
+            let (code, errors) = serve(&sandbox, &off).await;
+            assert_eq!(code, 0, "an empty slot table hides nothing: {errors}");
             sandbox
                 .run("INSERT INTO ~.posts_slots VALUES (1, 0, 5)")
                 .await;
-            let (code, _, errors) = countersink(&["serve"], &off);
+            let (code, errors) = serve(&sandbox, &off).await;
             assert_eq!(code, 2);
             let expected = ".posts_slots has values in it, which would be missing from every read while the rule does not rewrite;";
             assert!(errors.contains(expected), "{errors}");
@@ -522,7 +551,7 @@ mod control_account {
                 1,
             );
             std::fs::write(&rules, text).unwrap();
-            let (code, _, errors) = countersink(&["serve"], &rules);
+            let (code, errors) = serve(&sandbox, &rules).await;
             assert_eq!(code, 1, "{errors}");
             assert!(
                 errors.contains(&format!(
@@ -544,7 +573,7 @@ mod control_account {
             let mut sandbox = Sandbox::new(&server, POSTS).await;
             let user = sandbox.user("BY 'right'").await;
             let rules = sandbox.rules_as(&format!("{{user: {user}, password: hunter2}}"), RULE);
-            let (code, _, errors) = countersink(&["serve"], &rules);
+            let (code, errors) = serve(&sandbox, &rules).await;
             assert_eq!(code, 2, "{errors}");
             assert!(
                 errors.contains("control: the server refuses the account: Access denied for user"),
@@ -571,8 +600,8 @@ mod control_account {
             let mut sandbox = Sandbox::new(&server, POSTS).await;
             let user = sandbox.user("BY 'right'").await;
             let account = |password: &str| format!("{{user: {user}, password: {password}}}");
-            let (_, _, errors) =
-                countersink(&["serve"], &sandbox.rules_as(&account("wrong"), RULE));
+            let rules = sandbox.rules_as(&account("wrong"), RULE);
+            let (_, errors) = serve(&sandbox, &rules).await;
             let grants = errors
                 .lines()
                 .filter(|line| line.trim().starts_with("GRANT "));
@@ -582,7 +611,7 @@ mod control_account {
             }
             let rules = sandbox.rules_as(&account("right"), RULE);
             for _ in 0..2 {
-                let (code, _, errors) = countersink(&["serve"], &rules);
+                let (code, errors) = serve(&sandbox, &rules).await;
                 assert_eq!(code, 0, "{errors}");
             }
             let more = RULE.replace("[views]", "[views, likes]");
@@ -609,7 +638,7 @@ mod control_account {
                 let rest = format!("upstream_tls: {{mode: {tls}}}\n{RULE}");
                 let rules =
                     sandbox.rules_as(&format!("{{user: {user}, password: long enough}}"), &rest);
-                let (code, _, errors) = countersink(&["serve"], &rules);
+                let (code, errors) = serve(&sandbox, &rules).await;
                 assert_eq!(code, 0, "{tls}: {errors}");
             }
         }
@@ -626,17 +655,18 @@ mod control_account {
             let user = sandbox.user("BY 'x' REQUIRE SSL").await;
             sandbox.run(&format!("GRANT ALL ON ~.* TO '{user}'")).await;
             let account = format!("{{user: {user}, password: x}}");
-            let serve = |mode: &str| {
+            let serve = async |mode: &str| {
                 let rest = format!("upstream_tls: {{mode: {mode}}}\n{RULE}");
-                countersink(&["serve"], &sandbox.rules_as(&account, &rest))
+                serve(&sandbox, &sandbox.rules_as(&account, &rest)).await
             };
-            let (code, _, errors) = serve("preferred");
+            let (code, errors) = serve("preferred").await;
             assert_eq!(code, if offered { 0 } else { 2 }, "{errors}");
-            assert_eq!(serve("disabled").0, 2, "the account asks for TLS");
+            let (code, errors) = serve("disabled").await;
+            assert_eq!(code, 2, "the account asks for TLS: {errors}");
             let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
             let ca = sandbox.folder.path().join("ca.pem");
             std::fs::write(&ca, other.cert.pem()).unwrap();
-            let (code, _, errors) = serve(&format!("required, ca: {}", ca.display()));
+            let (code, errors) = serve(&format!("required, ca: {}", ca.display())).await;
             assert_eq!(code, 2, "{errors}");
             assert!(errors.contains(": upstream_tls: "), "{errors}");
         }
@@ -653,7 +683,7 @@ mod control_account {
                 ))
                 .await;
             let rules = sandbox.rules_as(&format!("{{user: {user}, password: x}}"), RULE);
-            let (code, _, errors) = countersink(&["serve"], &rules);
+            let (code, errors) = serve(&sandbox, &rules).await;
             assert_eq!(code, 2, "{errors}");
             let expected = format!(
                 "slot_table: the control account may not create {}.posts_slots (",
@@ -668,7 +698,7 @@ mod control_account {
             assert_eq!(code, 0, "{errors}");
             let statement = printed.split_once(';').unwrap().0;
             sandbox.run(statement.split_once('\n').unwrap().1).await;
-            let (code, _, errors) = countersink(&["serve"], &rules);
+            let (code, errors) = serve(&sandbox, &rules).await;
             assert_eq!(
                 code, 0,
                 "no CREATE is tried when the table is there: {errors}"
@@ -687,13 +717,77 @@ mod control_account {
                 ))
                 .await;
             let rules = sandbox.rules_as(&format!("{{user: {user}, password: x}}"), RULE);
-            let (code, _, errors) = countersink(&["serve"], &rules);
+            let (code, errors) = serve(&sandbox, &rules).await;
             assert_eq!(code, 2, "{errors}");
             let expected = format!(
                 "table: the control account may not see whether {}.posts has triggers; allow it: GRANT ",
                 sandbox.schema
             );
             assert!(errors.contains(&expected), "{errors}");
+        }
+    }
+}
+
+mod serving {
+    use super::*;
+
+    #[tokio::test]
+    async fn ends_at_sigterm_and_at_ctrl_c_though_clients_are_there() {
+        for server in servers() {
+            let sandbox = Sandbox::new(&server, POSTS).await;
+            for signal in ["TERM", "INT"] {
+                let serving = Serving::start(&sandbox.rules("columns: [views]"));
+                let serving = serving.expect("it serves");
+                let mut client = through(&sandbox, &serving).await;
+                serving.binary.signal(signal);
+                let Ended { code, errors, .. } = serving.binary.wait();
+                assert_eq!(code, Some(0), "SIG{signal}: {errors}");
+                assert!(errors.trim_end().ends_with("stopped"), "{errors}");
+                assert!(client.ping().await.is_err(), "it is closed");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn lets_an_open_transaction_end() {
+        let table = "CREATE TABLE ~.posts (id INT PRIMARY KEY, views INT NOT NULL); INSERT INTO ~.posts VALUES (1, 0)";
+        for server in servers() {
+            let sandbox = Sandbox::new(&server, table).await;
+            let serving = Serving::start(&sandbox.rules("columns: [views]"));
+            let serving = serving.expect("it serves");
+            let mut client = through(&sandbox, &serving).await;
+            let increment = format!("UPDATE {}.posts SET views = views + 1", sandbox.schema);
+            client.query_drop("BEGIN").await.expect("begun");
+            client.query_drop(&increment).await.expect("counted");
+            serving.binary.signal("TERM");
+            until_nobody_listens(&serving).await;
+            client.query_drop(&increment).await.expect("counted");
+            client.query_drop("COMMIT").await.expect("committed");
+            let Ended { code, errors, .. } = serving.binary.wait();
+            assert_eq!(code, Some(0), "{errors}");
+            let slots = "SELECT CAST(SUM(views) AS CHAR) FROM ~.posts_slots";
+            assert_eq!(sandbox.ask(slots).await, ["2"]);
+        }
+    }
+
+    async fn until_nobody_listens(serving: &Serving) {
+        let deadline = Instant::now() + PATIENCE;
+        while TcpStream::connect(serving.address).await.is_ok() {
+            assert!(Instant::now() < deadline, "it goes on listening");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_named() {
+        for server in servers() {
+            let sandbox = Sandbox::new(&server, POSTS).await;
+            let rules = sandbox.rules("columns: [views]");
+            let taken = format!("127.0.0.1:{}", server.tcp_port());
+            let (code, _, errors) = countersink(&["serve", "--listen", &taken], &rules);
+            let expected = format!("countersink: {}: listen: {taken}: ", rules.display());
+            assert!(errors.contains(&expected), "{errors}");
+            assert_eq!(code, 1, "{errors}");
         }
     }
 }

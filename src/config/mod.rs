@@ -112,7 +112,7 @@ pub enum UpstreamTls {
     Disabled,
     /// When the server offers it; its certificate is not verified.
     Preferred,
-    /// Always; the certificate is verified against `ca`.
+    /// Always; the certificate is verified against `ca`, but for the host that it names.
     Required {
         /// PEM file with the certificates to trust.
         ca: PathBuf,

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use countersink::cli::prepare_with;
+use countersink::cli;
 use countersink::config::Config;
 use countersink::counter::control::Control;
 use countersink::sandbox::{Flavour, Server};
@@ -86,6 +86,7 @@ impl Upstream {
             for offers_tls in [false, true] {
                 let rules = rules(&self.server, way, offers_tls);
                 let port = self.runtime.block_on(start_proxy(&rules));
+                let port = port.unwrap_or_else(|error| panic!("{error} with:\n{rules}"));
                 self.proxies.push(Proxy {
                     way,
                     offers_tls,
@@ -96,10 +97,18 @@ impl Upstream {
     }
 
     /// One more proxy, which trusts only what this certificate has signed; its port.
-    pub fn start_proxy_that_requires(&self, ca: &Path) -> u16 {
+    pub fn start_proxy_that_requires(&self, ca: &Path) -> Result<u16, cli::Error> {
         let upstream_tls = format!("upstream_tls: {{mode: required, ca: '{}'}}\n", ca.display());
         let rules = rules_of(&format!("127.0.0.1:{}", self.server.port), &upstream_tls);
         self.runtime.block_on(start_proxy(&rules))
+    }
+
+    /// The certificate that signed the server's.
+    pub fn authority(&self) -> PathBuf {
+        match self.server.flavour {
+            Flavour::MySql => self.server.data_folder().join("ca.pem"),
+            Flavour::MariaDb => certificate_file("cert.pem"),
+        }
     }
 
     /// The proxy that goes this way.
@@ -250,17 +259,13 @@ fn rules_of(upstream: &str, more: &str) -> String {
 }
 
 /// Starts a proxy that runs as long as its runtime; its port.
-async fn start_proxy(rules: &str) -> u16 {
+async fn start_proxy(rules: &str) -> Result<u16, cli::Error> {
     let config =
         Config::from_str(rules, &|_| None).unwrap_or_else(|error| panic!("{error} in:\n{rules}"));
-    let control = Control::open(&config).await.expect("the control account");
-    let catalog = prepare_with(&control, &config)
-        .await
-        .unwrap_or_else(|error| panic!("the proxy is not ready: {error}"));
-    let server = server::Server::bind(config, catalog, control)
-        .await
-        .expect("a free port");
+    let control = Control::open(&config).await?;
+    let catalog = cli::prepare_with(&control, &config).await?;
+    let server = server::Server::bind(config, catalog, control).await?;
     let address = server.address().expect("an address");
     tokio::spawn(server.run(std::future::pending()));
-    address.port()
+    Ok(address.port())
 }

@@ -5,6 +5,7 @@
     reason = "every test binary takes the parts that it needs"
 )]
 
+pub mod binary;
 pub mod client;
 pub mod proxy;
 mod sandbox;
@@ -12,7 +13,8 @@ pub mod twin;
 
 use std::future::Future;
 
-pub use sandbox::{Sandbox, countersink, servers};
+pub use binary::countersink;
+pub use sandbox::{Sandbox, servers};
 
 /// Runs a test's body on a runtime of its own.
 pub fn block_on<T>(body: impl Future<Output = T>) -> T {

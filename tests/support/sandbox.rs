@@ -1,21 +1,20 @@
-//! A schema of a test's own on a real server, and the binary run on it.
+//! A schema of a test's own on a real server.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use countersink::sandbox::Flavour;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 
-use super::twin::twin;
+use super::twin::single;
 
 /// The servers to test against, one of each family.
 pub fn servers() -> Vec<Opts> {
     Flavour::ALL
         .into_iter()
         .map(|flavour| {
-            let server = &twin(flavour).plain;
+            let server = single(flavour);
             OptsBuilder::default()
                 .ip_or_hostname(server.host.clone())
                 .tcp_port(server.port)
@@ -101,10 +100,16 @@ impl Sandbox {
         path
     }
 
-    /// As [`Sandbox::rules_as`], by root and with one rule for `~.posts`.
+    /// As [`Sandbox::rules_as`], by the server's owner and with one rule for `~.posts`.
     pub fn rules(&self, rule: &str) -> PathBuf {
+        let (user, password) = (self.server.user(), self.server.pass());
+        let account = format!(
+            "{{user: '{}', password: '{}'}}",
+            user.unwrap_or_default(),
+            password.unwrap_or_default()
+        );
         self.rules_as(
-            "{user: root}",
+            &account,
             &format!(
                 "counters:\n- table: ~.posts\n  {}\n",
                 rule.replace('\n', "\n  ")
@@ -135,21 +140,4 @@ impl Drop for Sandbox {
         let cleaned = cleaning.join();
         assert!(cleaned.is_ok() || std::thread::panicking(), "cleaning up");
     }
-}
-
-/// Runs the binary; its exit code, standard output and standard error.
-pub fn countersink(arguments: &[&str], rules: &Path) -> (i32, String, String) {
-    let output: Output = Command::new(env!("CARGO_BIN_EXE_countersink"))
-        .args(arguments)
-        .arg("--rules")
-        .arg(rules)
-        .env_remove("COUNTERSINK_LOG")
-        .output()
-        .expect("the binary runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (
-        output.status.code().expect("no signal"),
-        text(output.stdout),
-        text(output.stderr),
-    )
 }

@@ -1,8 +1,8 @@
-//! Two servers of each family with nothing in them: the plain one is asked directly, the other by way of a proxy.
+//! Servers of each family with nothing in them: one that is asked directly, and its twin behind a proxy.
 //!
-//! They start once per test process. COUNTERSINK_TEST_SERVERS names other ones to use instead: the first of a family
-//! is the plain one, the second the other (tests that compare the two fail when there is one only). A family that it
-//! does not name runs on our own, for no test is skipped.
+//! They start once per test process, the twin only when it is asked for. COUNTERSINK_TEST_SERVERS names other ones to
+//! use instead: the first of a family is the plain one, the second the other (tests that compare the two fail when
+//! there is one only). A family that it does not name runs on our own, for no test is skipped.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -20,8 +20,19 @@ pub struct Twin {
     pub plain: Address,
     /// The one behind the proxy.
     pub proxied: Address,
-    /// They go with the process.
-    _servers: Vec<Server>,
+}
+
+/// A server that goes with the process, unless it is somebody else's.
+#[derive(Debug)]
+struct Running {
+    address: Address,
+    version: String,
+    _server: Option<Server>,
+}
+
+/// One server of this family, for tests that compare nothing.
+pub fn single(flavour: Flavour) -> &'static Address {
+    &running(flavour, 0).address
 }
 
 /// The twin of this family.
@@ -32,7 +43,15 @@ pub fn twin(flavour: Flavour) -> &'static Twin {
         Flavour::MySql => &MYSQL,
         Flavour::MariaDb => &MARIADB,
     };
-    twin.get_or_init(|| given(flavour).unwrap_or_else(|| own(flavour)))
+    twin.get_or_init(|| {
+        let (plain, proxied) = (running(flavour, 0), running(flavour, 1));
+        Twin {
+            flavour,
+            version: plain.version.clone(),
+            plain: plain.address.clone(),
+            proxied: proxied.address.clone(),
+        }
+    })
 }
 
 /// Where servers keep their data: on disk, whatever the temp folder is.
@@ -65,34 +84,37 @@ pub fn options() -> Options {
     }
 }
 
-fn own(flavour: Flavour) -> Twin {
-    let installation = installation(flavour);
-    let start = || Server::start(&installation, &options()).expect("a server");
-    let (plain, proxied) = (start(), start());
-    Twin {
-        flavour,
-        version: plain.version.to_string(),
-        plain: plain.address(),
-        proxied: proxied.address(),
-        _servers: vec![plain, proxied],
+/// The first or the second server of this family.
+fn running(flavour: Flavour, index: usize) -> &'static Running {
+    static MYSQL: [OnceLock<Running>; 2] = [const { OnceLock::new() }; 2];
+    static MARIADB: [OnceLock<Running>; 2] = [const { OnceLock::new() }; 2];
+    let servers = match flavour {
+        Flavour::MySql => &MYSQL,
+        Flavour::MariaDb => &MARIADB,
+    };
+    servers[index].get_or_init(|| given(flavour, index).unwrap_or_else(|| own(flavour)))
+}
+
+fn own(flavour: Flavour) -> Running {
+    let server = Server::start(&installation(flavour), &options()).expect("a server");
+    Running {
+        address: server.address(),
+        version: server.version.to_string(),
+        _server: Some(server),
     }
 }
 
-fn given(flavour: Flavour) -> Option<Twin> {
+/// Of those that the environment names; the last one stands in for those that are missing.
+fn given(flavour: Flavour, index: usize) -> Option<Running> {
     let all = from_env().expect("COUNTERSINK_TEST_SERVERS")?;
-    let mut ours = all.into_iter().filter_map(|address| {
+    let ours = all.into_iter().filter_map(|address| {
         let (found, version) = address.identify().expect("a server that answers");
         (found == flavour).then_some((address, version))
     });
-    let (plain, version) = ours.next()?;
-    let proxied = ours
-        .next()
-        .map_or_else(|| plain.clone(), |(address, _)| address);
-    Some(Twin {
-        flavour,
+    let (address, version) = ours.take(index + 1).last()?;
+    Some(Running {
+        address,
         version: version.to_string(),
-        plain,
-        proxied,
-        _servers: Vec::new(),
+        _server: None,
     })
 }

@@ -1,0 +1,199 @@
+//! The `countersink` binary in a process of its own: listened to, signalled, waited for; killed when dropped.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long anything may take that is waited for.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a process that has closed its outputs is looked at until it is gone.
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// A running process of the binary.
+pub struct Binary {
+    child: Child,
+    lines: Receiver<Line>,
+    output: String,
+    errors: String,
+}
+
+/// A process that has ended, and what it said.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit code; none when a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub output: String,
+    /// Standard error.
+    pub errors: String,
+}
+
+enum Line {
+    Output(String),
+    Error(String),
+}
+
+impl Binary {
+    /// Starts it with these arguments and the log as users have it.
+    pub fn start<S: AsRef<OsStr>>(arguments: &[S]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_countersink"));
+        command.args(arguments).env_remove("COUNTERSINK_LOG");
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary runs");
+        let (say, lines) = mpsc::channel();
+        // Somebody has to read, or the pipes fill up and the process stands still.
+        pass_on(child.stdout.take(), Line::Output, say.clone());
+        pass_on(child.stderr.take(), Line::Error, say);
+        Self {
+            child,
+            lines,
+            output: String::new(),
+            errors: String::new(),
+        }
+    }
+
+    /// The system's number of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line with this text, on either stream; none when the process ends first.
+    pub fn wait_for(&mut self, text: &str) -> Option<String> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let line = self.next_line(deadline, text)?;
+            if line.contains(text) {
+                return Some(line);
+            }
+        }
+    }
+
+    /// Sends a signal by its name, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("sh")
+            .args(["-c", "kill -s \"$1\" \"$2\"", "kill", name])
+            .arg(self.id().to_string())
+            .status()
+            .expect("sh runs");
+        assert!(sent.success(), "no SIG{name} for {}", self.id());
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> Ended {
+        let deadline = Instant::now() + PATIENCE;
+        while self.next_line(deadline, "its end").is_some() {}
+        let status = loop {
+            match self.child.try_wait().expect("a child of ours") {
+                Some(status) => break status,
+                None if Instant::now() < deadline => thread::sleep(GLANCE),
+                None => self.give_up("its end"),
+            }
+        };
+        Ended {
+            code: status.code(),
+            output: std::mem::take(&mut self.output),
+            errors: std::mem::take(&mut self.errors),
+        }
+    }
+
+    /// The next line of either stream; none when both are closed.
+    fn next_line(&mut self, deadline: Instant, awaited: &str) -> Option<String> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let (line, said) = match self.lines.recv_timeout(left) {
+            Ok(Line::Output(line)) => (line, &mut self.output),
+            Ok(Line::Error(line)) => (line, &mut self.errors),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => self.give_up(awaited),
+        };
+        said.push_str(&line);
+        Some(line)
+    }
+
+    fn give_up(&self, awaited: &str) -> ! {
+        panic!(
+            "waited {PATIENCE:?} for {awaited:?}; it said\n{}{}",
+            self.output, self.errors
+        );
+    }
+}
+
+impl Drop for Binary {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Passes lines on until the stream or the test ends.
+fn pass_on(
+    stream: Option<impl Read + Send + 'static>,
+    line_of: fn(String) -> Line,
+    say: Sender<Line>,
+) {
+    let mut stream = BufReader::new(stream.expect("piped"));
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        while stream
+            .read_until(b'\n', &mut bytes)
+            .is_ok_and(|length| length > 0)
+        {
+            // Nobody may listen any more, but the pipe has to be emptied.
+            say.send(line_of(String::from_utf8_lossy(&bytes).into_owned()))
+                .ok();
+            bytes.clear();
+        }
+    });
+}
+
+/// Runs the binary with these rules to its end: exit code, standard output and standard error.
+pub fn countersink(arguments: &[&str], rules: &Path) -> (i32, String, String) {
+    let mut arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+    arguments.extend([OsStr::new("--rules"), rules.as_os_str()]);
+    let ended = Binary::start(&arguments).wait();
+    let code = ended.code.expect("no signal");
+    (code, ended.output, ended.errors)
+}
+
+/// `countersink serve`, listening; killed when dropped.
+pub struct Serving {
+    /// Its process.
+    pub binary: Binary,
+    /// Where clients connect.
+    pub address: SocketAddr,
+}
+
+impl Serving {
+    /// Serves on a free port.
+    ///
+    /// # Errors
+    ///
+    /// What it said when it ended rather than listen.
+    pub fn start(rules: &Path) -> Result<Self, Ended> {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--rules"].map(OsStr::new);
+        let mut binary = Binary::start(&[&arguments[..], &[rules.as_os_str()]].concat());
+        let Some(line) = binary.wait_for("listening on ") else {
+            return Err(binary.wait());
+        };
+        let (_, rest) = line.split_once("listening on ").expect("it is in there");
+        let address = rest.split(',').next().unwrap_or_default();
+        let address = address
+            .parse()
+            .unwrap_or_else(|_| panic!("no address: {line}"));
+        Ok(Self { binary, address })
+    }
+
+    /// Tells it to stop, as an operator does, and waits for its end.
+    pub fn stop(self) -> Ended {
+        self.binary.signal("TERM");
+        self.binary.wait()
+    }
+}
