@@ -150,7 +150,10 @@ impl Session {
             return self.pass_answer(Form::of(command_byte)).await.map(drop);
         };
         let done = match command_byte {
-            command::STMT_EXECUTE => self.execute(id, &mut statement).await,
+            command::STMT_EXECUTE => match *statement.plan {
+                Plan::Forward(reason) => self.pass_execute(statement.kind, reason).await,
+                _ => self.execute(id, &mut statement).await,
+            },
             command::STMT_FETCH => self.fetch(id, &mut statement).await,
             command::STMT_RESET => self.reset_statement(&mut statement).await,
             command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
@@ -162,6 +165,15 @@ impl Session {
         };
         self.state.statements.insert(id, statement);
         done
+    }
+
+    async fn pass_execute(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
+        self.before(kind);
+        self.metrics().count(reason);
+        self.pass_command().await?;
+        let walker = self.pass_answer(Form::Results).await?;
+        self.after(kind, walker.error().is_some());
+        Ok(())
     }
 
     async fn execute(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {

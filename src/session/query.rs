@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use memchr::memchr;
+
 use super::error::Error;
 use super::fold::bind;
 use super::hidden::{Failure, Hidden, failure};
@@ -50,20 +52,20 @@ impl Session {
         }
         let payload = self.command_payload();
         let Ok(text) = statement_text(payload, capabilities) else {
-            return self.pass_query(Kind::Other).await;
+            return self.pass_query(Kind::Other, Reason::NotHot).await;
         };
         let kind = kind_of(text);
-        if !self.is_hot(text, kind) && self.state.diagnostics.is_none() {
-            return self.pass_query(kind).await;
+        if let Some(reason) = self.known_to_pass(text, kind) {
+            return self.pass_query(kind, reason).await;
         }
         let payload = payload.to_vec();
         self.drop_command();
         self.hot_query(payload).await
     }
 
-    async fn pass_query(&mut self, kind: Kind) -> Result<(), Error> {
+    async fn pass_query(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
         self.before(kind);
-        self.metrics().count(Reason::NotHot);
+        self.metrics().count(reason);
         self.pass_command().await?;
         let walker = self.pass_answer(Form::Results).await?;
         self.after(kind, walker.error().is_some());
@@ -72,6 +74,27 @@ impl Session {
             self.after(Kind::Other, false);
         }
         Ok(())
+    }
+
+    /// Why a statement passes as it came, as far as that is known without a look: its text is not copied then.
+    fn known_to_pass(&self, text: &[u8], kind: Kind) -> Option<Reason> {
+        if self.state.diagnostics.is_some() {
+            // It may ask about the statement before.
+            return None;
+        }
+        if !self.is_hot(text, kind) {
+            return Some(Reason::NotHot);
+        }
+        let may_be_several = self.state.multi_statements && memchr(b';', text).is_some();
+        let ordinary = self.state.table_locks == TableLocks::None && self.state.shadowed.is_empty();
+        if may_be_several || !ordinary || kind == Kind::Execute {
+            return None;
+        }
+        let known = self.hot.plans.get(text, self.state.facts.as_ref()?)?;
+        match *known {
+            Plan::Forward(reason) => Some(reason),
+            _ => None,
+        }
     }
 
     /// Whether a statement must be looked at.
@@ -93,7 +116,7 @@ impl Session {
         let text = statement_text(head, self.capabilities).unwrap_or_default();
         let kind = kind_of(text);
         if !self.is_hot(text, kind) {
-            return self.pass_query(kind).await;
+            return self.pass_query(kind, Reason::NotHot).await;
         }
         let fold = self.fold_of_named(text);
         self.before(kind);

@@ -120,6 +120,11 @@ impl Default for Plans {
 }
 
 impl Plans {
+    /// The plan kept for this text.
+    pub(super) fn get(&self, text: &[u8], facts: &SessionFacts) -> Option<Arc<Plan>> {
+        self.cache.get(&PlanKeyRef { facts, text })
+    }
+
     /// The plan kept for this text, or the one that `plan` makes.
     pub(super) fn get_or_plan(
         &self,
@@ -130,7 +135,7 @@ impl Plans {
         if text.len() > LONGEST_CACHED {
             return Arc::new(plan());
         }
-        if let Some(plan) = self.cache.get(&PlanKeyRef { facts, text }) {
+        if let Some(plan) = self.get(text, facts) {
             return plan;
         }
         let plan = Arc::new(plan());

@@ -13,47 +13,65 @@ use crate::catalog::Catalog;
 pub struct Prefilter {
     /// `None`: every text may concern a hot table.
     names: Option<AhoCorasick>,
+    /// By pattern: whether it is a whole name, which cannot be the beginning of another one.
+    whole: Vec<bool>,
+}
+
+/// What to look for.
+struct Pattern {
+    bytes: Vec<u8>,
+    whole: bool,
 }
 
 impl Prefilter {
     /// A filter for the names of the catalog's tables.
     pub fn new(catalog: &Catalog) -> Self {
-        let patterns: Vec<Vec<u8>> = catalog
-            .tables
-            .iter()
-            .flat_map(|table| patterns(&table.name))
-            .collect();
-        if patterns.iter().any(Vec::is_empty) {
-            return Self { names: None };
+        let tables = catalog.tables.iter();
+        let patterns: Vec<Pattern> = tables.flat_map(|table| patterns(&table.name)).collect();
+        let whole = patterns.iter().map(|pattern| pattern.whole).collect();
+        if patterns.iter().any(|pattern| pattern.bytes.is_empty()) {
+            return Self { names: None, whole };
         }
         // A table name that is too much for the automaton only costs us the shortcut.
         let names = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind(Some(AhoCorasickKind::DFA))
-            .build(patterns)
+            .build(patterns.iter().map(|pattern| &pattern.bytes))
             .ok();
-        Self { names }
+        Self { names, whole }
     }
 
     /// Whether the text may name a hot table. `false` is certain.
     pub fn may_concern(&self, text: &[u8]) -> bool {
-        self.names.as_ref().is_none_or(|names| names.is_match(text))
+        let Some(names) = &self.names else {
+            return true;
+        };
+        // Overlapping: what is not `post` may be `posts`.
+        names.find_overlapping_iter(text).any(|found| {
+            let goes_on = text.get(found.end()).is_some_and(continues_a_name);
+            !(self.whole[found.pattern()] && goes_on)
+        })
     }
 }
 
+/// Whether a name cannot end before this byte, quoted or not, in any character set: `posts` is not `posts_tags`.
+/// Of the byte before a name nothing is said, for a version may stand there (`/*!50000posts*/`).
+fn continues_a_name(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$')
+}
+
 /// What to look for: any text that names the table contains one of these.
-fn patterns(name: &str) -> Vec<Vec<u8>> {
+fn patterns(name: &str) -> Vec<Pattern> {
     if name.is_ascii() {
         let doubled = name.replace('`', "``");
         let quoted = name.replace('"', "\"\"");
-        let mut forms = vec![name.as_bytes().to_vec()];
-        forms.extend(
-            [doubled, quoted]
-                .into_iter()
-                .filter(|form| form != name)
-                .map(String::into_bytes),
-        );
-        return forms;
+        let mut forms = vec![name.to_owned()];
+        forms.extend([doubled, quoted].into_iter().filter(|form| form != name));
+        let whole = forms.into_iter().map(|form| Pattern {
+            bytes: form.into_bytes(),
+            whole: true,
+        });
+        return whole.collect();
     }
     // The client may speak another character set than UTF-8, and letter case is more than ASCII there:
     // the longest run of ASCII letters is what all spellings share.
@@ -61,7 +79,10 @@ fn patterns(name: &str) -> Vec<Vec<u8>> {
         .split(|letter: char| !letter.is_ascii() || letter == '`' || letter == '"')
         .max_by_key(|run| run.len())
         .unwrap_or_default();
-    vec![run.as_bytes().to_vec()]
+    vec![Pattern {
+        bytes: run.as_bytes().to_vec(),
+        whole: false,
+    }]
 }
 
 #[cfg(test)]
@@ -72,13 +93,16 @@ mod tests {
     use crate::catalog::HotTable;
     use crate::sql::fixture;
 
-    fn named(name: &str) -> Prefilter {
-        let table = HotTable {
+    fn table(name: &str) -> Arc<HotTable> {
+        Arc::new(HotTable {
             name: name.to_owned(),
             ..(*fixture::posts()).clone()
-        };
+        })
+    }
+
+    fn named(name: &str) -> Prefilter {
         Prefilter::new(&Catalog {
-            tables: vec![Arc::new(table)],
+            tables: vec![table(name)],
             ..Catalog::default()
         })
     }
@@ -91,6 +115,44 @@ mod tests {
         assert!(named("a`b").may_concern(b"SELECT * FROM `a``b`"));
         assert!(named("a\"b").may_concern(b"SELECT * FROM \"a\"\"b\""));
         assert!(!Prefilter::new(&Catalog::default()).may_concern(b"SELECT 1"));
+    }
+
+    #[test]
+    fn a_longer_name_is_another_one() {
+        let filter = named("posts");
+        for other in ["posts_tags", "posts2", "POSTS$x", "postsy.t"] {
+            assert!(
+                !filter.may_concern(format!("SELECT 1 FROM {other}").as_bytes()),
+                "{other}"
+            );
+        }
+        for hot in [
+            "posts",
+            "posts p",
+            "posts.id",
+            "`posts`",
+            "/*!50000posts*/",
+            "posts\u{e9}",
+        ] {
+            assert!(
+                filter.may_concern(format!("SELECT 1 FROM {hot}").as_bytes()),
+                "{hot}"
+            );
+        }
+        assert!(filter.may_concern(b"SELECT 1 FROM posts_tags, posts"));
+        assert!(filter.may_concern(b"posts"));
+    }
+
+    #[test]
+    fn of_two_names_that_begin_alike_both_are_found() {
+        let tables = ["post", "posts"].map(table);
+        let filter = Prefilter::new(&Catalog {
+            tables: tables.to_vec(),
+            ..Catalog::default()
+        });
+        assert!(filter.may_concern(b"SELECT 1 FROM post"));
+        assert!(filter.may_concern(b"SELECT 1 FROM posts"));
+        assert!(!filter.may_concern(b"SELECT 1 FROM posts_tags"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::sql::lexer::{Lexer, Token, TokenKind};
 use crate::sql::plan::SessionFacts;
-use crate::sql::words::Words;
+use crate::sql::words::{Beginning, Words};
 
 /// What kind of statement a text is, by its first words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,15 +62,23 @@ pub enum Kind {
     Other,
 }
 
-/// The kind of a statement. Leading comments and parentheses are skipped.
+/// Of the first words that say what a statement is, the longest is DEALLOCATE.
+const LONGEST_FIRST_WORD: usize = 10;
+
+/// The kind of a statement, without allocation (but for SET). Leading comments and parentheses are skipped.
 pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
-    let mut words = Words::first(text, facts, 64);
+    let mut words = Beginning::new(text, facts);
     while words.accept_mark(b'(') {}
-    let Some(first) = words.peek_word() else {
+    let mut upper = [0; LONGEST_FIRST_WORD];
+    let first = words
+        .word()
+        .and_then(|word| Some((word, upper.get_mut(..word.len())?)));
+    let Some((first, upper)) = first else {
         return Kind::Other;
     };
-    words.next();
-    match first.as_str() {
+    upper.copy_from_slice(first);
+    upper.make_ascii_uppercase();
+    match str::from_utf8(upper).unwrap_or_default() {
         "SELECT" => Kind::Select,
         "WITH" => Kind::With,
         "INSERT" => Kind::Insert,
@@ -112,7 +120,7 @@ pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
 }
 
 /// ANALYZE TABLE; MariaDB's `ANALYZE UPDATE ..` runs the statement that it analyses.
-fn is_table_maintenance(words: &mut Words<'_>) -> bool {
+fn is_table_maintenance(words: &mut Beginning<'_>) -> bool {
     words.accept_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
     words.accept_any(&["TABLE", "TABLES"])
 }

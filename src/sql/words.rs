@@ -11,11 +11,64 @@ pub(super) struct Words<'a> {
     at: usize,
 }
 
+/// The first significant tokens of a text, one after the other, without allocation.
+pub(super) struct Beginning<'a> {
+    text: &'a [u8],
+    lexer: Lexer<'a>,
+    next: Option<Token>,
+}
+
 /// A table's name as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) schema: Option<String>,
     pub(super) table: String,
+}
+
+impl<'a> Beginning<'a> {
+    pub(super) fn new(text: &'a [u8], facts: &SessionFacts) -> Self {
+        let mut lexer = Lexer::new(text, facts);
+        let next = lexer.find(Token::is_significant);
+        Self { text, lexer, next }
+    }
+
+    /// Takes the next token if it is a word; its bytes.
+    pub(super) fn word(&mut self) -> Option<&'a [u8]> {
+        let token = self.next.filter(|token| token.kind == TokenKind::Word)?;
+        self.advance();
+        Some(token.of(self.text))
+    }
+
+    /// Takes the next token if it is this keyword (given in upper case).
+    pub(super) fn accept(&mut self, keyword: &str) -> bool {
+        let found = self
+            .next
+            .is_some_and(|token| is_word(self.text, token, keyword));
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    /// Takes the next token if it is one of these keywords.
+    pub(super) fn accept_any(&mut self, keywords: &[&str]) -> bool {
+        keywords.iter().any(|keyword| self.accept(keyword))
+    }
+
+    /// Takes the next token if it is this punctuation.
+    pub(super) fn accept_mark(&mut self, mark: u8) -> bool {
+        let found = self
+            .next
+            .is_some_and(|token| is_mark(self.text, token, mark));
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn advance(&mut self) {
+        self.next = self.lexer.find(Token::is_significant);
+    }
 }
 
 impl<'a> Words<'a> {

@@ -11,6 +11,7 @@ use super::Error;
 use super::sample::{self, INCREMENT, SCHEMA};
 use crate::config::Address;
 use crate::driver::{Driver, Reply, query_packet};
+use crate::wire::answer::Form;
 
 /// Latencies above this, in microseconds, count as this.
 const LONGEST: u64 = 600_000_000;
@@ -118,7 +119,8 @@ async fn run(
     let mut measured = Measured::nothing();
     let mut sent = Instant::now();
     while sent < end {
-        if !driver.round_trip(packet).await.map_err(lost)? {
+        let answered = driver.round_trip(packet, Form::Results).await;
+        if !answered.map_err(lost)? {
             measured.again += 1;
             if let Reply::Err(error) = driver.query(INCREMENT).await.map_err(lost)? {
                 return Err(Error::Statement {

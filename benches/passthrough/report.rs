@@ -1,0 +1,151 @@
+//! Figures of many rounds, and what they say.
+
+use std::fmt;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::machine::{Activity, Load};
+
+/// What one target did, by round.
+struct Column {
+    name: &'static str,
+    /// Microseconds.
+    medians: Vec<f64>,
+    /// Microseconds.
+    means: Vec<f64>,
+    /// Microseconds.
+    p99s: Vec<f64>,
+    /// Statements per second.
+    rates: Vec<f64>,
+    /// Microseconds of processor time that the proxy used per statement.
+    costs: Vec<f64>,
+}
+
+/// Turns, and what the machine did meanwhile. The first target is the server, the last Countersink, HAProxies between.
+pub struct Report {
+    columns: Vec<Column>,
+    began: Activity,
+    load: Option<Load>,
+}
+
+impl Report {
+    pub fn new(names: impl Iterator<Item = &'static str>, began: Activity) -> Self {
+        let column = |name| Column {
+            name,
+            medians: Vec::new(),
+            means: Vec::new(),
+            p99s: Vec::new(),
+            rates: Vec::new(),
+            costs: Vec::new(),
+        };
+        Self {
+            columns: names.map(column).collect(),
+            began,
+            load: None,
+        }
+    }
+
+    /// Adds a turn.
+    pub fn add(
+        &mut self,
+        which: usize,
+        latencies: &Histogram<u64>,
+        turn: Duration,
+        processor_time: Duration,
+    ) {
+        let column = &mut self.columns[which];
+        let count = latencies.len() as f64;
+        column
+            .medians
+            .push(latencies.value_at_quantile(0.5) as f64 / 1e3);
+        column.means.push(latencies.mean() / 1e3);
+        column
+            .p99s
+            .push(latencies.value_at_quantile(0.99) as f64 / 1e3);
+        column.rates.push(count / turn.as_secs_f64());
+        column
+            .costs
+            .push(processor_time.as_secs_f64() * 1e6 / count);
+    }
+
+    pub fn finish(&mut self, ended: Activity) {
+        self.load = Some(ended.since(self.began));
+    }
+
+    /// By round, how many times a HAProxy's added latency Countersink's is.
+    fn ratios(&self, haproxy: usize, figures: impl Fn(&Column) -> &[f64]) -> Vec<f64> {
+        let [direct, haproxy, countersink] =
+            [0, haproxy, self.columns.len() - 1].map(|which| figures(&self.columns[which]));
+        let rounds = direct.iter().zip(haproxy).zip(countersink);
+        rounds
+            .map(|((direct, haproxy), countersink)| (countersink - direct) / (haproxy - direct))
+            .collect()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<21} {:>24} {:>9} {:>9} {:>9} {:>9}",
+            "", "median us (quartiles)", "mean us", "p99 us", "per s", "CPU us"
+        )?;
+        for column in &self.columns {
+            let spread = Spread::of(&column.medians);
+            let middle = |figures| Spread::of(figures).median;
+            writeln!(
+                f,
+                "{:<21} {:>24} {:>9.1} {:>9.1} {:>9.0} {:>9.2}",
+                column.name,
+                spread.to_string(),
+                middle(&column.means),
+                middle(&column.p99s),
+                middle(&column.rates),
+                middle(&column.costs),
+            )?;
+        }
+        for (haproxy, column) in self.columns.iter().enumerate() {
+            if haproxy == 0 || haproxy + 1 == self.columns.len() {
+                continue;
+            }
+            writeln!(
+                f,
+                "added latency over that of {}: {} by medians, {} by means",
+                column.name,
+                Spread::of(&self.ratios(haproxy, |column| &column.medians)),
+                Spread::of(&self.ratios(haproxy, |column| &column.means)),
+            )?;
+        }
+        match &self.load {
+            Some(load) => writeln!(f, "{load}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Median and quartiles.
+struct Spread {
+    low: f64,
+    median: f64,
+    high: f64,
+}
+
+impl Spread {
+    fn of(figures: &[f64]) -> Self {
+        let mut sorted = figures.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |part: usize| sorted[(sorted.len() - 1) * part / 4];
+        Self {
+            low: at(1),
+            median: at(2),
+            high: at(3),
+        }
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} ({:.2}..{:.2})", self.median, self.low, self.high)
+    }
+}

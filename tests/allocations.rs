@@ -1,0 +1,156 @@
+//! What is passed through costs the proxy no allocation: none per packet, none per statement.
+//!
+//! Client and proxy share the process, and neither may allocate while statements run; so all allocations of the
+//! process are counted, whoever makes them. On failure the folder of the test's servers has the places in
+//! allocations.json, for the DHAT viewer.
+
+mod support;
+
+use std::sync::{Mutex, PoisonError};
+
+use countersink::driver::{Driver, command_packet, query_packet};
+use countersink::sandbox::{Address, Flavour};
+use countersink::wire::answer::{Form, PrepareOk};
+use countersink::wire::command;
+use support::client::{connect, connect_as, run_all};
+use support::proxy::Proxy;
+use support::twin::{folder, twin};
+
+#[global_allocator]
+static ALLOCATOR: dhat::Alloc = dhat::Alloc;
+
+/// Statements before those that count: buffers, caches and timers come into being.
+const WARM_UP: usize = 100;
+const STATEMENTS: usize = 2_000;
+
+const SCHEMA: &str = "cs_allocations";
+
+#[test]
+fn statements_that_pass_through_mysql_allocate_nothing() {
+    pass_through(Flavour::MySql);
+}
+
+#[test]
+fn statements_that_pass_through_mariadb_allocate_nothing() {
+    pass_through(Flavour::MariaDb);
+}
+
+fn pass_through(flavour: Flavour) {
+    /// The process's allocations are counted, so that one test must run at a time.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    support::block_on(async {
+        let upstream = &twin(flavour).proxied;
+        make_tables(upstream).await;
+        // rustls allocates for each record; as a relay does not, this is about the proxy alone.
+        let rules = format!(
+            "upstream_tls: {{mode: disabled}}\ncounters:\n- {{table: {SCHEMA}.posts, columns: [views]}}\n"
+        );
+        let proxy = Proxy::start(upstream, &rules);
+        let mut client = connect_as(&proxy.address, Some(SCHEMA), Driver::CAPABILITIES)
+            .await
+            .expect("a login");
+        let execute = prepare(&mut client, "SELECT title FROM posts_cold WHERE id = ?").await;
+        let execute_hot = prepare(&mut client, "SELECT title FROM posts WHERE id = ?").await;
+        let query = |text| (query_packet(text), Form::Results);
+        let statements = [
+            (
+                "a point SELECT",
+                query("SELECT title FROM posts_cold WHERE id = 1"),
+            ),
+            (
+                "a SELECT behind a comment",
+                query("/* page */ SELECT title FROM posts_cold WHERE id = 1"),
+            ),
+            ("a prepared point SELECT", (execute, Form::Results)),
+            (
+                "a SELECT on a hot table",
+                query("SELECT title FROM posts WHERE id = 1"),
+            ),
+            (
+                "a prepared SELECT on a hot table",
+                (execute_hot, Form::Results),
+            ),
+            (
+                "a SELECT of many rows",
+                query("SELECT id, title FROM posts_cold"),
+            ),
+            (
+                "an UPDATE",
+                query("UPDATE posts_cold SET title = 'x' WHERE id = 2"),
+            ),
+            ("BEGIN", query("BEGIN")),
+            ("COMMIT", query("COMMIT")),
+            ("an ERR", query("SELECT nothing FROM posts_cold")),
+            (
+                "COM_PING",
+                (command_packet(command::PING, &[]), Form::Single),
+            ),
+        ];
+        for (what, (packet, form)) in statements {
+            count(&mut client, what, &packet, form).await;
+        }
+    });
+}
+
+async fn make_tables(upstream: &Address) {
+    let mut driver = connect(upstream, None).await;
+    let script = format!(
+        "DROP DATABASE IF EXISTS {SCHEMA};
+        CREATE DATABASE {SCHEMA};
+        USE {SCHEMA};
+        CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0, title VARCHAR(40));
+        CREATE TABLE posts_cold (id INT PRIMARY KEY, title VARCHAR(40) NOT NULL);
+        INSERT INTO posts_cold WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+            SELECT i, CONCAT('title ', i) FROM n"
+    );
+    run_all(&mut driver, &script).await;
+}
+
+/// Prepares a statement with one parameter; the packet that executes it with 1.
+async fn prepare(client: &mut Driver, text: &str) -> Vec<u8> {
+    const NO_CURSOR: u8 = 0;
+    const ONCE: u32 = 1;
+    const NOT_NULL: u8 = 0;
+    const TYPES_FOLLOW: u8 = 1;
+    const MYSQL_TYPE_LONG: [u8; 2] = [0x03, 0x00];
+    const VALUE: u32 = 1;
+    let payload = [&[command::STMT_PREPARE], text.as_bytes()].concat();
+    client.send(&payload).await.expect("it is sent");
+    let answer = client.packets(Form::Prepared).await.expect("an answer");
+    let prepared = PrepareOk::decode(&answer[0].payload).expect("a prepared statement");
+    let arguments = [
+        &prepared.statement_id.to_le_bytes()[..],
+        &[NO_CURSOR],
+        &ONCE.to_le_bytes(),
+        &[NOT_NULL, TYPES_FOLLOW],
+        &MYSQL_TYPE_LONG,
+        &VALUE.to_le_bytes(),
+    ];
+    command_packet(command::STMT_EXECUTE, &arguments.concat())
+}
+
+/// Sends the packet again and again and counts what is allocated meanwhile.
+async fn count(client: &mut Driver, what: &str, packet: &[u8], form: Form) {
+    repeat(client, packet, form, WARM_UP).await;
+    let places = folder().join("allocations.json");
+    let profiler = dhat::Profiler::builder()
+        .testing()
+        .file_name(&places)
+        .build();
+    repeat(client, packet, form, STATEMENTS).await;
+    let allocations = dhat::HeapStats::get().total_blocks;
+    dhat::assert_eq!(
+        allocations,
+        0,
+        "{what}, {STATEMENTS} times: {}",
+        places.display()
+    );
+    drop(profiler);
+}
+
+async fn repeat(client: &mut Driver, packet: &[u8], form: Form, times: usize) {
+    for _ in 0..times {
+        client.round_trip(packet, form).await.expect("an answer");
+    }
+}
