@@ -57,6 +57,9 @@ pub struct HotTable {
     pub primary_key: Vec<usize>,
     /// The counters that the rule names.
     pub counters: Vec<Counter>,
+    /// Columns that tell when a row was last changed, and that an increment may set too: positions in `columns` of
+    /// the rule's `touch` columns, and of those with ON UPDATE CURRENT_TIMESTAMP. DATETIME or TIMESTAMP.
+    pub touches: Vec<usize>,
     /// Has unique keys beside the primary one: an INSERT may then meet a row of another primary key.
     pub other_unique_keys: bool,
     /// Most slots of a key (the rule's `slots`).
@@ -76,6 +79,11 @@ impl HotTable {
         self.counters
             .iter()
             .find(|counter| counter.column == position)
+    }
+
+    /// Whether the value of column `position` may lie in slots: a counter or a touch column.
+    pub fn is_hot(&self, position: usize) -> bool {
+        self.counter(position).is_some() || self.touches.contains(&position)
     }
 
     /// Name of the slot table's column for the slot number: another one when the table has a `slot` of its own
@@ -99,13 +107,14 @@ impl HotTable {
     /// Whether a column of this name stands in the slot table as well.
     fn carries(&self, name: &str) -> bool {
         let counters = self.counters.iter().map(|counter| counter.column);
-        let mut carried = self.primary_key.iter().copied().chain(counters);
+        let touches = self.touches.iter().copied();
+        let mut carried = self
+            .primary_key
+            .iter()
+            .copied()
+            .chain(counters)
+            .chain(touches);
         carried.any(|position| self.columns[position].name.eq_ignore_ascii_case(name))
-    }
-
-    /// Whether an UPDATE of any column also sets a column that it does not name (ON UPDATE CURRENT_TIMESTAMP).
-    pub fn touches_itself(&self) -> bool {
-        self.columns.iter().any(|column| column.on_update_now)
     }
 }
 
@@ -123,6 +132,19 @@ pub struct Column {
     pub nullable: bool,
     /// Has ON UPDATE CURRENT_TIMESTAMP.
     pub on_update_now: bool,
+}
+
+impl Column {
+    /// Digits behind the seconds of a DATETIME or TIMESTAMP: `datetime(6)` has 6.
+    pub fn fraction(&self) -> u8 {
+        let digits = self
+            .definition
+            .split_once('(')
+            .and_then(|(_, rest)| rest.split_once(')'));
+        digits
+            .and_then(|(digits, _)| digits.parse().ok())
+            .unwrap_or(0)
+    }
 }
 
 /// A counter column.

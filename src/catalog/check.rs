@@ -23,9 +23,7 @@ pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
         .map(|name| counter(facts, name))
         .collect::<Result<Vec<_>, _>>()
         .map_err(|problem| about("columns", problem))?;
-    for name in &rule.touch {
-        position(facts, name).map_err(|problem| about("touch", problem))?;
-    }
+    let touches = touches(facts, &rule.touch).map_err(|problem| about("touch", problem))?;
     Ok(HotTable {
         schema: facts.schema.clone(),
         name: facts.name.clone(),
@@ -34,6 +32,7 @@ pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
         columns: facts.columns.iter().map(column).collect(),
         primary_key,
         counters,
+        touches,
         other_unique_keys: facts
             .indexes
             .iter()
@@ -155,6 +154,29 @@ fn counter(facts: &Facts, name: &str) -> Result<Counter, Problem> {
         domain,
         bounds: Bounds::of(domain).filter(|_| !checked),
     })
+}
+
+/// The columns that an increment may set to its time: those named, and those that set themselves.
+fn touches(facts: &Facts, named: &[String]) -> Result<Vec<usize>, Problem> {
+    let named = named.iter().map(|name| position(facts, name));
+    let mut touches = named.collect::<Result<Vec<_>, _>>()?;
+    for (position, column) in facts.columns.iter().enumerate() {
+        if column.extra.contains("on update") && !touches.contains(&position) {
+            touches.push(position);
+        }
+    }
+    for &position in &touches {
+        let column = &facts.columns[position];
+        if !["datetime", "timestamp"].contains(&column.data_type.as_str()) {
+            return Err(Problem::NotATime {
+                column: column.name.clone(),
+                kind: column.column_type.to_uppercase(),
+            });
+        }
+        not_in_an_index(facts, &column.name)?;
+        nothing_computed(facts, &column.name)?;
+    }
+    Ok(touches)
 }
 
 /// The exact type of a column that can count.

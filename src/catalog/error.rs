@@ -77,6 +77,16 @@ pub enum Problem {
         /// Its type.
         kind: String,
     },
+    /// A touch column that is no time.
+    #[error(
+        "`{column}` is {kind}; a touch column tells when a row was changed: name a DATETIME or TIMESTAMP"
+    )]
+    NotATime {
+        /// The column.
+        column: String,
+        /// Its type.
+        kind: String,
+    },
     /// ZEROFILL.
     #[error("`{column}` is ZEROFILL, and a sum has no leading zeros to show; make it {without}")]
     Zerofill {

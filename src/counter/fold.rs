@@ -103,10 +103,14 @@ impl FoldStatements {
             base_sets.push(format!("{b}.{column} = {b}.{column} + {d}.{column}"));
             slot_sets.push(format!("{s}.{column} = 0"));
         }
-        // An ON UPDATE CURRENT_TIMESTAMP column must not move: the fold changes no value that anyone can see.
-        for column in table.columns.iter().filter(|column| column.on_update_now) {
-            let column = quote::name(&column.name);
-            base_sets.push(format!("{b}.{column} = {b}.{column}"));
+        // Named, an ON UPDATE CURRENT_TIMESTAMP column does not set itself: the fold changes no value that anyone sees.
+        for &position in &table.touches {
+            let column = quote::name(&table.columns[position].name);
+            write!(sums, ", MAX({column}) AS {column}").expect("a String takes all");
+            base_sets.push(format!(
+                "{b}.{column} = COALESCE(GREATEST({b}.{column}, {d}.{column}), {b}.{column})"
+            ));
+            slot_sets.push(format!("{s}.{column} = NULL"));
         }
         slot_sets.push(format!("{s}.{} = 0", quote::name(table.open_column())));
         base_sets.append(&mut slot_sets);

@@ -40,6 +40,7 @@ pub(super) fn posts() -> Arc<HotTable> {
             column("score", "decimal(10,2)"),
         ],
         primary_key: vec![0],
+        touches: Vec::new(),
         other_unique_keys: false,
         counters: vec![
             Counter {
@@ -86,6 +87,7 @@ pub(super) fn hits() -> Arc<HotTable> {
             column("note", "text"),
         ],
         primary_key: vec![0, 1],
+        touches: Vec::new(),
         other_unique_keys: false,
         counters: vec![Counter {
             column: 2,

@@ -6,13 +6,14 @@ use sqlparser::ast::{
 };
 use sqlparser::keywords::Keyword;
 
-use crate::catalog::{Bounds, Counter, Domain};
+use crate::catalog::{Bounds, Counter, Domain, HotTable};
 use crate::sql::context::{Context, Edit, bare, base_path, column_path, ident, quoted, slots_path};
 use crate::sql::key::{self, KeyValueKind, WholeKey};
 use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Reason, Scope};
 use crate::sql::predicate::{Target, is_plain};
 use crate::sql::syntax;
 use crate::sql::template::{Piece, Template};
+use crate::sql::touch::Touch;
 
 /// `counter = counter + constant`.
 #[derive(Clone, Debug)]
@@ -36,6 +37,11 @@ impl Delta<'_> {
             None => text.append(&self.magnitude),
         };
         text
+    }
+
+    /// What no slot can take, whatever it holds: the slot table's CHECK refuses it.
+    fn refused(&self) -> String {
+        format!("2 * {} + 1", self.bounds.slot)
     }
 }
 
@@ -185,6 +191,7 @@ pub(super) fn plan(
     target: &Target<'_>,
     update: &Update,
     deltas: &[Delta<'_>],
+    touches: &[Touch],
 ) -> Plan {
     let scope = key::scope(context, target, update.selection.as_ref());
     let fold = |reason| Fold {
@@ -214,9 +221,9 @@ pub(super) fn plan(
         table: target.table.clone(),
         update: whole_key
             .and(predicate.as_ref())
-            .map(|predicate| update_text(target, deltas, predicate)),
+            .map(|predicate| update_text(target, deltas, touches, predicate)),
         text_key_parameters,
-        upsert: upsert_text(target, deltas, predicate.as_ref()),
+        upsert: upsert_text(target, deltas, touches, predicate.as_ref()),
         parameter_deltas: deltas
             .iter()
             .filter_map(|delta| {
@@ -247,8 +254,6 @@ fn obstacle(
         Some(Reason::UnsignedDecrement)
     } else if deltas.iter().any(too_large) {
         Some(Reason::NoRoom)
-    } else if target.table.touches_itself() {
-        Some(Reason::TouchColumn)
     } else if context.facts.safe_updates && whole_key.is_none() {
         // The server may refuse the original with 1175; its own words are then the answer.
         Some(Reason::Unresolved)
@@ -305,15 +310,32 @@ fn schema_qualifications(context: &Context<'_>, predicate: &Expr) -> Option<Vec<
 }
 
 /// `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`
-fn update_text(target: &Target<'_>, deltas: &[Delta<'_>], predicate: &Template) -> Template {
+///
+/// The first delta carries the guard of the touch columns: it stands before they are set.
+fn update_text(
+    target: &Target<'_>,
+    deltas: &[Delta<'_>],
+    touches: &[Touch],
+    predicate: &Template,
+) -> Template {
     let table = target.table;
     let alias = quoted(&target.exposed);
     let mut text = Template::text(format!("UPDATE {} AS {alias} SET ", slots_path(table)));
     for (index, delta) in deltas.iter().enumerate() {
         let name = quoted(&table.columns[delta.counter.column].name);
         text.push_text(if index == 0 { "" } else { ", " });
-        text.push_text(format!("{name} = {name} "))
-            .append(&delta.signed());
+        text.push_text(format!("{name} = {name} "));
+        match (index, touch_guard(table, touches, &[("", true)])) {
+            (0, Some(guard)) => {
+                text.push_text("+ IF(").append(&guard).push_text(", ");
+                text.append(&delta.signed());
+                text.push_text(format!(", {})", delta.refused()))
+            }
+            _ => text.append(&delta.signed()),
+        };
+    }
+    for touch in touches {
+        text.push_text(", ").append(&touch.assignment(table));
     }
     text.push_text(" WHERE (").append(predicate);
     text.push_text(format!(") AND {alias}.{} = ", quoted(table.slot_column())));
@@ -329,6 +351,7 @@ fn update_text(target: &Target<'_>, deltas: &[Delta<'_>], predicate: &Template) 
 fn upsert_text(
     target: &Target<'_>,
     deltas: &[Delta<'_>],
+    touches: &[Touch],
     predicate: Option<&Template>,
 ) -> Template {
     let table = target.table;
@@ -339,6 +362,7 @@ fn upsert_text(
     let columns: Vec<String> = keys()
         .chain([quoted(table.slot_column())])
         .chain(counters())
+        .chain(touches.iter().map(|touch| name(touch.column)))
         .collect();
     let selected: String = keys().map(|key| format!("{alias}.{key}, ")).collect();
 
@@ -348,9 +372,17 @@ fn upsert_text(
         columns.join(", ")
     ));
     text.push(Piece::Slot);
-    for delta in deltas {
+    let base = format!("{alias}.");
+    let slots = format!("{}.", slots_path(table));
+    let first = |index: usize, guard: Option<Template>| guard.filter(|_| index == 0);
+    for (index, delta) in deltas.iter().enumerate() {
+        let guard = first(index, touch_guard(table, touches, &[(&base, false)]));
+        let counter = name(delta.counter.column);
         text.push_text(", ")
-            .append(&guarded(&alias, &name(delta.counter.column), delta));
+            .append(&guarded(&alias, &counter, delta, guard.as_ref()));
+    }
+    for touch in touches {
+        text.push_text(", ").append(touch.value());
     }
     text.push_text(format!(" FROM {} AS {alias}", base_path(table)));
     if let Some(predicate) = predicate {
@@ -360,25 +392,57 @@ fn upsert_text(
     for (index, delta) in deltas.iter().enumerate() {
         let counter = name(delta.counter.column);
         text.push_text(if index == 0 { "" } else { ", " });
-        text.push_text(format!("{counter} = {}.{counter} + ", slots_path(table)));
-        text.append(&guarded(&alias, &counter, delta));
+        text.push_text(format!("{counter} = {slots}{counter} + "));
+        let both = [(base.as_str(), false), (slots.as_str(), true)];
+        let guard = first(index, touch_guard(table, touches, &both));
+        text.append(&guarded(&alias, &counter, delta, guard.as_ref()));
+    }
+    for touch in touches {
+        text.push_text(", ").append(&touch.assignment(table));
     }
     text.push_text(format!(", {} = 1", quoted(table.open_column())));
     text
 }
 
-/// The delta where base has room for it, else a value that no slot can take.
-fn guarded(alias: &str, counter: &str, delta: &Delta<'_>) -> Template {
+/// The condition under which the touch columns may go to a slot; `held` are the qualifiers of those that they must not
+/// be before, and whether these may be NULL. `None`: there is none to set.
+fn touch_guard(table: &HotTable, touches: &[Touch], held: &[(&str, bool)]) -> Option<Template> {
+    let mut guard: Option<Template> = None;
+    for touch in touches {
+        let name = quoted(&table.columns[touch.column].name);
+        let conditions = held
+            .iter()
+            .map(|(qualifier, may_be_null)| {
+                touch.is_not_before(&format!("{qualifier}{name}"), *may_be_null)
+            })
+            .chain(touch.is_close());
+        for condition in conditions {
+            match &mut guard {
+                None => guard = Some(condition),
+                Some(guard) => {
+                    guard.push_text(" AND ").append(&condition);
+                }
+            }
+        }
+    }
+    guard
+}
+
+/// The delta where base has room for it (and `more` holds), else a value that no slot can take.
+fn guarded(alias: &str, counter: &str, delta: &Delta<'_>, more: Option<&Template>) -> Template {
     let Bounds {
         base_low,
         base_high,
-        slot,
+        ..
     } = delta.bounds;
     let mut text = Template::text(format!(
-        "IF({alias}.{counter} BETWEEN {base_low} AND {base_high}, "
+        "IF({alias}.{counter} BETWEEN {base_low} AND {base_high}"
     ));
-    text.append(&delta.signed())
-        .push_text(format!(", 2 * {slot} + 1)"));
+    if let Some(more) = more {
+        text.push_text(" AND ").append(more);
+    }
+    text.push_text(", ").append(&delta.signed());
+    text.push_text(format!(", {})", delta.refused()));
     text
 }
 

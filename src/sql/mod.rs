@@ -24,6 +24,7 @@ mod read;
 mod statement;
 mod syntax;
 pub mod template;
+mod touch;
 mod words;
 mod write;
 

@@ -105,7 +105,7 @@ pub(super) fn is_plain(context: &Context<'_>, target: &Target<'_>, predicate: &E
         match expr {
             Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
                 let column = target.column_of(context, expr);
-                if column.is_none_or(|column| target.table.counter(column).is_some()) {
+                if column.is_none_or(|column| target.table.is_hot(column)) {
                     return false;
                 }
             }

@@ -10,6 +10,7 @@ use crate::sql::ddl;
 use crate::sql::increment::{self, Delta};
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope};
 use crate::sql::predicate::{Target, is_plain};
+use crate::sql::touch::{self, Touch};
 use mentions::Mentions;
 
 /// The plan of a write that was parsed.
@@ -74,26 +75,33 @@ fn plan_increment(context: &Context<'_>, target: &Target<'_>, update: &Update) -
         .selection
         .as_ref()
         .is_none_or(|predicate| is_plain(context, target, predicate));
-    let deltas = deltas(context, target, update).ok()?;
-    (is_simple && is_plain).then(|| increment::plan(context, target, update, &deltas))
+    let (deltas, touches) = deltas(context, target, update).ok()?;
+    let is_increment = is_simple && is_plain && !deltas.is_empty();
+    is_increment.then(|| increment::plan(context, target, update, &deltas, &touches))
 }
 
-/// The increments that an UPDATE consists of, or what else it does.
+/// The increments that an UPDATE consists of, and the times that it sets, or what else it does.
 fn deltas<'a>(
     context: &Context<'_>,
     target: &Target<'a>,
     update: &Update,
-) -> Result<Vec<Delta<'a>>, Reason> {
+) -> Result<(Vec<Delta<'a>>, Vec<Touch>), Reason> {
     let mut seen = Vec::new();
     let mut deltas = Vec::new();
+    let mut touches = Vec::new();
     for assignment in &update.assignments {
         let column =
             increment::assigned_column(context, target, assignment).ok_or(Reason::OtherColumns)?;
-        let counter = target.table.counter(column).ok_or(Reason::OtherColumns)?;
         if seen.contains(&column) {
             return Err(Reason::AbsoluteSet);
         }
         seen.push(column);
+        if target.table.touches.contains(&column) {
+            let touch = Touch::assigned(context, target.table, column, &assignment.value);
+            touches.push(touch.ok_or(Reason::TouchColumn)?);
+            continue;
+        }
+        let counter = target.table.counter(column).ok_or(Reason::OtherColumns)?;
         deltas.push(increment::delta(
             context,
             target,
@@ -101,7 +109,12 @@ fn deltas<'a>(
             &assignment.value,
         )?);
     }
-    Ok(deltas)
+    for &column in &target.table.touches {
+        if target.table.columns[column].on_update_now && !seen.contains(&column) {
+            touches.push(Touch::automatic(target.table, column));
+        }
+    }
+    Ok((deltas, touches))
 }
 
 /// Why an UPDATE of one hot table must not run on base alone; `None` if it may.
@@ -121,6 +134,11 @@ fn reason_to_fold(context: &Context<'_>, target: &Target<'_>, update: &Update) -
     let in_predicate = names_counter(Mentions::of(context, &update.selection))
         || names_counter(Mentions::of(context, &update.order_by))
         || names_counter(Mentions::of(context, &update.limit));
+    // The present is never before what the slots hold; another time may be.
+    let touches = update.assignments.iter().zip(&columns);
+    let sets_a_time = touches
+        .filter(|(_, column)| column.is_some_and(|column| target.table.touches.contains(&column)))
+        .any(|(assignment, _)| !touch::is_now(&assignment.value));
     let in_values = update
         .assignments
         .iter()
@@ -136,6 +154,8 @@ fn reason_to_fold(context: &Context<'_>, target: &Target<'_>, update: &Update) -
                 .err()
                 .unwrap_or(Reason::Unresolved),
         )
+    } else if sets_a_time {
+        Some(Reason::TouchColumn)
     } else if in_values || update.returning.is_some() {
         Some(Reason::OtherColumns)
     } else {

@@ -70,6 +70,7 @@ topics![
     commands,
     ddl,
     large,
+    touch,
 ];
 
 #[test]

@@ -11,6 +11,7 @@ struct Hot {
     name: &'static str,
     key: &'static [&'static str],
     counters: &'static [&'static str],
+    touch: &'static [&'static str],
 }
 
 const HOT: &[Hot] = &[
@@ -18,16 +19,19 @@ const HOT: &[Hot] = &[
         name: "posts",
         key: &["id"],
         counters: &["views", "likes", "score"],
+        touch: &[],
     },
     Hot {
         name: "hits",
         key: &["path"],
         counters: &["n"],
+        touch: &[],
     },
     Hot {
         name: "balances",
         key: &["account", "currency"],
         counters: &["amount", "spent"],
+        touch: &[],
     },
     Hot {
         name: "widths",
@@ -35,11 +39,19 @@ const HOT: &[Hot] = &[
         counters: &[
             "c8", "u8", "c16", "u16", "c24", "u24", "c32", "u32", "c64", "u64",
         ],
+        touch: &[],
     },
     Hot {
         name: "articles",
         key: &["id"],
         counters: &["opens"],
+        touch: &[],
+    },
+    Hot {
+        name: "topics",
+        key: &["id"],
+        counters: &["replies"],
+        touch: &["changed_at"],
     },
 ];
 
@@ -84,6 +96,12 @@ CREATE TABLE articles (
   updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
   UNIQUE KEY slug (slug)
 ) DEFAULT CHARSET = utf8mb4;
+CREATE TABLE topics (
+  id INT NOT NULL PRIMARY KEY,
+  title VARCHAR(40) NOT NULL,
+  replies INT NOT NULL DEFAULT 0,
+  changed_at DATETIME(3) NULL
+) DEFAULT CHARSET = utf8mb4;
 CREATE TABLE authors (
   id INT NOT NULL PRIMARY KEY,
   name VARCHAR(50) NOT NULL,
@@ -119,6 +137,7 @@ INSERT INTO widths VALUES
   (3, -128, 0, -32768, 0, -8388608, 0, -2147483648, 0, -9223372036854775808, 0),
   (4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 INSERT INTO articles VALUES (1, 'one', 11, '2020-01-01 00:00:01'), (2, 'two', 22, '2020-01-01 00:00:02'), (3, 'three', 0, '2020-01-01 00:00:03');
+INSERT INTO topics VALUES (1, 'tea', 5, '2020-01-01 00:00:01.500'), (2, 'coffee', 0, NULL), (3, 'milk', 7, '2020-01-01 00:00:03.000');
 INSERT INTO comments VALUES (1, 1, 'good', 3), (2, 1, 'better', 0), (3, 2, 'best', 1), (4, 9, 'lost', 0);
 INSERT INTO tallies VALUES (1, 100, 1.50, NULL), (2, 200, NULL, 'x');
 ";
@@ -144,6 +163,8 @@ UPDATE widths SET c16 = c16 - 5, u16 = u16 - 5, c24 = c24 - 5, u24 = u24 - 5, c3
 INSERT INTO widths_slots (id, slot, c16, u16, c24, u24, c32, u32, c64, u64) VALUES (1, 0, 5, 5, 5, 5, 5, 5, 5, 5);
 UPDATE articles SET opens = opens - 3, updated_at = updated_at WHERE id < 3;
 INSERT INTO articles_slots (id, slot, opens) VALUES (1, 0, 3), (2, 4, 3);
+UPDATE topics SET replies = replies - 2, changed_at = '2019-12-31 23:59:59.999' WHERE id = 1;
+INSERT INTO topics_slots (id, slot, replies, changed_at) VALUES (1, 0, 1, '2020-01-01 00:00:01.500'), (1, 1, 1, '2020-01-01 00:00:00'), (3, 0, 0, NULL);
 ";
 
 /// The schema of a topic.
@@ -168,9 +189,9 @@ impl World {
     pub fn rules(&self) -> String {
         let mut text = "counters:\n".to_owned();
         for hot in HOT {
-            let columns = hot.counters.join(", ");
+            let (columns, touch) = (hot.counters.join(", "), hot.touch.join(", "));
             text += &format!(
-                "  - {{table: {}.{}, columns: [{columns}]}}\n",
+                "  - {{table: {}.{}, columns: [{columns}], touch: [{touch}]}}\n",
                 self.schema, hot.name
             );
         }

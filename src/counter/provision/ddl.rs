@@ -40,6 +40,7 @@ pub(super) fn create(table: &HotTable) -> String {
         ),
     ];
     let counters = table.counters.iter().map(|counter| column(table, counter));
+    let touches = table.touches.iter().map(|position| touch(table, *position));
     let names = table
         .primary_key
         .iter()
@@ -54,6 +55,7 @@ pub(super) fn create(table: &HotTable) -> String {
     let lines: Vec<String> = key
         .chain(own)
         .chain(counters)
+        .chain(touches)
         .chain([primary_key])
         .chain(checks)
         .collect();
@@ -65,11 +67,13 @@ pub(super) fn create(table: &HotTable) -> String {
     )
 }
 
-/// ALTER TABLE that adds counters which a rule names newly.
-pub(super) fn add(table: &HotTable, counters: &[&Counter]) -> String {
-    let columns = counters
-        .iter()
-        .map(|counter| format!("ADD COLUMN {}", column(table, counter)));
+/// ALTER TABLE that adds counters and touch columns which a rule names newly.
+pub(super) fn add(table: &HotTable, counters: &[&Counter], touches: &[usize]) -> String {
+    let columns = counters.iter().map(|counter| column(table, counter));
+    let touches = touches.iter().map(|position| touch(table, *position));
+    let columns = columns
+        .chain(touches)
+        .map(|column| format!("ADD COLUMN {column}"));
     let checks = counters
         .iter()
         .filter_map(|counter| check(table, counter))
@@ -94,6 +98,13 @@ pub(super) fn seal(slot_table: &TableName, slot_column: &str) -> String {
 fn column(table: &HotTable, counter: &Counter) -> String {
     let name = quote::name(&table.columns[counter.column].name);
     format!("{name} {} NOT NULL DEFAULT 0", kind(counter.domain))
+}
+
+/// NULL: no increment in this slot has touched the row.
+fn touch(table: &HotTable, position: usize) -> String {
+    let column = &table.columns[position];
+    let name = quote::name(&column.name);
+    format!("{name} {} NULL DEFAULT NULL", column.definition)
 }
 
 /// The type of a counter's slots: signed, and wider than what one slot may hold.

@@ -32,7 +32,7 @@ pub enum Outcome {
     Verified,
     /// It was made.
     Created,
-    /// It got the columns of new counters.
+    /// It got new counters or touch columns.
     Extended,
     /// It was another one, but empty, and was made anew.
     Replaced,
@@ -44,7 +44,7 @@ impl fmt::Display for Report {
             let outcome = match outcome {
                 Outcome::Verified => "there already",
                 Outcome::Created => "created",
-                Outcome::Extended => "extended by new counters",
+                Outcome::Extended => "extended by new columns",
                 Outcome::Replaced => "replaced, as the hot table has changed",
             };
             writeln!(formatter, "{table}: {outcome}")
@@ -165,8 +165,9 @@ async fn one(conn: &mut Conn, catalog: &Catalog, table: &HotTable) -> Result<Out
             }
             Ok(Outcome::Verified)
         }
-        Difference::Lacks(counters) => {
-            run(conn, "alter", table, &ddl::add(table, &counters)).await?;
+        Difference::Lacks { counters, touches } => {
+            let add = ddl::add(table, &counters, &touches);
+            run(conn, "alter", table, &add).await?;
             Ok(Outcome::Extended)
         }
         Difference::Drift { .. } => replace(conn, table, &facts).await,
@@ -212,7 +213,7 @@ fn settled(table: &HotTable, facts: &Facts, outcome: Outcome) -> Result<Outcome,
             found,
             expected,
         }),
-        Difference::None { .. } | Difference::Lacks(_) => Ok(outcome),
+        Difference::None { .. } | Difference::Lacks { .. } => Ok(outcome),
     }
 }
 

@@ -58,6 +58,7 @@ fn posts() -> HotTable {
                 },
             ),
         ],
+        touches: Vec::new(),
         other_unique_keys: false,
         slots: 64,
     }
@@ -131,7 +132,7 @@ fn the_statement_that_adds_counters() {
     let table = posts();
     let lacking: Vec<_> = table.counters[1..].iter().collect();
     assert_eq!(
-        ddl::add(&table, &lacking),
+        ddl::add(&table, &lacking, &[]),
         "ALTER TABLE `shop`.`posts_slots` ADD COLUMN `money` DECIMAL(13,2) NOT NULL DEFAULT 0, \
          ADD COLUMN `tiny` BIGINT NOT NULL DEFAULT 0, ADD CHECK (`money` BETWEEN -195312 * `open` AND 195312 * `open`)"
     );
@@ -181,7 +182,10 @@ fn new_and_forgotten_counters_are_told() {
     facts.checks.remove(1);
     assert_eq!(
         compare(&table, &facts),
-        Difference::Lacks(vec![&table.counters[1]])
+        Difference::Lacks {
+            counters: vec![&table.counters[1]],
+            touches: Vec::new(),
+        }
     );
     let mut fewer = posts();
     fewer.counters.remove(1);

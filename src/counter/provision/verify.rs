@@ -12,8 +12,13 @@ pub(super) enum Difference<'a> {
         /// Those counters.
         extra: Vec<String>,
     },
-    /// It lacks these counters and is right otherwise.
-    Lacks(Vec<&'a Counter>),
+    /// It lacks these columns and is right otherwise.
+    Lacks {
+        /// Counters.
+        counters: Vec<&'a Counter>,
+        /// Touch columns.
+        touches: Vec<usize>,
+    },
     /// It is another table.
     Drift {
         /// What it is about.
@@ -44,8 +49,15 @@ pub(super) fn compare<'a>(table: &'a HotTable, slots: &Facts) -> Difference<'a> 
     if let Some(drift) = unknown_checks(table, slots) {
         return drift;
     }
-    match lacking.is_empty() {
-        false => Difference::Lacks(lacking),
+    let touches = table.touches.iter().copied();
+    let lacking_touches: Vec<_> = touches
+        .filter(|position| find(slots, &table.columns[*position].name).is_none())
+        .collect();
+    match lacking.is_empty() && lacking_touches.is_empty() {
+        false => Difference::Lacks {
+            counters: lacking,
+            touches: lacking_touches,
+        },
         true => Difference::None {
             extra: extra(table, slots),
         },
@@ -86,22 +98,25 @@ fn primary_key<'a>(table: &HotTable, slots: &Facts) -> Option<Difference<'a>> {
     }
 }
 
-/// The types of the key's columns; the server prints both tables' in the same way.
+/// The types of the columns that are as in the hot table; the server prints both tables' in the same way.
 fn kinds<'a>(table: &HotTable, slots: &Facts) -> Option<Difference<'a>> {
-    let key = table.primary_key.iter().find_map(|position| {
+    let differs = |position: &usize| {
         let column = &table.columns[*position];
-        let found = find(slots, &column.name)
-            .map(definition)
-            .unwrap_or_default();
-        match found == column.definition {
-            true => None,
-            false => drift(
+        let found = find(slots, &column.name).map(definition);
+        let is_touch = table.touches.contains(position);
+        match found {
+            // It can be added.
+            None if is_touch => None,
+            Some(found) if found == column.definition => None,
+            found => drift(
                 format!("column `{}`", column.name),
-                found,
+                found.unwrap_or_default(),
                 column.definition.clone(),
             ),
         }
-    });
+    };
+    let mut alike = table.primary_key.iter().chain(&table.touches);
+    let key = alike.find_map(differs);
     let own = [
         (table.slot_column(), "smallint", " unsigned"),
         (table.open_column(), "tinyint", ""),
@@ -190,12 +205,13 @@ fn plain(clause: &str) -> String {
         .collect()
 }
 
-/// Columns of the slot table that are neither key nor counter.
+/// Columns of the slot table that nothing needs.
 pub(super) fn extra(table: &HotTable, slots: &Facts) -> Vec<String> {
     let key = table.primary_key.iter().copied();
     let counters = table.counters.iter().map(|counter| counter.column);
     let mut known: Vec<String> = key
         .chain(counters)
+        .chain(table.touches.iter().copied())
         .map(|position| table.columns[position].name.to_lowercase())
         .collect();
     known.extend([table.slot_column(), table.open_column()].map(str::to_owned));

@@ -77,7 +77,7 @@ impl Reader<'_> {
             names
                 .iter()
                 .filter_map(|name| table.column(name))
-                .any(|column| table.counter(column).is_some())
+                .any(|column| table.is_hot(column))
         });
     }
 

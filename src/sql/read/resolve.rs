@@ -1,4 +1,4 @@
-//! Which counter a name in a query means.
+//! Which counter (or touch column, which is read alike) a name in a query means.
 
 use crate::catalog::HotTable;
 use crate::sql::context::Context;
@@ -59,7 +59,7 @@ impl<'a> Names<'a> {
 
     fn is_counter(&self, found: Found) -> bool {
         let source = &self.blocks[found.block].sources[found.source];
-        hot(source).is_some_and(|table| table.counter(found.column).is_some())
+        hot(source).is_some_and(|table| table.is_hot(found.column))
     }
 
     /// The hot table's column that a reference means, if it means one; in doubt only where it may be a counter.
@@ -119,7 +119,7 @@ impl<'a> Names<'a> {
             .filter_map(|(source, candidate)| Some((source, hot(candidate)?.column(column)?)))
             .collect();
         let is_counter = |&(source, column): &(usize, usize)| {
-            hot(&block.sources[source]).is_some_and(|table| table.counter(column).is_some())
+            hot(&block.sources[source]).is_some_and(|table| table.is_hot(column))
         };
         match candidates.as_slice() {
             [(source, column)] => Ok(InBlock::Column {
@@ -204,7 +204,7 @@ impl<'a> Names<'a> {
             .columns
             .extend(visible.map(|(column, definition)| Output {
                 name: definition.name.clone(),
-                counter: table.counter(column).map(|_| Found {
+                counter: table.is_hot(column).then_some(Found {
                     block,
                     source,
                     column,

@@ -299,21 +299,30 @@ impl Rewriter<'_> {
         }
     }
 
-    /// `CAST(c + (SELECT SUM(..) ..) AS ..)` for a counter whose base is written `base`.
+    /// `CAST(c + (SELECT SUM(..) ..) AS ..)` for a counter whose base is written `base`; for a touch column
+    /// `CAST(COALESCE(GREATEST(t, (SELECT MAX(..) ..)), t) AS ..)`, where NULL says that no slot has touched the row.
     fn sum(&mut self, found: Found, base: &[u8]) -> Template {
         let block = &self.names.blocks[found.block];
         let source = &block.sources[found.source];
-        let mut text = Template::text("CAST(");
         let Some(table) = &source.hot else {
             return Template::text(base);
         };
+        let counter = table.counter(found.column);
+        let mut text = Template::text(match counter {
+            Some(_) => "CAST(",
+            None => "CAST(COALESCE(GREATEST(",
+        });
         let index = self.index_of(table);
         let slots = quoted(&read_alias(self.sums));
         self.sums += 1;
-        let counter = quoted(&table.columns[found.column].name);
+        let name = quoted(&table.columns[found.column].name);
         let lock = lock::clause_for(self.names.context, block, found.source);
+        let aggregate = match counter {
+            Some(_) => format!(" + (SELECT COALESCE(SUM({slots}.{name}), 0)"),
+            None => format!(", (SELECT MAX({slots}.{name})"),
+        };
         text.push_text(base).push_text(format!(
-            " + (SELECT COALESCE(SUM({slots}.{counter}), 0) FROM {} AS {slots}{} WHERE ",
+            "{aggregate} FROM {} AS {slots}{} WHERE ",
             slots_path(table),
             // A scan of a small slot table would lock the slots of other keys as well.
             if lock.is_empty() {
@@ -331,11 +340,14 @@ impl Rewriter<'_> {
         }
         text.push(Piece::Folded(index));
         text.push_text(lock);
-        let domain = table.counter(found.column).map(|counter| counter.domain);
-        text.push_text(format!(
-            ") AS {})",
-            domain.map(cast_type).unwrap_or_default()
-        ));
+        match counter {
+            Some(counter) => text.push_text(format!(") AS {})", cast_type(counter.domain))),
+            None => {
+                let fraction = table.columns[found.column].fraction();
+                text.push_text(")), ").push_text(base);
+                text.push_text(format!(") AS DATETIME({fraction}))"))
+            }
+        };
         text
     }
 
@@ -436,9 +448,9 @@ impl Rewriter<'_> {
             {
                 let name = quoted(&definition.name);
                 let written = [&of.qualifier, b".".as_slice(), name.as_bytes()].concat();
-                match table.counter(column) {
-                    None => separate(&mut text).push_text(written),
-                    Some(_) => {
+                match table.is_hot(column) {
+                    false => separate(&mut text).push_text(written),
+                    true => {
                         let sum = self.sum(
                             Found {
                                 block: index,

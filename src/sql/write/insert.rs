@@ -11,6 +11,7 @@ use crate::sql::increment::{self, assigned_column};
 use crate::sql::key::{self, KeyValue};
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope};
 use crate::sql::predicate::Target;
+use crate::sql::touch;
 use crate::sql::write::mentions::Mentions;
 
 /// The plan of an INSERT or REPLACE.
@@ -97,6 +98,8 @@ fn only_adds(
     };
     match target.table.counter(column) {
         Some(counter) => adds_constant(context, target, insert, counter, &assignment.value),
+        // The present is never before what the slots hold; another time may be.
+        None if target.table.touches.contains(&column) => touch::is_now(&assignment.value),
         None => {
             let mentions = Mentions::of(context, &assignment.value);
             !target.table.primary_key.contains(&column)

@@ -52,12 +52,14 @@ impl Mentions {
         self
     }
 
-    /// Whether a column is mentioned that may be one of the table's counters.
+    /// Whether a column is mentioned that may be one of the table's counters or touch columns.
     pub(in crate::sql) fn names_counter_of(&self, table: &HotTable) -> bool {
         self.has_wildcard
-            || table.counters.iter().any(|counter| {
-                self.columns
-                    .contains(&table.columns[counter.column].name.to_lowercase())
+            || (0..table.columns.len()).any(|position| {
+                table.is_hot(position)
+                    && self
+                        .columns
+                        .contains(&table.columns[position].name.to_lowercase())
             })
     }
 
