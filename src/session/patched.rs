@@ -8,6 +8,7 @@ use crate::wire::column::{Column, RowEncoder};
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::status;
 
 /// Answers are gathered into writes of about this size, in bytes.
 const WRITE: usize = 16 * 1024;
@@ -32,6 +33,13 @@ pub(super) struct Patch<'a> {
     pub rows: Option<RowEncoder>,
     /// Keep the answer's last packet back.
     pub hold_last: bool,
+}
+
+impl Patch<'_> {
+    /// Whether nothing is to be sent to the upstream behind this answer: no COMMIT of ours, no further statement.
+    fn ends_the_command(&self) -> bool {
+        !self.hold_last && self.set_status & status::MORE_RESULTS_EXISTS == 0
+    }
 }
 
 /// How a patched answer ended.
@@ -81,7 +89,10 @@ impl Session {
             match walker.next(self.upstream.buffered()) {
                 Next::Need(_) => {
                     self.flush(&mut patching.out).await?;
-                    self.await_upstream().await?;
+                    match patching.patch.ends_the_command() {
+                        true => self.await_upstream().await?,
+                        false => self.await_upstream_only().await?,
+                    }
                 }
                 Next::Packet { role, .. } if patching.must_own(role) => {
                     let read = self.upstream.read_payload(&mut payload, LARGEST_ROW).await;

@@ -7,11 +7,10 @@ use super::error::Error;
 use super::hidden::{encode_prepare, encode_query, encode_statement_command};
 use super::patched::Patch;
 use super::turn::{Done, Original, Turn};
-use crate::net::ReadError;
 use crate::sql::plan::Read;
 use crate::sql::template::Filling;
 use crate::wire::command;
-use crate::wire::packet::HEADER_LENGTH;
+use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply;
 
 /// How many texts a session keeps the column definitions of.
@@ -19,6 +18,14 @@ const MOST_DEFINITIONS: usize = 128;
 
 /// The server's code for a table that is not there.
 const NO_SUCH_TABLE: u16 = 1146;
+
+/// A rewritten read on its way.
+struct Sent {
+    /// What the client is to see, as payloads.
+    columns: Arc<Vec<Vec<u8>>>,
+    /// The upstream's number of the original, prepared to be asked for them and still open.
+    asked: Option<u32>,
+}
 
 impl Session {
     /// Runs a rewritten read in the text protocol. `text` is the client's own statement.
@@ -34,20 +41,22 @@ impl Session {
             return self.answer_err(turn, &error).await;
         }
         let rewritten = self.render_read(read, &[]);
-        let Some(columns) = self.send_read(text, &rewritten).await? else {
+        let Some(sent) = self.send_read(text, &rewritten).await? else {
             // MySQL itself refuses the original; let it say so.
             return self.run_original(original, turn).await;
         };
-        if self.peek_error().await? == Some(NO_SUCH_TABLE) {
+        if self.peek_error(turn).await? == Some(NO_SUCH_TABLE) {
             // No slot table, no slots: the original is exact.
             self.read_hidden().await?;
+            self.close_asked(sent.asked).await?;
             return self.run_original(original, turn).await;
         }
         let patch = Patch {
-            columns: Some(&columns),
+            columns: Some(&sent.columns),
             ..turn.patch()
         };
         let ended = self.pass_patched(turn.form, patch).await?;
+        self.close_asked(sent.asked).await?;
         Ok(Done {
             sequence_id: ended.sequence_id,
             failed: ended.walker.error().is_some(),
@@ -115,16 +124,13 @@ impl Session {
 
     /// Sends the rewritten text, and before it, where they are not known yet, asks for the column definitions of
     /// the original by preparing it. `None`: MySQL refuses the original; the rewritten text's answer is consumed.
-    async fn send_read(
-        &mut self,
-        text: &[u8],
-        rewritten: &[u8],
-    ) -> Result<Option<Arc<Vec<Vec<u8>>>>, Error> {
+    async fn send_read(&mut self, text: &[u8], rewritten: &[u8]) -> Result<Option<Sent>, Error> {
         let mut out = Vec::new();
         if let Some(columns) = self.state.definitions.get(text).cloned() {
             encode_query(&mut out, rewritten, self.capabilities);
             self.write_upstream(&out).await?;
-            return Ok(Some(columns));
+            let asked = None;
+            return Ok(Some(Sent { columns, asked }));
         }
         encode_prepare(&mut out, text);
         encode_query(&mut out, rewritten, self.capabilities);
@@ -133,9 +139,6 @@ impl Session {
             self.read_hidden().await?;
             return Ok(None);
         };
-        let mut close = Vec::new();
-        encode_statement_command(&mut close, command::STMT_CLOSE, statement.id);
-        self.write_upstream(&close).await?;
         if self.state.definitions.len() >= MOST_DEFINITIONS {
             self.state.definitions.clear();
         }
@@ -143,18 +146,35 @@ impl Session {
         self.state
             .definitions
             .insert(text.to_vec(), Arc::clone(&columns));
-        Ok(Some(columns))
+        let asked = Some(statement.id);
+        Ok(Some(Sent { columns, asked }))
+    }
+
+    /// Closes the statement that gave the definitions. Not before the answer is there: to a server that looks whether
+    /// its client has gone, a command that waits is a client.
+    async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
+        let Some(id) = asked.filter(|_| !self.client_closed) else {
+            return Ok(());
+        };
+        let mut close = Vec::new();
+        encode_statement_command(&mut close, command::STMT_CLOSE, id);
+        self.write_upstream(&close).await
     }
 
     /// The code of the ERR packet that the answer starts with, if it is one.
-    pub(super) async fn peek_error(&mut self) -> Result<Option<u16>, Error> {
+    async fn peek_error(&mut self, turn: Turn) -> Result<Option<u16>, Error> {
         const CODE: usize = 3;
-        let upstream = &mut self.upstream;
-        let header = upstream.peek_header().await.map_err(Error::Upstream)?;
-        let wanted = HEADER_LENGTH + header.length.min(CODE);
-        let filled: Result<(), ReadError> = upstream.fill_to(wanted).await;
-        filled.map_err(Error::Upstream)?;
-        let start = &upstream.buffered()[HEADER_LENGTH..wanted];
+        let end = loop {
+            let buffered = self.upstream.buffered();
+            let end =
+                Header::decode(buffered).map(|header| HEADER_LENGTH + header.length.min(CODE));
+            match end {
+                Some(end) if buffered.len() >= end => break end,
+                _ if turn.more => self.await_upstream_only().await?,
+                _ => self.await_upstream().await?,
+            }
+        };
+        let start = &self.upstream.buffered()[HEADER_LENGTH..end];
         Ok(match start.first() {
             Some(&reply::ERR) => reply::Err::decode(start).ok().map(|err| err.code),
             _ => None,
