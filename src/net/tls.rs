@@ -1,6 +1,9 @@
 //! TLS on either side: what the clients are shown, and how the upstream is checked.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -9,8 +12,11 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
+use super::Transport;
 use crate::config::Address;
 
 /// TLS could not be set up.
@@ -117,13 +123,45 @@ impl UpstreamConnector {
     }
 
     /// Runs the TLS handshake. Not cancel safe.
-    pub async fn connect<T: super::Transport>(
-        &self,
-        transport: T,
-    ) -> std::io::Result<tokio_rustls::client::TlsStream<T>> {
-        self.connector
-            .connect(self.server_name.clone(), transport)
-            .await
+    pub async fn connect<T: Transport>(&self, transport: T) -> io::Result<UpstreamStream<T>> {
+        let name = self.server_name.clone();
+        let stream = self.connector.connect(name, transport).await?;
+        Ok(UpstreamStream(stream))
+    }
+}
+
+/// TLS toward the upstream, closed for writing without the goodbye of TLS.
+///
+/// A server that waits within a statement (SLEEP, GET_LOCK, metadata locks) looks every now and then whether its
+/// client is still there. Unread bytes are a client to it, and it would take the goodbye for such.
+pub struct UpstreamStream<T>(TlsStream<T>);
+
+impl<T: Transport> AsyncRead for UpstreamStream<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl<T: Transport> AsyncWrite for UpstreamStream<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        std::task::ready!(Pin::new(&mut self.0).poll_flush(context))?;
+        Pin::new(self.0.get_mut().0).poll_shutdown(context)
     }
 }
 
@@ -203,5 +241,36 @@ impl ServerCertVerifier for UpstreamVerifier {
         self.provider
             .signature_verification_algorithms
             .supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+    use crate::config::HostPort;
+
+    #[tokio::test]
+    async fn the_upstream_s_writing_side_closes_without_a_byte() {
+        let upstream = Address::Tcp(HostPort {
+            host: "localhost".to_owned(),
+            port: 3306,
+        });
+        let connector = UpstreamConnector::new(&upstream, Verification::None).unwrap();
+        let acceptor = self_signed_acceptor(vec!["localhost".to_owned()]).unwrap();
+        let (ours, theirs) = duplex(1 << 16);
+        let (client, server) = tokio::join!(connector.connect(ours), acceptor.accept(theirs));
+        let (mut client, mut server) = (client.unwrap(), server.unwrap());
+        client.write_all(b"last").await.unwrap();
+        client.shutdown().await.unwrap();
+        server.read_exact(&mut [0; 4]).await.unwrap();
+        server.write_all(b"answer").await.unwrap();
+        server.flush().await.unwrap();
+        let mut unread = Vec::new();
+        let (mut socket, _) = server.into_inner();
+        socket.read_to_end(&mut unread).await.unwrap();
+        assert_eq!(unread, b"");
+        client.read_exact(&mut [0; 6]).await.unwrap();
     }
 }

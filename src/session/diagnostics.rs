@@ -121,14 +121,15 @@ impl Session {
         let Some(rewritten) = rewritten else {
             return Ok(None);
         };
-        let Some(columns) = self.send_read(text, &rewritten).await? else {
+        let Some(sent) = self.send_read(text, &rewritten).await? else {
             return self.run_original(original, turn).await.map(Some);
         };
         let patch = Patch {
-            columns: Some(&columns),
+            columns: Some(&sent.columns),
             ..turn.patch()
         };
         let ended = self.pass_patched(turn.form, patch).await?;
+        self.close_asked(sent.asked).await?;
         Ok(Some(Done {
             sequence_id: ended.sequence_id,
             failed: ended.walker.error().is_some(),

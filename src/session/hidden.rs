@@ -2,7 +2,6 @@
 
 use super::Session;
 use super::error::Error;
-use crate::net::ReadError;
 use crate::wire::answer::{Form, Next, PrepareOk, Role, Walker};
 use crate::wire::capability;
 use crate::wire::column::text_row;
@@ -130,12 +129,7 @@ impl Session {
     ) -> Result<Role, Error> {
         loop {
             match walker.next(self.upstream.buffered()) {
-                Next::Need(_) => {
-                    let read = self.upstream.fill().await.map_err(Error::upstream)?;
-                    if read == 0 {
-                        return Err(Error::Upstream(ReadError::Closed));
-                    }
-                }
+                Next::Need(_) => self.await_upstream_only().await?,
                 Next::Packet { role, .. } => {
                     let read = self.upstream.read_payload(payload, LARGEST_ANSWER).await;
                     read.map_err(Error::Upstream)?;

@@ -41,6 +41,13 @@ pub(super) struct Patch<'a> {
     pub renamed: Option<(u32, u32)>,
 }
 
+impl Patch<'_> {
+    /// Whether nothing is to be sent to the upstream behind this answer: no COMMIT of ours, no further statement.
+    fn ends_the_command(&self) -> bool {
+        !self.hold_last && self.set_status & status::MORE_RESULTS_EXISTS == 0
+    }
+}
+
 /// How a patched answer ended.
 #[derive(Debug)]
 pub(super) struct Ended {
@@ -88,7 +95,10 @@ impl Session {
             match walker.next(self.upstream.buffered()) {
                 Next::Need(_) => {
                     self.flush(&mut patching.out).await?;
-                    self.await_upstream().await?;
+                    match patching.patch.ends_the_command() {
+                        true => self.await_upstream().await?,
+                        false => self.await_upstream_only().await?,
+                    }
                 }
                 Next::Packet { role, .. } if patching.must_own(role) => {
                     let read = self.upstream.read_payload(&mut payload, LARGEST_ROW).await;

@@ -9,12 +9,11 @@ use super::hidden::{encode_prepare, encode_query, encode_statement_command};
 use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
-use crate::net::ReadError;
 use crate::sql::plan::{Read, Reason};
 use crate::sql::template::Filling;
 use crate::wire::answer::{Form, Walker};
 use crate::wire::command;
-use crate::wire::packet::HEADER_LENGTH;
+use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply;
 
 /// How many texts a session keeps the column definitions of.
@@ -25,6 +24,14 @@ pub(super) const OUT_OF_RANGE: u16 = 1690;
 
 /// The server's code for a table that is not there.
 const NO_SUCH_TABLE: u16 = 1146;
+
+/// A rewritten read on its way.
+pub(super) struct Sent {
+    /// What the client is to see, as payloads.
+    pub columns: Arc<Vec<Vec<u8>>>,
+    /// The upstream's number of the original, prepared to be asked for them and still open.
+    pub asked: Option<u32>,
+}
 
 impl Session {
     /// Runs a rewritten read in the text protocol. `text` is the client's own statement.
@@ -40,21 +47,23 @@ impl Session {
             return self.answer_err(turn, &error).await;
         }
         let rewritten = self.render_read(read, &[]);
-        let Some(columns) = self.send_read(text, &rewritten).await? else {
+        let Some(sent) = self.send_read(text, &rewritten).await? else {
             // MySQL itself refuses the original; let it say so.
             return self.run_original(original, turn).await;
         };
-        if self.peek_error().await? == Some(NO_SUCH_TABLE) {
+        if self.peek_error(turn).await? == Some(NO_SUCH_TABLE) {
             // No slot table, no slots: the original is exact.
             self.read_hidden().await?;
+            self.close_asked(sent.asked).await?;
             return self.run_original(original, turn).await;
         }
         let patch = Patch {
-            columns: Some(&columns),
+            columns: Some(&sent.columns),
             hold_error: Some(OUT_OF_RANGE),
             ..turn.patch()
         };
         let ended = self.pass_patched(turn.form, patch).await?;
+        self.close_asked(sent.asked).await?;
         let sequence_id = match &ended.held {
             Some(error) => {
                 let error = self.originals_error(read, original, error).await?;
@@ -177,12 +186,13 @@ impl Session {
         &mut self,
         text: &[u8],
         rewritten: &[u8],
-    ) -> Result<Option<Arc<Vec<Vec<u8>>>>, Error> {
+    ) -> Result<Option<Sent>, Error> {
         let mut out = Vec::new();
         if let Some(columns) = self.state.definitions.get(text).cloned() {
             encode_query(&mut out, rewritten, self.capabilities);
             self.write_upstream(&out).await?;
-            return Ok(Some(columns));
+            let asked = None;
+            return Ok(Some(Sent { columns, asked }));
         }
         encode_prepare(&mut out, text);
         encode_query(&mut out, rewritten, self.capabilities);
@@ -191,9 +201,6 @@ impl Session {
             self.read_hidden().await?;
             return Ok(None);
         };
-        let mut close = Vec::new();
-        encode_statement_command(&mut close, command::STMT_CLOSE, statement.id);
-        self.write_upstream(&close).await?;
         if self.state.definitions.len() >= MOST_DEFINITIONS {
             self.state.definitions.clear();
         }
@@ -201,18 +208,35 @@ impl Session {
         self.state
             .definitions
             .insert(text.to_vec(), Arc::clone(&columns));
-        Ok(Some(columns))
+        let asked = Some(statement.id);
+        Ok(Some(Sent { columns, asked }))
+    }
+
+    /// Closes the statement that gave the definitions. Not before the answer is there: to a server that looks whether
+    /// its client has gone, a command that waits is a client.
+    pub(super) async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
+        let Some(id) = asked.filter(|_| !self.client_closed) else {
+            return Ok(());
+        };
+        let mut close = Vec::new();
+        encode_statement_command(&mut close, command::STMT_CLOSE, id);
+        self.write_upstream(&close).await
     }
 
     /// The code of the ERR packet that the answer starts with, if it is one.
-    pub(super) async fn peek_error(&mut self) -> Result<Option<u16>, Error> {
+    async fn peek_error(&mut self, turn: Turn) -> Result<Option<u16>, Error> {
         const CODE: usize = 3;
-        let upstream = &mut self.upstream;
-        let header = upstream.peek_header().await.map_err(Error::Upstream)?;
-        let wanted = HEADER_LENGTH + header.length.min(CODE);
-        let filled: Result<(), ReadError> = upstream.fill_to(wanted).await;
-        filled.map_err(Error::Upstream)?;
-        let start = &upstream.buffered()[HEADER_LENGTH..wanted];
+        let end = loop {
+            let buffered = self.upstream.buffered();
+            let end =
+                Header::decode(buffered).map(|header| HEADER_LENGTH + header.length.min(CODE));
+            match end {
+                Some(end) if buffered.len() >= end => break end,
+                _ if turn.more => self.await_upstream_only().await?,
+                _ => self.await_upstream().await?,
+            }
+        };
+        let start = &self.upstream.buffered()[HEADER_LENGTH..end];
         Ok(match start.first() {
             Some(&reply::ERR) => reply::Err::decode(start).ok().map(|err| err.code),
             _ => None,

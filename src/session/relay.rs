@@ -105,6 +105,15 @@ impl Session {
         }
     }
 
+    /// Waits for more of an answer behind which the session has more to send, whatever the client does meanwhile:
+    /// MySQL completes what it has received, and so must the session. Cancel safe.
+    pub(super) async fn await_upstream_only(&mut self) -> Result<(), Error> {
+        match self.upstream.fill().await.map_err(Error::upstream)? {
+            0 => Err(Error::Upstream(ReadError::Closed)),
+            _ => Ok(()),
+        }
+    }
+
     /// LOAD DATA LOCAL: the client sends packets up to an empty one.
     async fn pass_local_file(&mut self) -> Result<(), Error> {
         loop {
