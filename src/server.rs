@@ -93,7 +93,7 @@ impl Server {
     /// Serves clients until `stop` is there; then accepts no more, closes idle sessions, and gives open
     /// transactions some seconds to end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let (stopping, stopped) = watch::channel(false);
+        let (stopping, stopped) = watch::channel(());
         let places = Arc::new(Semaphore::new(self.config.max_connections));
         let refresher = tokio::spawn(refresh(
             self.refreshes,
@@ -133,7 +133,7 @@ impl Server {
             while sessions.try_join_next().is_some() {}
         }
         drop(self.listener);
-        stopping.send(true).ok();
+        stopping.send(()).ok();
         let ended = async { while sessions.join_next().await.is_some() {} };
         if tokio::time::timeout(STOP_TIMEOUT, ended).await.is_err() {
             tracing::warn!("{} sessions closed in mid-transaction", sessions.len());
@@ -150,7 +150,7 @@ async fn serve(
     setup: &ConnectSetup,
     shared: Arc<Shared>,
     config: &Config,
-    stopped: watch::Receiver<bool>,
+    stopped: watch::Receiver<()>,
 ) {
     if let Err(error) = client.set_nodelay(true) {
         tracing::debug!(%peer, "cannot set TCP_NODELAY: {error}");

@@ -73,13 +73,21 @@ impl Report {
         self.load = Some(ended.since(self.began));
     }
 
+    /// By round, what a target adds to the server's own latency, in microseconds.
+    fn added(&self, which: usize, figures: impl Fn(&Column) -> &[f64]) -> Vec<f64> {
+        let rounds = figures(&self.columns[0])
+            .iter()
+            .zip(figures(&self.columns[which]));
+        rounds.map(|(direct, proxied)| proxied - direct).collect()
+    }
+
     /// By round, how many times a HAProxy's added latency Countersink's is.
-    fn ratios(&self, haproxy: usize, figures: impl Fn(&Column) -> &[f64]) -> Vec<f64> {
-        let [direct, haproxy, countersink] =
-            [0, haproxy, self.columns.len() - 1].map(|which| figures(&self.columns[which]));
-        let rounds = direct.iter().zip(haproxy).zip(countersink);
+    fn ratios(&self, haproxy: usize, figures: impl Fn(&Column) -> &[f64] + Copy) -> Vec<f64> {
+        let haproxy = self.added(haproxy, figures);
+        let countersink = self.added(self.columns.len() - 1, figures);
+        let rounds = countersink.iter().zip(haproxy);
         rounds
-            .map(|((direct, haproxy), countersink)| (countersink - direct) / (haproxy - direct))
+            .map(|(countersink, haproxy)| countersink / haproxy)
             .collect()
     }
 }
@@ -88,17 +96,24 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<21} {:>24} {:>9} {:>9} {:>9} {:>9}",
-            "", "median us (quartiles)", "mean us", "p99 us", "per s", "CPU us"
+            "{:<20} {:>24} {:>24} {:>8} {:>8} {:>7} {:>7}",
+            "",
+            "median us (quartiles)",
+            "added us (quartiles)",
+            "mean us",
+            "p99 us",
+            "per s",
+            "CPU us"
         )?;
-        for column in &self.columns {
-            let spread = Spread::of(&column.medians);
+        for (which, column) in self.columns.iter().enumerate() {
+            let added = Spread::of(&self.added(which, |column| &column.medians));
             let middle = |figures| Spread::of(figures).median;
             writeln!(
                 f,
-                "{:<21} {:>24} {:>9.1} {:>9.1} {:>9.0} {:>9.2}",
+                "{:<20} {:>24} {:>24} {:>8.1} {:>8.1} {:>7.0} {:>7.2}",
                 column.name,
-                spread.to_string(),
+                Spread::of(&column.medians).to_string(),
+                added.to_string(),
                 middle(&column.means),
                 middle(&column.p99s),
                 middle(&column.rates),

@@ -35,8 +35,8 @@ pub struct Session {
     /// What COM_CHANGE_USER needs to know of the login.
     reauthentication: Reauthentication,
     bypass: Bypass,
-    /// Turns true when the server stops.
-    stopped: watch::Receiver<bool>,
+    /// Changes once, when the server stops.
+    stopped: watch::Receiver<()>,
 }
 
 /// What MySQL takes an empty packet for (COM_SLEEP), which it refuses.
@@ -55,7 +55,7 @@ impl Session {
         connected: Connected,
         shared: Arc<Shared>,
         bypass: Bypass,
-        stopped: watch::Receiver<bool>,
+        stopped: watch::Receiver<()>,
     ) -> Self {
         let mut state = State::new(connected.login.status);
         state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
@@ -104,14 +104,18 @@ impl Session {
                 return Ok(false);
             }
             let idle = !self.state.in_transaction();
+            if idle && self.stopped.has_changed().unwrap_or(true) {
+                return Ok(false);
+            }
             tokio::select! {
                 biased;
-                _ = told_to_stop(&mut self.stopped), if idle => return Ok(false),
+                // First, for it is what comes as a rule: what stands behind it is not even asked then.
                 read = self.client.fill() => {
                     if read.map_err(Error::client)? == 0 {
                         self.client_closed = true;
                     }
                 }
+                _ = self.stopped.changed(), if idle => return Ok(false),
                 read = self.upstream.fill(), if !self.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
                         return Err(Error::Upstream(ReadError::Closed));
@@ -227,11 +231,6 @@ impl Session {
     pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
-}
-
-/// Ready when the server stops.
-async fn told_to_stop(stopped: &mut watch::Receiver<bool>) {
-    stopped.wait_for(|stopped| *stopped).await.ok();
 }
 
 /// Whether a login's statements are left alone.
