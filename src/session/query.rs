@@ -376,10 +376,8 @@ impl Session {
         if lock.write {
             for (number, keys) in keys.iter().enumerate() {
                 let statements = fold::FoldStatements::numbered(number, &keys.table, None);
-                for text in [Some(&statements.fold), statements.purge.as_ref()] {
-                    if let Some(text) = text {
-                        self.hidden(text).await?;
-                    }
+                for text in [&statements.fold].into_iter().chain(&statements.purge) {
+                    self.hidden(text).await?;
                 }
             }
         }
