@@ -5,14 +5,15 @@
 //! end of a pipe has neither flaw, and needs nothing but the pipe.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Error;
+/// Name of the file, in the folder, with what the server and its guard say.
+pub(super) const LOG: &str = "log";
 
 const SCRIPT: &str = include_str!("guard.sh");
 /// How often something is looked at that gives no sign of its own.
@@ -38,11 +39,12 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Spawns a guard that owns `folder` from now on, and runs `server` when ordered to start; the
-    /// server's output goes to `log`, a file in the folder.
-    pub fn spawn(server: &Command, folder: &Path, log: &Path) -> Result<Self, Error> {
-        let output = fs::File::create(log).map_err(Error::file("create", log))?;
-        let copy = output.try_clone().map_err(Error::file("open", log))?;
+    /// Spawns a guard that makes `folder` and owns it from then on, and runs `server` when ordered to start; what both
+    /// say goes to the file [`LOG`] in it.
+    ///
+    /// # Errors
+    /// Of kind [`io::ErrorKind::AlreadyExists`] when something has that name.
+    pub fn spawn(server: &Command, folder: &Path) -> io::Result<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT, "guard"]).arg(folder);
         shell.arg(server.get_program()).args(server.get_args());
@@ -54,16 +56,25 @@ impl Guard {
         }
         // In a group of its own, so that Ctrl-C reaches only us; the guard learns of it by our end.
         shell.process_group(0).current_dir("/");
-        shell.stdin(Stdio::piped()).stdout(output).stderr(copy);
-        let run = |source| Error::Run {
-            program: "sh".into(),
-            source,
-        };
-        let mut shell = shell.spawn().map_err(run)?;
-        let orders = shell.stdin.take();
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let run = |why| io::Error::other(format!("sh does not run: {why}"));
+        let mut shell = shell.stderr(Stdio::null()).spawn().map_err(run)?;
+        let mut said = String::new();
+        BufReader::new(shell.stdout.take().expect("piped")).read_line(&mut said)?;
+        if said != "made\n" {
+            return Err(match (shell.wait()?.code(), folder.symlink_metadata()) {
+                (Some(_), Ok(_)) => io::ErrorKind::AlreadyExists.into(),
+                (Some(_), Err(_)) => io::Error::other(said.trim().to_owned()),
+                (None, _) => {
+                    // Killed, perhaps between making the folder and saying so.
+                    let _ = fs::remove_dir(folder);
+                    io::Error::other("its guard was killed")
+                }
+            });
+        }
         Ok(Self {
+            orders: shell.stdin.take(),
             shell,
-            orders,
             ended: folder.join("ended"),
         })
     }
@@ -123,16 +134,43 @@ mod tests {
     use super::*;
 
     fn guarded(script: &str) -> (Guard, PathBuf) {
-        let folder = tempfile::tempdir().expect("a temp folder").keep();
         let mut server = Command::new("sh");
         server.args(["-c", script]);
-        let mut guard = Guard::spawn(&server, &folder, &folder.join("log")).expect("a shell");
+        let spawn = |folder: &Path| Guard::spawn(&server, folder);
+        let made = tempfile::Builder::new().make(spawn).expect("a shell");
+        let (mut guard, folder) = made.into_parts();
         guard.order(Order::Start);
-        (guard, folder)
+        (guard, folder.keep().expect("a folder"))
     }
 
     fn soon() -> Instant {
         Instant::now() + Duration::from_secs(20)
+    }
+
+    #[test]
+    fn somebody_else_s_folder_is_left_alone() {
+        let theirs = tempfile::tempdir().expect("a temp folder");
+        let spawned = Guard::spawn(&Command::new("true"), theirs.path());
+        let error = spawned.expect_err("it is there already");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert!(theirs.path().exists());
+        let nowhere = theirs.path().join("none/folder");
+        let spawned = Guard::spawn(&Command::new("true"), &nowhere);
+        let why = spawned.expect_err("nowhere to make it").to_string();
+        assert!(why.contains("none/folder"), "{why}");
+    }
+
+    #[test]
+    fn the_folder_goes_though_its_owner_died_before_it_was_made() {
+        let parent = tempfile::tempdir().expect("a temp folder");
+        let folder = parent.path().join("folder");
+        let (nobody, output) = io::pipe().expect("a pipe");
+        drop(nobody);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", SCRIPT, "guard"]).arg(&folder).arg("true");
+        let status = shell.stdin(Stdio::null()).stdout(output).status();
+        assert_eq!(status.expect("sh runs").code(), Some(0));
+        assert!(!folder.exists());
     }
 
     #[test]
@@ -158,7 +196,7 @@ mod tests {
         let (mut guard, folder) = guarded("echo said; exit 7");
         assert_eq!(guard.wait(soon()), Some(7));
         assert_eq!(
-            fs::read_to_string(folder.join("log")).expect("a log"),
+            fs::read_to_string(folder.join(LOG)).expect("a log"),
             "said\n"
         );
         drop(guard);

@@ -2,6 +2,9 @@
 #
 #   sh -c <this text> guard FOLDER PROGRAM ARGUMENT...
 #
+# FOLDER is made here, so that there is no moment at which it is nobody's; "made" says so, or else
+# why not. Output goes to FOLDER/log from then on.
+#
 # The wanting process holds the other end of standard input. A line of it is an order: START runs
 # the server, at first and again after it ended; a signal's name goes to the running server. When
 # the input ends, because that process closed it or died, the server is killed and FOLDER is
@@ -10,7 +13,13 @@
 
 folder=$1
 shift
-exec 3<&0
+exec 3<&0 2>&1
+mkdir -m 700 -- "$folder" || exit
+# Nobody may be there to hear it, which is no reason to die before the folder is removed.
+trap '' PIPE
+echo made
+trap - PIPE
+exec >"$folder/log" 2>&1
 
 run_server() {
     "$@" 3<&- &

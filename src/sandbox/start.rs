@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::guard::{GLANCE, Guard, Order};
+use super::guard::{GLANCE, Guard, LOG, Order};
 use super::program::last_lines;
 use super::{Address, Error, Flavour, Installation, Version, greeting, template};
 
@@ -89,35 +89,35 @@ impl Server {
         let parent = options.under.clone().unwrap_or_else(std::env::temp_dir);
         let parent = std::path::absolute(&parent).map_err(Error::file("resolve", &parent))?;
         fs::create_dir_all(&parent).map_err(Error::file("create", &parent))?;
-        let folder = tempfile::Builder::new()
+        let port = free_port()?;
+        let user = template::user_option()?;
+        let spawn = |folder: &Path| {
+            let mut command = installation.server_command();
+            command.args(user);
+            arguments(&mut command, installation.flavour, folder, port, options);
+            Guard::spawn(&command, folder)
+        };
+        let made = tempfile::Builder::new()
             .prefix("countersink-")
-            .tempdir_in(&parent)
+            .make_in(&parent, spawn)
             .map_err(Error::file("create a folder in", &parent))?;
-        let socket = folder.path().join("socket");
+        let (guard, folder) = made.into_parts();
+        // The guard's to remove, and not a file.
+        let folder = folder.keep().map_err(|error| error.error);
+        let folder = folder.map_err(Error::file("create a folder in", &parent))?;
+        let socket = folder.join("socket");
         if socket.as_os_str().len() > SOCKET_PATH_LIMIT {
             return Err(Error::SocketPath {
                 path: socket,
                 limit: SOCKET_PATH_LIMIT,
             });
         }
-        let port = free_port()?;
-        let mut command = installation.server_command();
-        command.args(template::user_option(folder.path())?);
-        arguments(
-            &mut command,
-            installation.flavour,
-            folder.path(),
-            port,
-            options,
-        );
-        // Before anything large is in the folder, it is the guard's to remove.
-        let guard = Guard::spawn(&command, folder.path(), &folder.path().join("log"))?;
         let mut server = Self {
             port,
             socket,
             flavour: installation.flavour,
             version: installation.version.clone(),
-            folder: folder.keep(),
+            folder,
             patience: options.patience,
             guard,
         };
@@ -152,7 +152,7 @@ impl Server {
 
     /// The last lines of its error log.
     pub fn log(&self) -> String {
-        let bytes = fs::read(self.folder.join("log")).unwrap_or_default();
+        let bytes = fs::read(self.folder.join(LOG)).unwrap_or_default();
         last_lines(&String::from_utf8_lossy(&bytes), LOG_LINES)
     }
 

@@ -19,12 +19,10 @@ pub(super) fn copy_into(installation: &Installation, data: &Path) -> Result<(), 
 }
 
 /// The option that root needs to be let run a server, and that others must not give.
-///
-/// Whoever runs us owns the folder that we just made.
-pub(super) fn user_option(folder: &Path) -> Result<Option<&'static str>, Error> {
-    let owner = fs::metadata(folder)
-        .map_err(Error::file("inspect", folder))?
-        .uid();
+pub(super) fn user_option() -> Result<Option<&'static str>, Error> {
+    // Whoever runs us owns what we make.
+    let owner = tempfile::tempfile().and_then(|file| Ok(file.metadata()?.uid()));
+    let owner = owner.map_err(Error::file("create", Path::new("temp file")))?;
     Ok((owner == 0).then_some("--user=root"))
 }
 
@@ -44,7 +42,7 @@ fn template(installation: &Installation) -> Result<PathBuf, Error> {
         fs::create_dir(&data).map_err(Error::file("create", &data))?;
         let mut command = installation.server_command();
         command
-            .args(user_option(&data)?)
+            .args(user_option()?)
             .arg(format!("--datadir={}", data.display()));
         // A half-made template is thrown away, so nothing need be on disk before all is.
         command.args([

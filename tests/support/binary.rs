@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -28,6 +29,8 @@ pub struct Binary {
 pub struct Ended {
     /// Its exit code; none when a signal ended it.
     pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
     /// Standard output.
     pub output: String,
     /// Standard error.
@@ -40,10 +43,16 @@ enum Line {
 }
 
 impl Binary {
-    /// Starts it with these arguments and the log as users have it.
+    /// Starts it with these arguments.
     pub fn start<S: AsRef<OsStr>>(arguments: &[S]) -> Self {
+        Self::start_with(arguments, &[])
+    }
+
+    /// Starts it with these arguments and environment variables, and the log as users have it.
+    pub fn start_with<S: AsRef<OsStr>>(arguments: &[S], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_countersink"));
         command.args(arguments).env_remove("COUNTERSINK_LOG");
+        command.envs(environment.iter().copied());
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -79,12 +88,18 @@ impl Binary {
 
     /// Sends a signal by its name, such as `TERM`.
     pub fn signal(&self, name: &str) {
+        self.signals(&[name]);
+    }
+
+    /// Sends signals one behind the other.
+    pub fn signals(&self, names: &[&str]) {
+        const SCRIPT: &str = "id=$1; shift; for name; do kill -s \"$name\" \"$id\" || exit; done";
         let sent = Command::new("sh")
-            .args(["-c", "kill -s \"$1\" \"$2\"", "kill", name])
-            .arg(self.id().to_string())
+            .args(["-c", SCRIPT, "kill", &self.id().to_string()])
+            .args(names)
             .status()
             .expect("sh runs");
-        assert!(sent.success(), "no SIG{name} for {}", self.id());
+        assert!(sent.success(), "{names:?} cannot be sent to {}", self.id());
     }
 
     /// Waits for its end.
@@ -100,6 +115,7 @@ impl Binary {
         };
         Ended {
             code: status.code(),
+            signal: status.signal(),
             output: std::mem::take(&mut self.output),
             errors: std::mem::take(&mut self.errors),
         }

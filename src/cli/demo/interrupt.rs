@@ -3,10 +3,11 @@
 use std::fs;
 use std::future::Future;
 use std::io;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -16,11 +17,14 @@ use crate::{cli, sandbox};
 /// How often children are looked for while a blocking step is given up.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// How long a program may take to end of itself; all that it wrote is thrown away. `mysqld --initialize` takes seconds.
+const COURTESY: Duration = Duration::from_secs(1);
+
 /// How long our own signal may be on its way to us when a child has died of it already: the system sends Ctrl-C to
 /// all of us at once.
 const DELIVERY: Duration = Duration::from_millis(200);
 
-/// Hears SIGINT and SIGTERM from [`Interrupt::listen`] on.
+/// Hears SIGINT and SIGTERM from [`Interrupt::listen`] on; the second one ends the process at once.
 ///
 /// SIGHUP is left alone, for `nohup` and because the sandbox's guard cleans up after us anyway.
 #[derive(Clone, Debug)]
@@ -35,12 +39,15 @@ impl Interrupt {
         let mut terminate = signal(SignalKind::terminate())?;
         let (tell, caught) = watch::channel(None);
         tokio::spawn(async move {
-            let number = tokio::select! {
-                _ = interrupt.recv() => 2,
-                _ = terminate.recv() => 15,
-            };
+            let number = next(&mut interrupt, &mut terminate).await;
             stopping();
             tell.send(Some(number)).ok();
+            let number = next(&mut interrupt, &mut terminate).await;
+            // The sandbox's guard sees us gone, and needs no help.
+            eprintln!(
+                "\ncountersink: interrupted again; the server and its folder go by themselves"
+            );
+            std::process::exit(128 + i32::from(number));
         });
         Ok(Self { caught })
     }
@@ -93,37 +100,54 @@ impl Interrupt {
 
     async fn give_up<T>(mut work: JoinHandle<T>, interrupted: Error) -> cli::Error {
         let mut glance = tokio::time::interval(GLANCE);
+        let start = Instant::now();
         loop {
             tokio::select! {
                 done = &mut work => {
                     drop(done);
                     return interrupted.into();
                 }
-                _ = glance.tick() => end(&in_our_group(children())),
+                _ = glance.tick() => {
+                    let signal = match start.elapsed() < COURTESY {
+                        true => "TERM",
+                        false => "KILL",
+                    };
+                    end(&in_our_group(children()), signal);
+                }
             }
         }
     }
 }
 
+/// The number of the next signal.
+async fn next(interrupt: &mut Signal, terminate: &mut Signal) -> u8 {
+    tokio::select! {
+        _ = interrupt.recv() => 2,
+        _ = terminate.recv() => 15,
+    }
+}
+
 /// Does to these processes what Ctrl-C on a terminal has done already: a signal may have come to us alone.
-fn end(processes: &[String]) {
+fn end(processes: &[String], signal: &str) {
     if processes.is_empty() {
         return;
     }
     let mut kill = Command::new("sh");
-    kill.args(["-c", "kill -s TERM \"$@\"", "kill"])
+    kill.args(["-c", "kill -s \"$@\"", "kill", signal])
         .args(processes);
     if let Err(error) = kill.stderr(Stdio::null()).status() {
         tracing::debug!("cannot end {processes:?}: {error}");
     }
 }
 
-/// Without those in a process group of their own, as the sandbox's guards are: they have to clean up.
+/// Without those in a process group of their own, as the sandbox's guards are: they have to clean up. A child that is
+/// no program yet may still be about to leave the group.
 fn in_our_group(processes: Vec<String>) -> Vec<String> {
-    let Some(own) = group("self") else {
+    let (Some(own), Some(us)) = (group("self"), program("self")) else {
         return Vec::new();
     };
-    let ours = |process: &String| group(process) == Some(own);
+    let is_program = |process: &String| program(process).is_some_and(|program| program != us);
+    let ours = |process: &String| is_program(process) && group(process) == Some(own);
     processes.into_iter().filter(ours).collect()
 }
 
@@ -141,6 +165,11 @@ fn children() -> Vec<String> {
                 .collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// The file that a process runs.
+fn program(process: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{process}/exe")).ok()
 }
 
 /// A process's group.
@@ -177,7 +206,7 @@ mod tests {
         assert!(both.iter().all(|child| found.contains(child)), "{found:?}");
         let chosen = in_our_group(both);
         assert_eq!(chosen, [ours.id().to_string()]);
-        end(&chosen);
+        end(&chosen, "TERM");
         assert_eq!(ours.wait().expect("ended").signal(), Some(15));
         assert!(guard.try_wait().expect("a child").is_none());
         guard.kill().expect("killed");

@@ -59,6 +59,13 @@ impl Progress {
         }
     }
 
+    /// All rounds are over: where both go to the same place, a gap parts them from the report.
+    pub fn rounds_over(&self) {
+        if self.line.is_hidden() {
+            plain("");
+        }
+    }
+
     /// Leaves no trace on the terminal.
     pub fn clear(&self) {
         self.line.disable_steady_tick();

@@ -18,15 +18,20 @@ pub(super) fn heading(upstream: &Upstream, clients: u16) -> Vec<String> {
         Some(time) => format!(" (a disk sync takes {} here)", number::time(time)),
         None => String::new(),
     };
-    vec![
+    let mut lines = vec![
         Paint::Strong.on(&format!(
             "{clients} clients, one row: {} directly, and through Countersink",
             upstream.name()
         )),
         format!("  {}", Paint::Proxy.on(INCREMENT)),
         format!("  Answered when the commit is on disk{sync}."),
-        String::new(),
-    ]
+    ];
+    if cfg!(debug_assertions) {
+        let note = "  A debug build of the proxy: build it with --release for its real figures.";
+        lines.push(Paint::Bad.on(note));
+    }
+    lines.push(String::new());
+    lines
 }
 
 /// The charts.

@@ -53,6 +53,7 @@ impl Rounds {
                 measured.add_round(&one);
             }
         }
+        progress.rounds_over();
         Ok(compared)
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::home::Home;
 use super::progress::Progress;
 use crate::config::{Address, HostPort};
-use crate::sandbox::{Error, Flavour, Installation, Options, Server};
+use crate::sandbox::{Error, Flavour, Installation, Options, Server, Version};
 
 /// Connections besides the clients': the proxy's own, and those of people.
 const MORE_CONNECTIONS: u32 = 50;
@@ -33,7 +33,8 @@ pub(super) fn start(
     progress.step(format!("Looking for {flavour}"));
     let fetching = |text: &str| progress.step(format!("{flavour}, only this first time: {text}"));
     let installation = Installation::obtain(flavour, &home.servers, &fetching)?;
-    progress.step(format!("Starting {flavour} {}", installation.version));
+    let version = short(&installation.version);
+    progress.step(format!("Starting {flavour} {version}"));
     let most = u32::from(clients) + MORE_CONNECTIONS;
     let options = Options {
         extra: vec![format!("--max-connections={most}")],
@@ -51,9 +52,7 @@ pub(super) fn start(
 impl Upstream {
     /// `MySQL 9.7.4`.
     pub fn name(&self) -> String {
-        let version = &self.server.version;
-        let (major, minor, patch) = (version.major, version.minor, version.patch);
-        format!("{} {major}.{minor}.{patch}", self.server.flavour)
+        format!("{} {}", self.server.flavour, short(&self.server.version))
     }
 
     /// Its TCP address, so that both ways go over TCP.
@@ -83,6 +82,12 @@ impl Upstream {
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
         Ok(near(script).display().to_string())
     }
+}
+
+/// Without the name and the package that distributions put behind the number.
+fn short(version: &Version) -> String {
+    let (major, minor, patch) = (version.major, version.minor, version.patch);
+    format!("{major}.{minor}.{patch}")
 }
 
 /// As seen from the current folder, if it is in there.
