@@ -394,7 +394,7 @@ mod slot_tables {
             let sandbox = Sandbox::new(&server, POSTS).await;
             provisioned(&sandbox, "columns: [views]", "created");
             sandbox
-                .run("INSERT INTO ~.posts_slots VALUES (1, 0, 5)")
+                .run("INSERT INTO ~.posts_slots (id, slot, views) VALUES (1, 0, 5)")
                 .await;
             provisioned(
                 &sandbox,
@@ -417,7 +417,7 @@ mod slot_tables {
             let sandbox = Sandbox::new(&server, POSTS).await;
             provisioned(&sandbox, "columns: [views, likes]", "created");
             sandbox
-                .run("INSERT INTO ~.posts_slots VALUES (1, 0, 5, 0)")
+                .run("INSERT INTO ~.posts_slots (id, slot, views) VALUES (1, 0, 5)")
                 .await;
             provisioned(&sandbox, "columns: [views]", "there already");
             let expected = "slot_table: ~.posts_slots has values of `views`, which the rule no longer names; name it again, or run `countersink drain`";
@@ -440,7 +440,7 @@ mod slot_tables {
             );
             provisioned(&sandbox, "columns: [views]", "there already");
             sandbox
-                .run("INSERT INTO ~.posts_slots VALUES (1, 0, 5)")
+                .run("INSERT INTO ~.posts_slots (id, slot, views) VALUES (1, 0, 5)")
                 .await;
             sandbox
                 .run("ALTER TABLE ~.posts MODIFY id INT NOT NULL")
@@ -520,7 +520,7 @@ mod slot_tables {
             let (code, errors) = serve(&sandbox, &off).await;
             assert_eq!(code, 0, "an empty slot table hides nothing: {errors}");
             sandbox
-                .run("INSERT INTO ~.posts_slots VALUES (1, 0, 5)")
+                .run("INSERT INTO ~.posts_slots (id, slot, views) VALUES (1, 0, 5)")
                 .await;
             let (code, errors) = serve(&sandbox, &off).await;
             assert_eq!(code, 2);

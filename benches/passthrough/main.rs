@@ -30,10 +30,10 @@ use target::{Haproxy, Target};
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Rounds; in each, every target has one turn.
-    #[arg(long, default_value_t = 21)]
+    #[arg(long, default_value_t = 61)]
     rounds: usize,
     /// Length of a turn in milliseconds.
-    #[arg(long, default_value_t = 500)]
+    #[arg(long, default_value_t = 200)]
     turn: u64,
     /// Numbers of connections.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 16])]
