@@ -399,7 +399,7 @@ mod slot_tables {
             provisioned(
                 &sandbox,
                 "columns: [views, likes]",
-                "extended by new counters",
+                "extended by new columns",
             );
             provisioned(&sandbox, "columns: [views, likes]", "there already");
             assert_eq!(

@@ -1,17 +1,17 @@
 # Columns that tell when a row was last changed, beside a counter.
 
 == a column that sets itself
-SET timestamp = 1700000000;
+[direct] SET timestamp = 1700000000;
 UPDATE articles SET opens = opens + 1 WHERE id = 1;
 SELECT * FROM articles ORDER BY id;
 SELECT updated_at FROM articles WHERE id = 1;
 UPDATE articles SET opens = opens + 1 WHERE id = 1;
-SET timestamp = 1700000100;
+[direct] SET timestamp = 1700000100;
 UPDATE articles SET opens = opens + 2 WHERE id = 1;
 UPDATE articles SET opens = opens - 2 WHERE slug = 'two';
 SELECT id, opens, updated_at FROM articles ORDER BY updated_at DESC, id;
 # The clock goes back, and the column with it.
-SET timestamp = 1600000000;
+[direct] SET timestamp = 1600000000;
 UPDATE articles SET opens = opens + 1 WHERE id = 1;
 SELECT id, opens, updated_at FROM articles WHERE id = 1;
 UPDATE articles SET opens = opens + 1 WHERE id = 1;
@@ -21,7 +21,7 @@ UPDATE articles SET slug = 'uno' WHERE id = 1;
 SELECT * FROM articles ORDER BY id;
 
 == reads of such a column
-SET timestamp = 1700000000;
+[direct] SET timestamp = 1700000000;
 UPDATE articles SET opens = opens + 1 WHERE id IN (1, 2);
 SELECT a.updated_at, a.opens FROM articles a WHERE a.updated_at > '2021-01-01' ORDER BY a.id;
 SELECT COUNT(*) FROM articles WHERE updated_at < '2021-01-01 00:00:00';
@@ -34,11 +34,11 @@ SELECT id, updated_at FROM articles WHERE id = ?; <- 1
 SELECT id, updated_at FROM articles WHERE updated_at >= ? ORDER BY id; <- '2022-01-01 00:00:00'
 
 == in transactions
-SET timestamp = 1700000000;
+[direct] SET timestamp = 1700000000;
 BEGIN;
 UPDATE articles SET opens = opens + 1 WHERE id = 1;
 SELECT opens, updated_at FROM articles WHERE id = 1;
-SET timestamp = 1700000001;
+[direct] SET timestamp = 1700000001;
 UPDATE articles SET opens = opens + 1 WHERE id = 1;
 SELECT opens, updated_at FROM articles WHERE id = 1;
 ROLLBACK;
@@ -73,7 +73,7 @@ UPDATE topics SET replies = replies + 1, changed_at = '2024-03-01 12:00:10.9996'
 SELECT changed_at, replies FROM topics ORDER BY id;
 
 == a time where there was none
-SET timestamp = 1709294400;
+[direct] SET timestamp = 1709294400;
 UPDATE topics SET replies = replies + 1, changed_at = NOW() WHERE id = 2;
 SELECT * FROM topics ORDER BY id;
 UPDATE topics SET replies = replies + 1, changed_at = NOW() WHERE id = 2;
@@ -83,7 +83,7 @@ UPDATE topics SET replies = replies + 1 WHERE id = 2;
 SELECT * FROM topics ORDER BY id;
 
 == ordinary saves
-SET timestamp = 1709294400;
+[direct] SET timestamp = 1709294400;
 UPDATE topics SET replies = replies + 1, changed_at = NOW() WHERE id = 1;
 UPDATE topics SET title = 'green tea', changed_at = '2024-03-01 11:00:00' WHERE id = 1;
 SELECT * FROM topics WHERE id = 1;
@@ -96,7 +96,7 @@ DELETE FROM topics WHERE changed_at IS NULL;
 SELECT * FROM topics ORDER BY id;
 
 == upserts
-SET timestamp = 1709294400;
+[direct] SET timestamp = 1709294400;
 UPDATE topics SET replies = replies + 1, changed_at = NOW() WHERE id = 1;
 INSERT INTO topics VALUES (1, 'tea', 1, NOW()) ON DUPLICATE KEY UPDATE replies = replies + 1, changed_at = NOW();
 INSERT INTO topics VALUES (1, 'tea', 1, '2022-01-01') ON DUPLICATE KEY UPDATE replies = replies + 1, changed_at = VALUES(changed_at);
