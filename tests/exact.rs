@@ -33,6 +33,7 @@ on_both![
     transactions_of_which_a_third_is_rolled_back,
     increments_absolute_values_deletes_and_reads_at_once,
     clients_that_vanish,
+    transactions_that_read_what_they_have_incremented,
 ];
 
 async fn autocommit_increments_of_one_row(flavour: Flavour) {
@@ -172,6 +173,46 @@ async fn clients_that_vanish(flavour: Flavour) {
         (acknowledged..=acknowledged + ambiguous).contains(&value),
         "value {value}, acknowledged {acknowledged}, ambiguous {ambiguous}"
     );
+}
+
+/// Each reads its own increment, which folds under locks that others wait for. The first of them may deadlock, as nobody
+/// knows yet what they will do; then they queue on the row as without the proxy.
+async fn transactions_that_read_what_they_have_incremented(flavour: Flavour) {
+    const READERS: usize = 16;
+    const TRANSACTIONS: usize = 60;
+    let stage = Stage::new(flavour, "cs_exact_own_reads").await;
+    let started = Instant::now();
+    let (acknowledged, errors) = stage
+        .clients(READERS, |_, mut client| async move {
+            let mut outcome = Outcome::default();
+            for _ in 0..TRANSACTIONS {
+                run(&mut client, "BEGIN").await;
+                let done = match increment(&mut client, 1, 1).await {
+                    Ok(()) => outcome_of(&mut client, "SELECT views FROM posts WHERE id = 1").await,
+                    Err(code) => Err(code),
+                };
+                match done {
+                    Ok(()) => {
+                        run(&mut client, "COMMIT").await;
+                        outcome.acknowledged += 1;
+                    }
+                    Err(code) => {
+                        run(&mut client, "ROLLBACK").await;
+                        outcome.error(code);
+                    }
+                }
+            }
+            outcome
+        })
+        .await;
+    stage.report("own reads", started, acknowledged, &errors);
+    let failed: usize = errors.values().sum();
+    assert!(errors.keys().all(|code| *code == 1213), "{errors:?}");
+    assert!(
+        failed < READERS,
+        "only the first round may deadlock: {errors:?}"
+    );
+    stage.expect_value(1, acknowledged).await;
 }
 
 /// Stands among the errors for an increment whose answer nobody waited for.

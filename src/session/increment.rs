@@ -16,6 +16,9 @@ use crate::wire::capability;
 use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
 use crate::wire::reply::{self, Ok as OkPacket};
 
+/// How many shapes of an open transaction's increments are remembered.
+const MOST_SHAPES: usize = 64;
+
 /// How many slot rows of an open transaction are remembered.
 const MOST_WRITTEN: usize = 256;
 
@@ -37,6 +40,13 @@ impl Session {
             self.metrics().count(Reason::AddsToBase);
             return self.run_original(original, turn).await;
         }
+        if self.state.in_transaction() && self.shared.is_read_by_its_own(increment.shape) {
+            let mut exact = increment.exact.clone();
+            exact.reason = Reason::OwnIncrement;
+            return self
+                .fold_then_original(&exact, Some(parameters), original, turn)
+                .await;
+        }
         let slot = self.slot(&increment.table);
         // The predicate of the one key that the statement names, if it surely names one.
         let one_key = match names_one_key(increment, parameters) {
@@ -49,7 +59,7 @@ impl Session {
             match self.run_template(update, slot, parameters).await? {
                 Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
                     self.found_slot(&increment.table, key, slot);
-                    return self.slotted(keys, turn, ok).await;
+                    return self.slotted(keys, increment.shape, turn, ok).await;
                 }
                 // Closed by a fold, or full: base must be asked.
                 Hidden::Err(error) if is_check_violation(&error) => {}
@@ -77,7 +87,7 @@ impl Session {
                     }
                     // The upstream's own count has existing slot rows twice.
                     self.state.diagnostics = Some(Diagnostics::of(&ok, None));
-                    self.slotted(keys, turn, ok).await
+                    self.slotted(keys, increment.shape, turn, ok).await
                 }
             },
             Hidden::Err(error) => {
@@ -110,10 +120,20 @@ impl Session {
         }
     }
 
-    async fn slotted(&mut self, keys: Keys, turn: Turn, ok: Vec<u8>) -> Result<Done, Error> {
+    async fn slotted(
+        &mut self,
+        keys: Keys,
+        shape: u64,
+        turn: Turn,
+        ok: Vec<u8>,
+    ) -> Result<Done, Error> {
         self.metrics().count(Reason::Slotted);
         if self.state.in_transaction() {
-            self.state.transaction.remember_increment(keys);
+            let transaction = &mut self.state.transaction;
+            transaction.remember_increment(keys);
+            if transaction.shapes.len() < MOST_SHAPES && !transaction.shapes.contains(&shape) {
+                transaction.shapes.push(shape);
+            }
         }
         self.answer_ok(turn, ok).await
     }

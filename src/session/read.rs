@@ -136,6 +136,11 @@ impl Session {
             .filter(|keys| read.tables.contains(&keys.table))
             .cloned()
             .collect();
+        if !own.is_empty() {
+            for shape in std::mem::take(&mut self.state.transaction.shapes) {
+                self.shared.learn_own_read(shape);
+            }
+        }
         for keys in own {
             if let Err(error) = self.fold(keys, Reason::OwnIncrement).await? {
                 return Ok(Err(error));

@@ -15,6 +15,9 @@ use crate::sql::plan::{Plan, SessionFacts};
 /// How many plans are kept.
 const MOST_PLANS: usize = 2048;
 
+/// How many shapes of statements are remembered.
+const MOST_SHAPES: usize = 1024;
+
 /// Texts longer than this are planned anew each time, so that the cache takes at most some 10 MiB.
 const LONGEST_CACHED: usize = 4096;
 
@@ -24,6 +27,8 @@ pub struct Shared {
     hot: ArcSwap<Hot>,
     /// Slots of all hot tables.
     pub slots: Slots,
+    /// Shapes of increments whose transactions have read what they had incremented.
+    own_reads: quick_cache::sync::Cache<u64, ()>,
     /// Every metric.
     pub metrics: Metrics,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
@@ -57,9 +62,21 @@ impl Shared {
         Self {
             hot: ArcSwap::from_pointee(Hot::new(catalog)),
             slots: Slots::default(),
+            own_reads: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics: Metrics::default(),
             refresh,
         }
+    }
+
+    /// Remembers that a transaction has read what it had incremented by a statement of this shape. Two such
+    /// transactions hold slots that each other's fold wants, so the next ones increment base from the start.
+    pub(super) fn learn_own_read(&self, shape: u64) {
+        self.own_reads.insert(shape, ());
+    }
+
+    /// Whether increments of this shape are read in their own transactions.
+    pub(super) fn is_read_by_its_own(&self, shape: u64) -> bool {
+        self.own_reads.get(&shape).is_some()
     }
 
     /// The hot tables now.

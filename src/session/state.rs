@@ -65,6 +65,8 @@ pub(super) enum TableLocks {
 pub(super) struct Transaction {
     /// Keys incremented in slots: a read of their table folds them first.
     pub incremented: Vec<Keys>,
+    /// Shapes of the statements that did.
+    pub shapes: Vec<u64>,
     /// Keys folded under locks that are still held: their value is all in base.
     pub folded: Vec<Keys>,
     /// The slots that the transaction's increments go to, one per table.

@@ -1,10 +1,13 @@
 //! UPDATEs that only add constants to counters: their shape, and what goes to the slot table instead.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, Update, Value, ValueWithSpan,
 };
 use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::Token;
 
 use crate::catalog::{Bounds, Counter, Domain, HotTable};
 use crate::sql::context::{Context, Edit, bare, base_path, column_path, ident, quoted, slots_path};
@@ -234,8 +237,28 @@ pub(super) fn plan(
                 })
             })
             .collect(),
+        shape: shape(context),
         exact: fold(Reason::Fallback),
     }))
+}
+
+/// A hash of the statement without its constants, and of the schema that its names are in.
+fn shape(context: &Context<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    context.facts.schema.hash(&mut hasher);
+    for token in &context.syntax.tokens {
+        match &token.token {
+            Token::Number(..)
+            | Token::SingleQuotedString(_)
+            | Token::DoubleQuotedString(_)
+            | Token::Placeholder(_) => "?".hash(&mut hasher),
+            _ => context
+                .slice(token.range.clone())
+                .to_ascii_lowercase()
+                .hash(&mut hasher),
+        }
+    }
+    hasher.finish()
 }
 
 /// What keeps increments of the right shape from being slotted.
@@ -278,7 +301,7 @@ fn predicate_text(
     let keyword = tokens.iter().position(|token| token.is(Keyword::WHERE))?;
     let end = tokens
         .iter()
-        .rposition(|token| token.token != sqlparser::tokenizer::Token::SemiColon)?;
+        .rposition(|token| token.token != Token::SemiColon)?;
     let range = tokens.get(keyword + 1)?.range.start..tokens.get(end)?.range.end;
     let mut edits = schema_qualifications(context, predicate)?;
     edits.sort_by_key(|edit| edit.range.start);

@@ -71,6 +71,8 @@ pub struct Increment {
     ///
     /// [`Bounds::slot`]: crate::catalog::Bounds::slot
     pub parameter_deltas: Vec<ParameterDelta>,
+    /// The same for all texts that differ in their constants only.
+    pub shape: u64,
     /// The way that is always right: fold, then the original. Its scope is also what the transaction
     /// remembers as incremented.
     pub exact: Fold,
