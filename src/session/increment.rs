@@ -16,9 +16,6 @@ use crate::wire::capability;
 use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
 use crate::wire::reply::{self, Ok as OkPacket};
 
-/// How many shapes of an open transaction's increments are remembered.
-const MOST_SHAPES: usize = 64;
-
 /// How many slot rows of an open transaction are remembered.
 const MOST_WRITTEN: usize = 256;
 
@@ -41,6 +38,7 @@ impl Session {
             return self.run_original(original, turn).await;
         }
         if self.state.in_transaction() && self.shared.is_read_by_its_own(increment.shape) {
+            self.state.transaction.remember_shape(increment.shape);
             let mut exact = increment.exact.clone();
             exact.reason = Reason::OwnIncrement;
             return self
@@ -129,11 +127,8 @@ impl Session {
     ) -> Result<Done, Error> {
         self.metrics().count(Reason::Slotted);
         if self.state.in_transaction() {
-            let transaction = &mut self.state.transaction;
-            transaction.remember_increment(keys);
-            if transaction.shapes.len() < MOST_SHAPES && !transaction.shapes.contains(&shape) {
-                transaction.shapes.push(shape);
-            }
+            self.state.transaction.remember_increment(keys);
+            self.state.transaction.remember_shape(shape);
         }
         self.answer_ok(turn, ok).await
     }

@@ -136,9 +136,11 @@ impl Session {
             .filter(|keys| read.tables.contains(&keys.table))
             .cloned()
             .collect();
-        if !own.is_empty() {
-            for shape in std::mem::take(&mut self.state.transaction.shapes) {
-                self.shared.learn_own_read(shape);
+        let transaction = &self.state.transaction;
+        let mut folded = transaction.folded.iter();
+        if !own.is_empty() || folded.any(|keys| read.tables.contains(&keys.table)) {
+            for shape in &transaction.shapes {
+                self.shared.learn_own_read(*shape);
             }
         }
         for keys in own {

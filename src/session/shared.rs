@@ -1,6 +1,7 @@
 //! What all sessions share: the hot tables with their plans, slots, metrics.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use equivalent::Equivalent;
@@ -15,6 +16,9 @@ use crate::sql::plan::{Plan, SessionFacts};
 /// How many plans are kept.
 const MOST_PLANS: usize = 2048;
 
+/// So long after the last such read a shape goes to slots again: one odd transaction must not slow all others for good.
+const OWN_READS_COUNT: Duration = Duration::from_secs(60);
+
 /// How many shapes of statements are remembered.
 const MOST_SHAPES: usize = 1024;
 
@@ -27,8 +31,8 @@ pub struct Shared {
     hot: ArcSwap<Hot>,
     /// Slots of all hot tables.
     pub slots: Slots,
-    /// Shapes of increments whose transactions have read what they had incremented.
-    own_reads: quick_cache::sync::Cache<u64, ()>,
+    /// Shapes of increments whose transactions have read what they had incremented, and when one did last.
+    own_reads: quick_cache::sync::Cache<u64, Instant>,
     /// Every metric.
     pub metrics: Metrics,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
@@ -71,12 +75,13 @@ impl Shared {
     /// Remembers that a transaction has read what it had incremented by a statement of this shape. Two such
     /// transactions hold slots that each other's fold wants, so the next ones increment base from the start.
     pub(super) fn learn_own_read(&self, shape: u64) {
-        self.own_reads.insert(shape, ());
+        self.own_reads.insert(shape, Instant::now());
     }
 
-    /// Whether increments of this shape are read in their own transactions.
+    /// Whether increments of this shape are read in their own transactions, or were not long ago.
     pub(super) fn is_read_by_its_own(&self, shape: u64) -> bool {
-        self.own_reads.get(&shape).is_some()
+        let last = self.own_reads.get(&shape);
+        last.is_some_and(|last| last.elapsed() < OWN_READS_COUNT)
     }
 
     /// The hot tables now.

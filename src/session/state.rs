@@ -10,6 +10,9 @@ use crate::counter::SlotLease;
 use crate::sql::plan::SessionFacts;
 use crate::wire::status;
 
+/// The most shapes of increments that a transaction remembers.
+const MOST_SHAPES: usize = 64;
+
 /// The most keys a transaction's increments are remembered by; beyond, whole tables are.
 const MOST_KEYS: usize = 256;
 
@@ -65,7 +68,7 @@ pub(super) enum TableLocks {
 pub(super) struct Transaction {
     /// Keys incremented in slots: a read of their table folds them first.
     pub incremented: Vec<Keys>,
-    /// Shapes of the statements that did.
+    /// Shapes of its increments, in slots or not.
     pub shapes: Vec<u64>,
     /// Keys folded under locks that are still held: their value is all in base.
     pub folded: Vec<Keys>,
@@ -139,6 +142,12 @@ impl Transaction {
     pub(super) fn distrust_folds(&mut self) {
         for keys in std::mem::take(&mut self.folded) {
             remember(&mut self.incremented, keys);
+        }
+    }
+
+    pub(super) fn remember_shape(&mut self, shape: u64) {
+        if self.shapes.len() < MOST_SHAPES && !self.shapes.contains(&shape) {
+            self.shapes.push(shape);
         }
     }
 
