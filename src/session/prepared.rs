@@ -10,7 +10,6 @@ use super::hidden::encode_statement_command;
 use super::patched::Patch;
 use super::query::kind_of;
 use super::read::OUT_OF_RANGE;
-use super::state::TableLocks;
 use super::turn::{Original, Turn};
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope};
@@ -54,13 +53,15 @@ impl Session {
         let hot = self.is_hot(text, kind);
         if !hot && !kind.may_change_session() && !kind.may_end_transaction() {
             self.pass_command().await?;
+            self.state.last_prepared = 0;
             return self.pass_answer(Form::Prepared).await.map(drop);
         }
         let text = text.to_vec();
         let payload = payload.to_vec();
         self.drop_command();
         let plan = match hot {
-            true => self.plan(&text).await?,
+            // It may be executed when the tables are no longer locked, or not yet.
+            true => self.plan_without_locks(&text).await?,
             false => Arc::new(Plan::Forward(Reason::NotHot)),
         };
         self.send_payload(&payload).await?;
@@ -203,11 +204,8 @@ impl Session {
             _ => None,
         };
         let original = Original::Payload(execute.encode(id, &statement.types, capabilities));
-        let plan = Arc::clone(&statement.plan);
+        let plan = self.under_table_locks(Arc::clone(&statement.plan));
         match (&*plan, &literals) {
-            _ if self.state.table_locks == TableLocks::Plain => {
-                self.run_original(&original, turn).await?;
-            }
             (Plan::Increment(increment), Some(literals)) if !self.state.unguarded => {
                 self.execute_increment(increment, &execute, statement, literals, &original)
                     .await?;

@@ -208,26 +208,33 @@ impl Session {
         Ok(done)
     }
 
-    /// The plan of a statement, from the cache where its text has been seen.
-    pub(super) async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+    /// The plan of a statement that is to run now.
+    async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+        let plan = self.plan_without_locks(text).await?;
+        Ok(self.under_table_locks(plan))
+    }
+
+    /// The plan of a statement, from the cache where its text has been seen; LOCK TABLES may forbid it.
+    pub(super) async fn plan_without_locks(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
         let Some(facts) = self.facts().await? else {
             // The upstream is not in a state to answer; whatever the statement is, it will say so.
             return Ok(Arc::new(Plan::Forward(Reason::Off)));
         };
-        let locks = self.state.table_locks;
-        if locks == TableLocks::Plain {
-            return Ok(Arc::new(Plan::Forward(Reason::LockTables)));
-        }
-        let plan = match self.state.shadowed.is_empty() {
+        Ok(match self.state.shadowed.is_empty() {
             true => self.hot.plan(text, &facts),
             false => Arc::new(sql::plan(text, &facts, &self.catalog())),
-        };
-        Ok(match (&*plan, locks) {
-            (Plan::Read(_) | Plan::Forward(_) | Plan::LockTables(_), _) | (_, TableLocks::None) => {
-                plan
-            }
-            _ => Arc::new(Plan::Forward(Reason::LockTables)),
         })
+    }
+
+    /// What becomes of a plan under LOCK TABLES.
+    pub(super) fn under_table_locks(&self, plan: Arc<Plan>) -> Arc<Plan> {
+        match (&*plan, self.state.table_locks) {
+            // LOCK TABLES releases what is locked first.
+            (_, TableLocks::None)
+            | (Plan::LockTables(_), _)
+            | (Plan::Read(_) | Plan::Forward(_), TableLocks::Read) => plan,
+            _ => Arc::new(Plan::Forward(Reason::LockTables)),
+        }
     }
 
     /// Does what the plan says.

@@ -85,3 +85,22 @@ HANDLER authors OPEN;
 HANDLER authors READ FIRST;
 HANDLER authors CLOSE;
 HANDLER posts CLOSE;
+
+== prepared while tables are locked, executed when they are not, and the other way round [prepared]
+LOCK TABLES posts WRITE;
+\prepare inc: UPDATE posts SET views = views + ? WHERE id = ?
+\prepare get: SELECT id, views FROM posts WHERE id = ?
+\execute inc <- 1, 1
+\execute get <- 1
+UNLOCK TABLES;
+UPDATE posts SET views = views + 5 WHERE id = 1;
+\execute inc <- 2, 1
+\execute get <- 1
+LOCK TABLES posts READ;
+\execute get <- 1
+\execute inc <- 2, 1
+LOCK TABLES posts WRITE;
+\execute inc <- 4, 1
+\execute get <- 1
+UNLOCK TABLES;
+\execute get <- 1
