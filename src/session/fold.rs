@@ -114,6 +114,7 @@ impl Session {
         reason: Reason,
     ) -> Result<Result<(), Vec<u8>>, Error> {
         let purge = reason.may_remove_rows();
+        self.forget_slots(&keys);
         let statements = FoldStatements::new(&keys.table, keys.predicate.as_deref(), purge);
         let cautious = self.updates_safely();
         if cautious {
@@ -132,8 +133,10 @@ impl Session {
         if folded.is_err() {
             return Ok(folded);
         }
+        self.forget_slots(&keys);
         if purge {
-            self.forget_slots(&keys);
+            let written = &mut self.state.written;
+            written.retain(|(table, ..)| *table != keys.table);
         }
         self.state.transaction.remember_fold(keys);
         Ok(Ok(()))
@@ -192,6 +195,7 @@ impl Session {
         reason: Reason,
     ) -> Result<Result<(), Vec<u8>>, Error> {
         let purge = reason.may_remove_rows();
+        keys.iter().for_each(|keys| self.forget_slots(keys));
         let mut out = Vec::new();
         let mut answers = 1;
         encode_query(&mut out, b"START TRANSACTION", self.capabilities);
@@ -216,9 +220,7 @@ impl Session {
             let answer = self.read_hidden().await?;
             result = result.and(Hidden::into_result(answer));
         }
-        if purge {
-            keys.iter().for_each(|keys| self.forget_slots(keys));
-        }
+        keys.iter().for_each(|keys| self.forget_slots(keys));
         Ok(result)
     }
 
@@ -228,10 +230,9 @@ impl Session {
         facts.is_some_and(|facts| facts.safe_updates)
     }
 
-    /// Slot rows that have been deleted are not there any more.
-    fn forget_slots(&mut self, keys: &Keys) {
-        let written = &mut self.state.written;
-        written.retain(|(table, ..)| *table != keys.table);
+    /// Slot rows that are deleted or closed: whoever increments next must ask base first. An UPDATE that a closed row
+    /// refuses keeps it locked, and base is what a fold holds that waits for it.
+    fn forget_slots(&self, keys: &Keys) {
         let slots = &self.shared.slots;
         match &keys.predicate {
             Some(predicate) => {

@@ -37,7 +37,13 @@ impl Session {
             self.metrics().count(Reason::AddsToBase);
             return self.run_original(original, turn).await;
         }
-        if self.state.in_transaction() && self.shared.is_read_by_its_own(increment.shape) {
+        // Not once it holds a slot: who waits for that one may hold the base row.
+        let transaction = &self.state.transaction;
+        let mut incremented = transaction.incremented.iter();
+        if self.state.in_transaction()
+            && !incremented.any(|keys| keys.table == increment.table)
+            && self.shared.is_read_by_its_own(increment.shape)
+        {
             self.state.transaction.remember_shape(increment.shape);
             let mut exact = increment.exact.clone();
             exact.reason = Reason::OwnIncrement;
