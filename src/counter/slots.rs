@@ -15,7 +15,8 @@ const MOST_KNOWN: usize = 64 * 1024;
 /// Slots of all hot tables, shared by all sessions.
 #[derive(Debug)]
 pub struct Slots {
-    pools: Mutex<HashMap<(String, String), Arc<Pool>>>,
+    /// By hash of the slot table's name: should two ever be alike, they share slots, which correctness bears.
+    pools: Mutex<HashMap<u64, Arc<Pool>>>,
     /// Hashes of (slot table, key, slot) whose slot row was there. A wrong entry costs one UPDATE of no row.
     known: quick_cache::sync::Cache<u64, ()>,
     hasher: RandomState,
@@ -106,15 +107,19 @@ impl Slots {
         self.known.remove(&self.hash(table, key, slot));
     }
 
+    fn name(&self, table: &HotTable) -> u64 {
+        self.hasher.hash_one((&table.slot_schema, &table.slot_name))
+    }
+
     fn pool(&self, table: &HotTable) -> Arc<Pool> {
-        let name = (table.slot_schema.clone(), table.slot_name.clone());
-        Arc::clone(unpoisoned(&self.pools).entry(name).or_default())
+        let mut pools = unpoisoned(&self.pools);
+        Arc::clone(pools.entry(self.name(table)).or_default())
     }
 
     fn hash(&self, table: &HotTable, key: &[u8], slot: u16) -> u64 {
         let generation = self.pool(table).generation.load(Ordering::Relaxed);
-        let names = (&table.slot_schema, &table.slot_name);
-        self.hasher.hash_one((names, generation, key, slot))
+        self.hasher
+            .hash_one((self.name(table), generation, key, slot))
     }
 }
 

@@ -13,6 +13,9 @@ use crate::wire::reader::Reader;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
 
+/// How much of an answer to SHOW WARNINGS is kept, in bytes: `max_error_count` messages, 1024 by default, fit.
+const MOST_MESSAGES: usize = 1024 * 1024;
+
 /// Kept from one statement to the next.
 #[derive(Debug)]
 pub(super) struct Diagnostics {
@@ -53,16 +56,22 @@ fn is_shown(role: Role, row: &[u8], errors: bool) -> bool {
 }
 
 impl Session {
-    /// The upstream's answer to SHOW WARNINGS, to be kept.
-    pub(super) async fn take_messages(&mut self) -> Result<Vec<(Role, Vec<u8>)>, Error> {
+    /// The upstream's answer to SHOW WARNINGS, to be kept; `None` when that is too long.
+    pub(super) async fn take_messages(&mut self) -> Result<Option<Vec<(Role, Vec<u8>)>>, Error> {
         let mut out = Vec::new();
         encode_query(&mut out, b"SHOW WARNINGS", self.capabilities);
         self.write_upstream(&out).await?;
         let mut walker = Walker::new(Form::Results, self.capabilities);
         let mut packets = Vec::new();
+        let mut length = 0;
         while !walker.is_done() {
             let mut payload = Vec::new();
             let role = self.read_packet(&mut walker, &mut payload).await?;
+            length += payload.len();
+            if length > MOST_MESSAGES {
+                packets.clear();
+                continue;
+            }
             if matches!(role, Role::RowsEnd | Role::Separator) {
                 // They will be shown when our transaction has ended.
                 patch_status(
@@ -73,7 +82,7 @@ impl Session {
             }
             packets.push((role, payload));
         }
-        Ok(packets)
+        Ok((length <= MOST_MESSAGES).then_some(packets))
     }
 
     /// Answers a question about the statement before from what is kept of it; `None` when the upstream can answer.

@@ -169,7 +169,7 @@ impl Session {
         let held = ended.held.unwrap_or_default();
         // MySQL's COMMIT clears the messages, MariaDB's keeps them.
         let messages = match !self.hot.catalog.mariadb && has_messages(&held, turn.form) {
-            true => Some(self.take_messages().await?),
+            true => self.take_messages().await?,
             false => None,
         };
         self.state.diagnostics = Some(Diagnostics::of(&held, messages));

@@ -152,7 +152,7 @@ impl Session {
         };
         let done = match command_byte {
             command::STMT_EXECUTE => match *statement.plan {
-                Plan::Forward(reason) => self.pass_execute(statement.kind, reason).await,
+                Plan::Forward(reason) => self.pass_statement(statement.kind, reason).await,
                 _ => self.execute(id, &mut statement).await,
             },
             command::STMT_FETCH => self.fetch(id, &mut statement).await,
@@ -166,15 +166,6 @@ impl Session {
         };
         self.state.statements.insert(id, statement);
         done
-    }
-
-    async fn pass_execute(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
-        self.before(kind);
-        self.metrics().count(reason);
-        self.pass_command().await?;
-        let walker = self.pass_answer(Form::Results).await?;
-        self.after(kind, walker.error().is_some());
-        Ok(())
     }
 
     async fn execute(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
@@ -265,9 +256,16 @@ impl Session {
             Delta::Exact => {
                 self.increment(increment, literals, original, turn).await?;
             }
-            Delta::Zero => {
+            Delta::Zero if increment.table.touches.is_empty() => {
                 self.metrics().count(Reason::ZeroDelta);
                 self.run_original(original, turn).await?;
+            }
+            // Nothing is added, but a time may be set that is before what the slots hold.
+            Delta::Zero => {
+                let mut fold = increment.exact.clone();
+                fold.reason = Reason::TouchColumn;
+                self.fold_then_original(&fold, Some(literals), original, turn)
+                    .await?;
             }
             Delta::Inexact => {
                 let mut fold = increment.exact.clone();

@@ -52,18 +52,19 @@ impl Session {
         }
         let payload = self.command_payload();
         let Ok(text) = statement_text(payload, capabilities) else {
-            return self.pass_query(Kind::Other, Reason::NotHot).await;
+            return self.pass_statement(Kind::Other, Reason::NotHot).await;
         };
         let kind = kind_of(text);
         if let Some(reason) = self.known_to_pass(text, kind) {
-            return self.pass_query(kind, reason).await;
+            return self.pass_statement(kind, reason).await;
         }
         let payload = payload.to_vec();
         self.drop_command();
         self.hot_query(payload).await
     }
 
-    async fn pass_query(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
+    /// Passes the statement at the front of the client's stream on as it came, in either protocol.
+    pub(super) async fn pass_statement(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
         self.before(kind);
         self.metrics().count(reason);
         self.pass_command().await?;
@@ -116,7 +117,7 @@ impl Session {
         let text = statement_text(head, self.capabilities).unwrap_or_default();
         let kind = kind_of(text);
         if !self.is_hot(text, kind) {
-            return self.pass_query(kind, Reason::NotHot).await;
+            return self.pass_statement(kind, Reason::NotHot).await;
         }
         let fold = self.fold_of_named(text);
         self.before(kind);

@@ -205,7 +205,11 @@ pub(super) fn plan(
         reason,
     };
     if deltas.iter().all(|delta| delta.is_zero) {
-        return Plan::Forward(Reason::ZeroDelta);
+        // Nothing is added, but a time may be set that is before what the slots hold.
+        return match touches.iter().all(Touch::is_now) {
+            true => Plan::Forward(Reason::ZeroDelta),
+            false => Plan::Fold(Box::new(fold(Reason::TouchColumn))),
+        };
     }
     let whole_key = update
         .selection

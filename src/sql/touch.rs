@@ -59,6 +59,11 @@ impl Touch {
         }
     }
 
+    /// Whether it is the statement's own present.
+    pub(super) fn is_now(&self) -> bool {
+        self.is_now
+    }
+
     /// The value to set.
     pub(super) fn value(&self) -> &Template {
         &self.value

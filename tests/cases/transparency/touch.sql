@@ -95,6 +95,15 @@ UPDATE topics SET title = changed_at WHERE id = 1;
 DELETE FROM topics WHERE changed_at IS NULL;
 SELECT * FROM topics ORDER BY id;
 
+== a time without an increment
+[direct] SET timestamp = 1709294400;
+UPDATE topics SET replies = replies + 1, changed_at = NOW() WHERE id = 1;
+UPDATE topics SET replies = replies + 0, changed_at = '2024-03-01 11:00:00' WHERE id = 1;
+SELECT * FROM topics WHERE id = 1;
+UPDATE topics SET replies = replies + 1, changed_at = NOW() WHERE id = 1;
+UPDATE topics SET replies = replies + ?, changed_at = ? WHERE id = ?; <- 0, '2024-03-01 10:00:00', 1
+SELECT * FROM topics WHERE id = 1;
+
 == upserts
 [direct] SET timestamp = 1709294400;
 UPDATE topics SET replies = replies + 1, changed_at = NOW() WHERE id = 1;
