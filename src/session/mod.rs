@@ -6,6 +6,7 @@
 
 mod command;
 pub mod connect;
+mod ddl;
 mod diagnostics;
 mod error;
 mod facts;

@@ -5,15 +5,12 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::error::Error;
-use super::fold::bind;
-use super::hidden::{Failure, Hidden, failure};
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::{Session, shared::Hot};
 use crate::catalog::{Catalog, HotTable};
-use crate::counter::fold;
 use crate::net::PacketStream;
-use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Plan, Reason, Scope, SessionFacts};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope, SessionFacts};
 use crate::sql::{self, Kind};
 use crate::wire::answer::Form;
 use crate::wire::capability;
@@ -284,114 +281,6 @@ impl Session {
         }
     }
 
-    /// Folds, runs the DDL, empties the slots where the rows are gone, and has the catalog read again.
-    async fn ddl(&mut self, ddl: &Ddl, original: &Original, turn: Turn) -> Result<Done, Error> {
-        self.metrics().count(Reason::Ddl);
-        let keys: Vec<_> = ddl
-            .tables
-            .iter()
-            .map(|table| bind(&whole(table), None))
-            .collect();
-        // In an open transaction the DDL itself commits what was folded in it.
-        let open = self.state.in_transaction() && !self.state.status_uncertain;
-        match open {
-            true => {
-                for keys in keys {
-                    match self.fold(keys, Reason::Ddl).await? {
-                        Err(error) if failure(&error) == Failure::TheClients => {
-                            return self.answer_err(turn, &error).await;
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            // A table that is not there yet or any more has nothing to fold.
-            false => self.fold_and_commit(&keys, Reason::Ddl).await.map(drop)?,
-        }
-        let done = self.run_original(original, turn).await?;
-        if !done.failed {
-            if ddl.empties {
-                for table in &ddl.tables {
-                    self.hidden(fold::empty(table)).await?;
-                }
-            }
-            self.refresh_catalog().await;
-        }
-        Ok(done)
-    }
-
-    /// The statement may make a temporary table with a hot one's name, and fill it from that one.
-    async fn shadow(
-        &mut self,
-        tables: &[Arc<HotTable>],
-        original: &Original,
-        turn: Turn,
-    ) -> Result<Done, Error> {
-        let fold = Fold {
-            folds: tables.iter().map(whole).collect(),
-            reason: Reason::Shadowed,
-        };
-        let done = self.fold_then_original(&fold, None, original, turn).await?;
-        self.find_shadows(tables.to_vec()).await?;
-        Ok(done)
-    }
-
-    /// Asks the upstream which of these tables are hidden by a temporary one.
-    async fn find_shadows(&mut self, tables: Vec<Arc<HotTable>>) -> Result<(), Error> {
-        for table in tables {
-            let question = fold::show_create(&table);
-            let is_temporary = match self.hidden(question).await? {
-                Hidden::Row(row) => matches!(
-                    row.get(1),
-                    Some(Some(text)) if text.starts_with(b"CREATE TEMPORARY")
-                ),
-                _ => false,
-            };
-            if is_temporary && !self.state.shadowed.contains(&table) {
-                self.state.shadowed.push(table);
-            }
-        }
-        Ok(())
-    }
-
-    /// Locks the slot tables with the hot ones. Under a WRITE lock everything is folded at once, and hot tables are
-    /// plain tables until UNLOCK TABLES; under a READ lock they are read as ever.
-    async fn lock_tables(&mut self, lock: &LockTables, turn: Turn) -> Result<Done, Error> {
-        self.metrics().count(Reason::LockTables);
-        let mut text = lock.text.clone();
-        if lock.write {
-            for (number, table) in lock.tables.iter().enumerate() {
-                // On a line of its own: the client's text may end in a comment.
-                text.extend_from_slice(b"\n, ");
-                text.extend_from_slice(fold::locks(number, table).as_bytes());
-            }
-        }
-        let keys: Vec<_> = lock
-            .tables
-            .iter()
-            .map(|table| bind(&whole(table), None))
-            .collect();
-        // OK and ERR read the same in either protocol (MariaDB prepares LOCK TABLES).
-        let answer = match self.hidden(text).await? {
-            Hidden::Ok(ok) => ok,
-            Hidden::Err(error) => return self.answer_err(turn, &error).await,
-            Hidden::Row(_) => return Err(Malformed.into()),
-        };
-        self.state.table_locks = match lock.write {
-            true => TableLocks::Plain,
-            false => TableLocks::Read,
-        };
-        if lock.write {
-            for (number, keys) in keys.iter().enumerate() {
-                let statements = fold::FoldStatements::numbered(number, &keys.table, None);
-                for text in [&statements.fold].into_iter().chain(&statements.purge) {
-                    self.hidden(text).await?;
-                }
-            }
-        }
-        self.answer_ok(turn, answer).await
-    }
-
     /// The hot tables as this session sees them.
     fn catalog(&self) -> Catalog {
         let mut catalog = Catalog::clone(&self.hot.catalog);
@@ -431,7 +320,7 @@ impl Session {
     }
 
     /// Has the catalog read again and waits for it.
-    async fn refresh_catalog(&mut self) {
+    pub(super) async fn refresh_catalog(&mut self) {
         self.shared.refresh().await;
         self.hot = self.shared.hot();
     }
@@ -466,7 +355,8 @@ pub(super) fn kind_of(text: &[u8]) -> Kind {
     sql::glance(text).unwrap_or_else(|| sql::statement_kind(text, &SessionFacts::default()))
 }
 
-fn whole(table: &Arc<HotTable>) -> FoldTable {
+/// A fold of a whole table.
+pub(super) fn whole(table: &Arc<HotTable>) -> FoldTable {
     FoldTable {
         table: Arc::clone(table),
         scope: Scope::Table,
