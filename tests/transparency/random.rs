@@ -137,7 +137,9 @@ impl Prover {
             compared += played.compared;
             blocked += usize::from(played.blocked);
             if !played.found.is_empty() {
-                failures.push(self.simplest(seed).await);
+                let failure = self.simplest(seed).await;
+                std::io::stderr().write_all(failure.as_bytes()).ok();
+                failures.push(failure);
             }
             seed += 1;
         }
@@ -154,7 +156,7 @@ impl Prover {
             started.elapsed().as_secs_f64()
         );
         std::io::stderr().write_all(report.as_bytes()).ok();
-        assert!(failures.is_empty(), "{report}\n{}", failures.join("\n"));
+        assert!(failures.is_empty(), "{report}see above for the sequences");
     }
 
     fn sequence(&self, seed: u64, rolls: &Rolls) -> (Session, &'static Variant) {

@@ -538,7 +538,6 @@ impl Writer {
             "SELECT ROW_COUNT()",
             "SHOW WARNINGS",
             "SELECT LAST_INSERT_ID()",
-            "SELECT FOUND_ROWS()",
             "SHOW ERRORS",
             "SELECT @@warning_count",
             "SELECT DATABASE(), @@autocommit, @@sql_mode",
@@ -547,6 +546,16 @@ impl Writer {
             "DO 1",
             "\\reset",
         ]);
+        if text == "SELECT DATABASE(), @@autocommit, @@sql_mode" && dice.chance(50) {
+            // What FOUND_ROWS() says after anything but a SELECT the manual leaves open.
+            let name = subject.name;
+            let counter = subject.counters[0];
+            self.plain(&format!(
+                "SELECT SQL_CALC_FOUND_ROWS {counter} FROM {name} ORDER BY {} LIMIT 1",
+                subject.key.join(", ")
+            ));
+            return self.plain("SELECT FOUND_ROWS()");
+        }
         if text == "\\reset" {
             if self.sessions > 1 || self.open[self.current] {
                 return self.plain("DO 2");
