@@ -98,9 +98,10 @@ impl Session {
     /// Whether a statement must be looked at.
     pub(super) fn is_hot(&self, text: &[u8], kind: Kind) -> bool {
         if self.state.bypass {
-            return false;
+            return asks_to_explain(text, kind);
         }
         self.hot.prefilter.may_concern(text)
+            || asks_to_explain(text, kind)
             || (kind == Kind::Execute && !self.state.sql_prepared.is_empty())
             // Texts that may concern hot tables without naming them: PREPARE .. FROM @v, DROP DATABASE.
             || (matches!(kind, Kind::Prepare | Kind::Ddl) && !self.hot.catalog.tables.is_empty())
@@ -186,17 +187,16 @@ impl Session {
                     .tell(diagnostics, &question, text, original, turn)
                     .await?
             {
+                self.metrics().count(Reason::Metadata);
                 return Ok(done);
             }
         }
         let kind = kind_of(text);
+        if asks_to_explain(text, kind) {
+            return self.explain(text, turn).await;
+        }
         self.before(kind);
-        let plan = match kind {
-            Kind::Execute if self.state.table_locks == TableLocks::None => {
-                Arc::new(Plan::Fold(Box::new(self.sql_execute())))
-            }
-            _ => self.plan(text).await?,
-        };
+        let plan = self.plan_of_kind(kind, text).await?;
         let done = self.act(&plan, text, original, turn).await?;
         self.after(kind, done.failed);
         if kind == Kind::Ddl && !self.state.shadowed.is_empty() {
@@ -204,6 +204,20 @@ impl Session {
             self.find_shadows(tables).await?;
         }
         Ok(done)
+    }
+
+    /// The plan of a statement of this kind that is to run now.
+    pub(super) async fn plan_of_kind(
+        &mut self,
+        kind: Kind,
+        text: &[u8],
+    ) -> Result<Arc<Plan>, Error> {
+        match kind {
+            Kind::Execute if self.state.table_locks == TableLocks::None => {
+                Ok(Arc::new(Plan::Fold(Box::new(self.sql_execute()))))
+            }
+            _ => self.plan(text).await,
+        }
     }
 
     /// The plan of a statement that is to run now.
@@ -231,7 +245,7 @@ impl Session {
             (_, TableLocks::None)
             | (Plan::LockTables(_), _)
             | (Plan::Read(_) | Plan::Forward(_), TableLocks::Read) => plan,
-            _ => Arc::new(Plan::Forward(Reason::LockTables)),
+            _ => Arc::new(Plan::Forward(Reason::UnderLockTables)),
         }
     }
 
@@ -277,7 +291,7 @@ impl Session {
     fn sql_execute(&self) -> Fold {
         Fold {
             folds: self.state.sql_prepared.iter().map(whole).collect(),
-            reason: Reason::SqlPrepare,
+            reason: Reason::SqlExecute,
         }
     }
 
@@ -353,6 +367,11 @@ pub(super) fn statement_text(payload: &[u8], capabilities: u64) -> Result<&[u8],
 /// The kind of a statement; comments and first words read the same under all facts.
 pub(super) fn kind_of(text: &[u8]) -> Kind {
     sql::glance(text).unwrap_or_else(|| sql::statement_kind(text, &SessionFacts::default()))
+}
+
+/// Whether a statement is EXPLAIN FORMAT=COUNTERSINK; how its text is quoted makes no difference to that.
+pub(super) fn asks_to_explain(text: &[u8], kind: Kind) -> bool {
+    kind == Kind::Show && sql::explained(text, &SessionFacts::default()).is_some()
 }
 
 /// A fold of a whole table.
