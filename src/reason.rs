@@ -36,7 +36,7 @@ macro_rules! reasons {
 
 reasons! {
     NotHot "forwarded:not-hot"
-        "Names no hot table."
+        "Names no hot table, or one that a temporary table hides."
     NoCounter "forwarded:no-counter"
         "Names a hot table, but neither reads nor writes a counter, and changes no key."
     InsertOnly "forwarded:insert-only"
@@ -44,7 +44,7 @@ reasons! {
     ZeroDelta "forwarded:zero-delta"
         "Adds zero, so nothing changes."
     AddsToBase "forwarded:adds-to-base"
-        "Only adds to the row itself, which is right whatever the slots hold."
+        "Adds to the row itself, or leaves counters alone, which is right whatever the slots hold."
     Metadata "forwarded:metadata"
         "Concerns the session or the table, not the values of counters."
     Off "forwarded:off"
@@ -102,7 +102,7 @@ reasons! {
     SqlExecute "folded:sql-execute"
         "Executes a text that was prepared in SQL; the hot tables that the session's prepared texts name are folded first."
     OwnIncrement "folded:own-increment"
-        "Transactions with this statement read the counter that they increment; that is exact on the row itself only."
+        "The transaction reads a counter that it increments, or such ones have done so; the row itself must hold it all."
     Fallback "folded:fallback"
         "The slot table refused the increment (no room near the type's limit, NULL, a CHECK, no right to it), so the row itself takes it."
 }

@@ -8,27 +8,28 @@ use crate::sql::template::{Filling, Template};
 
 /// The plan of a fold.
 pub(super) fn explain(fold: &Fold, situation: &Situation) -> Explanation {
-    let way = way(fold, fold.reason, situation);
-    let mut notes = Vec::new();
-    if situation.in_transaction && !fold.folds.is_empty() {
-        notes.push("What the transaction has folded already is not folded again.".to_owned());
-    }
+    let done = fold
+        .folds
+        .iter()
+        .any(|fold| situation.has_folded(&keys(fold)));
+    let note = "What the transaction has folded already is not folded again.";
     Explanation {
         reason: fold.reason,
-        ways: vec![way],
-        notes,
+        ways: vec![way(fold, fold.reason, situation)],
+        notes: done.then(|| note.to_owned()).into_iter().collect(),
     }
 }
 
 /// Fold, then the original.
 pub(super) fn way(fold: &Fold, reason: Reason, situation: &Situation) -> Way {
-    let keys: Vec<Keys> = fold.folds.iter().map(keys).collect();
+    let keys = fold.folds.iter().map(keys);
+    let keys: Vec<Keys> = keys.filter(|keys| !situation.has_folded(keys)).collect();
     if keys.is_empty() {
         return Way::original();
     }
     let folding = statements(&keys, reason, situation);
     let mut locks = locks_of(&keys);
-    locks.push("then its own".to_owned());
+    locks.push(locks::THEN_THE_STATEMENTS_OWN.to_owned());
     locks.push(locks::until(situation.in_transaction));
     let sends = match situation.in_transaction {
         true => folding.into_iter().chain([Sent::Original]).collect(),

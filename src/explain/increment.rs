@@ -21,7 +21,7 @@ pub(super) fn explain(increment: &Increment, situation: &Situation) -> Explanati
 fn update(increment: &Increment) -> Option<Way> {
     let table = &increment.table;
     Some(Way {
-        when: "The slot row is known to be there".to_owned(),
+        when: "When the slot row is known to be there".to_owned(),
         sends: vec![Sent::Text(shown(increment.update.as_ref()?, &[]))],
         locks: vec![
             format!("{}: the one slot row, X", slots(table)),
@@ -33,8 +33,8 @@ fn update(increment: &Increment) -> Option<Way> {
 fn upsert(increment: &Increment) -> Way {
     let table = &increment.table;
     let when = match &increment.update {
-        Some(_) => "It is not, or a fold has closed it",
-        None => "As a rule",
+        Some(_) => "When it is not, or a fold has closed it",
+        None => "Always at first",
     };
     let rows = match &increment.exact.folds[..] {
         [fold] if matches!(fold.scope, Scope::Keys(_)) => "the rows that the WHERE finds, S",
@@ -52,7 +52,7 @@ fn upsert(increment: &Increment) -> Way {
 
 fn nothing() -> Way {
     Way {
-        when: "It finds no row".to_owned(),
+        when: "When that finds no row".to_owned(),
         ..Way::original()
     }
 }
@@ -60,7 +60,7 @@ fn nothing() -> Way {
 fn exact(increment: &Increment, situation: &Situation) -> Way {
     let reason = increment.exact.reason;
     Way {
-        when: format!("The slot table refuses it ({reason})"),
+        when: format!("When the slot table refuses ({reason})"),
         ..fold::way(&increment.exact, reason, situation)
     }
 }

@@ -33,6 +33,16 @@ pub struct Situation {
     pub folded: Vec<Keys>,
 }
 
+impl Situation {
+    /// Whether the rows hold the whole values of these keys.
+    fn has_folded(&self, keys: &Keys) -> bool {
+        self.folded.iter().any(|other| {
+            other.table == keys.table
+                && (other.predicate.is_none() || other.predicate == keys.predicate)
+        })
+    }
+}
+
 /// Keys of a hot table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {

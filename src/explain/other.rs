@@ -38,10 +38,10 @@ pub(super) fn ddl(ddl: &Ddl, situation: &Situation) -> Explanation {
     }
     let mut locks = fold::locks_of(&keys);
     locks.push(match situation.in_transaction {
-        true => "all of them until the statement itself commits".to_owned(),
+        true => "held until the statement itself commits".to_owned(),
         false => locks::until(false),
     });
-    locks.push("then its own".to_owned());
+    locks.push(locks::THEN_THE_STATEMENTS_OWN.to_owned());
     Explanation {
         reason: Reason::Ddl,
         ways: vec![Way {

@@ -1,6 +1,9 @@
 //! Reads: base + SUM(slots), after a fold of what the transaction has incremented itself.
 
+use std::sync::Arc;
+
 use super::{Explanation, Keys, Sent, Situation, Way, base, fold, locks, shown, slots};
+use crate::catalog::HotTable;
 use crate::reason::Reason;
 use crate::sql::plan::Read;
 
@@ -15,7 +18,10 @@ pub(super) fn explain(read: &Read, situation: &Situation) -> Explanation {
         ));
     }
     Explanation {
-        reason: read.reason,
+        reason: match own(read, situation).is_empty() {
+            true => read.reason,
+            false => Reason::OwnIncrement,
+        },
         ways: vec![way(read, situation)],
         notes,
     }
@@ -33,47 +39,48 @@ fn own(read: &Read, situation: &Situation) -> Vec<Keys> {
 fn way(read: &Read, situation: &Situation) -> Way {
     let own = own(read, situation);
     let mut sends = fold::statements(&own, Reason::OwnIncrement, situation);
-    let mut locks = fold::locks_of(&own);
     if situation.in_transaction {
         sends.extend(read.locks.iter().map(|lock| Sent::Text(shown(lock, &[]))));
     }
-    let by_base_alone: Vec<&Keys> = situation.folded.iter().chain(&own).collect();
-    let folded: Vec<Vec<Vec<u8>>> = read
+    let whole: Vec<&Keys> = situation.folded.iter().chain(&own).collect();
+    let folded: Vec<_> = read
         .tables
         .iter()
-        .map(|table| {
-            let of_table = by_base_alone.iter().filter(|keys| keys.table == *table);
-            of_table
-                .map(|keys| keys.predicate.clone().unwrap_or_else(|| b"TRUE".to_vec()))
-                .collect()
-        })
+        .map(|table| predicates(&whole, table))
         .collect();
     sends.push(Sent::Text(shown(&read.text, &folded)));
-    match read.reason {
-        Reason::SummedLocked => {
-            for table in &read.tables {
-                locks.push(format!(
-                    "{}: the rows that it reads, in the mode that it asks for",
-                    base(table)
-                ));
-                locks.push(format!(
-                    "{}: their slot rows, in the same mode",
-                    slots(table)
-                ));
-            }
-            if !situation.in_transaction {
-                locks.push("all of them until the statement ends".to_owned());
-            }
-        }
-        _ if locks.is_empty() => locks.push(locks::NONE.to_owned()),
-        _ => {}
-    }
-    if !locks.is_empty() && situation.in_transaction && locks != [locks::NONE] {
-        locks.push(locks::until(true));
-    }
     Way {
         when: String::new(),
         sends,
-        locks,
+        locks: locks_of(read, &own, situation),
     }
+}
+
+/// The predicates of those keys that are of this table: their rows count without slots.
+fn predicates(keys: &[&Keys], table: &Arc<HotTable>) -> Vec<Vec<u8>> {
+    let of_table = keys.iter().filter(|keys| keys.table == *table);
+    let predicate = |keys: &&Keys| keys.predicate.clone().unwrap_or_else(|| b"TRUE".to_vec());
+    of_table.map(predicate).collect()
+}
+
+fn locks_of(read: &Read, own: &[Keys], situation: &Situation) -> Vec<String> {
+    let mut locks = fold::locks_of(own);
+    if read.reason == Reason::SummedLocked {
+        locks.extend(read.tables.iter().flat_map(|table| {
+            [
+                format!(
+                    "{}: the rows that it reads, in the mode that it asks for",
+                    base(table)
+                ),
+                format!("{}: their slot rows, in the same mode", slots(table)),
+            ]
+        }));
+    }
+    locks.push(match (locks.is_empty(), situation.in_transaction) {
+        (true, false) => locks::NONE.to_owned(),
+        (true, true) => locks::NONE_IN_TRANSACTION.to_owned(),
+        (false, false) => "held until the statement ends".to_owned(),
+        (false, true) => locks::until(true),
+    });
+    locks
 }

@@ -166,7 +166,7 @@ note:   Note.
 plan:   forwarded:zero-delta
 why:    Adds zero, so nothing changes.
 sends:  (the statement as it came)
-locks:  its own
+locks:  what the statement locks by itself
 ";
         assert_eq!(explanation.to_string(), expected);
     }

@@ -286,7 +286,7 @@ impl Session {
         original: &Original,
     ) -> Result<(), Error> {
         let turn = Turn::single(Form::Results);
-        self.metrics().count(read.reason);
+        self.count_read(read);
         if let Err(error) = self.prepare_to_read(read, literals).await? {
             return self.answer_err(turn, &error).await.map(drop);
         }

@@ -42,7 +42,7 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(read.reason);
+        self.count_read(read);
         if let Err(error) = self.prepare_to_read(read, &[]).await? {
             return self.answer_err(turn, &error).await;
         }
@@ -75,6 +75,18 @@ impl Session {
             sequence_id,
             failed: ended.walker.error().is_some(),
         })
+    }
+
+    /// Counts a read: as one that folds where the transaction has incremented what it reads.
+    pub(super) fn count_read(&self, read: &Read) {
+        let mut incremented = self.state.transaction.incremented.iter();
+        let own = incremented.any(|keys| read.tables.contains(&keys.table));
+        let reason = if own {
+            Reason::OwnIncrement
+        } else {
+            read.reason
+        };
+        self.metrics().count(reason);
     }
 
     /// The error that the original ends with, whose words tell of the client's own expression, not of our sum.

@@ -33,6 +33,8 @@ pub struct Case {
     pub why: Option<String>,
     /// Of a limit: what an operator or application can do.
     pub remedy: Option<String>,
+    /// Of a limit: the error that the proxy gives where the server gives none.
+    pub error: Option<u16>,
     /// What the session has run before, through the proxy.
     #[serde(default)]
     pub before: Vec<String>,
@@ -86,6 +88,7 @@ pub fn written(file: &File) -> String {
             field(&mut entry, "    ", name, value.as_deref());
         };
         put("statement", &case.statement);
+        put("error", &case.error.map(|code| code.to_string()));
         put("plan", &case.plan);
         put("mariadb", &case.mariadb);
         text.push_str("\n  - ");
@@ -112,7 +115,8 @@ fn field(text: &mut String, indent: &str, name: &str, value: Option<&str>) {
 
 /// A scalar on one line: plain where YAML reads it back as it is.
 fn quoted(value: &str) -> String {
-    let is_plain = value.starts_with(|first: char| first.is_ascii_alphabetic())
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = (is_number || value.starts_with(|first: char| first.is_ascii_alphabetic()))
         && !value.contains(": ")
         && !value.contains(" #")
         && !value.ends_with([':', ' '])

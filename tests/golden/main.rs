@@ -16,7 +16,7 @@ use case::{Case, File};
 use countersink::catalog::{self, Catalog, Snapshot};
 use countersink::config::Config;
 use countersink::counter::control::Control;
-use countersink::driver::Driver;
+use countersink::driver::{Driver, Reply};
 use countersink::explain::{Line, Part, Situation, explain, show};
 use countersink::sandbox::{Address, Flavour};
 use countersink::sql;
@@ -39,7 +39,15 @@ macro_rules! topics {
     };
 }
 
-topics![section3,];
+topics![
+    section3,
+    traps,
+    increments,
+    reads,
+    writes,
+    schema,
+    unsupported,
+];
 
 #[test]
 fn every_file_of_cases_is_tested() {
@@ -114,6 +122,9 @@ async fn plans(topic: &str, file: &File, flavour: Flavour) -> Vec<Option<String>
     let world = World::new(topic, file, server).await;
     let mut plans = Vec::new();
     for case in &file.cases {
+        if let (Some(code), Some(statement)) = (case.error, &case.statement) {
+            world.fails(case, statement, code).await;
+        }
         plans.push(match &case.statement {
             Some(statement) => Some(world.plan(case, statement).await),
             None => None,
@@ -129,6 +140,9 @@ async fn plans(topic: &str, file: &File, flavour: Flavour) -> Vec<Option<String>
 struct World {
     /// What `shop` is called there.
     schema: String,
+    server: Address,
+    /// The part of rules.yaml behind the server's address, for this schema.
+    rules: String,
     proxy: Proxy,
     /// From a file, under the names of the cases.
     catalog: Catalog,
@@ -155,6 +169,8 @@ impl World {
         let catalog = catalog::offline(&snapshot, &config(&(rules_head(server) + &file.rules)));
         Self {
             schema,
+            server: server.clone(),
+            rules,
             proxy,
             catalog: catalog.expect("the same tables"),
             sql_mode: snapshot.sql_mode().to_owned(),
@@ -177,15 +193,41 @@ impl World {
         asked
     }
 
-    /// What a session of the proxy says.
+    /// What a session of the proxy says. Where it has a history, so has its proxy, which learns from sessions.
     async fn asked(&self, case: &Case, statement: &str) -> String {
-        let mut driver = connect(&self.proxy.address, Some(&self.schema)).await;
+        let fresh = match case.before.is_empty() {
+            true => None,
+            false => Some(Proxy::start(&self.server, &self.rules)),
+        };
+        let proxy = fresh.as_ref().unwrap_or(&self.proxy);
+        let mut driver = connect(&proxy.address, Some(&self.schema)).await;
         for before in &case.before {
             run(&mut driver, &renamed(before, SCHEMA, &self.schema)).await;
         }
         let statement = renamed(statement, SCHEMA, &self.schema);
         let lines = explained(&mut driver, &statement).await;
         show(&lines).replace(&self.schema, SCHEMA)
+    }
+}
+
+impl World {
+    /// The statement fails through the proxy, and not at the server: else it is no limit any more.
+    async fn fails(&self, case: &Case, statement: &str, code: u16) {
+        let mut answers = Vec::new();
+        for address in [&self.proxy.address, &self.server] {
+            let mut driver = connect(address, Some(&self.schema)).await;
+            for before in &case.before {
+                run(&mut driver, &renamed(before, SCHEMA, &self.schema)).await;
+            }
+            let answer = driver
+                .query(&renamed(statement, SCHEMA, &self.schema))
+                .await;
+            answers.push(match answer.expect("an answer") {
+                Reply::Err(error) => error.code,
+                _ => 0,
+            });
+        }
+        assert_eq!(answers, [code, 0], "proxied and direct: {statement}");
     }
 }
 
