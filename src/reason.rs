@@ -88,7 +88,7 @@ reasons! {
     MultiTable "folded:multi-table"
         "Writes over several tables, or writes from a query that reads a counter, so the rows must hold the whole values first."
     Unresolved "folded:unresolved"
-        "Has the right shape, but a name, modifier or clause leaves open what it does to counters."
+        "Is understood but for a name, modifier or clause, which leaves open what it does to counters."
     NotParsed "folded:not-parsed"
         "The parser does not know it, so it is taken to do anything to the hot tables that it names."
     TooLong "folded:too-long"

@@ -97,21 +97,26 @@ async fn test(topic: &str) {
     assert_eq!(text, stands, "COUNTERSINK_REGENERATE=1 lays the file out");
 }
 
+/// The lines that are no longer there, and the new ones.
 fn describe(report: &mut String, case: &Case, mysql: &Option<String>, mariadb: &Option<String>) {
-    let none = || "(none)\n".to_owned();
     let statement = case.statement.as_deref().unwrap_or_default();
     writeln!(report, "\n== {}\n{statement}", case.comment).expect("a String takes all");
     for (server, expected, found) in [
         ("MySQL", &case.plan, mysql),
         ("MariaDB", &case.mariadb, mariadb),
     ] {
-        if expected != found {
-            let [expected, found] = [expected, found].map(|plan| plan.clone().unwrap_or_else(none));
-            writeln!(
-                report,
-                "-- {server}, expected:\n{expected}-- found:\n{found}"
-            )
-            .expect("a String takes all");
+        let [expected, found] = [expected, found].map(|plan| plan.as_deref().unwrap_or_default());
+        let gone = expected
+            .lines()
+            .filter(|line| !found.lines().any(|new| new == *line));
+        let new = found
+            .lines()
+            .filter(|line| !expected.lines().any(|old| old == *line));
+        for line in gone
+            .map(|line| format!("- {line}"))
+            .chain(new.map(|line| format!("+ {line}")))
+        {
+            writeln!(report, "{server} {line}").expect("a String takes all");
         }
     }
 }
