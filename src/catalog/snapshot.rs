@@ -78,10 +78,11 @@ impl Snapshot {
     ///
     /// Why the text is no catalog.
     pub fn from_yaml(text: &str) -> Result<Self, NotACatalog> {
-        let snapshot: Self =
-            serde_saphyr::from_str(text).map_err(|error| NotACatalog::Unreadable {
-                why: error.to_string(),
-            })?;
+        let options = serde_saphyr::options! { with_snippet: false };
+        let read = serde_saphyr::from_str_with_options(text, options);
+        let snapshot: Self = read.map_err(|error| NotACatalog::Unreadable {
+            why: error.to_string(),
+        })?;
         match snapshot.countersink_catalog {
             FORMAT => Ok(snapshot),
             found => Err(NotACatalog::Format { found }),
@@ -97,5 +98,96 @@ impl Snapshot {
         self.tables
             .iter()
             .find(|table| same(&table.schema, schema) && same(&table.name, name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::catalog::read::ColumnFacts;
+
+    fn snapshot(text: &str) -> Snapshot {
+        Snapshot {
+            countersink_catalog: FORMAT,
+            server: ServerFacts {
+                version: text.to_owned(),
+                mariadb: true,
+                lower_case_table_names: 2,
+                sql_mode: text.to_owned(),
+            },
+            tables: vec![Facts {
+                name: text.to_owned(),
+                comment: text.to_owned(),
+                checks: vec![text.to_owned(), String::new()],
+                columns: vec![ColumnFacts {
+                    name: text.to_owned(),
+                    collation: Some(text.to_owned()),
+                    nullable: true,
+                    precision: 65,
+                    ..ColumnFacts::default()
+                }],
+                ..Facts::default()
+            }],
+        }
+    }
+
+    fn comes_back(text: &str) {
+        let before = snapshot(text);
+        let yaml = before.to_yaml();
+        let after = Snapshot::from_yaml(&yaml)
+            .unwrap_or_else(|error| panic!("{text:?} {error} in\n{yaml}"));
+        assert_eq!(format!("{before:?}"), format!("{after:?}"), "{yaml}");
+    }
+
+    #[test]
+    fn names_that_look_like_something_else_come_back() {
+        for text in [
+            "",
+            "null",
+            "~",
+            "yes",
+            "NO",
+            "1.0",
+            "0x1",
+            " a ",
+            "a: b",
+            "# a",
+            "- a",
+            "|",
+            ">",
+            "'a'",
+            "\"a\"",
+            "a\nb\n",
+            "\n",
+            "\t",
+            "{a}",
+            "[a",
+            "&a",
+            "*a",
+            "!a",
+            "%a",
+            "@a",
+            "`a`",
+            "a\\b",
+            "\u{e9}\u{1F600}",
+            "\u{7f}",
+            "\u{85}",
+            "\u{2028}",
+            "\u{feff}a",
+            "---",
+            "...",
+            "\r\n",
+        ] {
+            comes_back(text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_back(text in "\\PC{0,40}") {
+            comes_back(&text);
+        }
     }
 }
