@@ -187,7 +187,6 @@ impl Session {
                     .tell(diagnostics, &question, text, original, turn)
                     .await?
             {
-                self.metrics().count(Reason::Metadata);
                 return Ok(done);
             }
         }

@@ -7,6 +7,7 @@
 mod support;
 
 mod command;
+mod counts;
 mod locks;
 mod session;
 

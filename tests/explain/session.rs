@@ -14,7 +14,7 @@ use crate::support::{Sandbox, servers};
 use crate::{INCREMENT, TABLES};
 
 /// A schema with a proxy in front of its server.
-async fn world(flavour: Flavour) -> (Sandbox, Proxy) {
+pub async fn world(flavour: Flavour) -> (Sandbox, Proxy) {
     let server = single(flavour);
     let at = |options: &&mysql_async::Opts| options.tcp_port() == server.port;
     let servers = servers();
@@ -29,13 +29,13 @@ async fn world(flavour: Flavour) -> (Sandbox, Proxy) {
 }
 
 /// The plan that a session is told of.
-async fn plan(driver: &mut Driver, statement: &str) -> String {
+pub async fn plan(driver: &mut Driver, statement: &str) -> String {
     let answer = rows(driver, &format!("EXPLAIN FORMAT=COUNTERSINK {statement}")).await;
     assert_eq!(answer[0][0], "plan");
     answer[0][2].clone()
 }
 
-async fn at(address: &Address, sandbox: &Sandbox) -> Driver {
+pub async fn at(address: &Address, sandbox: &Sandbox) -> Driver {
     connect(address, Some(&sandbox.schema)).await
 }
 
