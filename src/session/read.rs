@@ -152,7 +152,9 @@ impl Session {
         let mut folded = transaction.folded.iter();
         if !own.is_empty() || folded.any(|keys| read.tables.contains(&keys.table)) {
             for shape in &transaction.shapes {
-                self.shared.learn_own_read(*shape);
+                if self.shared.learn_own_read(*shape) {
+                    log_own_read(read);
+                }
             }
         }
         for keys in own {
@@ -260,5 +262,18 @@ impl Session {
             Some(&reply::ERR) => reply::Err::decode(start).ok().map(|err| err.code),
             _ => None,
         })
+    }
+}
+
+/// A sequence, or a counter that is shown where it is counted, gains nothing from slots.
+fn log_own_read(read: &Read) {
+    for table in &read.tables {
+        tracing::info!(
+            "{}.{}: a transaction reads a counter that it has incremented; from now on such increments queue on the row \
+             ({})",
+            table.schema,
+            table.name,
+            Reason::OwnIncrement
+        );
     }
 }

@@ -73,9 +73,12 @@ impl Shared {
     }
 
     /// Remembers that a transaction has read what it had incremented by a statement of this shape. Two such
-    /// transactions hold slots that each other's fold wants, so the next ones increment base from the start.
-    pub(super) fn learn_own_read(&self, shape: u64) {
+    /// transactions hold slots that each other's fold wants, so the next ones increment base from the start. True
+    /// if that is news.
+    pub(super) fn learn_own_read(&self, shape: u64) -> bool {
+        let is_news = self.own_reads.get(&shape).is_none();
         self.own_reads.insert(shape, Instant::now());
+        is_news
     }
 
     /// Whether increments of this shape are read in their own transactions, or were not long ago.
