@@ -6,21 +6,39 @@ use super::Session;
 use super::error::Error;
 use super::fold::bind;
 use super::query::kind_of;
-use super::state;
-use super::turn::{Done, Turn};
+use super::state::{self, TableLocks};
+use super::turn::{Done, Original, Turn};
 use crate::explain::{Explanation, Keys, Situation, explain};
 use crate::reason::Reason;
-use crate::sql;
-use crate::sql::plan::{Fold, Increment, Plan};
+use crate::sql::plan::{Fold, Increment, Plan, SessionFacts};
+use crate::sql::{self, Kind};
 use crate::wire::result_set::TextResult;
 use crate::wire::status;
 
 /// The columns of the answer.
 const COLUMNS: [&str; 3] = ["part", "when", "text"];
 
+/// Whether a statement is EXPLAIN FORMAT=COUNTERSINK; how its text is quoted makes no difference to that.
+pub(super) fn asks_to_explain(text: &[u8], kind: Kind) -> bool {
+    kind == Kind::Show && sql::explained(text, &SessionFacts::default()).is_some()
+}
+
 impl Session {
+    /// One statement, or what would become of it.
+    pub(super) async fn statement_or_explanation(
+        &mut self,
+        text: &[u8],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        match asks_to_explain(text, kind_of(text)) {
+            true => self.explain(text, turn).await,
+            false => self.statement(text, original, turn).await,
+        }
+    }
+
     /// Answers EXPLAIN FORMAT=COUNTERSINK.
-    pub(super) async fn explain(&mut self, text: &[u8], turn: Turn) -> Result<Done, Error> {
+    async fn explain(&mut self, text: &[u8], turn: Turn) -> Result<Done, Error> {
         self.metrics().count(Reason::Explained);
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
@@ -55,7 +73,12 @@ impl Session {
         if !self.is_hot(text, kind) {
             return Ok(Arc::new(Plan::Forward(Reason::NotHot)));
         }
-        let plan = self.plan_of_kind(kind, text).await?;
+        let plan = match kind {
+            Kind::Execute if self.state.table_locks == TableLocks::None => {
+                Arc::new(Plan::Fold(Box::new(self.sql_execute())))
+            }
+            _ => self.plan(text).await?,
+        };
         Ok(match &*plan {
             Plan::Increment(increment) => match self.increment_in_force(increment) {
                 Some(plan) => Arc::new(plan),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::error::Error;
+use super::explain::asks_to_explain;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::{Session, shared::Hot};
@@ -52,7 +53,9 @@ impl Session {
             return self.pass_statement(Kind::Other, Reason::NotHot).await;
         };
         let kind = kind_of(text);
-        if let Some(reason) = self.known_to_pass(text, kind) {
+        if !asks_to_explain(text, kind)
+            && let Some(reason) = self.known_to_pass(text, kind)
+        {
             return self.pass_statement(kind, reason).await;
         }
         let payload = payload.to_vec();
@@ -98,10 +101,9 @@ impl Session {
     /// Whether a statement must be looked at.
     pub(super) fn is_hot(&self, text: &[u8], kind: Kind) -> bool {
         if self.state.bypass {
-            return asks_to_explain(text, kind);
+            return false;
         }
         self.hot.prefilter.may_concern(text)
-            || asks_to_explain(text, kind)
             || (kind == Kind::Execute && !self.state.sql_prepared.is_empty())
             // Texts that may concern hot tables without naming them: PREPARE .. FROM @v, DROP DATABASE.
             || (matches!(kind, Kind::Prepare | Kind::Ddl) && !self.hot.catalog.tables.is_empty())
@@ -154,7 +156,7 @@ impl Session {
         if parts.len() < 2 {
             let turn = Turn::single(Form::Results);
             let text = text.to_vec();
-            self.statement(&text, &Original::Payload(payload), turn)
+            self.statement_or_explanation(&text, &Original::Payload(payload), turn)
                 .await?;
             return Ok(());
         }
@@ -164,7 +166,9 @@ impl Session {
             turn.more = position < last;
             let text = text[part].to_vec();
             let original = Original::Payload([prefix, &text].concat());
-            let done = self.statement(&text, &original, turn).await?;
+            let done = self
+                .statement_or_explanation(&text, &original, turn)
+                .await?;
             if done.failed {
                 break;
             }
@@ -174,7 +178,7 @@ impl Session {
     }
 
     /// One statement.
-    async fn statement(
+    pub(super) async fn statement(
         &mut self,
         text: &[u8],
         original: &Original,
@@ -191,11 +195,13 @@ impl Session {
             }
         }
         let kind = kind_of(text);
-        if asks_to_explain(text, kind) {
-            return self.explain(text, turn).await;
-        }
         self.before(kind);
-        let plan = self.plan_of_kind(kind, text).await?;
+        let plan = match kind {
+            Kind::Execute if self.state.table_locks == TableLocks::None => {
+                Arc::new(Plan::Fold(Box::new(self.sql_execute())))
+            }
+            _ => self.plan(text).await?,
+        };
         let done = self.act(&plan, text, original, turn).await?;
         self.after(kind, done.failed);
         if kind == Kind::Ddl && !self.state.shadowed.is_empty() {
@@ -205,22 +211,8 @@ impl Session {
         Ok(done)
     }
 
-    /// The plan of a statement of this kind that is to run now.
-    pub(super) async fn plan_of_kind(
-        &mut self,
-        kind: Kind,
-        text: &[u8],
-    ) -> Result<Arc<Plan>, Error> {
-        match kind {
-            Kind::Execute if self.state.table_locks == TableLocks::None => {
-                Ok(Arc::new(Plan::Fold(Box::new(self.sql_execute()))))
-            }
-            _ => self.plan(text).await,
-        }
-    }
-
     /// The plan of a statement that is to run now.
-    async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+    pub(super) async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
         let plan = self.plan_without_locks(text).await?;
         Ok(self.under_table_locks(plan))
     }
@@ -287,7 +279,7 @@ impl Session {
     }
 
     /// EXECUTE of a SQL-level prepared statement: any of those that name hot tables.
-    fn sql_execute(&self) -> Fold {
+    pub(super) fn sql_execute(&self) -> Fold {
         Fold {
             folds: self.state.sql_prepared.iter().map(whole).collect(),
             reason: Reason::SqlExecute,
@@ -366,11 +358,6 @@ pub(super) fn statement_text(payload: &[u8], capabilities: u64) -> Result<&[u8],
 /// The kind of a statement; comments and first words read the same under all facts.
 pub(super) fn kind_of(text: &[u8]) -> Kind {
     sql::glance(text).unwrap_or_else(|| sql::statement_kind(text, &SessionFacts::default()))
-}
-
-/// Whether a statement is EXPLAIN FORMAT=COUNTERSINK; how its text is quoted makes no difference to that.
-pub(super) fn asks_to_explain(text: &[u8], kind: Kind) -> bool {
-    kind == Kind::Show && sql::explained(text, &SessionFacts::default()).is_some()
 }
 
 /// A fold of a whole table.
