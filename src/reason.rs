@@ -102,28 +102,9 @@ reasons! {
     SqlExecute "folded:sql-execute"
         "Executes a text that was prepared in SQL; the hot tables that the session's prepared texts name are folded first."
     OwnIncrement "folded:own-increment"
-        "The transaction reads a counter that it increments, or such ones have done so; the row itself must hold it all."
+        "The transaction reads what it increments, or is not known to do nothing but increment; the row itself takes it all."
     Fallback "folded:fallback"
         "The slot table refused the increment (no room near the type's limit, NULL, a CHECK, no right to it), so the row itself takes it."
-}
-
-impl Reason {
-    /// Whether a statement of this kind may take rows of a hot table away, so that their slot rows must go as well.
-    pub const fn may_remove_rows(self) -> bool {
-        !matches!(
-            self,
-            Self::AbsoluteSet
-                | Self::OtherColumns
-                | Self::InexactDelta
-                | Self::UnsignedDecrement
-                | Self::NoRoom
-                | Self::TouchColumn
-                | Self::CounterInPredicate
-                | Self::Upsert
-                | Self::OwnIncrement
-                | Self::Fallback
-        )
-    }
 }
 
 impl fmt::Display for Reason {

@@ -61,7 +61,7 @@ fn exact(increment: &Increment, situation: &Situation) -> Way {
     let reason = increment.exact.reason;
     Way {
         when: format!("When the slot table refuses ({reason})"),
-        ..fold::way(&increment.exact, reason, situation)
+        ..fold::way(&increment.exact, situation)
     }
 }
 
@@ -72,8 +72,8 @@ fn notes(increment: &Increment, situation: &Situation) -> Vec<String> {
     )];
     if situation.in_transaction {
         notes.push(
-            "The slot and the locks are held until the transaction ends. If the transaction reads the counter, it folds \
-             first, and statements of this shape go to the row itself for a while."
+            "In a transaction of which it is not known yet that such ones do nothing but increment, the row itself \
+             takes it."
                 .to_owned(),
         );
     }

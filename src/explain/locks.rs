@@ -24,19 +24,16 @@ pub(super) fn until(in_transaction: bool) -> String {
     }
 }
 
-/// What a fold of these keys locks: base first, then slots. Measured on MySQL 9.7; under READ COMMITTED no gaps.
+/// What a fold of these keys locks: base first, then slots. Measured on MySQL 9.7: no gaps between slot rows.
 pub(super) fn of_fold(table: &HotTable, predicate: Option<&str>) -> [String; 2] {
     match predicate {
         Some(predicate) => [
             format!("{}: the rows WHERE {predicate}, X", base(table)),
-            format!(
-                "{}: their slot rows, X, and under REPEATABLE READ the gaps between",
-                slots(table)
-            ),
+            format!("{}: their open slot rows, X", slots(table)),
         ],
         None => [
             format!("{}: every row, X", base(table)),
-            format!("{}: every slot row, X", slots(table)),
+            format!("{}: every open slot row, X", slots(table)),
         ],
     }
 }

@@ -29,14 +29,16 @@ pub struct Situation {
     pub safe_updates: bool,
     /// What the open transaction has incremented in slots.
     pub incremented: Vec<Keys>,
-    /// What the open transaction has folded: the rows hold the whole values.
+    /// Keys that need no fold in the open transaction: the rows hold the whole values, under its locks.
+    pub settled: Vec<Keys>,
+    /// Keys of which reads of the open transaction leave slots out.
     pub folded: Vec<Keys>,
 }
 
 impl Situation {
     /// Whether the rows hold the whole values of these keys.
-    fn has_folded(&self, keys: &Keys) -> bool {
-        self.folded.iter().any(|other| {
+    fn has_settled(&self, keys: &Keys) -> bool {
+        self.settled.iter().any(|other| {
             other.table == keys.table
                 && (other.predicate.is_none() || other.predicate == keys.predicate)
         })
@@ -79,6 +81,8 @@ pub struct Way {
 pub enum Sent {
     /// The client's own statement, byte for byte.
     Original,
+    /// A question of the control account's, on a connection of its own, without locks.
+    Control(String),
     /// A statement of the proxy's, in which `<slot>` stands for the slot that the session holds.
     Text(String),
 }

@@ -19,7 +19,7 @@ fn all_of(tables: &[Arc<HotTable>]) -> Vec<Keys> {
 /// DDL: in an open transaction it commits what was folded in it.
 pub(super) fn ddl(ddl: &Ddl, situation: &Situation) -> Explanation {
     let keys = all_of(&ddl.tables);
-    let folding = fold::statements(&keys, Reason::Ddl, situation);
+    let folding = fold::statements(&keys, situation);
     let mut sends = match situation.in_transaction {
         true => folding,
         false => [Sent::text("START TRANSACTION")]
@@ -63,7 +63,7 @@ pub(super) fn shadow(tables: &[Arc<HotTable>], situation: &Situation) -> Explana
         folds: tables.iter().map(whole).collect(),
         reason: Reason::Shadowed,
     };
-    let mut way = fold::way(&fold, fold.reason, situation);
+    let mut way = fold::way(&fold, situation);
     let questions = tables
         .iter()
         .map(|table| Sent::Text(statements::show_create(table)));

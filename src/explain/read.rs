@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Explanation, Keys, Sent, Situation, Way, base, fold, locks, shown, slots};
 use crate::catalog::HotTable;
 use crate::reason::Reason;
-use crate::sql::plan::Read;
+use crate::sql::plan::{Fold, Read};
 
 /// The plan of a read.
 pub(super) fn explain(read: &Read, situation: &Situation) -> Explanation {
@@ -22,7 +22,10 @@ pub(super) fn explain(read: &Read, situation: &Situation) -> Explanation {
             true => read.reason,
             false => Reason::OwnIncrement,
         },
-        ways: vec![way(read, situation)],
+        ways: folded_first(read, situation)
+            .into_iter()
+            .chain([way(read, situation)])
+            .collect(),
         notes,
     }
 }
@@ -36,9 +39,23 @@ fn own(read: &Read, situation: &Situation) -> Vec<Keys> {
         .collect()
 }
 
+/// FOR UPDATE by a key, in a transaction: folded, the original reads what it locks.
+fn folded_first(read: &Read, situation: &Situation) -> Option<Way> {
+    let first = read.folded_first.as_ref()?;
+    let fold = Fold {
+        folds: vec![first.clone()],
+        reason: read.reason,
+    };
+    let way = Way {
+        when: "When the transaction may write".to_owned(),
+        ..fold::way(&fold, situation)
+    };
+    situation.in_transaction.then_some(way)
+}
+
 fn way(read: &Read, situation: &Situation) -> Way {
     let own = own(read, situation);
-    let mut sends = fold::statements(&own, Reason::OwnIncrement, situation);
+    let mut sends = fold::statements(&own, situation);
     if situation.in_transaction {
         sends.extend(read.locks.iter().map(|lock| Sent::Text(shown(lock, &[]))));
     }
@@ -49,8 +66,12 @@ fn way(read: &Read, situation: &Situation) -> Way {
         .map(|table| predicates(&whole, table))
         .collect();
     sends.push(Sent::Text(shown(&read.text, &folded)));
+    let is_second = read.folded_first.is_some() && situation.in_transaction;
     Way {
-        when: String::new(),
+        when: match is_second {
+            true => "When it may not".to_owned(),
+            false => String::new(),
+        },
         sends,
         locks: locks_of(read, &own, situation),
     }

@@ -64,17 +64,24 @@ impl Explanation {
             line(Part::Why, "", self.reason.why()),
         ];
         for way in &self.ways {
-            let sends = way.sends.iter().map(|sent| match sent {
-                Sent::Original => "(the statement as it came)",
-                Sent::Text(text) => text,
-            });
-            lines.extend(sends.map(|text| line(Part::Sends, &way.when, text)));
+            let sends = way.sends.iter().map(ToString::to_string);
+            lines.extend(sends.map(|text| line(Part::Sends, &way.when, &text)));
             let locks = way.locks.iter();
             lines.extend(locks.map(|text| line(Part::Locks, &way.when, text)));
         }
         let notes = self.notes.iter();
         lines.extend(notes.map(|note| line(Part::Note, "", note)));
         lines
+    }
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Original => formatter.write_str("(the statement as it came)"),
+            Self::Control(text) => write!(formatter, "(by the control account) {text}"),
+            Self::Text(text) => formatter.write_str(text),
+        }
     }
 }
 

@@ -33,7 +33,7 @@ impl Session {
         match open {
             true => {
                 for keys in keys {
-                    match self.fold(keys, Reason::Ddl).await? {
+                    match self.fold(&keys).await? {
                         Err(error) if failure(&error) == Failure::TheClients => {
                             return self.answer_err(turn, &error).await;
                         }
@@ -42,7 +42,7 @@ impl Session {
                 }
             }
             // A table that is not there yet or any more has nothing to fold.
-            false => self.fold_and_commit(&keys, Reason::Ddl).await.map(drop)?,
+            false => self.fold_and_commit(&keys).await.map(drop)?,
         }
         let done = self.run_original(original, turn).await?;
         if !done.failed {

@@ -58,6 +58,7 @@ impl Session {
             in_transaction: self.state.in_transaction(),
             safe_updates: facts.safe_updates,
             incremented: keys(&transaction.incremented),
+            settled: keys(&transaction.settled),
             folded: keys(&transaction.folded),
         };
         self.answer_explanation(&explain(&plan, &situation), turn)
@@ -102,17 +103,14 @@ impl Session {
             return exact(Reason::Fallback);
         }
         let keys = bind(increment.exact.folds.first()?, Some(&[]));
-        if transaction.has_folded(&keys) {
-            return Some(Plan::Forward(Reason::AddsToBase));
+        if transaction.has_settled(&keys) {
+            return exact(Reason::AddsToBase);
         }
         let holds_a_slot = transaction
             .incremented
             .iter()
             .any(|keys| keys.table == increment.table);
-        if self.state.in_transaction()
-            && !holds_a_slot
-            && self.shared.is_read_by_its_own(increment.shape)
-        {
+        if self.state.in_transaction() && !holds_a_slot && !self.shared.is_pure(increment.shape) {
             return exact(Reason::OwnIncrement);
         }
         None

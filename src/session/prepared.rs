@@ -9,7 +9,7 @@ use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
 use super::patched::Patch;
 use super::query::kind_of;
-use super::read::OUT_OF_RANGE;
+use super::read::{OUT_OF_RANGE, Prepared};
 use super::turn::{Original, Turn};
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope};
@@ -152,7 +152,10 @@ impl Session {
         };
         let done = match command_byte {
             command::STMT_EXECUTE => match *statement.plan {
-                Plan::Forward(reason) => self.pass_statement(statement.kind, reason).await,
+                Plan::Forward(reason) => {
+                    self.learn_from_forwarded(reason, statement.kind);
+                    self.pass_statement(statement.kind, reason).await
+                }
                 _ => self.execute(id, &mut statement).await,
             },
             command::STMT_FETCH => self.fetch(id, &mut statement).await,
@@ -287,8 +290,16 @@ impl Session {
     ) -> Result<(), Error> {
         let turn = Turn::single(Form::Results);
         self.count_read(read);
-        if let Err(error) = self.prepare_to_read(read, literals).await? {
-            return self.answer_err(turn, &error).await.map(drop);
+        match self.prepare_to_read(read, literals).await? {
+            Prepared::Summed => {}
+            Prepared::Folded => {
+                // What is fetched from a cursor then comes from the original.
+                self.close_rewritten(statement).await?;
+                return self.run_original(original, turn).await.map(drop);
+            }
+            Prepared::Refused(error) => {
+                return self.answer_err(turn, &error).await.map(drop);
+            }
         }
         let text = self.render_read(read, &[]);
         let Some(id) = self.rewritten(statement, text).await? else {
