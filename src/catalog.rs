@@ -9,12 +9,14 @@ mod grants;
 mod load;
 pub(crate) mod read;
 mod show_create;
+mod snapshot;
 
 use std::sync::Arc;
 
 pub(crate) use check::definition;
 pub use error::{Error, Problem};
-pub use load::load;
+pub use load::{load, offline, survey};
+pub use snapshot::{NotACatalog, Snapshot};
 
 /// The hot tables of all rules, as the upstream describes them.
 #[derive(Clone, Debug, Default)]

@@ -16,9 +16,10 @@
 //!
 //! | floor | rooms |
 //! |---|---|
-//! | 7 | [`cli`]: arguments in, exit code out; the demo |
-//! | 6 | [`server`]: accept, stop · [`sandbox`]: throwaway MySQL and MariaDB servers |
-//! | 5 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests |
+//! | 8 | [`cli`]: arguments in, exit code out; the demo |
+//! | 7 | [`server`]: accept, stop · [`sandbox`]: throwaway MySQL and MariaDB servers |
+//! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests |
+//! | 5 | [`explain`]: what becomes of a statement, for people, pure |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds |
 //! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets · [`sql`]: text to plan, pure |
 //! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like |
@@ -42,6 +43,7 @@ pub mod cli;
 pub mod config;
 pub mod counter;
 pub mod driver;
+pub mod explain;
 pub mod metrics;
 pub mod net;
 pub mod reason;

@@ -1,108 +1,149 @@
-//! Why a statement got the plan it has: the vocabulary that plans, metrics and the log share.
+//! Why a statement got the plan it has: the vocabulary that plans, metrics, the log and EXPLAIN share.
 
-/// Why a statement got the plan it has; one of a small closed set, counted and shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Reason {
-    /// Names no hot table.
-    NotHot,
-    /// Names a hot table but neither reads nor writes a counter or a key.
-    NoCounter,
-    /// INSERT of new rows; existing ones stay as they are.
-    InsertOnly,
-    /// The increment is zero, so nothing changes.
-    ZeroDelta,
-    /// An upsert or update that only adds on base, which is always right.
-    AddsToBase,
-    /// SHOW, EXPLAIN, DESCRIBE, SET and the like: tells of the table, not of the value.
-    Metadata,
-    /// An increment that goes to slots.
-    Slotted,
-    /// A read rewritten to base + SUM(slots).
-    Summed,
-    /// A locking read rewritten to base + SUM(slots) under the same lock.
-    SummedLocked,
-    /// Sets a counter to something other than itself plus a constant.
-    AbsoluteSet,
-    /// Sets other columns beside the counter.
-    OtherColumns,
-    /// A delta that is not exact for the counter's type.
-    InexactDelta,
-    /// A decrement of a counter that may not become negative.
-    UnsignedDecrement,
-    /// The counter's type or a CHECK leaves no room for slots.
-    NoRoom,
-    /// An update also sets an ON UPDATE CURRENT_TIMESTAMP column.
-    TouchColumn,
-    /// A counter in WHERE, ORDER BY or LIMIT of a write.
-    CounterInPredicate,
-    /// A write of the primary key.
-    KeyChange,
-    /// DELETE.
-    Delete,
-    /// REPLACE.
-    Replace,
-    /// An upsert that does more than add.
-    Upsert,
-    /// UPDATE or DELETE over several tables, or a write whose source reads a counter.
-    MultiTable,
-    /// The shape is right, but names cannot be resolved with what is known here.
-    Unresolved,
-    /// The parser does not know the statement.
-    NotParsed,
-    /// The text is too long to parse.
-    TooLong,
-    /// The text cannot be lexed in this character set.
-    CharacterSet,
-    /// The statement asked for it by comment, or the session by its user or program.
-    Off,
-    /// DDL.
-    Ddl,
-    /// A temporary table hides the hot one.
-    Shadowed,
-    /// A SQL-level prepared statement.
-    SqlPrepare,
-    /// LOCK TABLES.
-    LockTables,
-    /// The transaction read a counter that it had incremented.
-    OwnIncrement,
-    /// The slot table refused; the original ran.
-    Fallback,
+use std::fmt;
+
+/// Makes [`Reason`] out of one table, so that no reason can lack its code, its sentence or its place in
+/// [`Reason::ALL`]. The sentence is the variant's documentation as well.
+macro_rules! reasons {
+    ($($name:ident $code:literal $why:literal)*) => {
+        /// Why a statement got the plan it has; one of a small closed set, counted and shown.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Reason {
+            $(#[doc = $why] $name,)*
+        }
+
+        impl Reason {
+            /// All of them, in order.
+            pub const ALL: [Self; [$($code),*].len()] = [$(Self::$name),*];
+
+            /// The stable name: what becomes of the statement, and behind a colon why, where there are several whys.
+            /// Logs, metrics and EXPLAIN say it.
+            pub const fn code(self) -> &'static str {
+                match self {
+                    $(Self::$name => $code,)*
+                }
+            }
+
+            /// One sentence for a DBA.
+            pub const fn why(self) -> &'static str {
+                match self {
+                    $(Self::$name => $why,)*
+                }
+            }
+        }
+    };
 }
 
-impl Reason {
-    /// All of them, in order.
-    pub const ALL: [Self; 32] = [
-        Self::NotHot,
-        Self::NoCounter,
-        Self::InsertOnly,
-        Self::ZeroDelta,
-        Self::AddsToBase,
-        Self::Metadata,
-        Self::Slotted,
-        Self::Summed,
-        Self::SummedLocked,
-        Self::AbsoluteSet,
-        Self::OtherColumns,
-        Self::InexactDelta,
-        Self::UnsignedDecrement,
-        Self::NoRoom,
-        Self::TouchColumn,
-        Self::CounterInPredicate,
-        Self::KeyChange,
-        Self::Delete,
-        Self::Replace,
-        Self::Upsert,
-        Self::MultiTable,
-        Self::Unresolved,
-        Self::NotParsed,
-        Self::TooLong,
-        Self::CharacterSet,
-        Self::Off,
-        Self::Ddl,
-        Self::Shadowed,
-        Self::SqlPrepare,
-        Self::LockTables,
-        Self::OwnIncrement,
-        Self::Fallback,
-    ];
+reasons! {
+    NotHot "forwarded:not-hot"
+        "Names no hot table, or one that a temporary table hides."
+    NoCounter "forwarded:no-counter"
+        "Names a hot table, but neither reads nor writes a counter, and changes no key."
+    InsertOnly "forwarded:insert-only"
+        "Inserts rows that are new, with the values that it gives; rows that are there stay as they are."
+    ZeroDelta "forwarded:zero-delta"
+        "Adds zero, so nothing changes."
+    AddsToBase "forwarded:adds-to-base"
+        "Adds to the row itself, or leaves counters alone, which is right whatever the slots hold."
+    Metadata "forwarded:metadata"
+        "Concerns the session or the table, not the values of counters."
+    Off "forwarded:off"
+        "Rewriting is off: by the comment countersink:off, or because the session's user or program is under bypass."
+    SqlPrepare "forwarded:sql-prepare"
+        "Prepares a text in SQL; what it does to counters is seen to at its EXECUTE."
+    UnderLockTables "forwarded:lock-tables"
+        "Tables are locked: under a WRITE lock all slots are in the rows already, and what is not locked is MySQL's to refuse."
+    Slotted "slotted"
+        "Every counter that it sets gets a constant added, so a slot row takes the sum, and nobody waits for the row itself."
+    Summed "summed"
+        "Reads a counter, whose value is the row's own plus the sum of its slots."
+    SummedLocked "summed:locking"
+        "Locks rows of a hot table while it reads, so their slot rows are locked in the same mode."
+    LockTables "locked"
+        "LOCK TABLES: the slot tables are locked with their hot tables; WRITE moves all slots into the rows at once."
+    Explained "explained"
+        "EXPLAIN FORMAT=COUNTERSINK: the statement behind it was explained and not run."
+    AbsoluteSet "folded:absolute-set"
+        "Sets a counter to something other than itself plus a constant, so the row must hold the whole value first."
+    OtherColumns "folded:other-columns"
+        "Sets other columns beside the counter, or from it, so it must run on the row itself."
+    InexactDelta "folded:inexact-delta"
+        "What it adds is no exact value of the counter's type and scale; how it is rounded depends on the whole value."
+    UnsignedDecrement "folded:unsigned-decrement"
+        "Lowers a counter that may not become negative; whether it does only the whole value can tell."
+    NoRoom "folded:no-room"
+        "A slot has no room for it: the counter's type is too narrow, a CHECK names the column, or the number is too large."
+    TouchColumn "folded:touch-column"
+        "Sets a time that is not the present; slots could hold a later one."
+    CounterInPredicate "folded:counter-in-predicate"
+        "Chooses or orders the rows to write by a counter, so the rows must hold the whole values first."
+    KeyChange "folded:key-change"
+        "Changes a primary key; the slots of the old key have to be in the row before it moves."
+    Delete "folded:delete"
+        "Deletes rows; their slots go with them."
+    Replace "folded:replace"
+        "REPLACE deletes the row that is in its way; its slots go with it."
+    Upsert "folded:upsert"
+        "An upsert that does more than add: what it sets depends on the whole value."
+    MultiTable "folded:multi-table"
+        "Writes over several tables, or writes from a query that reads a counter, so the rows must hold the whole values first."
+    Unresolved "folded:unresolved"
+        "Is understood but for a name, modifier or clause, which leaves open what it does to counters."
+    NotParsed "folded:not-parsed"
+        "The parser does not know it, so it is taken to do anything to the hot tables that it names."
+    TooLong "folded:too-long"
+        "Is too long to be parsed, so it is taken to do anything to the hot tables that it names."
+    CharacterSet "folded:character-set"
+        "Cannot be read with certainty in its character set, so it is taken to do anything to the hot tables that it names."
+    Ddl "folded:ddl"
+        "Changes the table itself; the slots are moved into the rows first, and the catalog is read again behind it."
+    Shadowed "folded:temporary-table"
+        "May put a temporary table in front of a hot one; it may be filled from the hot one, which is folded first."
+    SqlExecute "folded:sql-execute"
+        "Executes a text that was prepared in SQL; the hot tables that the session's prepared texts name are folded first."
+    OwnIncrement "folded:own-increment"
+        "The transaction reads what it increments, or is not known to do nothing but increment; the row itself takes it all."
+    Fallback "folded:fallback"
+        "The slot table refused the increment (no room near the type's limit, NULL, a CHECK, no right to it), so the row itself takes it."
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_of_one_form() {
+        let codes: HashSet<_> = Reason::ALL.iter().map(|reason| reason.code()).collect();
+        assert_eq!(codes.len(), Reason::ALL.len());
+        for code in codes {
+            let (what, why) = code.split_once(':').unwrap_or((code, "x"));
+            let is_word = |word: &str| {
+                !word.is_empty()
+                    && !word.starts_with('-')
+                    && !word.ends_with('-')
+                    && word
+                        .bytes()
+                        .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+            };
+            assert!(is_word(what) && is_word(why), "{code}");
+        }
+    }
+
+    #[test]
+    fn all_is_in_order_and_every_why_is_a_sentence() {
+        for (position, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, position, "{reason}");
+            let why = reason.why();
+            assert!(why.ends_with('.') && why.len() < 130, "{why}");
+            assert!(why.starts_with(|first: char| first.is_uppercase()), "{why}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ const FLOORS: &[&[&str]] = &[
     &["wire", "catalog"],
     &["net", "sql"],
     &["counter"],
+    &["explain"],
     &["driver", "session"],
     &["sandbox", "admin", "server"],
     &["cli"],

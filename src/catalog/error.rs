@@ -27,6 +27,16 @@ pub enum Problem {
         /// The GRANT.
         grant: String,
     },
+    /// A catalog file without the table.
+    #[error(
+        "{table} is not in the catalog file, which has {known}; write it anew with --save-catalog"
+    )]
+    NotInSnapshot {
+        /// `schema.table`.
+        table: String,
+        /// The tables that are.
+        known: String,
+    },
     /// A view, a sequence, a system-versioned table.
     #[error("{table} is a {kind}, and only a plain table can be hot; {remedy}")]
     NotATable {

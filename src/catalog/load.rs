@@ -7,8 +7,9 @@ use mysql_async::Conn;
 
 use super::error::{Error, Problem};
 use super::read::{Facts, Server};
+use super::snapshot::Snapshot;
 use super::{Catalog, check, grants, read};
-use crate::config::{Config, Place, Rule, did_you_mean};
+use crate::config::{Config, Place, Rule, TableName, did_you_mean};
 
 /// Reads the tables of all rules that rewrite, and checks that each can be hot.
 ///
@@ -16,35 +17,96 @@ use crate::config::{Config, Place, Rule, did_you_mean};
 ///
 /// The first rule that does not fit its table, with the remedy; or a query that failed.
 pub async fn load(conn: &mut Conn, config: &Config) -> Result<Catalog, Error> {
+    let (catalog, _) = survey(conn, config).await?;
+    Ok(catalog)
+}
+
+/// [`load`], with what the catalog was made from.
+///
+/// # Errors
+///
+/// As [`load`].
+pub async fn survey(conn: &mut Conn, config: &Config) -> Result<(Catalog, Snapshot), Error> {
     let upstream = |problem| Error {
         place: Box::new(Place::field("upstream")),
         problem,
     };
     let server = read::server(conn).await.map_err(upstream)?;
     enforces_checks(&server).map_err(upstream)?;
-    let mut catalog = Catalog {
-        tables: Vec::new(),
-        lower_case_table_names: server.lower_case_table_names,
-        mariadb: server.mariadb,
-    };
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    for rule in config.rules.iter().filter(|rule| rule.rewrites()) {
-        let about = |problem| Error {
-            place: Box::new(rule.place("table")),
-            problem,
-        };
-        let facts = describe(conn, &server, rule).await.map_err(about)?;
-        if let Some(first) = seen.insert(check::full_name(&facts), rule.index) {
-            return Err(about(Problem::SameTable { first }));
-        }
-        if let Some(warning) = check::cascade(&facts) {
+    let mut snapshot = Snapshot::new(&server);
+    let mut hot = HotTables::of(&snapshot);
+    for rule in rewriting(config) {
+        let facts = describe(conn, &server, rule).await;
+        let facts = facts.map_err(|problem| about(rule, problem))?;
+        if let Some(warning) = hot.add(rule, &facts)? {
             tracing::warn!("{}{warning}", rule.place("table"));
         }
-        catalog
-            .tables
-            .push(Arc::new(check::hot_table(rule, &facts)?));
+        snapshot.tables.push(facts);
     }
-    Ok(catalog)
+    Ok((hot.catalog, snapshot))
+}
+
+/// Applies the rules to what was once read of the tables.
+///
+/// # Errors
+///
+/// The first rule that does not fit its table, or whose table was not read then.
+pub fn offline(snapshot: &Snapshot, config: &Config) -> Result<Catalog, Error> {
+    let mut hot = HotTables::of(snapshot);
+    for rule in rewriting(config) {
+        let TableName { schema, name } = &rule.table;
+        let facts = snapshot.table(schema, name).ok_or_else(|| {
+            let known = snapshot.tables.iter().map(check::full_name);
+            let problem = Problem::NotInSnapshot {
+                table: rule.table.to_string(),
+                known: known.collect::<Vec<_>>().join(", "),
+            };
+            about(rule, problem)
+        })?;
+        hot.add(rule, facts)?;
+    }
+    Ok(hot.catalog)
+}
+
+fn rewriting(config: &Config) -> impl Iterator<Item = &Rule> {
+    config.rules.iter().filter(|rule| rule.rewrites())
+}
+
+fn about(rule: &Rule, problem: Problem) -> Error {
+    Error {
+        place: Box::new(rule.place("table")),
+        problem,
+    }
+}
+
+/// The hot tables of the rules so far.
+struct HotTables {
+    catalog: Catalog,
+    /// Rules by the tables that they are for.
+    seen: HashMap<String, usize>,
+}
+
+impl HotTables {
+    fn of(snapshot: &Snapshot) -> Self {
+        Self {
+            catalog: Catalog {
+                tables: Vec::new(),
+                lower_case_table_names: snapshot.server.lower_case_table_names,
+                mariadb: snapshot.server.mariadb,
+            },
+            seen: HashMap::new(),
+        }
+    }
+
+    /// Adds a rule's table; what an operator should know of it.
+    fn add(&mut self, rule: &Rule, facts: &Facts) -> Result<Option<String>, Error> {
+        if let Some(first) = self.seen.insert(check::full_name(facts), rule.index) {
+            return Err(about(rule, Problem::SameTable { first }));
+        }
+        let table = check::hot_table(rule, facts)?;
+        self.catalog.tables.push(Arc::new(table));
+        Ok(check::cascade(facts))
+    }
 }
 
 /// The facts of a rule's table, complete: with its triggers.
@@ -117,6 +179,7 @@ mod tests {
             version: version.to_owned(),
             mariadb,
             lower_case_table_names: 0,
+            sql_mode: String::new(),
             grants: Vec::new(),
             checks: true,
         }

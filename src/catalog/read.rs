@@ -2,6 +2,7 @@
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, FromRowError, Params, Row};
+use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
 use super::show_create;
@@ -12,6 +13,8 @@ pub(crate) struct Server {
     pub(crate) version: String,
     pub(crate) mariadb: bool,
     pub(crate) lower_case_table_names: u8,
+    /// What its sessions start with.
+    pub(crate) sql_mode: String,
     /// What the control account may do: the lines of SHOW GRANTS.
     pub(crate) grants: Vec<String>,
     /// MariaDB's check_constraint_checks; elsewhere always on.
@@ -19,7 +22,8 @@ pub(crate) struct Server {
 }
 
 /// A table as information_schema describes it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Facts {
     pub(crate) schema: String,
     pub(crate) name: String,
@@ -39,7 +43,8 @@ pub(crate) struct Facts {
     pub(crate) foreign_keys: Vec<ForeignKeyFacts>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ColumnFacts {
     pub(crate) name: String,
     pub(crate) data_type: String,
@@ -54,7 +59,8 @@ pub(crate) struct ColumnFacts {
     pub(crate) expression: String,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct IndexFacts {
     pub(crate) index: String,
     pub(crate) unique: bool,
@@ -65,7 +71,8 @@ pub(crate) struct IndexFacts {
     pub(crate) expression: String,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ForeignKeyFacts {
     pub(crate) name: String,
     pub(crate) column: String,
@@ -104,13 +111,15 @@ async fn rows<T>(
 
 /// Asks the server what it is and what the account may do.
 pub(crate) async fn server(conn: &mut Conn) -> Result<Server, Problem> {
-    let variables = "SELECT @@version, @@version_comment, @@lower_case_table_names";
-    let tuple = mysql_async::from_row_opt::<(String, String, u8)>;
+    let variables =
+        "SELECT @@version, @@version_comment, @@lower_case_table_names, @@GLOBAL.sql_mode";
+    let tuple = mysql_async::from_row_opt::<(String, String, u8, String)>;
     let what = "its version";
-    let (version, comment, lower_case_table_names) = rows(conn, what, variables, (), tuple)
-        .await?
-        .pop()
-        .unwrap_or_default();
+    let (version, comment, lower_case_table_names, sql_mode) =
+        rows(conn, what, variables, (), tuple)
+            .await?
+            .pop()
+            .unwrap_or_default();
     let mariadb = [&version, &comment]
         .iter()
         .any(|text| text.to_lowercase().contains("mariadb"));
@@ -136,6 +145,7 @@ pub(crate) async fn server(conn: &mut Conn) -> Result<Server, Problem> {
         version,
         mariadb,
         lower_case_table_names,
+        sql_mode,
         grants,
         checks,
     })

@@ -44,6 +44,9 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// The explanation.
+    #[error(transparent)]
+    Explain(#[from] super::explain::Error),
     /// The demo.
     #[error(transparent)]
     Demo(#[from] super::demo::Error),
@@ -89,6 +92,7 @@ impl Error {
             Self::InFile { source, .. } => source.exit_code(),
             Self::Config(_) | Self::LogFilter { .. } => 2,
             Self::Control(error) if error.is_configuration() => 2,
+            Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Control(_) | Self::Runtime { .. } => 1,
             Self::Server(error) => match error {

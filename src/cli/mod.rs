@@ -2,6 +2,7 @@
 
 mod demo;
 mod error;
+mod explain;
 mod log;
 mod provision;
 mod serve;
@@ -33,6 +34,7 @@ Examples:
   countersink serve                                 with ./rules.yaml
   countersink serve --rules /etc/countersink/rules.yaml --listen 0.0.0.0:6033
   countersink provision --print                     the statements for a DBA
+  countersink explain 'SELECT views FROM posts'     what becomes of a statement, and why
   COUNTERSINK_LOG=debug countersink serve           more of the log
 
 Exit codes:
@@ -55,6 +57,9 @@ Examples:
   countersink provision                             as the control account; `serve` does the same at start
   countersink provision --print > slots.sql         for a DBA, when the control account may not create tables")]
     Provision(ProvisionArguments),
+    /// Shows what becomes of statements: the plan and why, the SQL that is sent, the locks that it takes.
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::ExplainArguments),
     /// Shows on this machine what the proxy is good for: fetches a server, loads one hot row, compares.
     #[command(after_help = demo::EXAMPLES)]
     Demo(demo::DemoArguments),
@@ -64,7 +69,7 @@ impl Command {
     /// What is logged unless the environment says otherwise. The demo prints a report of its own.
     fn log_level(&self) -> &'static str {
         match self {
-            Self::Demo(_) => "warn",
+            Self::Demo(_) | Self::Explain(_) => "warn",
             _ => "info",
         }
     }
@@ -127,6 +132,10 @@ fn run_command(command: Command) -> Result<(), Error> {
             let provisioned = runtime.block_on(provision::provision(&config, arguments.print));
             let text = provisioned.map_err(|error| error.in_file(&file))?;
             print!("{text}");
+            Ok(())
+        }
+        Command::Explain(arguments) => {
+            print!("{}", explain::run(&arguments, &runtime)?);
             Ok(())
         }
         Command::Demo(arguments) => demo::run(&arguments, &runtime),

@@ -25,7 +25,7 @@ pub(super) async fn serve(config: Config) -> Result<(), Error> {
     let shared = server.shared();
     server.run(stop).await;
     for (reason, count) in shared.metrics.statements() {
-        tracing::info!("{count} statements: {reason:?}");
+        tracing::info!("{count} statements: {reason}");
     }
     tracing::info!("stopped");
     Ok(())

@@ -67,6 +67,18 @@ impl Config {
         Ok(config)
     }
 
+    /// Reads the file at `path` for work without a server: variables that are not set count as empty, and the files that
+    /// it names need not be here.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::load`].
+    pub fn load_offline(path: &Path) -> Result<Self, Error> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| Problem::Unreadable { source })?;
+        Self::from_str(&text, &|name| Some(std::env::var(name).unwrap_or_default()))
+    }
+
     /// Parses and checks `text`; `environment` answers for `${NAME}`. Opens no file.
     ///
     /// # Errors

@@ -17,6 +17,16 @@ use std::fmt::Write;
 use super::key::{Key, KeyForm};
 use super::quote;
 use crate::catalog::HotTable;
+use crate::sql::plan::LockTables;
+
+/// Ends the transaction around a fold in autocommit; says what it means whatever `completion_type` is.
+pub const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
+
+/// Before the statements of a fold in a session that has `sql_safe_updates` on.
+pub const UNSAFE_UPDATES: &str = "SET SESSION sql_safe_updates = 0";
+
+/// Behind them.
+pub const SAFE_UPDATES: &str = "SET SESSION sql_safe_updates = 1";
 
 /// The question whether a name is that of a temporary table.
 pub fn show_create(table: &HotTable) -> String {
@@ -32,8 +42,27 @@ pub fn empty(table: &HotTable) -> String {
     format!("DELETE FROM {slots}")
 }
 
+/// LOCK TABLES as it is sent: under a WRITE lock the hot tables are folded, so the names of that are locked as well.
+pub fn lock_tables(lock: &LockTables) -> Vec<u8> {
+    let mut text = lock.text.clone();
+    if lock.write {
+        for (number, table) in lock.tables.iter().enumerate() {
+            // On a line of its own: the client's text may end in a comment.
+            text.extend_from_slice(b"\n, ");
+            text.extend_from_slice(locks(number, table).as_bytes());
+        }
+    }
+    text
+}
+
+/// What moves everything into the rows under LOCK TABLES .. WRITE, table by table.
+pub fn under_locks(lock: &LockTables) -> impl Iterator<Item = Vec<u8>> {
+    let tables = lock.tables.iter().enumerate().filter(|_| lock.write);
+    tables.map(|(number, table)| FoldStatements::numbered(number, table, None).fold)
+}
+
 /// What LOCK TABLES .. WRITE must also lock for the fold of this number to run under it.
-pub fn locks(number: usize, table: &HotTable) -> String {
+fn locks(number: usize, table: &HotTable) -> String {
     let slots = quote::pair(&table.slot_schema, &table.slot_name);
     format!(
         "{} AS {} WRITE, {slots} AS {} WRITE, {slots} WRITE",
@@ -155,7 +184,7 @@ impl FoldStatements {
 
     /// As [`FoldStatements::new`]; under LOCK TABLES, which wants a lock for each alias, `number` tells the tables
     /// apart. See [`locks`].
-    pub fn numbered(number: usize, table: &HotTable, predicate: Option<&[u8]>) -> Self {
+    fn numbered(number: usize, table: &HotTable, predicate: Option<&[u8]>) -> Self {
         let (b, s) = (base_alias(number), slots_alias(number));
         let base = quote::pair(&table.schema, &table.name);
         let slots = quote::pair(&table.slot_schema, &table.slot_name);

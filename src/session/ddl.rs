@@ -98,21 +98,8 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.metrics().count(Reason::LockTables);
-        let mut text = lock.text.clone();
-        if lock.write {
-            for (number, table) in lock.tables.iter().enumerate() {
-                // On a line of its own: the client's text may end in a comment.
-                text.extend_from_slice(b"\n, ");
-                text.extend_from_slice(fold::locks(number, table).as_bytes());
-            }
-        }
-        let keys: Vec<_> = lock
-            .tables
-            .iter()
-            .map(|table| bind(&whole(table), None))
-            .collect();
         // OK and ERR read the same in either protocol (MariaDB prepares LOCK TABLES).
-        let answer = match self.hidden(text).await? {
+        let answer = match self.hidden(fold::lock_tables(lock)).await? {
             Hidden::Ok(ok) => ok,
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
             Hidden::Row(_) => return Err(Malformed.into()),
@@ -121,11 +108,8 @@ impl Session {
             true => TableLocks::Plain,
             false => TableLocks::Read,
         };
-        if lock.write {
-            for (number, keys) in keys.iter().enumerate() {
-                let statements = fold::FoldStatements::numbered(number, &keys.table, None);
-                self.hidden(statements.fold).await?;
-            }
+        for text in fold::under_locks(lock) {
+            self.hidden(text).await?;
         }
         self.answer_ok(turn, answer).await
     }

@@ -6,6 +6,7 @@ use super::error::Error;
 use super::hidden::encode_query;
 use super::patched::{Patch, patch_status};
 use super::turn::{Done, Original, Turn};
+use crate::reason::Reason;
 use crate::sql::diagnostics::{Number, Question};
 use crate::wire::answer::{Form, Role, Walker};
 use crate::wire::packet::encode_packet;
@@ -104,6 +105,7 @@ impl Session {
                 let Some(messages) = &diagnostics.messages else {
                     return Ok(None);
                 };
+                self.metrics().count(Reason::Metadata);
                 let done = self.show(messages, *errors, *limit, turn).await?;
                 self.state.diagnostics = Some(diagnostics);
                 return Ok(Some(done));
@@ -130,6 +132,7 @@ impl Session {
         let Some(rewritten) = rewritten else {
             return Ok(None);
         };
+        self.metrics().count(Reason::Metadata);
         let Some(sent) = self.send_read(text, &rewritten).await? else {
             return self.run_original(original, turn).await.map(Some);
         };

@@ -39,18 +39,14 @@ fn facts(row: &[Option<Vec<u8>>]) -> SessionFacts {
         Some(String::from_utf8_lossy(value).into_owned())
     };
     let modes = text(1).unwrap_or_default();
-    let mode = |name: &str| modes.split(',').any(|mode| mode == name);
     let client = text(2).unwrap_or_default();
     // Results in another character set than ASCII's supersets: the names just read cannot be trusted.
     let legible = text(3).is_none_or(|results| !results.contains('\0'));
     SessionFacts {
         schema: text(0),
-        ansi_quotes: mode("ANSI_QUOTES"),
-        no_backslash_escapes: mode("NO_BACKSLASH_ESCAPES"),
-        pipes_as_concat: mode("PIPES_AS_CONCAT"),
-        ignore_space: mode("IGNORE_SPACE"),
-        high_not_precedence: mode("HIGH_NOT_PRECEDENCE"),
         unsafe_character_set: !legible || UNSAFE_CHARACTER_SETS.contains(&client.as_str()),
         safe_updates: text(4).as_deref() == Some("1"),
+        ..SessionFacts::default()
     }
+    .with_sql_mode(&modes)
 }

@@ -10,20 +10,14 @@ use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::counter::KeyForm;
-use crate::counter::fold::{self, FoldStatements, OpenRow};
+pub(super) use crate::counter::fold::COMMIT;
+use crate::counter::fold::{self, FoldStatements, OpenRow, SAFE_UPDATES, UNSAFE_UPDATES};
 use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
 use crate::sql::template::Filling;
 use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
-
-/// Says what it means whatever `completion_type` is.
-pub(super) const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
-
-/// Around the statements of a fold in a session that has `sql_safe_updates` on.
-const UNSAFE_UPDATES: &str = "SET SESSION sql_safe_updates = 0";
-const SAFE_UPDATES: &str = "SET SESSION sql_safe_updates = 1";
 
 /// The keys of a fold with the client's parameters filled in; the whole table where a parameter has no literal.
 pub(super) fn bind(fold: &FoldTable, parameters: Option<&[Vec<u8>]>) -> Keys {

@@ -9,6 +9,7 @@ pub mod connect;
 mod ddl;
 mod diagnostics;
 mod error;
+mod explain;
 mod facts;
 mod fold;
 mod hidden;

@@ -289,7 +289,7 @@ impl Session {
         original: &Original,
     ) -> Result<(), Error> {
         let turn = Turn::single(Form::Results);
-        self.metrics().count(read.reason);
+        self.count_read(read);
         match self.prepare_to_read(read, literals).await? {
             Prepared::Summed => {}
             Prepared::Folded => {

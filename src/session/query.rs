@@ -5,6 +5,7 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::error::Error;
+use super::explain::asks_to_explain;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::{Session, shared::Hot};
@@ -52,7 +53,9 @@ impl Session {
             return self.pass_statement(Kind::Other, Reason::NotHot).await;
         };
         let kind = kind_of(text);
-        if let Some(reason) = self.known_to_pass(text, kind) {
+        if !asks_to_explain(text, kind)
+            && let Some(reason) = self.known_to_pass(text, kind)
+        {
             self.learn_from_forwarded(reason, kind);
             return self.pass_statement(kind, reason).await;
         }
@@ -154,7 +157,7 @@ impl Session {
         if parts.len() < 2 {
             let turn = Turn::single(Form::Results);
             let text = text.to_vec();
-            self.statement(&text, &Original::Payload(payload), turn)
+            self.statement_or_explanation(&text, &Original::Payload(payload), turn)
                 .await?;
             return Ok(());
         }
@@ -164,7 +167,9 @@ impl Session {
             turn.more = position < last;
             let text = text[part].to_vec();
             let original = Original::Payload([prefix, &text].concat());
-            let done = self.statement(&text, &original, turn).await?;
+            let done = self
+                .statement_or_explanation(&text, &original, turn)
+                .await?;
             if done.failed {
                 break;
             }
@@ -174,7 +179,7 @@ impl Session {
     }
 
     /// One statement.
-    async fn statement(
+    pub(super) async fn statement(
         &mut self,
         text: &[u8],
         original: &Original,
@@ -208,7 +213,7 @@ impl Session {
     }
 
     /// The plan of a statement that is to run now.
-    async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+    pub(super) async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
         let plan = self.plan_without_locks(text).await?;
         Ok(self.under_table_locks(plan))
     }
@@ -232,7 +237,7 @@ impl Session {
             (_, TableLocks::None)
             | (Plan::LockTables(_), _)
             | (Plan::Read(_) | Plan::Forward(_), TableLocks::Read) => plan,
-            _ => Arc::new(Plan::Forward(Reason::LockTables)),
+            _ => Arc::new(Plan::Forward(Reason::UnderLockTables)),
         }
     }
 
@@ -276,10 +281,10 @@ impl Session {
     }
 
     /// EXECUTE of a SQL-level prepared statement: any of those that name hot tables.
-    fn sql_execute(&self) -> Fold {
+    pub(super) fn sql_execute(&self) -> Fold {
         Fold {
             folds: self.state.sql_prepared.iter().map(whole).collect(),
-            reason: Reason::SqlPrepare,
+            reason: Reason::SqlExecute,
         }
     }
 

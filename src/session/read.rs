@@ -9,7 +9,7 @@ use super::hidden::{Failure, encode_prepare, encode_query, encode_statement_comm
 use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
-use crate::sql::plan::Read;
+use crate::sql::plan::{Read, Reason};
 use crate::sql::template::Filling;
 use crate::wire::answer::{Form, Walker};
 use crate::wire::command;
@@ -52,7 +52,7 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(read.reason);
+        self.count_read(read);
         match self.prepare_to_read(read, &[]).await? {
             Prepared::Summed => {}
             Prepared::Folded => return self.run_original(original, turn).await,
@@ -87,6 +87,18 @@ impl Session {
             sequence_id,
             failed: ended.walker.error().is_some(),
         })
+    }
+
+    /// Counts a read: as one that folds where the transaction has incremented what it reads.
+    pub(super) fn count_read(&self, read: &Read) {
+        let mut incremented = self.state.transaction.incremented.iter();
+        let own = incremented.any(|keys| read.tables.contains(&keys.table));
+        let reason = if own {
+            Reason::OwnIncrement
+        } else {
+            read.reason
+        };
+        self.metrics().count(reason);
     }
 
     /// The error that the original ends with, whose words tell of the client's own expression, not of our sum.

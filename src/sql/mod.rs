@@ -12,6 +12,7 @@ mod ddl;
 pub mod diagnostics;
 mod dialect;
 mod effect;
+mod explain;
 mod increment;
 mod key;
 mod lexer;
@@ -32,6 +33,7 @@ mod write;
 mod fixture;
 
 pub use effect::glance;
+pub use explain::explained;
 pub use lexer::{Lexer, Token, TokenKind};
 pub use planner::plan;
 pub use prefilter::Prefilter;

@@ -27,6 +27,28 @@ pub struct SessionFacts {
     pub high_not_precedence: bool,
 }
 
+impl SessionFacts {
+    /// With what `sql_mode` (a list, as the server spells it) says of how texts are read. ANSI is a short name of
+    /// several modes.
+    #[must_use]
+    pub fn with_sql_mode(self, modes: &str) -> Self {
+        let has = |name: &str| {
+            modes
+                .split(',')
+                .any(|mode| mode.trim().eq_ignore_ascii_case(name))
+        };
+        let ansi = has("ANSI");
+        Self {
+            ansi_quotes: ansi || has("ANSI_QUOTES"),
+            no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
+            pipes_as_concat: ansi || has("PIPES_AS_CONCAT"),
+            ignore_space: ansi || has("IGNORE_SPACE"),
+            high_not_precedence: has("HIGH_NOT_PRECEDENCE"),
+            ..self
+        }
+    }
+}
+
 /// What to do with a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {

@@ -78,6 +78,7 @@ pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason>
         .collect();
     let has_modifier = drop_modifiers(&mut tokens);
     replace_share_mode(&mut tokens);
+    drop_variables(&mut tokens);
     let mut parser = Parser::new(&dialect)
         .with_recursion_limit(MAX_DEPTH)
         .with_options(ParserOptions::new().with_unescape(false))
@@ -253,6 +254,33 @@ fn replace_share_mode(tokens: &mut Vec<TokenWithSpan>) {
             tokens.remove(words[2]);
         }
     }
+}
+
+/// Drops `INTO @variable, ..`, which changes nothing in what a query reads; the parser knows one variable, and before
+/// FROM only. Where it may not stand, the server says so of the text that is sent, in which it does stand.
+fn drop_variables(tokens: &mut Vec<TokenWithSpan>) {
+    let significant: Vec<usize> = (0..tokens.len())
+        .filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_)))
+        .collect();
+    let token = |at: usize| significant.get(at).map(|&at| &tokens[at].token);
+    let is_variable =
+        |at: usize| matches!(token(at), Some(Token::Word(word)) if is_user_variable(word));
+    let is_into = |at: usize| token(at).is_some_and(|token| is_word(token, "INTO"));
+    let Some(into) = (0..significant.len()).find(|&at| is_into(at) && is_variable(at + 1)) else {
+        return;
+    };
+    let mut end = into + 2;
+    while token(end) == Some(&Token::Comma) && is_variable(end + 1) {
+        end += 2;
+    }
+    for &at in significant[into..end].iter().rev() {
+        tokens.remove(at);
+    }
+}
+
+/// `@name`, not `@@name`.
+fn is_user_variable(word: &Word) -> bool {
+    word.quote_style.is_none() && word.value.starts_with('@') && !word.value.starts_with("@@")
 }
 
 fn is_word(token: &Token, spelling: &str) -> bool {

@@ -17,4 +17,5 @@ pub mod handshake;
 pub mod packet;
 pub mod reader;
 pub mod reply;
+pub mod result_set;
 pub mod status;

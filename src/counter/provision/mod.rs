@@ -242,6 +242,7 @@ async fn describe(
         version: String::new(),
         mariadb: catalog.mariadb,
         lower_case_table_names: catalog.lower_case_table_names,
+        sql_mode: String::new(),
         grants: Vec::new(),
         checks: true,
     };

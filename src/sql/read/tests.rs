@@ -226,8 +226,27 @@ fn doubt_is_folded() {
     for text in cases {
         assert_eq!(briefly_planned(text), "fold Unresolved: posts", "{text}");
     }
-    assert_eq!(
-        briefly_planned("SELECT views INTO @v FROM posts WHERE id = 1"),
-        "fold Unresolved: posts where `id` = 1"
-    );
+}
+
+#[test]
+fn variables_behind_into_take_what_is_summed() {
+    let cases = [
+        (
+            "SELECT views INTO @v FROM posts WHERE id = 1",
+            "read Summed (posts): SELECT [views] AS `views` INTO @v FROM posts WHERE id = 1",
+        ),
+        (
+            "SELECT title, views FROM posts LIMIT 1 INTO @t , @v;",
+            "read Summed (posts): SELECT title, [views] AS `views` FROM posts LIMIT 1 INTO @t , @v;",
+        ),
+        ("SELECT title INTO @t FROM posts", "forward NoCounter"),
+        (
+            "SELECT views FROM posts INTO OUTFILE '/tmp/x'",
+            "fold NotParsed: posts",
+        ),
+        ("SELECT views FROM posts INTO @@x", "fold NotParsed: posts"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(briefly_planned(text), expected, "{text}");
+    }
 }

@@ -1,0 +1,75 @@
+//! What `countersink explain` can be told.
+
+use std::path::PathBuf;
+
+use clap::{Args, builder::NonEmptyStringValueParser};
+
+use crate::cli::RulesArguments;
+use crate::config::HostPort;
+
+pub(in crate::cli) const EXAMPLES: &str = "\
+Examples:
+  countersink explain 'UPDATE posts SET views = views + 1 WHERE id = 42'
+  countersink explain --transaction --schema shop - < statements.sql
+  countersink explain --save-catalog catalog.yaml               what the tables look like, for later
+  countersink explain --catalog catalog.yaml 'SELECT * FROM posts'
+                                                                without a server, and with rules.yaml as it is now
+  countersink explain --proxy 127.0.0.1:6033 --user app --password-env APP_PASSWORD 'SELECT views FROM shop.posts'
+
+Nothing is executed, and nothing is changed on any server. The plan's name is also what the log counts statements by.
+
+In the middle of a session of your own, ask the proxy itself:
+  EXPLAIN FORMAT=COUNTERSINK UPDATE posts SET views = views + 1 WHERE id = 42
+It answers by the session's own state: schema, sql_mode, open transaction, locked and temporary tables. (MySQL itself
+refuses that format, so the statement does not run there either.)";
+
+/// Arguments of `countersink explain`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ExplainArguments {
+    /// Statements, several separated by semicolons; - reads them from standard input.
+    #[arg(value_name = "SQL", required_unless_present = "save_catalog", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) statements: Vec<String>,
+    #[command(flatten)]
+    pub(super) file: RulesArguments,
+    /// Take the tables from this file, which --save-catalog wrote, instead of asking the server.
+    #[arg(long, value_name = "FILE", conflicts_with = "save_catalog")]
+    pub(super) catalog: Option<PathBuf>,
+    /// Write what the server says of the rules' tables to this file. It holds no data and no password.
+    #[arg(long, value_name = "FILE")]
+    pub(super) save_catalog: Option<PathBuf>,
+    /// Ask this running proxy, which has rules and tables of its own.
+    #[arg(long, value_name = "HOST:PORT", value_parser = HostPort::parse, conflicts_with_all = ["rules", "catalog", "save_catalog"], requires = "user")]
+    pub(super) proxy: Option<HostPort>,
+    /// Who logs in at the proxy.
+    #[arg(long, value_name = "NAME", requires = "proxy")]
+    pub(super) user: Option<String>,
+    /// The environment variable with that user's password.
+    #[arg(
+        long,
+        value_name = "VARIABLE",
+        requires = "proxy",
+        conflicts_with = "password_file"
+    )]
+    pub(super) password_env: Option<String>,
+    /// The file with that user's password; one line break at its end is none of it.
+    #[arg(long, value_name = "FILE", requires = "proxy")]
+    pub(super) password_file: Option<PathBuf>,
+    /// The current schema; that of the hot tables when they share one.
+    #[arg(long, value_name = "NAME")]
+    pub(super) schema: Option<String>,
+    /// The session's sql_mode; the server's when it is not given.
+    #[arg(long, value_name = "MODES", value_parser = sql_mode)]
+    pub(super) sql_mode: Option<String>,
+    /// As in an open transaction rather than in autocommit.
+    #[arg(long)]
+    pub(super) transaction: bool,
+}
+
+/// A list of modes; nothing else may get into SQL.
+fn sql_mode(text: &str) -> Result<String, String> {
+    let is_mode = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b',' | b' ');
+    match text.bytes().all(is_mode) {
+        true => Ok(text.to_owned()),
+        false => Err("write names of modes, separated by commas".to_owned()),
+    }
+}

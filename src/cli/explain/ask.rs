@@ -1,0 +1,76 @@
+//! Asks a running proxy.
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder};
+
+use super::{Error, ExplainArguments, show};
+use crate::config::HostPort;
+use crate::explain::{Line, Part};
+
+/// Each statement's explanation, by a session of its own at the proxy.
+///
+/// mysql_async rather than our own driver: it knows every login of MySQL's accounts.
+pub(super) async fn ask(
+    proxy: &HostPort,
+    arguments: &ExplainArguments,
+    statements: &[String],
+) -> Result<Vec<String>, Error> {
+    let lost = |source| Error::Proxy {
+        proxy: proxy.to_string(),
+        source,
+    };
+    let options = OptsBuilder::default()
+        .ip_or_hostname(proxy.host.clone())
+        .tcp_port(proxy.port)
+        .user(arguments.user.clone())
+        .pass(password(arguments)?)
+        .db_name(arguments.schema.clone())
+        .prefer_socket(false);
+    let mut conn = Conn::new(options).await.map_err(lost)?;
+    if let Some(modes) = &arguments.sql_mode {
+        let set = format!("SET SESSION sql_mode = '{modes}'");
+        conn.query_drop(set).await.map_err(lost)?;
+    }
+    if arguments.transaction {
+        conn.query_drop("START TRANSACTION").await.map_err(lost)?;
+    }
+    let mut explained = Vec::new();
+    for statement in statements {
+        let question = format!("EXPLAIN FORMAT=COUNTERSINK {statement}");
+        let rows: Vec<(String, String, String)> =
+            conn.query(question).await.map_err(|source| match source {
+                mysql_async::Error::Server(error) => Error::NotAProxy {
+                    proxy: proxy.to_string(),
+                    message: error.to_string(),
+                },
+                source => lost(source),
+            })?;
+        let lines = rows.into_iter().map(|(part, when, text)| Line {
+            // A later proxy may have more to say.
+            part: Part::of(&part).unwrap_or(Part::Note),
+            when,
+            text,
+        });
+        explained.push(show(&lines.collect::<Vec<_>>()));
+    }
+    conn.disconnect().await.map_err(lost)?;
+    Ok(explained)
+}
+
+fn password(arguments: &ExplainArguments) -> Result<Option<String>, Error> {
+    if let Some(variable) = &arguments.password_env {
+        let password = std::env::var(variable).map_err(|_| Error::NoPassword {
+            variable: variable.clone(),
+        });
+        return password.map(Some);
+    }
+    let Some(file) = &arguments.password_file else {
+        return Ok(None);
+    };
+    let text = std::fs::read_to_string(file).map_err(|source| Error::Unreadable {
+        name: file.display().to_string(),
+        source,
+    })?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(Some(line.strip_suffix('\r').unwrap_or(line).to_owned()))
+}

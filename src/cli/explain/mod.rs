@@ -1,0 +1,170 @@
+//! `countersink explain`: what becomes of a statement, from rules and catalog, or from a running proxy.
+
+mod arguments;
+mod ask;
+mod error;
+
+use std::io::Read;
+use std::path::Path;
+
+use tokio::runtime::Runtime;
+
+use crate::catalog::{self, Catalog, Snapshot};
+use crate::config::{Config, Mode};
+use crate::counter::control::Control;
+use crate::explain::{Situation, explain, show};
+use crate::sql;
+use crate::sql::plan::SessionFacts;
+
+pub(super) use arguments::{EXAMPLES, ExplainArguments};
+pub use error::Error;
+
+/// What to print.
+pub(super) fn run(arguments: &ExplainArguments, runtime: &Runtime) -> Result<String, super::Error> {
+    let facts = SessionFacts {
+        schema: arguments.schema.clone(),
+        ..SessionFacts::default()
+    };
+    if let Some(proxy) = &arguments.proxy {
+        let facts = facts.with_sql_mode(arguments.sql_mode.as_deref().unwrap_or_default());
+        let statements = statements(arguments, &facts)?;
+        let explained = runtime.block_on(ask::ask(proxy, arguments, &statements))?;
+        return Ok(printed(&statements, &explained));
+    }
+    let rules = &arguments.file.rules;
+    let (config, catalog, snapshot) = known(arguments, rules, runtime)?;
+    if let Some(file) = &arguments.save_catalog {
+        std::fs::write(file, snapshot.to_yaml()).map_err(|source| Error::Unwritable {
+            file: file.clone(),
+            source,
+        })?;
+        if arguments.statements.is_empty() {
+            return Ok(String::new());
+        }
+    }
+    let modes = arguments.sql_mode.as_deref().unwrap_or(snapshot.sql_mode());
+    let facts = SessionFacts {
+        schema: arguments.schema.clone().or_else(|| only_schema(&catalog)),
+        ..facts
+    }
+    .with_sql_mode(modes);
+    let situation = Situation {
+        in_transaction: arguments.transaction,
+        ..Situation::default()
+    };
+    let statements = statements(arguments, &facts)?;
+    let explained: Vec<String> = statements
+        .iter()
+        .map(|statement| {
+            let plan = sql::plan(statement.as_bytes(), &facts, &catalog);
+            let mut explanation = explain(&plan, &situation);
+            explanation.notes.extend(unserved(&config, statement));
+            explanation.to_string()
+        })
+        .collect();
+    Ok(printed(&statements, &explained))
+}
+
+/// The rules, and the tables as a file or the server has them.
+fn known(
+    arguments: &ExplainArguments,
+    rules: &Path,
+    runtime: &Runtime,
+) -> Result<(Config, Catalog, Snapshot), super::Error> {
+    let in_file = |error: super::Error| error.in_file(rules);
+    if let Some(file) = &arguments.catalog {
+        let config = Config::load_offline(rules).map_err(|error| in_file(error.into()))?;
+        let text = std::fs::read_to_string(file).map_err(|source| Error::Unreadable {
+            name: file.display().to_string(),
+            source,
+        })?;
+        let snapshot = Snapshot::from_yaml(&text).map_err(|source| Error::Catalog {
+            file: file.clone(),
+            source,
+        })?;
+        let catalog = catalog::offline(&snapshot, &config);
+        let catalog = catalog.map_err(|error| in_file(error.into()))?;
+        return Ok((config, catalog, snapshot));
+    }
+    let config = super::load(rules)?;
+    let (catalog, snapshot) = runtime.block_on(survey(&config)).map_err(in_file)?;
+    Ok((config, catalog, snapshot))
+}
+
+/// Asks the upstream, as `serve` does, and changes nothing there.
+async fn survey(config: &Config) -> Result<(Catalog, Snapshot), super::Error> {
+    let control = Control::open(config).await?;
+    let mut conn = control.connect().await?;
+    let surveyed = catalog::survey(&mut conn, config).await;
+    drop(conn);
+    control.close().await;
+    Ok(surveyed?)
+}
+
+/// The statements to explain, each by itself.
+fn statements(arguments: &ExplainArguments, facts: &SessionFacts) -> Result<Vec<String>, Error> {
+    let mut statements = Vec::new();
+    for given in &arguments.statements {
+        let text = match given.as_str() {
+            "-" => standard_input()?,
+            text => text.to_owned(),
+        };
+        let parts = sql::split(text.as_bytes(), facts);
+        statements.extend(parts.into_iter().filter_map(|part| {
+            let part = text.get(part)?.trim();
+            Some(part.to_owned())
+        }));
+    }
+    match statements.is_empty() {
+        true => Err(Error::Nothing),
+        false => Ok(statements),
+    }
+}
+
+fn standard_input() -> Result<String, Error> {
+    let mut text = String::new();
+    let read = std::io::stdin().read_to_string(&mut text);
+    read.map_err(|source| Error::Unreadable {
+        name: "standard input".to_owned(),
+        source,
+    })?;
+    Ok(text)
+}
+
+/// The schema that all hot tables are in, if it is one.
+fn only_schema(catalog: &Catalog) -> Option<String> {
+    let mut schemas: Vec<_> = catalog.tables.iter().map(|table| &table.schema).collect();
+    schemas.dedup();
+    match schemas.as_slice() {
+        [schema] => Some((*schema).clone()),
+        _ => None,
+    }
+}
+
+/// Rules for tables that the statement may name, but that are not rewritten.
+fn unserved(config: &Config, statement: &str) -> Vec<String> {
+    let statement = statement.to_lowercase();
+    let rules = config.rules.iter().filter(|rule| !rule.rewrites());
+    let named = rules.filter(|rule| statement.contains(&rule.table.name.to_lowercase()));
+    let note = |rule: &crate::config::Rule| {
+        let why = match rule.mode {
+            Mode::Off => "has mode: off",
+            Mode::Observe => "has mode: observe, which is not served yet",
+            Mode::Enforce => "has slots: 0, which is not served yet",
+        };
+        format!("{} {why}, so it is no hot table.", rule.table)
+    };
+    named.map(note).collect()
+}
+
+/// One explanation as it is; of several, each under its statement.
+fn printed(statements: &[String], explained: &[String]) -> String {
+    if let [explanation] = explained {
+        return explanation.clone();
+    }
+    let blocks = statements.iter().zip(explained);
+    let blocks: Vec<String> = blocks
+        .map(|(statement, explanation)| format!("{statement};\n\n{explanation}"))
+        .collect();
+    blocks.join(&format!("\n{}\n\n", "-".repeat(72)))
+}

@@ -1,0 +1,123 @@
+//! Folds: slots into the rows, then the original, in one transaction.
+
+use super::{Explanation, Keys, Sent, Situation, Way, locks};
+use crate::counter::fold::{self, COMMIT, FoldStatements, OpenRow, SAFE_UPDATES, UNSAFE_UPDATES};
+use crate::counter::{Key, KeyForm};
+use crate::sql::plan::{Fold, FoldTable, Scope};
+use crate::sql::template::{Filling, Template};
+
+/// The plan of a fold.
+pub(super) fn explain(fold: &Fold, situation: &Situation) -> Explanation {
+    let done = fold
+        .folds
+        .iter()
+        .any(|fold| situation.has_settled(&keys(fold)));
+    let way = way(fold, situation);
+    let moves = way
+        .sends
+        .iter()
+        .any(|sent| matches!(sent, Sent::Control(_)));
+    let notes = [
+        done.then_some("What the transaction has folded already is not folded again."),
+        moves.then_some(
+            "Slots are moved key by key, those that the control account finds open (<slots>); where none is, nothing is.",
+        ),
+    ];
+    Explanation {
+        reason: fold.reason,
+        ways: vec![way],
+        notes: notes.into_iter().flatten().map(str::to_owned).collect(),
+    }
+}
+
+/// Fold, then the original.
+pub(super) fn way(fold: &Fold, situation: &Situation) -> Way {
+    let keys = fold.folds.iter().map(keys);
+    let keys: Vec<Keys> = keys.filter(|keys| !situation.has_settled(keys)).collect();
+    if keys.is_empty() {
+        return Way::original();
+    }
+    let folding = statements(&keys, situation);
+    let mut locks = locks_of(&keys);
+    locks.push(locks::THEN_THE_STATEMENTS_OWN.to_owned());
+    locks.push(locks::until(situation.in_transaction));
+    let sends = match situation.in_transaction {
+        true => folding.into_iter().chain([Sent::Original]).collect(),
+        false => [Sent::text("START TRANSACTION")]
+            .into_iter()
+            .chain(folding)
+            .chain([Sent::Original, Sent::text(COMMIT)])
+            .collect(),
+    };
+    Way {
+        when: String::new(),
+        sends,
+        locks,
+    }
+}
+
+/// The statements that fold these keys: base is locked, the control account tells which slot rows are open, and these
+/// are moved, a key at a time.
+pub(super) fn statements(keys: &[Keys], situation: &Situation) -> Vec<Sent> {
+    keys.iter()
+        .flat_map(|keys| of_keys(keys, situation))
+        .collect()
+}
+
+fn of_keys(keys: &Keys, situation: &Situation) -> Vec<Sent> {
+    let (table, predicate) = (&*keys.table, keys.predicate.as_deref());
+    let Some(form) = KeyForm::of(table) else {
+        let FoldStatements { lock, fold } = FoldStatements::new(table, predicate);
+        let lock_alone = fold::lock(table, predicate, None);
+        return [lock_alone, lock, fold].map(Sent::text).to_vec();
+    };
+    let named = Some(&form).filter(|_| predicate.is_some());
+    let mut sends = vec![Sent::text(fold::lock(table, predicate, named))];
+    // Key and slots are known only then.
+    let columns = table.primary_key.iter();
+    let key: Key = columns
+        .map(|&position| format!("<{}>", table.columns[position].name))
+        .collect();
+    let asked = Some(std::slice::from_ref(&key)).filter(|_| predicate.is_some());
+    sends.push(Sent::Control(fold::open_rows(table, &form, asked)));
+    if situation.safe_updates {
+        sends.push(Sent::text(UNSAFE_UPDATES));
+    }
+    let row = OpenRow { key, slot: 0 };
+    let moves = fold::moves(table, &form, &[row]).into_iter();
+    sends.extend(moves.map(|text| {
+        let text = String::from_utf8_lossy(&text).replace(" IN (0)", " IN (<slots>)");
+        Sent::Text(text)
+    }));
+    if situation.safe_updates {
+        sends.push(Sent::text(SAFE_UPDATES));
+    }
+    sends
+}
+
+/// What a fold of these keys locks.
+pub(super) fn locks_of(keys: &[Keys]) -> Vec<String> {
+    let of = |keys: &Keys| {
+        let predicate = keys.predicate.as_deref().map(String::from_utf8_lossy);
+        locks::of_fold(&keys.table, predicate.as_deref())
+    };
+    keys.iter().flat_map(of).collect()
+}
+
+/// The keys of a scope; parameters stay question marks.
+pub(super) fn keys(fold: &FoldTable) -> Keys {
+    let predicate = match &fold.scope {
+        Scope::Keys(predicate) => Some(rendered(predicate)),
+        Scope::Table => None,
+    };
+    Keys {
+        table: fold.table.clone(),
+        predicate,
+    }
+}
+
+fn rendered(template: &Template) -> Vec<u8> {
+    let mut text = Vec::new();
+    template.render(&Filling::default(), &mut text);
+    text
+}

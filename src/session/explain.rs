@@ -1,0 +1,145 @@
+//! EXPLAIN FORMAT=COUNTERSINK: what would become of a statement in this session, now. Nothing of it is run.
+
+use std::sync::Arc;
+
+use super::Session;
+use super::error::Error;
+use super::fold::bind;
+use super::query::kind_of;
+use super::state::{self, TableLocks};
+use super::turn::{Done, Original, Turn};
+use crate::explain::{Explanation, Keys, Situation, explain};
+use crate::reason::Reason;
+use crate::sql::plan::{Fold, Increment, Plan, SessionFacts};
+use crate::sql::{self, Kind};
+use crate::wire::result_set::TextResult;
+use crate::wire::status;
+
+/// The columns of the answer.
+const COLUMNS: [&str; 3] = ["part", "when", "text"];
+
+/// Whether a statement is EXPLAIN FORMAT=COUNTERSINK; how its text is quoted makes no difference to that.
+pub(super) fn asks_to_explain(text: &[u8], kind: Kind) -> bool {
+    kind == Kind::Show && sql::explained(text, &SessionFacts::default()).is_some()
+}
+
+impl Session {
+    /// One statement, or what would become of it.
+    pub(super) async fn statement_or_explanation(
+        &mut self,
+        text: &[u8],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        match asks_to_explain(text, kind_of(text)) {
+            true => self.explain(text, turn).await,
+            false => self.statement(text, original, turn).await,
+        }
+    }
+
+    /// Answers EXPLAIN FORMAT=COUNTERSINK.
+    async fn explain(&mut self, text: &[u8], turn: Turn) -> Result<Done, Error> {
+        self.metrics().count(Reason::Explained);
+        if self.state.status_uncertain {
+            self.hidden("DO 0").await?;
+        }
+        let facts = self.facts().await?.unwrap_or_default();
+        let statement = sql::explained(text, &facts).unwrap_or_default();
+        let plan = self.plan_in_force(statement).await?;
+        let transaction = &self.state.transaction;
+        let keys = |list: &[state::Keys]| {
+            let keys = list.iter().map(|keys| Keys {
+                table: Arc::clone(&keys.table),
+                predicate: keys.predicate.clone(),
+            });
+            keys.collect()
+        };
+        let situation = Situation {
+            in_transaction: self.state.in_transaction(),
+            safe_updates: facts.safe_updates,
+            incremented: keys(&transaction.incremented),
+            settled: keys(&transaction.settled),
+            folded: keys(&transaction.folded),
+        };
+        self.answer_explanation(&explain(&plan, &situation), turn)
+            .await
+    }
+
+    /// What this session would do with the statement, whatever the rules alone say.
+    async fn plan_in_force(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+        let kind = kind_of(text);
+        if self.state.bypass {
+            return Ok(Arc::new(Plan::Forward(Reason::Off)));
+        }
+        if !self.is_hot(text, kind) {
+            return Ok(Arc::new(Plan::Forward(Reason::NotHot)));
+        }
+        let plan = match kind {
+            Kind::Execute if self.state.table_locks == TableLocks::None => {
+                Arc::new(Plan::Fold(Box::new(self.sql_execute())))
+            }
+            _ => self.plan(text).await?,
+        };
+        Ok(match &*plan {
+            Plan::Increment(increment) => match self.increment_in_force(increment) {
+                Some(plan) => Arc::new(plan),
+                None => plan,
+            },
+            _ => plan,
+        })
+    }
+
+    /// What the open transaction, or a session without CHECK, makes of an increment; `None`: it goes to a slot.
+    fn increment_in_force(&self, increment: &Increment) -> Option<Plan> {
+        let exact = |reason| {
+            let fold = Fold {
+                reason,
+                ..increment.exact.clone()
+            };
+            Some(Plan::Fold(Box::new(fold)))
+        };
+        let transaction = &self.state.transaction;
+        if self.state.unguarded {
+            return exact(Reason::Fallback);
+        }
+        let keys = bind(increment.exact.folds.first()?, Some(&[]));
+        if transaction.has_settled(&keys) {
+            return exact(Reason::AddsToBase);
+        }
+        let holds_a_slot = transaction
+            .incremented
+            .iter()
+            .any(|keys| keys.table == increment.table);
+        if self.state.in_transaction() && !holds_a_slot && !self.shared.is_pure(increment.shape) {
+            return exact(Reason::OwnIncrement);
+        }
+        None
+    }
+
+    async fn answer_explanation(
+        &mut self,
+        explanation: &Explanation,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        let lines = explanation.lines();
+        let rows = lines
+            .iter()
+            .map(|line| vec![line.part.name(), line.when.as_str(), line.text.as_str()]);
+        let result = TextResult {
+            columns: &COLUMNS,
+            rows: rows.collect(),
+        };
+        let kept = status::IN_TRANS
+            | status::IN_TRANS_READONLY
+            | status::AUTOCOMMIT
+            | status::NO_BACKSLASH_ESCAPES;
+        let status = self.state.status & kept | turn.patch().set_status;
+        let mut out = Vec::new();
+        let sequence_id = result.encode(&mut out, turn.sequence_id, status, self.capabilities);
+        self.client.write(&out).await.map_err(Error::client)?;
+        Ok(Done {
+            sequence_id,
+            failed: false,
+        })
+    }
+}
