@@ -167,8 +167,8 @@ impl Control {
             return None;
         }
         let rows = rows.into_iter().map(|row| {
-            let values = row.unwrap().into_iter().map(|value| match value {
-                Value::Bytes(bytes) => Some(bytes),
+            let values = row.unwrap_raw().into_iter().map(|value| match value {
+                Some(Value::Bytes(bytes)) => Some(bytes),
                 _ => None,
             });
             let mut values: Vec<_> = values.collect();

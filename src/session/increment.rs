@@ -222,7 +222,8 @@ fn as_update(ok: &[u8], capabilities: u64) -> Result<Option<Vec<u8>>, Malformed>
     if rows == 0 {
         return Ok(None);
     }
-    let info = format!("Rows matched: {rows}  Changed: {rows}  Warnings: 0").into_bytes();
+    let warnings = ok.warnings;
+    let info = format!("Rows matched: {rows}  Changed: {rows}  Warnings: {warnings}").into_bytes();
     let mut new_tail = Vec::new();
     match prefixed {
         true => put_lenenc_bytes(&mut new_tail, &info),

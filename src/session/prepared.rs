@@ -303,7 +303,11 @@ impl Session {
         }
         let text = self.render_read(read, &[]);
         let Some(id) = self.rewritten(statement, text).await? else {
-            return self.run_original(original, turn).await.map(drop);
+            let done = match &read.or_fold {
+                Some(fold) => self.fold_then_original(fold, None, original, turn).await,
+                None => self.run_original(original, turn).await,
+            };
+            return done.map(drop);
         };
         let packet = execute.encode(id, &statement.types, self.capabilities);
         self.send_payload(&packet).await?;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::Session;
 use super::error::Error;
 use super::fold::{COMMIT, bind};
-use super::hidden::{Failure, encode_prepare, encode_query, encode_statement_command, failure};
+use super::hidden::{
+    Failure, Hidden, encode_prepare, encode_query, encode_statement_command, failure,
+};
 use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
@@ -63,11 +65,24 @@ impl Session {
             // MySQL itself refuses the original; let it say so.
             return self.run_original(original, turn).await;
         };
-        if self.peek_error(turn).await? == Some(NO_SUCH_TABLE) {
+        match (self.peek_error(turn).await?, &read.or_fold) {
             // No slot table, no slots: the original is exact.
-            self.read_hidden().await?;
-            self.close_asked(sent.asked).await?;
-            return self.run_original(original, turn).await;
+            (Some(NO_SUCH_TABLE), _) => {
+                self.read_hidden().await?;
+                self.close_asked(sent.asked).await?;
+                return self.run_original(original, turn).await;
+            }
+            (Some(_), Some(fold)) => {
+                let answer = self.read_hidden().await?;
+                self.close_asked(sent.asked).await?;
+                return match answer {
+                    Hidden::Err(error) if failure(&error) == Failure::TheClients => {
+                        self.answer_err(turn, &error).await
+                    }
+                    _ => self.fold_then_original(fold, None, original, turn).await,
+                };
+            }
+            _ => {}
         }
         let patch = Patch {
             columns: Some(&sent.columns),

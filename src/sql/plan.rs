@@ -125,6 +125,9 @@ pub struct Read {
     /// autocommit a fold of it locks what the original locks, and the original then gives the value: sums under locks
     /// would lock the gaps between slots as well. Where no fold is possible, `text` is sent.
     pub folded_first: Option<FoldTable>,
+    /// What to do should the server refuse `text`, which puts derived tables in the place of hot ones: they have no
+    /// indexes and no primary key that GROUP BY could rely on.
+    pub or_fold: Option<Fold>,
     /// `Summed` or `SummedLocked`.
     pub reason: Reason,
 }

@@ -42,9 +42,17 @@ pub(super) fn is_query(query: &Query) -> bool {
 pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
     let survey = Survey::of(context, query);
     let locked = lock::locked_sources(context, &survey.blocks);
-    let rewrite = match survey.is_doubtful {
+    let (blocks, references) = (&survey.blocks, &survey.references);
+    let rewrite = match survey.is_doubtful || survey.joins_by_counter {
         true => Err(Doubt),
-        false => Rewrite::of(context, &survey.blocks, &survey.references),
+        false => Rewrite::of(context, blocks, references),
+    };
+    let is_derived = rewrite.is_err();
+    let rewrite = match rewrite {
+        Err(Doubt) if !survey.is_doubtful && locked.is_empty() => {
+            Rewrite::by_derived_tables(context, blocks, references)
+        }
+        other => other,
     };
     let Ok(rewrite) = rewrite else {
         return unresolved(context, query);
@@ -71,6 +79,10 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
             .then(|| confined(context, query))
             .flatten()
             .filter(|fold| fold.scope != Scope::Table),
+        or_fold: match unresolved(context, query) {
+            Plan::Fold(fold) if is_derived => Some(*fold),
+            _ => None,
+        },
         reason: if locked.is_empty() {
             Reason::Summed
         } else {

@@ -7,7 +7,7 @@ use crate::catalog::HotTable;
 use crate::sql::read::clause::{Clause, Clauses};
 
 /// One SELECT with its FROM, and what hangs on it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) place: Place,
     /// An arm of UNION, EXCEPT or INTERSECT.
@@ -50,6 +50,9 @@ pub(super) struct Source {
     pub(super) schema: Option<String>,
     /// `None`: a cold table, a derived one, a common table expression.
     pub(super) hot: Option<Arc<HotTable>>,
+    /// Where its name stands, and whether an alias follows; `None` where more than that belongs to it (PARTITION, index
+    /// hints), so that nothing else can take its place.
+    pub(super) name: Option<(Range<usize>, bool)>,
 }
 
 /// How the tables in FROM are joined, as far as it changes what names and `*` mean.

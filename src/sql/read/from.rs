@@ -15,6 +15,8 @@ pub(super) struct From {
     pub(super) join: JoinKind,
     /// Something in it has an effect on names that is not known here.
     pub(super) is_doubtful: bool,
+    /// Counters are compared by their names alone.
+    pub(super) joins_by_counter: bool,
 }
 
 impl From {
@@ -28,6 +30,7 @@ impl From {
             sources: Vec::new(),
             join: JoinKind::Plain,
             is_doubtful: false,
+            joins_by_counter: false,
         };
         let mut reader = Reader {
             context,
@@ -61,19 +64,19 @@ impl Reader<'_> {
                 None => self.from.is_doubtful = true,
             }
             if let Some(JoinConstraint::Using(columns)) = constraint(&join.join_operator) {
-                self.doubt_counters_in_using(columns);
+                self.note_counters_in_using(columns);
             }
         }
     }
 
     /// USING (views) compares counters, in a place that takes names only.
-    fn doubt_counters_in_using(&mut self, columns: &[ObjectName]) {
+    fn note_counters_in_using(&mut self, columns: &[ObjectName]) {
         let names: Vec<String> = columns
             .iter()
             .filter_map(|column| column.0.last().and_then(ident))
             .map(|column| self.context.name(column))
             .collect();
-        self.from.is_doubtful |= self.context.catalog.tables.iter().any(|table| {
+        self.from.joins_by_counter |= self.context.catalog.tables.iter().any(|table| {
             names
                 .iter()
                 .filter_map(|name| table.column(name))
@@ -88,10 +91,16 @@ impl Reader<'_> {
                 alias,
                 args: None,
                 version: None,
+                partitions,
+                index_hints,
                 ..
             } => {
                 let source = self.table_source(name, alias.as_ref());
-                self.from.sources.extend(source);
+                let is_bare = partitions.is_empty() && index_hints.is_empty();
+                self.from.sources.extend(source.map(|source| Source {
+                    name: source.name.filter(|_| is_bare),
+                    ..source
+                }));
             }
             TableFactor::Derived { alias, .. } | TableFactor::JsonTable { alias, .. } => {
                 self.from.sources.push(self.unknown_source(alias.as_ref()));
@@ -116,6 +125,7 @@ impl Reader<'_> {
             exposed,
             schema: None,
             hot: None,
+            name: None,
         }
     }
 
@@ -138,6 +148,7 @@ impl Reader<'_> {
             exposed: self.context.name(alias.map_or(last, |alias| &alias.name)),
             schema: schema.filter(|_| !is_cte),
             hot: self.context.hot(name).filter(|_| !is_cte).cloned(),
+            name: syntax::range(last).map(|range| (start..range.end, alias.is_some())),
         })
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Survey<'a> {
     pub(super) references: Vec<Reference>,
     /// Something was met whose effect on names or locks is not known here.
     pub(super) is_doubtful: bool,
+    /// A join compares counters by their names alone, in a place that takes no expression.
+    pub(super) joins_by_counter: bool,
     /// Queries that are open, the innermost last.
     frames: Vec<Frame>,
     /// Blocks whose names are visible, the innermost last; `None`: names of a set operation's result.
@@ -64,6 +66,7 @@ impl<'a> Survey<'a> {
             blocks: Vec::new(),
             references: Vec::new(),
             is_doubtful: false,
+            joins_by_counter: false,
             frames: Vec::new(),
             scopes: Vec::new(),
             next_place: None,
@@ -335,6 +338,7 @@ impl Visitor for Survey<'_> {
             self.is_cte(name, at)
         });
         self.is_doubtful |= from.is_doubtful;
+        self.joins_by_counter |= from.joins_by_counter;
         let items = self.items(select, &clauses);
         let frame = self.frames.last();
         let mut block = Block {

@@ -208,20 +208,39 @@ fn what_reads_no_counter_is_forwarded() {
 }
 
 #[test]
-fn doubt_is_folded() {
+fn in_doubt_tables_are_derived() {
     let cases = [
-        "SELECT * FROM posts NATURAL JOIN authors",
-        "SELECT * FROM posts JOIN authors USING (id)",
-        "SELECT 1 FROM posts JOIN authors USING (views)",
-        "SELECT (SELECT COUNT(*) FROM authors WHERE id < views) FROM posts",
-        "SELECT views DIV 9, COUNT(*) FROM posts GROUP BY views DIV 9",
-        "SELECT views AS v, views + 1 FROM posts GROUP BY v",
-        "SELECT author_id, views FROM posts GROUP BY author_id WITH ROLLUP",
-        "SELECT DISTINCT title FROM posts ORDER BY views",
-        "SELECT title AS views, id FROM posts ORDER BY views + 1",
+        "SELECT * FROM {} NATURAL JOIN authors",
+        "SELECT * FROM {} JOIN authors USING (id)",
+        "SELECT 1 FROM {} JOIN authors USING (views)",
+        "SELECT (SELECT COUNT(*) FROM authors WHERE id < views) FROM {}",
+        "SELECT views DIV 9, COUNT(*) FROM {} GROUP BY views DIV 9",
+        "SELECT views AS v, views + 1 FROM {} GROUP BY v",
+        "SELECT author_id, views FROM {} GROUP BY author_id WITH ROLLUP",
+        "SELECT DISTINCT title FROM {} ORDER BY views",
+        "SELECT title AS views, id FROM {} ORDER BY views + 1",
+        "SELECT views, COUNT(*) FROM {} GROUP BY views HAVING views < 9",
+    ];
+    let derived = "(SELECT `posts`.`id`, `posts`.`author_id`, `posts`.`title`, [`posts`.`views`] AS `views`, \
+                   [`posts`.`likes`] AS `likes`, [`posts`.`score`] AS `score` FROM posts AS `posts`) AS `posts`";
+    for text in cases {
+        let plan = briefly_planned(&text.replace("{}", "posts"));
+        let expected = format!("read Summed (posts): {}", text.replace("{}", derived));
+        assert_eq!(plan, expected, "{text}");
+    }
+    let alias = "SELECT p.id FROM posts p, JSON_TABLE(p.views, '$' COLUMNS (a INT PATH '$')) j";
+    assert!(briefly_planned(alias).contains("FROM posts AS `p`) p, JSON_TABLE(p.views"));
+}
+
+#[test]
+fn what_no_derived_table_can_stand_for_is_folded() {
+    let cases = [
         "SELECT DEFAULT(views) FROM posts",
         "(SELECT id FROM posts) ORDER BY views",
-        "SELECT p.id FROM posts p, JSON_TABLE(p.views, '$' COLUMNS (a INT PATH '$')) j",
+        "SELECT shop.posts.views FROM posts NATURAL JOIN authors",
+        "SELECT shop.posts.* FROM posts NATURAL JOIN authors",
+        "SELECT * FROM posts USE INDEX (PRIMARY) NATURAL JOIN authors",
+        "SELECT * FROM posts NATURAL JOIN authors FOR UPDATE",
     ];
     for text in cases {
         assert_eq!(briefly_planned(text), "fold Unresolved: posts", "{text}");
