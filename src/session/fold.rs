@@ -10,6 +10,7 @@ use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::counter::fold::FoldStatements;
+use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
 use crate::sql::template::Filling;
 use crate::wire::answer::Form;
@@ -18,6 +19,12 @@ use crate::wire::status;
 
 /// Says what it means whatever `completion_type` is.
 pub(super) const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
+
+/// Opens a transaction with the characteristics that the client has asked for.
+pub(super) const BEGIN: &str = "START TRANSACTION";
+
+/// The same, but for the access mode.
+const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
 
 /// Around the statements of a fold in a session that has `sql_safe_updates` on.
 const UNSAFE_UPDATES: &str = "SET SESSION sql_safe_updates = 0";
@@ -151,11 +158,18 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        if let Err(error) = self.begin_and_fold(keys, reason).await? {
+        // A read may be folded for in a READ ONLY session; a write is to be refused.
+        let begin = match self.state.kind {
+            Kind::Select | Kind::Do | Kind::Set { .. } => BEGIN_TO_WRITE,
+            _ => BEGIN,
+        };
+        if let Err(error) = self.begin_and_fold(begin, keys, reason).await? {
             self.hidden(COMMIT).await?;
             if needs_no_fold(reason, &error) {
+                self.set_one_shot_again().await?;
                 return self.run_original(original, turn).await;
             }
+            self.restore_one_shot(&error).await?;
             return self.discard_and_fail(original, turn, &error).await;
         }
         let turn = self.send_original(original, turn).await?;
@@ -181,6 +195,7 @@ impl Session {
             }
             Ok(()) => held,
         };
+        self.restore_one_shot(&last).await?;
         let failed = last.first() == Some(&reply::ERR);
         Ok(Done {
             sequence_id: self.answer(ended.sequence_id, &last).await?,
@@ -191,6 +206,7 @@ impl Session {
     /// Opens a transaction and folds, in one write. The inner error is the first ERR payload.
     pub(super) async fn begin_and_fold(
         &mut self,
+        begin: &str,
         keys: &[Keys],
         reason: Reason,
     ) -> Result<Result<(), Vec<u8>>, Error> {
@@ -198,7 +214,7 @@ impl Session {
         keys.iter().for_each(|keys| self.forget_slots(keys));
         let mut out = Vec::new();
         let mut answers = 1;
-        encode_query(&mut out, b"START TRANSACTION", self.capabilities);
+        encode_query(&mut out, begin.as_bytes(), self.capabilities);
         let cautious = self.updates_safely();
         if cautious {
             encode_query(&mut out, UNSAFE_UPDATES.as_bytes(), self.capabilities);
@@ -242,13 +258,13 @@ impl Session {
         }
     }
 
-    /// Folds in a transaction of its own and commits it.
+    /// Folds in a transaction of its own and commits it, for what MySQL does in READ ONLY sessions too.
     pub(super) async fn fold_and_commit(
         &mut self,
         keys: &[Keys],
         reason: Reason,
     ) -> Result<Result<(), Vec<u8>>, Error> {
-        let folded = self.begin_and_fold(keys, reason).await?;
+        let folded = self.begin_and_fold(BEGIN_TO_WRITE, keys, reason).await?;
         let committed = self.hidden(COMMIT).await?.into_result();
         Ok(folded.and(committed))
     }

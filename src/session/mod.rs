@@ -13,12 +13,15 @@ mod facts;
 mod fold;
 mod hidden;
 mod increment;
+mod one_shot;
+mod parameters;
 mod patched;
 mod prepared;
 mod query;
 mod read;
 mod relay;
 mod shared;
+mod sql_prepared;
 mod state;
 mod turn;
 

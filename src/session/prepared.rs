@@ -7,16 +7,18 @@ use super::Session;
 use super::error::Error;
 use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
+use super::one_shot::Effect;
+use super::parameters::whole_tables;
 use super::patched::Patch;
 use super::query::kind_of;
 use super::read::OUT_OF_RANGE;
 use super::turn::{Original, Turn};
 use crate::sql::Kind;
-use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope};
+use crate::sql::plan::{Fold, Plan, Read, Reason};
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
-use crate::wire::execute::{Execute, Value};
+use crate::wire::execute::Execute;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 
@@ -28,6 +30,8 @@ const LAST_PREPARED: u32 = u32::MAX;
 pub(super) struct Statement {
     kind: Kind,
     plan: Arc<Plan>,
+    /// What it does to characteristics for the next transaction.
+    one_shot: Effect,
     parameters: u16,
     /// Payloads of the column definitions that the client was given.
     columns: Vec<Vec<u8>>,
@@ -51,7 +55,9 @@ impl Session {
         let text = &payload[1..];
         let kind = kind_of(text);
         let hot = self.is_hot(text, kind);
-        if !hot && !kind.may_change_session() && !kind.may_end_transaction() {
+        let changes = kind.may_change_session() || kind.may_end_transaction();
+        let is_pending = self.state.one_shot.is_set();
+        if !hot && !changes && !is_pending && kind != Kind::Deallocate {
             self.pass_command().await?;
             self.state.last_prepared = 0;
             return self.pass_answer(Form::Prepared).await.map(drop);
@@ -64,8 +70,13 @@ impl Session {
             true => self.plan_without_locks(&text).await?,
             false => Arc::new(Plan::Forward(Reason::NotHot)),
         };
+        let facts = self.state.facts.clone().unwrap_or_default();
+        let effect = self.state.one_shot.effect(&text, kind, &facts);
         self.send_payload(&payload).await?;
-        self.pass_prepared(1, kind, plan).await
+        if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
+            statement.one_shot = effect;
+        }
+        Ok(())
     }
 
     /// A statement of over a megabyte: every execution folds the hot tables that its head names.
@@ -83,6 +94,7 @@ impl Session {
         let sequence_id = self.pass_command().await?.wrapping_add(1);
         self.pass_prepared(sequence_id, kind, Arc::new(Plan::Fold(Box::new(fold))))
             .await
+            .map(drop)
     }
 
     /// Passes the answer to COM_STMT_PREPARE on, and remembers the statement.
@@ -91,14 +103,15 @@ impl Session {
         sequence_id: u8,
         kind: Kind,
         plan: Arc<Plan>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<&mut Statement>, Error> {
         let Some((ok, columns)) = self.copy_prepared(sequence_id).await? else {
-            return Ok(());
+            return Ok(None);
         };
         self.state.last_prepared = ok.statement_id;
         let statement = Statement {
             kind,
             plan,
+            one_shot: Effect::Ends,
             parameters: ok.parameters,
             columns,
             types: Vec::new(),
@@ -106,8 +119,9 @@ impl Session {
             rewritten: None,
             rows: None,
         };
-        self.state.statements.insert(ok.statement_id, statement);
-        Ok(())
+        let statements = &mut self.state.statements;
+        statements.insert(ok.statement_id, statement);
+        Ok(statements.get_mut(&ok.statement_id))
     }
 
     /// Passes the answer to COM_STMT_PREPARE on and takes a copy; `None` when it is an ERR.
@@ -147,14 +161,14 @@ impl Session {
         };
         // Taken out while it runs, so that the session can be borrowed whole.
         let Some(mut statement) = self.state.statements.remove(&id) else {
+            if command_byte != command::STMT_CLOSE {
+                self.state.one_shot.end();
+            }
             self.pass_command().await?;
             return self.pass_answer(Form::of(command_byte)).await.map(drop);
         };
         let done = match command_byte {
-            command::STMT_EXECUTE => match *statement.plan {
-                Plan::Forward(reason) => self.pass_statement(statement.kind, reason).await,
-                _ => self.execute(id, &mut statement).await,
-            },
+            command::STMT_EXECUTE => self.execute_known(id, &mut statement).await,
             command::STMT_FETCH => self.fetch(id, &mut statement).await,
             command::STMT_RESET => self.reset_statement(&mut statement).await,
             command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
@@ -166,6 +180,16 @@ impl Session {
         };
         self.state.statements.insert(id, statement);
         done
+    }
+
+    async fn execute_known(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
+        match *statement.plan {
+            Plan::Forward(reason) => self.pass_statement(statement.kind, reason).await?,
+            _ => self.execute(id, statement).await?,
+        }
+        let failed = self.state.status_uncertain;
+        self.state.one_shot.after(&statement.one_shot, failed);
+        Ok(())
     }
 
     async fn execute(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
@@ -190,15 +214,16 @@ impl Session {
             statement.types = types.to_vec();
         }
         let values = execute.values(statement.parameters, &statement.types, capabilities);
-        let literals = match (statement.long_data, values) {
-            (false, Ok(values)) => self.literals(&values).await?,
+        let literals = match (statement.long_data, &values) {
+            (false, Ok(values)) => self.literals(values).await?,
             _ => None,
         };
         let original = Original::Payload(execute.encode(id, &statement.types, capabilities));
         let plan = self.under_table_locks(Arc::clone(&statement.plan));
         match (&*plan, &literals) {
             (Plan::Increment(increment), Some(literals)) if !self.state.unguarded => {
-                self.execute_increment(increment, &execute, statement, literals, &original)
+                let values = values.unwrap_or_default();
+                self.increment_by(increment, &values, literals, &original, turn)
                     .await?;
             }
             (Plan::Read(read), literals) if literals.is_some() || read.locks.is_empty() => {
@@ -221,59 +246,6 @@ impl Session {
         }
         statement.long_data = false;
         self.after(statement.kind, self.state.status_uncertain);
-        Ok(())
-    }
-
-    /// The values as SQL literals that mean the same; `None` when one has no such literal.
-    async fn literals(&mut self, values: &[Value<'_>]) -> Result<Option<Vec<Vec<u8>>>, Error> {
-        let facts = self.facts().await?.unwrap_or_default();
-        let literals = values.iter().map(|value| match value {
-            Value::Null => Some(b"NULL".to_vec()),
-            Value::Integer(number) => Some(number.to_string().into_bytes()),
-            Value::Decimal(text) => is_plain_decimal(text).then(|| text.to_vec()),
-            Value::Text(_) if facts.unsafe_character_set => None,
-            Value::Text(text) => Some(string_literal(text, facts.no_backslash_escapes)),
-            Value::Other => None,
-        });
-        Ok(literals.collect())
-    }
-
-    async fn execute_increment(
-        &mut self,
-        increment: &Increment,
-        execute: &Execute<'_>,
-        statement: &Statement,
-        literals: &[Vec<u8>],
-        original: &Original,
-    ) -> Result<(), Error> {
-        let turn = Turn::single(Form::Results);
-        let values = execute.values(statement.parameters, &statement.types, self.capabilities)?;
-        let deltas = increment
-            .parameter_deltas
-            .iter()
-            .map(|delta| judge(delta, increment, &values));
-        match deltas.max().unwrap_or(Delta::Exact) {
-            Delta::Exact => {
-                self.increment(increment, literals, original, turn).await?;
-            }
-            Delta::Zero if increment.table.touches.is_empty() => {
-                self.metrics().count(Reason::ZeroDelta);
-                self.run_original(original, turn).await?;
-            }
-            // Nothing is added, but a time may be set that is before what the slots hold.
-            Delta::Zero => {
-                let mut fold = increment.exact.clone();
-                fold.reason = Reason::TouchColumn;
-                self.fold_then_original(&fold, Some(literals), original, turn)
-                    .await?;
-            }
-            Delta::Inexact => {
-                let mut fold = increment.exact.clone();
-                fold.reason = Reason::InexactDelta;
-                self.fold_then_original(&fold, Some(literals), original, turn)
-                    .await?;
-            }
-        }
         Ok(())
     }
 
@@ -409,88 +381,5 @@ impl Session {
         self.fold_then_original(&fold, None, &Original::Stream, turn)
             .await?;
         Ok(())
-    }
-}
-
-/// What a delta parameter's value allows, from best to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Delta {
-    Exact,
-    Zero,
-    Inexact,
-}
-
-fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Value<'_>]) -> Delta {
-    let Some(counter) = increment.table.counter(delta.column) else {
-        return Delta::Inexact;
-    };
-    let signed = match values.get(usize::from(delta.parameter)) {
-        Some(Value::Integer(number)) if delta.negated => -number,
-        Some(Value::Integer(number)) => *number,
-        _ => return Delta::Inexact,
-    };
-    let most = counter.bounds.as_ref().map(|bounds| bounds.slot.parse());
-    match (signed, most) {
-        (0, _) => Delta::Zero,
-        (..0, _) if counter.domain.is_unsigned() => Delta::Inexact,
-        (_, Some(Ok(most))) if signed.abs() <= most => Delta::Exact,
-        _ => Delta::Inexact,
-    }
-}
-
-/// A fold of all that a plan touches.
-fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
-    let tables: Vec<_> = match plan {
-        Plan::Increment(increment) => vec![&increment.table],
-        Plan::Read(read) => read.tables.iter().collect(),
-        Plan::Fold(fold) => fold.folds.iter().map(|fold| &fold.table).collect(),
-        Plan::Ddl(ddl) => ddl.tables.iter().collect(),
-        Plan::LockTables(lock) => lock.tables.iter().collect(),
-        Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
-        Plan::Forward(_) => Vec::new(),
-    };
-    let folds = tables.into_iter().map(|table| FoldTable {
-        table: Arc::clone(table),
-        scope: Scope::Table,
-    });
-    Fold {
-        folds: folds.collect(),
-        reason,
-    }
-}
-
-/// Digits with an optional sign and fraction, as drivers send DECIMAL.
-fn is_plain_decimal(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let points = digits.iter().filter(|&&byte| byte == b'.').count();
-    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
-    points <= 1 && digits.first().is_some_and(u8::is_ascii_digit) && digits.iter().all(is_number)
-}
-
-/// A string literal in the client's own character set, which a parameter has as well.
-fn string_literal(text: &[u8], no_backslash_escapes: bool) -> Vec<u8> {
-    let mut literal = vec![b'\''];
-    for &byte in text {
-        if byte == b'\'' || (byte == b'\\' && !no_backslash_escapes) {
-            literal.push(byte);
-        }
-        literal.push(byte);
-    }
-    literal.push(b'\'');
-    literal
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn literals_say_what_the_parameters_said() {
-        assert_eq!(string_literal(b"it's \\ ", false), b"'it''s \\\\ '");
-        assert_eq!(string_literal(b"it's \\ ", true), b"'it''s \\ '");
-        assert!(is_plain_decimal(b"-12.50"));
-        assert!(!is_plain_decimal(b"1e5"));
-        assert!(!is_plain_decimal(b""));
-        assert!(!is_plain_decimal(b"1.2.3"));
     }
 }

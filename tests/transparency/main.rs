@@ -65,6 +65,7 @@ topics![
     errors,
     limits,
     session_state,
+    sql_prepared,
     schema,
     statements,
     commands,
