@@ -181,8 +181,10 @@ impl Session {
         };
         let ended = self.pass_patched(turn.form, patch).await?;
         let held = ended.held.unwrap_or_default();
-        // MySQL's COMMIT clears the messages, MariaDB's keeps them.
-        let messages = match !self.hot.catalog.mariadb && has_messages(&held, turn.form) {
+        // MySQL's COMMIT clears the messages, MariaDB's keeps them, but neither keeps that there was an error.
+        let is_err = held.first() == Some(&reply::ERR);
+        let are_cleared = !self.hot.catalog.mariadb || is_err;
+        let messages = match are_cleared && has_messages(&held, turn.form) {
             true => self.take_messages().await?,
             false => None,
         };
@@ -196,6 +198,7 @@ impl Session {
             Ok(()) => held,
         };
         self.restore_one_shot(&last).await?;
+        self.raise_again(&last).await?;
         let failed = last.first() == Some(&reply::ERR);
         Ok(Done {
             sequence_id: self.answer(ended.sequence_id, &last).await?,

@@ -4,6 +4,7 @@
 //! act on their plan by `increment`, `read` and `fold`, which run `hidden` statements on the client's own upstream
 //! connection and pass `patched` answers on.
 
+mod asking;
 mod command;
 pub mod connect;
 mod ddl;
@@ -24,6 +25,7 @@ mod shared;
 mod sql_prepared;
 mod state;
 mod turn;
+mod user_variables;
 
 pub use command::Session;
 pub use error::Error;

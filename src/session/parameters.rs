@@ -112,7 +112,7 @@ fn is_plain_decimal(text: &[u8]) -> bool {
 }
 
 /// A string literal in the client's own character set, which a parameter has as well.
-fn string_literal(text: &[u8], no_backslash_escapes: bool) -> Vec<u8> {
+pub(super) fn string_literal(text: &[u8], no_backslash_escapes: bool) -> Vec<u8> {
     let mut literal = vec![b'\''];
     for &byte in text {
         if byte == b'\'' || (byte == b'\\' && !no_backslash_escapes) {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::asking::Asks;
 use super::error::Error;
 use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
@@ -14,6 +15,7 @@ use super::query::kind_of;
 use super::read::OUT_OF_RANGE;
 use super::turn::{Original, Turn};
 use crate::sql::Kind;
+use crate::sql::diagnostics::{self, Question};
 use crate::sql::plan::{Fold, Plan, Read, Reason};
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
@@ -28,21 +30,23 @@ const LAST_PREPARED: u32 = u32::MAX;
 /// A statement of the client's that cannot simply be passed on.
 #[derive(Debug)]
 pub(super) struct Statement {
-    kind: Kind,
-    plan: Arc<Plan>,
+    pub kind: Kind,
+    pub plan: Arc<Plan>,
+    /// The text of a statement that asks about the one before it, and where.
+    pub asks: Option<Asks>,
     /// What it does to characteristics for the next transaction.
-    one_shot: Effect,
-    parameters: u16,
+    pub one_shot: Effect,
+    pub parameters: u16,
     /// Payloads of the column definitions that the client was given.
-    columns: Vec<Vec<u8>>,
+    pub columns: Vec<Vec<u8>>,
     /// Parameter types of the last execution that sent some.
-    types: Vec<u8>,
+    pub types: Vec<u8>,
     /// Parameters have come by COM_STMT_SEND_LONG_DATA since the last execution.
-    long_data: bool,
+    pub long_data: bool,
     /// The rewritten statement, prepared: id and text.
-    rewritten: Option<(u32, Vec<u8>)>,
+    pub rewritten: Option<(u32, Vec<u8>)>,
     /// How the rows of its cursor are to be laid out anew.
-    rows: Option<RowEncoder>,
+    pub rows: Option<RowEncoder>,
 }
 
 impl Session {
@@ -57,14 +61,23 @@ impl Session {
         let hot = self.is_hot(text, kind);
         let changes = kind.may_change_session() || kind.may_end_transaction();
         let is_pending = self.state.one_shot.is_set();
-        if !hot && !changes && !is_pending && kind != Kind::Deallocate {
+        let may_ask = diagnostics::may_ask(text);
+        if !hot && !changes && !is_pending && !may_ask && kind != Kind::Deallocate {
             self.pass_command().await?;
             self.state.last_prepared = 0;
-            return self.pass_answer(Form::Prepared).await.map(drop);
+            let walker = self.pass_answer(Form::Prepared).await?;
+            if walker.error().is_some() {
+                self.state.diagnostics = None;
+            }
+            return Ok(());
         }
         let text = text.to_vec();
         let payload = payload.to_vec();
         self.drop_command();
+        if may_ask && self.state.facts.is_none() && self.state.diagnostics.is_none() {
+            // COM_STMT_PREPARE leaves them, a question of ours does not.
+            self.keep_numbers().await?;
+        }
         let plan = match hot {
             // It may be executed when the tables are no longer locked, or not yet.
             true => self.plan_without_locks(&text).await?,
@@ -72,9 +85,17 @@ impl Session {
         };
         let facts = self.state.facts.clone().unwrap_or_default();
         let effect = self.state.one_shot.effect(&text, kind, &facts);
+        let asks = match diagnostics::question(&text, &facts).filter(|_| may_ask) {
+            Some(question @ (Question::Numbers(_) | Question::Into(_))) => Some(Asks {
+                text: text.clone(),
+                question,
+            }),
+            _ => None,
+        };
         self.send_payload(&payload).await?;
         if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
             statement.one_shot = effect;
+            statement.asks = asks;
         }
         Ok(())
     }
@@ -105,12 +126,14 @@ impl Session {
         plan: Arc<Plan>,
     ) -> Result<Option<&mut Statement>, Error> {
         let Some((ok, columns)) = self.copy_prepared(sequence_id).await? else {
+            self.state.diagnostics = None;
             return Ok(None);
         };
         self.state.last_prepared = ok.statement_id;
         let statement = Statement {
             kind,
             plan,
+            asks: None,
             one_shot: Effect::Ends,
             parameters: ok.parameters,
             columns,
@@ -163,6 +186,7 @@ impl Session {
         let Some(mut statement) = self.state.statements.remove(&id) else {
             if command_byte != command::STMT_CLOSE {
                 self.state.one_shot.end();
+                self.state.diagnostics = None;
             }
             self.pass_command().await?;
             return self.pass_answer(Form::of(command_byte)).await.map(drop);
@@ -183,16 +207,33 @@ impl Session {
     }
 
     async fn execute_known(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
-        match *statement.plan {
-            Plan::Forward(reason) => self.pass_statement(statement.kind, reason).await?,
-            _ => self.execute(id, statement).await?,
+        if let Some(asks) = statement.asks.clone() {
+            self.execute_asking(id, statement, &asks).await?;
+        } else {
+            self.state.diagnostics = None;
+            self.execute_as_planned(id, statement).await?;
         }
         let failed = self.state.status_uncertain;
         self.state.one_shot.after(&statement.one_shot, failed);
         Ok(())
     }
 
-    async fn execute(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
+    pub(super) async fn execute_as_planned(
+        &mut self,
+        id: u32,
+        statement: &mut Statement,
+    ) -> Result<(), Error> {
+        match *statement.plan {
+            Plan::Forward(reason) => self.pass_statement(statement.kind, reason).await,
+            _ => self.execute(id, statement).await,
+        }
+    }
+
+    pub(super) async fn execute(
+        &mut self,
+        id: u32,
+        statement: &mut Statement,
+    ) -> Result<(), Error> {
         let turn = Turn::single(Form::Results);
         self.before(statement.kind);
         if !self.buffer_command().await? {
@@ -284,7 +325,7 @@ impl Session {
     }
 
     /// The id of the rewritten text, prepared now if it is not yet; `None` when the upstream refuses it.
-    async fn rewritten(
+    pub(super) async fn rewritten(
         &mut self,
         statement: &mut Statement,
         text: Vec<u8>,
@@ -305,7 +346,7 @@ impl Session {
         Ok(Some(prepared.id))
     }
 
-    async fn close_rewritten(&mut self, statement: &mut Statement) -> Result<(), Error> {
+    pub(super) async fn close_rewritten(&mut self, statement: &mut Statement) -> Result<(), Error> {
         let Some((id, _)) = statement.rewritten.take() else {
             return Ok(());
         };

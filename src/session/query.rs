@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
+use super::diagnostics::Told;
 use super::error::Error;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::{Session, shared::Hot};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
+use crate::sql::diagnostics::may_ask;
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope, SessionFacts};
 use crate::sql::{self, Kind};
 use crate::wire::answer::Form;
@@ -158,6 +160,11 @@ impl Session {
 
     /// A statement, or several, of which at least one names a hot table.
     async fn hot_query(&mut self, payload: Vec<u8>) -> Result<(), Error> {
+        let text = statement_text(&payload, self.capabilities)?;
+        let is_asked = may_ask(text) || sql::prepare::may_execute(text);
+        if is_asked && self.state.facts.is_none() && self.state.diagnostics.is_none() {
+            self.keep_numbers().await?;
+        }
         let facts = self.facts().await?.unwrap_or_default();
         let text = statement_text(&payload, self.capabilities)?;
         let prefix = &payload[..payload.len() - text.len()];
@@ -194,16 +201,6 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        if let Some(diagnostics) = self.state.diagnostics.take() {
-            let facts = self.state.facts.clone().unwrap_or_default();
-            if let Some(question) = sql::diagnostics::question(text, &facts)
-                && let Some(done) = self
-                    .tell(diagnostics, &question, text, original, turn)
-                    .await?
-            {
-                return Ok(done);
-            }
-        }
         let kind = kind_of(text);
         if kind.is_sql_prepared() {
             let facts = self.facts().await?.unwrap_or_default();
@@ -216,9 +213,19 @@ impl Session {
                 return Ok(done);
             }
         }
+        let edited = match self.ask_of_last(text, kind, turn).await? {
+            Told::Done(done) => return Ok(done),
+            Told::Rewritten(edited) => Some(edited),
+            Told::Not => None,
+        };
         self.before(kind);
-        let plan = self.plan(text).await?;
-        let done = self.act(&plan, text, original, turn).await?;
+        let done = match edited {
+            Some(edited) => self.act_with(&edited, text, original, turn).await?,
+            None => {
+                let plan = self.plan(text).await?;
+                self.act(&plan, text, original, turn).await?
+            }
+        };
         self.after(kind, done.failed);
         let facts = self.state.facts.clone().unwrap_or_default();
         let effect = self.state.one_shot.effect(text, kind, &facts);
@@ -228,7 +235,7 @@ impl Session {
     }
 
     /// The plan of a statement that is to run now.
-    async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+    pub(super) async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
         let plan = self.plan_without_locks(text).await?;
         Ok(self.under_table_locks(plan))
     }

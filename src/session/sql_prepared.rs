@@ -7,25 +7,24 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Session;
+use super::diagnostics::Told;
 use super::error::Error;
-use super::hidden::{Hidden, encode_query};
+use super::hidden::{Hidden, query_payload};
 use super::parameters::whole_tables;
 use super::query::{kind_of, whole};
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
+use super::user_variables::{Variable, unhex};
 use crate::sql::plan::{Fold, Plan, Reason, SessionFacts};
 use crate::sql::prepare::{self, Command, Source, Using};
 use crate::sql::{self, Kind};
-use crate::wire::answer::{Form, Role, Walker};
-use crate::wire::column::{Column, field_type, text_row};
 use crate::wire::execute::Value;
 
 /// The most that the texts of a session's prepared statements may take together, in bytes.
 const MOST_TEXT: usize = 1024 * 1024;
 
-/// The longest text that is asked of a user variable, and the longest value of a parameter, in bytes.
+/// The longest text that is asked of a user variable, in bytes.
 const LONGEST_TEXT: usize = 128 * 1024;
-const LONGEST_VALUE: usize = 4096;
 
 /// The statements that PREPARE has made in this session.
 #[derive(Debug, Default)]
@@ -109,6 +108,9 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
+        if let Command::Prepare { .. } | Command::Deallocate { .. } = command {
+            self.state.diagnostics = None;
+        }
         match command {
             Command::Prepare { name, source, off } => {
                 let prepared = match (off, self.text_of(source).await?) {
@@ -205,6 +207,9 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
+        if !matches!(prepared, Some(Prepared::Text(_))) {
+            self.state.diagnostics = None;
+        }
         let kind = match &prepared {
             Some(Prepared::Text(text)) => text.kind,
             Some(Prepared::Off(kind)) => *kind,
@@ -239,13 +244,22 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        let Text { text, facts, .. } = prepared;
+        let Text { text, facts, kind } = prepared;
         let parameters = prepare::placeholders(text, facts);
         if let (Some(parameters), Some(using)) = (parameters, &using)
             && parameters != using.len()
         {
             // The server's error.
+            self.state.diagnostics = None;
             return self.run_original(original, turn).await;
+        }
+        match self.ask_of_last(text, *kind, turn).await? {
+            Told::Done(done) => return Ok(done),
+            Told::Rewritten(edited) if parameters == Some(0) => {
+                let inner = Original::Payload(query_payload(text, self.capabilities));
+                return self.act_with(&edited, text, &inner, turn).await;
+            }
+            _ => {}
         }
         let plan = self.plan_prepared(prepared).await?;
         let Some(using) = using.filter(|_| parameters.is_some() && may_have_values(&plan)) else {
@@ -317,102 +331,9 @@ impl Session {
             (plan, _) => self.act(plan, text, original, turn).await,
         }
     }
-
-    /// The values of user variables; `None` when the upstream would not say.
-    async fn user_variables(&mut self, names: &[Vec<u8>]) -> Result<Option<Vec<Variable>>, Error> {
-        if names.is_empty() {
-            return Ok(Some(Vec::new()));
-        }
-        let columns = names.iter().map(|name| {
-            let name = String::from_utf8_lossy(name);
-            format!(
-                "LENGTH({name}), IF(LENGTH({name}) < {LONGEST_VALUE}, {name}, NULL), \
-                 IF(LENGTH({name}) < {LONGEST_VALUE} AND COLLATION({name}) = @@SESSION.collation_connection \
-                 AND @@SESSION.character_set_client = @@SESSION.character_set_connection, HEX({name}), NULL)"
-            )
-        });
-        let question = format!("SELECT {}", columns.collect::<Vec<_>>().join(", "));
-        let mut out = Vec::new();
-        encode_query(&mut out, question.as_bytes(), self.capabilities);
-        self.write_upstream(&out).await?;
-        let mut walker = Walker::new(Form::Results, self.capabilities);
-        let mut payload = Vec::new();
-        let (mut types, mut row) = (Vec::new(), Vec::new());
-        while !walker.is_done() {
-            match self.read_packet(&mut walker, &mut payload).await? {
-                Role::Column => types.push(Column::decode(&payload, self.capabilities)?.field_type),
-                Role::Row => row = text_row(&payload)?,
-                _ => {}
-            }
-        }
-        self.observe(&walker);
-        if row.len() != 3 * names.len() || types.len() != row.len() {
-            return Ok(None);
-        }
-        let variables = row.chunks_exact(3).zip(types.chunks_exact(3));
-        Ok(Some(
-            variables
-                .map(|(values, types)| Variable::new(values, types[1]))
-                .collect(),
-        ))
-    }
 }
 
 /// Whether a plan has use for the values of parameters.
 fn may_have_values(plan: &Plan) -> bool {
     matches!(plan, Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_))
-}
-
-/// The value of a user variable, for as long as its type has a literal.
-#[derive(Debug)]
-enum Variable {
-    Null,
-    Integer(i128),
-    Decimal(Vec<u8>),
-    Text(Vec<u8>),
-    Other,
-}
-
-impl Variable {
-    /// From its length, its value, and its bytes if it is a string such as the session's literals are.
-    fn new(values: &[Option<Vec<u8>>], kind: u8) -> Self {
-        let [length, value, bytes] = values else {
-            return Self::Other;
-        };
-        match (length, value, kind) {
-            (None, ..) => Self::Null,
-            (_, Some(value), field_type::LONGLONG) => {
-                let number = std::str::from_utf8(value).ok();
-                let number = number.and_then(|number| number.parse().ok());
-                number.map_or(Self::Other, Self::Integer)
-            }
-            (_, Some(value), field_type::NEWDECIMAL) => Self::Decimal(value.clone()),
-            (_, Some(_), field_type::DOUBLE | field_type::FLOAT) => Self::Other,
-            (_, Some(_), _) => match bytes.clone().and_then(unhex) {
-                Some(text) => Self::Text(text),
-                None => Self::Other,
-            },
-            (_, None, _) => Self::Other,
-        }
-    }
-
-    fn value(&self) -> Value<'_> {
-        match self {
-            Self::Null => Value::Null,
-            Self::Integer(number) => Value::Integer(*number),
-            Self::Decimal(text) => Value::Decimal(text),
-            Self::Text(text) => Value::Text(text),
-            Self::Other => Value::Other,
-        }
-    }
-}
-
-/// The bytes that hexadecimal digits stand for.
-fn unhex(digits: Vec<u8>) -> Option<Vec<u8>> {
-    let digit = |digit: u8| char::from(digit).to_digit(16);
-    let pairs = digits.chunks(2).map(|pair| match pair {
-        &[high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
-        _ => None,
-    });
-    pairs.collect()
 }

@@ -37,4 +37,4 @@ pub use effect::glance;
 pub use lexer::{Lexer, Token, TokenKind};
 pub use planner::plan;
 pub use prefilter::Prefilter;
-pub use statement::{Kind, is_off, split, statement_kind};
+pub use statement::{Kind, is_off, is_several, split, statement_kind};

@@ -66,6 +66,7 @@ topics![
     limits,
     session_state,
     sql_prepared,
+    diagnostics,
     schema,
     statements,
     commands,
