@@ -8,12 +8,14 @@ use super::error::Error;
 use super::hidden::{Hidden, encode_query};
 use super::patched::Patch;
 use super::state::Keys;
+use super::tracked::{add_commit, has_written};
 use super::turn::{Done, Original, Turn};
 use crate::counter::fold::FoldStatements;
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
 use crate::sql::template::Filling;
 use crate::wire::answer::Form;
+use crate::wire::capability;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
 
@@ -189,14 +191,20 @@ impl Session {
             false => None,
         };
         self.state.diagnostics = Some(Diagnostics::of(&held, messages));
-        let committed = self.hidden(COMMIT).await?.into_result();
-        let last = match committed {
-            Err(error) => {
+        let was_set = self.state.one_shot.is_set();
+        let committed = self.hidden(COMMIT).await?;
+        let mut last = held;
+        match &committed {
+            Hidden::Err(error) => {
                 self.state.diagnostics = None;
-                error
+                last.clone_from(error);
             }
-            Ok(()) => held,
-        };
+            Hidden::Ok(ok) if self.capabilities & capability::SESSION_TRACK != 0 => {
+                let written = has_written(&last, self.state.kind == Kind::Update);
+                add_commit(&mut last, ok, written, was_set);
+            }
+            _ => {}
+        }
         self.restore_one_shot(&last).await?;
         self.raise_again(&last).await?;
         let failed = last.first() == Some(&reply::ERR);

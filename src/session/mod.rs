@@ -24,6 +24,7 @@ mod relay;
 mod shared;
 mod sql_prepared;
 mod state;
+mod tracked;
 mod turn;
 mod user_variables;
 

@@ -67,6 +67,7 @@ topics![
     session_state,
     sql_prepared,
     diagnostics,
+    session_track,
     schema,
     statements,
     commands,
