@@ -14,6 +14,7 @@ use super::patched::Patch;
 use super::query::kind_of;
 use super::read::OUT_OF_RANGE;
 use super::turn::{Original, Turn};
+use crate::catalog::HotTable;
 use crate::sql::Kind;
 use crate::sql::diagnostics::{self, Question};
 use crate::sql::plan::{Fold, Plan, Read, Reason};
@@ -32,6 +33,10 @@ const LAST_PREPARED: u32 = u32::MAX;
 pub(super) struct Statement {
     pub kind: Kind,
     pub plan: Arc<Plan>,
+    /// The text of a statement that names hot tables.
+    pub text: Vec<u8>,
+    /// The hot tables that temporary ones hid when it was planned.
+    pub shadowed: Vec<Arc<HotTable>>,
     /// The text of a statement that asks about the one before it, and where.
     pub asks: Option<Asks>,
     /// What it does to characteristics for the next transaction.
@@ -93,9 +98,14 @@ impl Session {
             _ => None,
         };
         self.send_payload(&payload).await?;
+        let shadowed = self.state.shadowed.clone();
         if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
             statement.one_shot = effect;
             statement.asks = asks;
+            if hot {
+                statement.text = text;
+                statement.shadowed = shadowed;
+            }
         }
         Ok(())
     }
@@ -133,6 +143,8 @@ impl Session {
         let statement = Statement {
             kind,
             plan,
+            text: Vec::new(),
+            shadowed: Vec::new(),
             asks: None,
             one_shot: Effect::Ends,
             parameters: ok.parameters,
@@ -207,6 +219,9 @@ impl Session {
     }
 
     async fn execute_known(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
+        if !statement.text.is_empty() && statement.shadowed != self.state.shadowed {
+            self.plan_again(statement).await?;
+        }
         if let Some(asks) = statement.asks.clone() {
             self.execute_asking(id, statement, &asks).await?;
         } else {
@@ -215,6 +230,23 @@ impl Session {
         }
         let failed = self.state.status_uncertain;
         self.state.one_shot.after(&statement.one_shot, failed);
+        Ok(())
+    }
+
+    /// A temporary table has come in front of a hot one, or has gone: the upstream prepares the statement anew as well.
+    async fn plan_again(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        self.close_rewritten(statement).await?;
+        statement.shadowed.clone_from(&self.state.shadowed);
+        statement.plan = self.plan_without_locks(&statement.text).await?;
+        if let Plan::Read(_) = *statement.plan {
+            let mut out = Vec::new();
+            encode_prepare(&mut out, &statement.text);
+            self.write_upstream(&out).await?;
+            if let Ok(prepared) = self.read_prepared().await? {
+                statement.columns = prepared.columns;
+                self.close_asked(Some(prepared.id)).await?;
+            }
+        }
         Ok(())
     }
 

@@ -82,6 +82,9 @@ fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reas
     if facts.unsafe_character_set {
         return Some(Reason::CharacterSet);
     }
+    if names_like_ours(text) {
+        return Some(Reason::Unresolved);
+    }
     // Names beyond ASCII can only be compared in a character set that we know.
     if std::str::from_utf8(text).is_err()
         && catalog.tables.iter().any(|table| has_foreign_name(table))
@@ -91,6 +94,13 @@ fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reas
     let is_executable =
         Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment);
     is_executable.then_some(Reason::NotParsed)
+}
+
+/// Whether a text has names that begin like the aliases in our own texts.
+fn names_like_ours(text: &[u8]) -> bool {
+    const START: &[u8] = b"countersink_";
+    text.windows(START.len())
+        .any(|window| window.eq_ignore_ascii_case(START))
 }
 
 fn has_foreign_name(table: &HotTable) -> bool {
