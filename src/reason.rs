@@ -70,23 +70,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether a statement of this kind may take rows of a hot table away, so that their slot rows must go as well.
-    pub const fn may_remove_rows(self) -> bool {
-        !matches!(
-            self,
-            Self::AbsoluteSet
-                | Self::OtherColumns
-                | Self::InexactDelta
-                | Self::UnsignedDecrement
-                | Self::NoRoom
-                | Self::TouchColumn
-                | Self::CounterInPredicate
-                | Self::Upsert
-                | Self::OwnIncrement
-                | Self::Fallback
-        )
-    }
-
     /// All of them, in order.
     pub const ALL: [Self; 32] = [
         Self::NotHot,

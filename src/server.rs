@@ -73,7 +73,7 @@ impl Server {
         Ok(Self {
             listener,
             setup,
-            shared: Arc::new(Shared::new(catalog, requests)),
+            shared: Arc::new(Shared::new(catalog, requests, control.clone())),
             refreshes,
             config,
             control,

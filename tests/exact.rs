@@ -68,6 +68,7 @@ async fn autocommit_increments_of_one_row(flavour: Flavour) {
 
 async fn transactions_of_which_a_third_is_rolled_back(flavour: Flavour) {
     let stage = Stage::new(flavour, "cs_exact_transactions").await;
+    stage.show_that_transactions_only_increment().await;
     let guard = stage.share_the_base_row().await;
     let watch = Watch::start(&stage);
     let started = Instant::now();
@@ -113,6 +114,12 @@ async fn increments_absolute_values_deletes_and_reads_at_once(flavour: Flavour) 
     let proxied = stage
         .mixed(&stage.proxy.address, BOOKKEEPERS, TRANSACTIONS)
         .await;
+    {
+        let mut d = connect(&stage.twin.proxied, None).await;
+        let r = rows(&mut d, "SHOW ENGINE INNODB STATUS").await;
+        let t = r[0][2].replace("\\n", "\n");
+        std::fs::write(format!("/tmp/dead-{flavour}.txt"), t).unwrap();
+    }
     eprintln!("mixed on {flavour}: errors directly {direct:?}, through the proxy {proxied:?}");
     let unexpected: Vec<_> = proxied
         .keys()
@@ -375,6 +382,14 @@ impl Stage {
             }
         }
         (sum.acknowledged, sum.errors)
+    }
+
+    /// The first transaction with an increment of a shape increments base, until it has shown that it does nothing else.
+    async fn show_that_transactions_only_increment(&self) {
+        let mut client = connect(&self.proxy.address, Some(&self.schema)).await;
+        run(&mut client, "BEGIN").await;
+        increment(&mut client, 2, 1).await.expect("an increment");
+        run(&mut client, "COMMIT").await;
     }
 
     /// Holds a shared lock on the base row, directly: nobody can lock it exclusively until this is rolled back.

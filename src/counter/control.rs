@@ -2,18 +2,27 @@
 
 use std::time::Duration;
 
+use mysql_async::prelude::Queryable;
 use mysql_async::{
     Conn, DriverError, Error as DriverFailure, IoError, Opts, OptsBuilder, Pool, PoolConstraints,
-    PoolOpts, SslOpts, TlsError,
+    PoolOpts, Row, SslOpts, TlsError, Value,
 };
 
+use super::fold::{self, OpenRow};
 use super::grants;
+use super::key::{Key, KeyForm};
+use crate::catalog::HotTable;
 use crate::config::{Address, Config, UpstreamTls};
 
-/// Connections of the control account, kept in a small pool.
+/// So long a fold waits to be told which slot rows there are, before it goes without.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Connections of the control account, kept in small pools.
 #[derive(Clone, Debug)]
 pub struct Control {
     pool: Pool,
+    /// Of connections that read what is not committed, and do nothing else.
+    looks: Pool,
     timeout: Duration,
     remedies: Remedies,
 }
@@ -81,8 +90,10 @@ impl Control {
     ///
     /// Why it does not work, with the remedy.
     pub async fn open(config: &Config) -> Result<Self, Error> {
+        let encrypted = tls(&config.upstream_tls, &config.upstream);
         let mut control = Self {
-            pool: Pool::new(options(config, tls(&config.upstream_tls, &config.upstream))),
+            pool: Pool::new(options(config, encrypted.clone())),
+            looks: Pool::new(looking(config, encrypted)),
             timeout: config.handshake_timeout,
             remedies: Remedies {
                 upstream: config.upstream.to_string(),
@@ -95,6 +106,7 @@ impl Control {
             (Err(Error::Tls { why, .. }), UpstreamTls::Preferred) => {
                 tracing::debug!("no TLS toward the upstream: {why}");
                 control.pool = Pool::new(options(config, None));
+                control.looks = Pool::new(looking(config, None));
                 control.connect().await?;
                 Ok(control)
             }
@@ -120,10 +132,61 @@ impl Control {
         }
     }
 
+    /// The open slot rows of these keys, or of all, as they are now, committed or not; see [`fold::open_rows`].
+    /// `None` when there are too many, or when it cannot be told in time.
+    pub async fn open_rows(
+        &self,
+        table: &HotTable,
+        form: &KeyForm,
+        keys: Option<&[Key]>,
+    ) -> Option<Vec<OpenRow>> {
+        let text = fold::open_rows(table, form, keys);
+        let look = async {
+            let mut conn = self.looks.get_conn().await?;
+            conn.query::<Row, _>(text).await
+        };
+        let rows = match tokio::time::timeout(LOOK_TIMEOUT, look).await {
+            Ok(Ok(rows)) => rows,
+            Ok(Err(error)) => {
+                tracing::warn!(
+                    "cannot see the slots of {}.{}: {error}",
+                    table.schema,
+                    table.name
+                );
+                return None;
+            }
+            Err(_) => {
+                let (schema, name) = (&table.schema, &table.name);
+                tracing::warn!(
+                    "no answer within {LOOK_TIMEOUT:?} about the slots of {schema}.{name}"
+                );
+                return None;
+            }
+        };
+        if rows.len() > fold::MOST_ROWS {
+            return None;
+        }
+        let rows = rows.into_iter().map(|row| {
+            let values = row.unwrap().into_iter().map(|value| match value {
+                Value::Bytes(bytes) => Some(bytes),
+                _ => None,
+            });
+            let mut values: Vec<_> = values.collect();
+            let slot = values.pop()??;
+            Some(OpenRow {
+                key: form.read(&values)?,
+                slot: std::str::from_utf8(&slot).ok()?.parse().ok()?,
+            })
+        });
+        rows.collect()
+    }
+
     /// Closes all connections in good order.
     pub async fn close(self) {
-        if let Err(error) = self.pool.disconnect().await {
-            tracing::debug!("closing the control connections: {error}");
+        for pool in [self.pool, self.looks] {
+            if let Err(error) = pool.disconnect().await {
+                tracing::debug!("closing the control connections: {error}");
+            }
         }
     }
 }
@@ -225,20 +288,33 @@ fn tls(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
 }
 
 fn options(config: &Config, tls: Option<SslOpts>) -> Opts {
-    let idle = Duration::from_secs(60);
-    // The default of no idle time opens a new connection for nearly every use.
-    let pool = PoolOpts::new()
-        .with_constraints(PoolConstraints::new(0, 8).expect("0 is not more than 8"))
-        .with_inactive_connection_ttl(idle);
     // MariaDB lets a global switch off CHECK, on which slots rely; MySQL takes that part for a comment.
     let setup = "SET autocommit = 1, completion_type = 'NO_CHAIN', \
                  sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
                  sql_quote_show_create = 1 /*M!100201 , check_constraint_checks = 1 */";
+    builder(config, tls, pool()).setup(vec![setup]).into()
+}
+
+/// For connections that see what is not committed. They keep no state that would have to be reset.
+fn looking(config: &Config, tls: Option<SslOpts>) -> Opts {
+    let setup = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED";
+    let pool = pool().with_reset_connection(false);
+    builder(config, tls, pool).setup(vec![setup]).into()
+}
+
+fn pool() -> PoolOpts {
+    let idle = Duration::from_secs(60);
+    // The default of no idle time opens a new connection for nearly every use.
+    PoolOpts::new()
+        .with_constraints(PoolConstraints::new(0, 8).expect("0 is not more than 8"))
+        .with_inactive_connection_ttl(idle)
+}
+
+fn builder(config: &Config, tls: Option<SslOpts>, pool: PoolOpts) -> OptsBuilder {
     let builder = OptsBuilder::default()
         .user(Some(config.control.user.as_str()))
         .pass(Some(config.control.password.reveal()))
         .pool_opts(pool)
-        .setup(vec![setup])
         .prefer_socket(false)
         .tcp_nodelay(true)
         .connect_attribute("program_name", "countersink")
@@ -247,7 +323,6 @@ fn options(config: &Config, tls: Option<SslOpts>) -> Opts {
         Address::Tcp(tcp) => builder.ip_or_hostname(tcp.host.clone()).tcp_port(tcp.port),
         Address::Unix(path) => builder.socket(Some(path.to_string_lossy())),
     }
-    .into()
 }
 
 #[cfg(test)]

@@ -1,14 +1,20 @@
-//! The statements of a fold: lock base and slots, move the slots into base.
+//! The statements of a fold: lock base, then move its slots into it.
 //!
-//! The move is one statement, so that nothing (a KILL QUERY, a lost connection) can come between adding to base
+//! A move is one statement, so that nothing (a KILL QUERY, a lost connection) can come between adding to base
 //! and taking from the slots. It closes the slot rows: whoever increments next goes through the base row again, where
-//! the guard against overflow stands. They are deleted only when base rows may go: an UPDATE that misses its slot row
-//! locks the gap where it would be, and two transactions that do so and then insert deadlock. Measured on MySQL 9.7
-//! and MariaDB 10.11: the derived table is materialised before the first row is changed, and a base row that joins
-//! with several slot rows is changed once.
+//! the guard against overflow stands. They are never deleted, not even when their base row goes: an UPDATE that misses
+//! its slot row locks the gap where it would be, and two transactions that do so and then insert deadlock. Measured on
+//! MySQL 9.7 and MariaDB 10.11: the derived table is materialised before the first row is changed, and a base row that
+//! joins with several slot rows is changed once.
+//!
+//! Nor may a fold lock gaps: the one behind the last slot row of a key is the one before the first of the next, and
+//! sessions that increment neighbours would wait for each other as they never do without us. So it names the slot rows
+//! that it moves, one by one. Which there are is asked on another connection, without locks ([`open_rows`]), once the
+//! base row is locked: new ones come only from those who have locked the base row themselves.
 
 use std::fmt::Write;
 
+use super::key::{Key, KeyForm};
 use super::quote;
 use crate::catalog::HotTable;
 
@@ -45,112 +51,188 @@ fn slots_alias(number: usize) -> String {
     format!("countersink_f{number}")
 }
 
-/// Statements that fold some keys, to be run in this order within one transaction.
+/// The most keys that a fold names one by one; beyond, it goes by its predicate, and locks gaps.
+pub const MOST_KEYS: usize = 64;
+
+/// The most slot rows that a fold names one by one.
+pub const MOST_ROWS: usize = 512;
+
+/// A slot row that is open: it may hold a value, and takes increments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRow {
+    /// Its key.
+    pub key: Key,
+    /// Number of its slot.
+    pub slot: u16,
+}
+
+/// Locks the base rows under `predicate` (unqualified key columns; all rows without one). Gives their keys, or one row
+/// with a count.
+pub fn lock(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) -> Vec<u8> {
+    let list = form.map_or_else(|| "COUNT(*)".to_owned(), KeyForm::select_list);
+    let base = quote::pair(&table.schema, &table.name);
+    let text = format!("SELECT {list} FROM {base}").into_bytes();
+    [
+        text,
+        condition(" WHERE ", predicate),
+        b" FOR UPDATE".to_vec(),
+    ]
+    .concat()
+}
+
+/// The open slot rows of these keys, or of all: key, then slot number. Without locks and with what is not committed yet
+/// (READ UNCOMMITTED), on a connection of the control account.
+pub fn open_rows(table: &HotTable, form: &KeyForm, keys: Option<&[Key]>) -> String {
+    let slots = quote::pair(&table.slot_schema, &table.slot_name);
+    let (slot, open) = (
+        quote::name(table.slot_column()),
+        quote::name(table.open_column()),
+    );
+    let mut text = format!(
+        "SELECT {}, {slot} FROM {slots} WHERE {open} = 1",
+        form.select_list()
+    );
+    if let Some(keys) = keys {
+        let keys = keys
+            .iter()
+            .map(|key| format!("({})", form.condition("", key)));
+        write!(text, " AND ({})", keys.collect::<Vec<_>>().join(" OR "))
+            .expect("a String takes all");
+    }
+    write!(text, " LIMIT {}", MOST_ROWS + 1).expect("a String takes all");
+    text
+}
+
+/// Moves slot rows into base, one statement for each key. Each of them can stand alone.
+pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Vec<u8>> {
+    let mut keys: Vec<(&Key, Vec<u16>)> = Vec::new();
+    for row in rows {
+        match keys.iter_mut().find(|(key, _)| **key == row.key) {
+            Some((_, slots)) => slots.push(row.slot),
+            None => keys.push((&row.key, vec![row.slot])),
+        }
+    }
+    let statements = keys.into_iter().map(|(key, slots)| {
+        let slot = quote::name(table.slot_column());
+        let slots: Vec<_> = slots.iter().map(u16::to_string).collect();
+        let slots = format!("{slot} IN ({})", slots.join(", "));
+        // Spelled out for each of the tables: measured, MariaDB takes a whole range of slots where it has to conclude.
+        let condition = |alias: &str| form.condition(&format!("{alias}."), key);
+        let (b, s) = (base_alias(0), slots_alias(0));
+        let of_slots = format!("{} AND {slots}", form.condition("", key));
+        let joined = format!(
+            " WHERE {} AND {} AND {s}.{slots}",
+            condition(&b),
+            condition(&s)
+        );
+        move_text(0, table, Some(of_slots.as_bytes()), joined.as_bytes())
+    });
+    statements.collect()
+}
+
+fn condition(start: &str, predicate: Option<&[u8]>) -> Vec<u8> {
+    match predicate {
+        Some(predicate) => [start.as_bytes(), b"(", predicate, b")"].concat(),
+        None => Vec::new(),
+    }
+}
+
+/// Statements that fold by a predicate, to be run in this order within one transaction. They lock gaps between slot
+/// rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoldStatements {
     /// Locks base rows, then slot rows: one row with a count.
     pub lock: Vec<u8>,
     /// Adds the slots to base, zeroes and closes them.
     pub fold: Vec<u8>,
-    /// Deletes the slot rows, where base rows may go with what follows.
-    pub purge: Option<Vec<u8>>,
 }
 
 impl FoldStatements {
-    /// For the keys under `predicate` (unqualified key columns), or for the whole table. `purge` deletes the slot
-    /// rows as well.
-    pub fn new(table: &HotTable, predicate: Option<&[u8]>, purge: bool) -> Self {
-        let numbered = Self::numbered(0, table, predicate);
-        Self {
-            purge: numbered.purge.filter(|_| purge),
-            ..numbered
-        }
-    }
-
-    /// In the order in which they are to be run.
-    pub fn all(&self) -> impl Iterator<Item = &[u8]> {
-        let purge = self.purge.as_deref();
-        [&*self.lock, &*self.fold].into_iter().chain(purge)
+    /// For the keys under `predicate` (unqualified key columns), or for the whole table.
+    pub fn new(table: &HotTable, predicate: Option<&[u8]>) -> Self {
+        Self::numbered(0, table, predicate)
     }
 
     /// As [`FoldStatements::new`]; under LOCK TABLES, which wants a lock for each alias, `number` tells the tables
     /// apart. See [`locks`].
     pub fn numbered(number: usize, table: &HotTable, predicate: Option<&[u8]>) -> Self {
-        let (b, s, d) = (base_alias(number), slots_alias(number), "countersink_d");
+        let (b, s) = (base_alias(number), slots_alias(number));
         let base = quote::pair(&table.schema, &table.name);
         let slots = quote::pair(&table.slot_schema, &table.slot_name);
-        let condition = |start: &str| match predicate {
-            Some(predicate) => [start.as_bytes(), b"(", predicate, b")"].concat(),
-            None => Vec::new(),
-        };
-        let keys: Vec<_> = table
-            .primary_key
-            .iter()
-            .map(|&position| quote::name(&table.columns[position].name))
-            .collect();
-        let join = |left: &str, right: &str| {
-            let pairs = keys
-                .iter()
-                .map(|key| format!("{left}.{key} = {right}.{key}"));
-            pairs.collect::<Vec<_>>().join(" AND ")
-        };
-        let mut sums = String::new();
-        let mut base_sets = Vec::new();
-        let mut slot_sets = Vec::new();
-        for counter in &table.counters {
-            let column = quote::name(&table.columns[counter.column].name);
-            write!(sums, ", SUM({column}) AS {column}").expect("a String takes all");
-            base_sets.push(format!("{b}.{column} = {b}.{column} + {d}.{column}"));
-            slot_sets.push(format!("{s}.{column} = 0"));
-        }
-        // Named, an ON UPDATE CURRENT_TIMESTAMP column does not set itself: the fold changes no value that anyone sees.
-        for &position in &table.touches {
-            let column = quote::name(&table.columns[position].name);
-            write!(sums, ", MAX({column}) AS {column}").expect("a String takes all");
-            base_sets.push(format!(
-                "{b}.{column} = COALESCE(GREATEST({b}.{column}, {d}.{column}), {b}.{column})"
-            ));
-            slot_sets.push(format!("{s}.{column} = NULL"));
-        }
-        slot_sets.push(format!("{s}.{} = 0", quote::name(table.open_column())));
-        base_sets.append(&mut slot_sets);
-        let keys = keys.join(", ");
         // USING merges the key columns, so that the predicate's unqualified names are not ambiguous; the left join
         // keeps the order of locks: base first.
         let lock = [
-            format!("SELECT COUNT(*) FROM {base} AS {b} LEFT JOIN {slots} AS {s} USING ({keys})")
-                .into_bytes(),
-            condition(" WHERE "),
+            format!(
+                "SELECT COUNT(*) FROM {base} AS {b} LEFT JOIN {slots} AS {s} USING ({})",
+                keys(table).join(", ")
+            )
+            .into_bytes(),
+            condition(" WHERE ", predicate),
             b" FOR UPDATE".to_vec(),
-        ];
-        let fold = [
-            format!("UPDATE {base} AS {b} JOIN (SELECT {keys}{sums} FROM {slots}").into_bytes(),
-            condition(" WHERE "),
-            format!(
-                " GROUP BY {keys}) AS {d} ON {} JOIN {slots} AS {s} ON {} SET {}",
-                join(d, &b),
-                join(&s, &b),
-                base_sets.join(", ")
-            )
-            .into_bytes(),
-        ];
-        // Only rows at zero: whatever became of the statements before, this one can lose nothing.
-        let zeros = table
-            .counters
-            .iter()
-            .map(|counter| format!("{} = 0", quote::name(&table.columns[counter.column].name)));
-        let purge = [
-            format!(
-                "DELETE FROM {slots} WHERE {}",
-                zeros.collect::<Vec<_>>().join(" AND ")
-            )
-            .into_bytes(),
-            condition(" AND "),
         ];
         Self {
             lock: lock.concat(),
-            fold: fold.concat(),
-            purge: Some(purge.concat()),
+            fold: move_text(number, table, predicate, b""),
         }
     }
+}
+
+/// Names of the key columns, quoted.
+fn keys(table: &HotTable) -> Vec<String> {
+    let columns = table.primary_key.iter();
+    columns
+        .map(|&position| quote::name(&table.columns[position].name))
+        .collect()
+}
+
+/// Adds the slot rows under `of_slots` (unqualified columns) to base, zeroes and closes them; `joined` stands at the end.
+fn move_text(number: usize, table: &HotTable, of_slots: Option<&[u8]>, joined: &[u8]) -> Vec<u8> {
+    let (b, s, d) = (base_alias(number), slots_alias(number), "countersink_d");
+    let base = quote::pair(&table.schema, &table.name);
+    let slots = quote::pair(&table.slot_schema, &table.slot_name);
+    let keys = keys(table);
+    let join = |left: &str, right: &str| {
+        let pairs = keys
+            .iter()
+            .map(|key| format!("{left}.{key} = {right}.{key}"));
+        pairs.collect::<Vec<_>>().join(" AND ")
+    };
+    let mut sums = String::new();
+    let mut base_sets = Vec::new();
+    let mut slot_sets = Vec::new();
+    for counter in &table.counters {
+        let column = quote::name(&table.columns[counter.column].name);
+        write!(sums, ", SUM({column}) AS {column}").expect("a String takes all");
+        base_sets.push(format!("{b}.{column} = {b}.{column} + {d}.{column}"));
+        slot_sets.push(format!("{s}.{column} = 0"));
+    }
+    // Named, an ON UPDATE CURRENT_TIMESTAMP column does not set itself: the fold changes no value that anyone sees.
+    for &position in &table.touches {
+        let column = quote::name(&table.columns[position].name);
+        write!(sums, ", MAX({column}) AS {column}").expect("a String takes all");
+        base_sets.push(format!(
+            "{b}.{column} = COALESCE(GREATEST({b}.{column}, {d}.{column}), {b}.{column})"
+        ));
+        slot_sets.push(format!("{s}.{column} = NULL"));
+    }
+    slot_sets.push(format!("{s}.{} = 0", quote::name(table.open_column())));
+    base_sets.append(&mut slot_sets);
+    [
+        format!(
+            "UPDATE {base} AS {b} JOIN (SELECT {}{sums} FROM {slots}",
+            keys.join(", ")
+        )
+        .into_bytes(),
+        condition(" WHERE ", of_slots),
+        format!(
+            " GROUP BY {}) AS {d} ON {} JOIN {slots} AS {s} ON {} SET {}",
+            keys.join(", "),
+            join(d, &b),
+            join(&s, &b),
+            base_sets.join(", ")
+        )
+        .into_bytes(),
+        joined.to_vec(),
+    ]
+    .concat()
 }

@@ -15,6 +15,7 @@ use crate::wire::answer::{Form, Walker};
 use crate::wire::capability;
 use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::status;
 
 /// A session in the command phase.
 ///
@@ -230,6 +231,16 @@ impl Session {
 
     /// Takes in how an answer ended.
     pub(super) fn observe(&mut self, walker: &Walker) {
+        let ended = |status| status & status::IN_TRANS == 0;
+        let transaction = &self.state.transaction;
+        if walker.status().is_some_and(ended)
+            && walker.error().is_none()
+            && !transaction.proves_nothing
+        {
+            for shape in &transaction.shapes {
+                self.shared.learn_pure(*shape);
+            }
+        }
         self.state.observe(walker.status(), walker.error());
     }
 

@@ -34,7 +34,7 @@ impl Session {
         match open {
             true => {
                 for keys in keys {
-                    match self.fold(keys, Reason::Ddl).await? {
+                    match self.fold(&keys).await? {
                         Err(error) if failure(&error) == Failure::TheClients => {
                             return self.answer_err(turn, &error).await;
                         }
@@ -43,7 +43,7 @@ impl Session {
                 }
             }
             // A table that is not there yet or any more has nothing to fold.
-            false => self.fold_and_commit(&keys, Reason::Ddl).await.map(drop)?,
+            false => self.fold_and_commit(&keys).await.map(drop)?,
         }
         let done = self.run_original(original, turn).await?;
         if !done.failed {
@@ -134,9 +134,7 @@ impl Session {
         if lock.write {
             for (number, keys) in keys.iter().enumerate() {
                 let statements = fold::FoldStatements::numbered(number, &keys.table, None);
-                for text in [&statements.fold].into_iter().chain(&statements.purge) {
-                    self.hidden(text).await?;
-                }
+                self.hidden(statements.fold).await?;
             }
         }
         self.answer_ok(turn, answer).await

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use super::Session;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::hidden::{Hidden, encode_query};
+use super::hidden::{Hidden, Row, encode_query};
 use super::patched::Patch;
 use super::state::Keys;
 use super::tracked::{add_commit, has_written};
 use super::turn::{Done, Original, Turn};
-use crate::counter::fold::FoldStatements;
+use crate::counter::KeyForm;
+use crate::counter::fold::{self, FoldStatements, OpenRow};
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
 use crate::sql::template::Filling;
@@ -76,6 +77,26 @@ fn has_messages(last: &[u8], form: Form) -> bool {
     }
 }
 
+/// Whether a statement whose answer ends with this packet has changed nothing.
+fn changes_nothing(last: &[u8], capabilities: u64) -> bool {
+    let Some(ok) = OkPacket::decode(last)
+        .ok()
+        .filter(|ok| ok.header == reply::OK)
+    else {
+        return true;
+    };
+    // With CLIENT_FOUND_ROWS the count is of the rows that matched; the text behind it tells both.
+    let text = String::from_utf8_lossy(ok.tail);
+    let changed = text.split_once("Changed: ").and_then(|(_, rest)| {
+        let digits = rest.split(|byte: char| !byte.is_ascii_digit()).next()?;
+        digits.parse::<u64>().ok()
+    });
+    match changed {
+        Some(changed) => changed == 0,
+        None => ok.affected_rows == 0 && capabilities & capability::FOUND_ROWS == 0,
+    }
+}
+
 impl Session {
     /// Folds, then runs the original: inside the client's transaction, or in one of our own around the statement.
     pub(super) async fn fold_then_original(
@@ -102,53 +123,138 @@ impl Session {
                 .fold_in_own_transaction(fold.reason, &keys, original, turn)
                 .await;
         }
+        if !matches!(
+            fold.reason,
+            Reason::OwnIncrement | Reason::AddsToBase | Reason::Fallback
+        ) {
+            self.learn_mixed();
+        }
+        let mut unmoved = Vec::new();
         for keys in keys {
-            if self.state.transaction.has_folded(&keys) {
-                continue;
-            }
-            match self.fold(keys, fold.reason).await? {
+            match self.fold(&keys).await? {
                 Err(error) if !needs_no_fold(fold.reason, &error) => {
                     return self.discard_and_fail(original, turn, &error).await;
                 }
+                Ok(()) if !self.state.transaction.has_folded(&keys) => unmoved.push(keys),
                 _ => {}
             }
         }
-        self.run_original(original, turn).await
-    }
-
-    /// Folds keys in the open transaction. The inner error is an ERR payload: the fold did not happen.
-    pub(super) async fn fold(
-        &mut self,
-        keys: Keys,
-        reason: Reason,
-    ) -> Result<Result<(), Vec<u8>>, Error> {
-        let purge = reason.may_remove_rows();
-        self.forget_slots(&keys);
-        let statements = FoldStatements::new(&keys.table, keys.predicate.as_deref(), purge);
-        let cautious = self.updates_safely();
-        if cautious {
-            self.hidden(UNSAFE_UPDATES).await?;
+        if unmoved.is_empty() {
+            return self.run_original(original, turn).await;
         }
-        let mut folded = Ok(());
-        for text in statements.all() {
-            folded = self.hidden(text).await?.into_result();
-            if folded.is_err() {
-                break;
+        // Base was the whole value as it was. Whether later reads of this transaction see the row as it is now or as
+        // its snapshot has it depends on whether the statement changes it.
+        let (done, last) = self.run_original_and_see(original, turn).await?;
+        if !changes_nothing(&last, self.capabilities) {
+            for keys in unmoved {
+                self.state.transaction.remember_fold(keys);
             }
         }
-        if cautious {
-            self.hidden(SAFE_UPDATES).await?;
+        Ok(done)
+    }
+
+    /// The open transaction locks base rows for another reason than increments. Two that do so, and hold slots, may
+    /// wait for each other; so the next ones with increments of these shapes lock base from the start.
+    pub(super) fn learn_mixed(&mut self) {
+        self.state.transaction.proves_nothing = true;
+        for shape in &self.state.transaction.shapes {
+            self.shared.learn_mixed(*shape);
         }
-        if folded.is_err() {
-            return Ok(folded);
+    }
+
+    /// Folds keys in the open transaction, unless they are. The inner error is an ERR payload: the fold did not happen.
+    pub(super) async fn fold(&mut self, keys: &Keys) -> Result<Result<(), Vec<u8>>, Error> {
+        if self.state.transaction.has_settled(keys) {
+            return Ok(Ok(()));
         }
-        self.forget_slots(&keys);
-        if purge {
-            let written = &mut self.state.written;
-            written.retain(|(table, ..)| *table != keys.table);
+        let moved = match self.move_slots(keys).await? {
+            Err(error) => return Ok(Err(error)),
+            Ok(moved) => moved,
+        };
+        let transaction = &mut self.state.transaction;
+        match moved || transaction.has_doubted(keys) {
+            true => transaction.remember_fold(keys.clone()),
+            false => transaction.remember_settled(keys.clone()),
         }
-        self.state.transaction.remember_fold(keys);
         Ok(Ok(()))
+    }
+
+    /// Locks the base rows of these keys and moves what their slots hold into them, in the open transaction. Whether
+    /// there was anything to move. The inner error is an ERR payload: what has been moved until then stays moved, and
+    /// no value has changed.
+    async fn move_slots(&mut self, keys: &Keys) -> Result<Result<bool, Vec<u8>>, Error> {
+        self.forget_slots(keys);
+        let form = KeyForm::of(&keys.table);
+        let named = form.as_ref().filter(|_| keys.predicate.is_some());
+        let lock = fold::lock(&keys.table, keys.predicate.as_deref(), named);
+        self.write_query(&lock).await?;
+        let rows = match self.read_hidden_rows(fold::MOST_KEYS + 1).await? {
+            Err(error) => return Ok(Err(error)),
+            Ok(rows) => rows,
+        };
+        let texts = match self.open_rows(keys, form.as_ref(), &rows).await {
+            Some(open) if open.is_empty() => return Ok(Ok(false)),
+            Some(open) => {
+                let form = form.as_ref().expect("the rows have been read by it");
+                fold::moves(&keys.table, form, &open)
+            }
+            None => {
+                let by_predicate = FoldStatements::new(&keys.table, keys.predicate.as_deref());
+                vec![by_predicate.lock, by_predicate.fold]
+            }
+        };
+        let moved = self.run_all(&texts).await?;
+        self.forget_slots(keys);
+        Ok(moved.map(|()| true))
+    }
+
+    /// The open slot rows of these keys, whose base rows (`rows`, as far as they are named) are locked. `None` when they
+    /// cannot be told, or are too many to be named.
+    async fn open_rows(
+        &mut self,
+        keys: &Keys,
+        form: Option<&KeyForm>,
+        rows: &[Row],
+    ) -> Option<Vec<OpenRow>> {
+        let form = form?;
+        if keys.predicate.is_none() {
+            return self.shared.open_rows(&keys.table, form, None).await;
+        }
+        if rows.is_empty() {
+            return Some(Vec::new());
+        }
+        if rows.len() > fold::MOST_KEYS {
+            return None;
+        }
+        let locked: Option<Vec<_>> = rows.iter().map(|row| form.read(row)).collect();
+        self.shared
+            .open_rows(&keys.table, form, Some(&locked?))
+            .await
+    }
+
+    /// Runs statements of ours, sent at once, in a session that may refuse updates that name no key. The inner error is
+    /// the first ERR payload.
+    async fn run_all(&mut self, texts: &[Vec<u8>]) -> Result<Result<(), Vec<u8>>, Error> {
+        let cautious = self.updates_safely();
+        let mut out = Vec::new();
+        let before = cautious.then_some(UNSAFE_UPDATES.as_bytes());
+        let after = cautious.then_some(SAFE_UPDATES.as_bytes());
+        let texts = before
+            .into_iter()
+            .chain(texts.iter().map(Vec::as_slice))
+            .chain(after);
+        let mut answers = 0;
+        for text in texts {
+            encode_query(&mut out, text, self.capabilities);
+            answers += 1;
+        }
+        self.write_upstream(&out).await?;
+        let mut result = Ok(());
+        for _ in 0..answers {
+            let answer = self.read_hidden().await?;
+            result = result.and(Hidden::into_result(answer));
+        }
+        Ok(result)
     }
 
     /// Each of our statements keeps base + SUM(slots) as it is, so they may all be sent at once, and COMMIT is
@@ -165,7 +271,7 @@ impl Session {
             Kind::Select | Kind::Do | Kind::Set { .. } => BEGIN_TO_WRITE,
             _ => BEGIN,
         };
-        if let Err(error) = self.begin_and_fold(begin, keys, reason).await? {
+        if let Err(error) = self.begin_and_fold(begin, keys).await? {
             self.hidden(COMMIT).await?;
             if needs_no_fold(reason, &error) {
                 self.set_one_shot_again().await?;
@@ -214,40 +320,18 @@ impl Session {
         })
     }
 
-    /// Opens a transaction and folds, in one write. The inner error is the first ERR payload.
+    /// Opens a transaction and folds. The inner error is the first ERR payload.
     pub(super) async fn begin_and_fold(
         &mut self,
         begin: &str,
         keys: &[Keys],
-        reason: Reason,
     ) -> Result<Result<(), Vec<u8>>, Error> {
-        let purge = reason.may_remove_rows();
-        keys.iter().for_each(|keys| self.forget_slots(keys));
-        let mut out = Vec::new();
-        let mut answers = 1;
-        encode_query(&mut out, begin.as_bytes(), self.capabilities);
-        let cautious = self.updates_safely();
-        if cautious {
-            encode_query(&mut out, UNSAFE_UPDATES.as_bytes(), self.capabilities);
-            answers += 2;
-        }
+        let mut result = self.hidden(begin).await?.into_result();
         for keys in keys {
-            let predicate = keys.predicate.as_deref();
-            for text in FoldStatements::new(&keys.table, predicate, purge).all() {
-                encode_query(&mut out, text, self.capabilities);
-                answers += 1;
+            if result.is_ok() {
+                result = self.move_slots(keys).await?.map(drop);
             }
         }
-        if cautious {
-            encode_query(&mut out, SAFE_UPDATES.as_bytes(), self.capabilities);
-        }
-        self.write_upstream(&out).await?;
-        let mut result = Ok(());
-        for _ in 0..answers {
-            let answer = self.read_hidden().await?;
-            result = result.and(Hidden::into_result(answer));
-        }
-        keys.iter().for_each(|keys| self.forget_slots(keys));
         Ok(result)
     }
 
@@ -257,7 +341,7 @@ impl Session {
         facts.is_some_and(|facts| facts.safe_updates)
     }
 
-    /// Slot rows that are deleted or closed: whoever increments next must ask base first. An UPDATE that a closed row
+    /// Slot rows that are closed: whoever increments next must ask base first. An UPDATE that a closed row
     /// refuses keeps it locked, and base is what a fold holds that waits for it.
     fn forget_slots(&self, keys: &Keys) {
         let slots = &self.shared.slots;
@@ -273,9 +357,8 @@ impl Session {
     pub(super) async fn fold_and_commit(
         &mut self,
         keys: &[Keys],
-        reason: Reason,
     ) -> Result<Result<(), Vec<u8>>, Error> {
-        let folded = self.begin_and_fold(BEGIN_TO_WRITE, keys, reason).await?;
+        let folded = self.begin_and_fold(BEGIN_TO_WRITE, keys).await?;
         let committed = self.hidden(COMMIT).await?.into_result();
         Ok(folded.and(committed))
     }

@@ -33,6 +33,9 @@ impl Hidden {
     }
 }
 
+/// The values of a text protocol row; `None` is NULL.
+pub(super) type Row = Vec<Option<Vec<u8>>>;
+
 /// A statement that the upstream has prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HiddenStatement {
@@ -75,10 +78,15 @@ pub(super) fn encode_statement_command(out: &mut Vec<u8>, command_byte: u8, stat
 impl Session {
     /// Runs one statement and takes its answer in.
     pub(super) async fn hidden(&mut self, text: impl AsRef<[u8]>) -> Result<Hidden, Error> {
-        let mut out = Vec::new();
-        encode_query(&mut out, text.as_ref(), self.capabilities);
-        self.write_upstream(&out).await?;
+        self.write_query(text.as_ref()).await?;
         self.read_hidden().await
+    }
+
+    /// Sends one statement.
+    pub(super) async fn write_query(&mut self, text: &[u8]) -> Result<(), Error> {
+        let mut out = Vec::new();
+        encode_query(&mut out, text, self.capabilities);
+        self.write_upstream(&out).await
     }
 
     /// Writes commands to the upstream.
@@ -103,6 +111,29 @@ impl Session {
             }
         }
         .inspect(|_| self.observe(&walker))
+    }
+
+    /// Takes in the answer to a query of ours: its first rows, so many at most. The inner error is an ERR payload.
+    pub(super) async fn read_hidden_rows(
+        &mut self,
+        most: usize,
+    ) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
+        let mut walker = Walker::new(Form::Results, self.capabilities);
+        let mut payload = Vec::new();
+        let mut rows = Vec::new();
+        let mut error = None;
+        while !walker.is_done() {
+            match self.read_packet(&mut walker, &mut payload).await? {
+                Role::Row if rows.len() < most => rows.push(text_row(&payload)?),
+                Role::Err => error = Some(payload.clone()),
+                _ => {}
+            }
+        }
+        self.observe(&walker);
+        Ok(match error {
+            Some(payload) => Err(payload),
+            None => Ok(rows),
+        })
     }
 
     /// Takes in the answer to a COM_STMT_PREPARE of ours, or its ERR payload.

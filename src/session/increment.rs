@@ -32,17 +32,20 @@ impl Session {
             return self.run_original(original, turn).await;
         };
         let keys = bind(scope, Some(parameters));
-        if self.state.transaction.has_folded(&keys) {
+        if self.state.transaction.has_settled(&keys) {
             // Base holds the whole value, under our lock.
-            self.metrics().count(Reason::AddsToBase);
-            return self.run_original(original, turn).await;
+            let mut exact = increment.exact.clone();
+            exact.reason = Reason::AddsToBase;
+            return self
+                .fold_then_original(&exact, Some(parameters), original, turn)
+                .await;
         }
         // Not once it holds a slot: who waits for that one may hold the base row.
         let transaction = &self.state.transaction;
         let mut incremented = transaction.incremented.iter();
         if self.state.in_transaction()
             && !incremented.any(|keys| keys.table == increment.table)
-            && self.shared.is_read_by_its_own(increment.shape)
+            && !self.shared.is_pure(increment.shape)
         {
             self.state.transaction.remember_shape(increment.shape);
             let mut exact = increment.exact.clone();

@@ -12,7 +12,7 @@ use super::one_shot::Effect;
 use super::parameters::whole_tables;
 use super::patched::Patch;
 use super::query::kind_of;
-use super::read::OUT_OF_RANGE;
+use super::read::{OUT_OF_RANGE, Prepared};
 use super::turn::{Original, Turn};
 use crate::catalog::HotTable;
 use crate::sql::Kind;
@@ -256,7 +256,10 @@ impl Session {
         statement: &mut Statement,
     ) -> Result<(), Error> {
         match *statement.plan {
-            Plan::Forward(reason) => self.pass_statement(statement.kind, reason).await,
+            Plan::Forward(reason) => {
+                self.learn_from_forwarded(reason, statement.kind);
+                self.pass_statement(statement.kind, reason).await
+            }
             _ => self.execute(id, statement).await,
         }
     }
@@ -332,8 +335,16 @@ impl Session {
     ) -> Result<(), Error> {
         let turn = Turn::single(Form::Results);
         self.metrics().count(read.reason);
-        if let Err(error) = self.prepare_to_read(read, literals).await? {
-            return self.answer_err(turn, &error).await.map(drop);
+        match self.prepare_to_read(read, literals).await? {
+            Prepared::Summed => {}
+            Prepared::Folded => {
+                // What is fetched from a cursor then comes from the original.
+                self.close_rewritten(statement).await?;
+                return self.run_original(original, turn).await.map(drop);
+            }
+            Prepared::Refused(error) => {
+                return self.answer_err(turn, &error).await.map(drop);
+            }
         }
         let text = self.render_read(read, &[]);
         let Some(id) = self.rewritten(statement, text).await? else {

@@ -55,6 +55,7 @@ impl Session {
         };
         let kind = kind_of(text);
         if let Some(reason) = self.known_to_pass(text, kind) {
+            self.learn_from_forwarded(reason, kind);
             return self.pass_statement(kind, reason).await;
         }
         let payload = payload.to_vec();
@@ -273,6 +274,7 @@ impl Session {
     ) -> Result<Done, Error> {
         match plan {
             Plan::Forward(reason) => {
+                self.learn_from_forwarded(*reason, kind_of(text));
                 self.metrics().count(*reason);
                 self.run_original(original, turn).await
             }
@@ -300,6 +302,14 @@ impl Session {
         let shadowed = &self.state.shadowed;
         catalog.tables.retain(|table| !shadowed.contains(table));
         catalog
+    }
+
+    /// A statement that passes may lock base rows of tables whose slots the transaction holds.
+    pub(super) fn learn_from_forwarded(&mut self, reason: Reason, kind: Kind) {
+        let locks = matches!(kind, Kind::Update | Kind::Delete | Kind::Replace);
+        if locks && reason == Reason::NoCounter {
+            self.learn_mixed();
+        }
     }
 
     /// What a statement of this kind ends, before it runs.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::fold::{BEGIN, COMMIT};
-use super::hidden::{encode_prepare, encode_query, encode_statement_command};
+use super::fold::{BEGIN, COMMIT, bind};
+use super::hidden::{Failure, encode_prepare, encode_query, encode_statement_command, failure};
 use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
-use crate::sql::plan::{Read, Reason};
+use crate::sql::plan::Read;
 use crate::sql::prepare;
 use crate::sql::template::Filling;
 use crate::wire::answer::{Form, Walker};
@@ -25,6 +25,16 @@ pub(super) const OUT_OF_RANGE: u16 = 1690;
 
 /// The server's code for a table that is not there.
 const NO_SUCH_TABLE: u16 = 1146;
+
+/// How a read is to go on.
+pub(super) enum Prepared {
+    /// By the rewritten text.
+    Summed,
+    /// By the original: all that it reads is folded, under its locks.
+    Folded,
+    /// Not at all: the ERR payload.
+    Refused(Vec<u8>),
+}
 
 /// A rewritten read on its way.
 pub(super) struct Sent {
@@ -46,8 +56,10 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.metrics().count(read.reason);
-        if let Err(error) = self.prepare_to_read(read, parameters).await? {
-            return self.answer_err(turn, &error).await;
+        match self.prepare_to_read(read, parameters).await? {
+            Prepared::Summed => {}
+            Prepared::Folded => return self.run_original(original, turn).await,
+            Prepared::Refused(error) => return self.answer_err(turn, &error).await,
         }
         let mut rewritten = self.render_read(read, parameters);
         if let (false, Some(facts)) = (parameters.is_empty(), &self.state.facts) {
@@ -102,12 +114,10 @@ impl Session {
         let wrapped = !self.state.in_transaction();
         let mut folded = Ok(());
         if wrapped {
-            folded = self
-                .begin_and_fold(BEGIN, &keys, Reason::OwnIncrement)
-                .await?;
+            folded = self.begin_and_fold(BEGIN, &keys).await?;
         } else {
             for keys in keys {
-                folded = folded.and(self.fold(keys, Reason::OwnIncrement).await?);
+                folded = folded.and(self.fold(&keys).await?);
             }
         }
         let mut last = Vec::new();
@@ -130,12 +140,11 @@ impl Session {
     }
 
     /// Folds what this transaction has incremented itself, and takes the locks that the read asks for.
-    /// The inner error is an ERR payload.
     pub(super) async fn prepare_to_read(
         &mut self,
         read: &Read,
         parameters: &[Vec<u8>],
-    ) -> Result<Result<(), Vec<u8>>, Error> {
+    ) -> Result<Prepared, Error> {
         let own: Vec<_> = self
             .state
             .transaction
@@ -144,19 +153,28 @@ impl Session {
             .filter(|keys| read.tables.contains(&keys.table))
             .cloned()
             .collect();
-        let transaction = &self.state.transaction;
-        let mut folded = transaction.folded.iter();
-        if !own.is_empty() || folded.any(|keys| read.tables.contains(&keys.table)) {
-            for shape in &transaction.shapes {
-                self.shared.learn_own_read(*shape);
-            }
+        let mut folded = self.state.transaction.folded.iter();
+        let is_read = |keys: &Keys| read.tables.contains(&keys.table);
+        if !own.is_empty() || folded.any(is_read) || !read.locks.is_empty() {
+            self.learn_mixed();
         }
         for keys in own {
-            if let Err(error) = self.fold(keys, Reason::OwnIncrement).await? {
-                return Ok(Err(error));
+            if let Err(error) = self.fold(&keys).await? {
+                return Ok(Prepared::Refused(error));
             }
         }
         if self.state.in_transaction() {
+            if let Some(fold) = &read.folded_first {
+                let keys = bind(fold, Some(parameters));
+                match self.fold(&keys).await? {
+                    Ok(()) => return Ok(Prepared::Folded),
+                    Err(error) if failure(&error) == Failure::TheClients => {
+                        return Ok(Prepared::Refused(error));
+                    }
+                    // READ ONLY, or an account that may not write.
+                    Err(_) => {}
+                }
+            }
             for lock in &read.locks {
                 let mut text = Vec::new();
                 let filling = Filling {
@@ -165,11 +183,11 @@ impl Session {
                 };
                 lock.render(&filling, &mut text);
                 if let Err(error) = self.hidden(text).await?.into_result() {
-                    return Ok(Err(error));
+                    return Ok(Prepared::Refused(error));
                 }
             }
         }
-        Ok(Ok(()))
+        Ok(Prepared::Summed)
     }
 
     /// The text to send: the keys that this transaction has folded count by their base row alone.

@@ -7,8 +7,10 @@ use arc_swap::ArcSwap;
 use equivalent::Equivalent;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::catalog::Catalog;
-use crate::counter::Slots;
+use crate::catalog::{Catalog, HotTable};
+use crate::counter::control::Control;
+use crate::counter::fold::OpenRow;
+use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
 use crate::sql::Prefilter;
 use crate::sql::plan::{Plan, SessionFacts};
@@ -16,8 +18,8 @@ use crate::sql::plan::{Plan, SessionFacts};
 /// How many plans are kept.
 const MOST_PLANS: usize = 2048;
 
-/// So long after the last such read a shape goes to slots again: one odd transaction must not slow all others for good.
-const OWN_READS_COUNT: Duration = Duration::from_secs(60);
+/// So long after the last such transaction a shape goes to slots again: one odd transaction must not slow all others for good.
+const MIXED_COUNTS: Duration = Duration::from_secs(60);
 
 /// How many shapes of statements are remembered.
 const MOST_SHAPES: usize = 1024;
@@ -31,11 +33,22 @@ pub struct Shared {
     hot: ArcSwap<Hot>,
     /// Slots of all hot tables.
     pub slots: Slots,
-    /// Shapes of increments whose transactions have read what they had incremented, and when one did last.
-    own_reads: quick_cache::sync::Cache<u64, Instant>,
+    /// What is known of the transactions that increments of a shape stand in.
+    shapes: quick_cache::sync::Cache<u64, Shape>,
     /// Every metric.
     pub metrics: Metrics,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
+    /// Tells which slot rows there are.
+    control: Control,
+}
+
+/// What transactions do besides increments of one shape.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    /// Nothing that locks base rows.
+    Pure,
+    /// Something, this long ago.
+    Mixed(Instant),
 }
 
 /// The hot tables at one time, and the plans made for them.
@@ -62,26 +75,50 @@ impl Hot {
 
 impl Shared {
     /// `refresh` takes requests to read the catalog again, each answered by [`Shared::replace`] and a signal.
-    pub fn new(catalog: Catalog, refresh: mpsc::Sender<oneshot::Sender<()>>) -> Self {
+    pub fn new(
+        catalog: Catalog,
+        refresh: mpsc::Sender<oneshot::Sender<()>>,
+        control: Control,
+    ) -> Self {
         Self {
             hot: ArcSwap::from_pointee(Hot::new(catalog)),
             slots: Slots::default(),
-            own_reads: quick_cache::sync::Cache::new(MOST_SHAPES),
+            shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics: Metrics::default(),
             refresh,
+            control,
         }
     }
 
-    /// Remembers that a transaction has read what it had incremented by a statement of this shape. Two such
-    /// transactions hold slots that each other's fold wants, so the next ones increment base from the start.
-    pub(super) fn learn_own_read(&self, shape: u64) {
-        self.own_reads.insert(shape, Instant::now());
+    /// The open slot rows of these keys, or of all; `None` when that cannot be told.
+    pub(super) async fn open_rows(
+        &self,
+        table: &HotTable,
+        form: &KeyForm,
+        keys: Option<&[Key]>,
+    ) -> Option<Vec<OpenRow>> {
+        self.control.open_rows(table, form, keys).await
     }
 
-    /// Whether increments of this shape are read in their own transactions, or were not long ago.
-    pub(super) fn is_read_by_its_own(&self, shape: u64) -> bool {
-        let last = self.own_reads.get(&shape);
-        last.is_some_and(|last| last.elapsed() < OWN_READS_COUNT)
+    /// Remembers that a transaction has locked base rows (to read its own increments, to write other columns) beside
+    /// increments of this shape. Two such transactions hold slots that each other's fold wants, so the next ones
+    /// increment base from the start.
+    pub(super) fn learn_mixed(&self, shape: u64) {
+        self.shapes.insert(shape, Shape::Mixed(Instant::now()));
+    }
+
+    /// Remembers that a transaction with increments of this shape has done nothing else to hot tables.
+    pub(super) fn learn_pure(&self, shape: u64) {
+        match self.shapes.get(&shape) {
+            Some(Shape::Pure) => {}
+            Some(Shape::Mixed(last)) if last.elapsed() < MIXED_COUNTS => {}
+            _ => self.shapes.insert(shape, Shape::Pure),
+        }
+    }
+
+    /// Whether transactions with increments of this shape are known to do nothing else to hot tables.
+    pub(super) fn is_pure(&self, shape: u64) -> bool {
+        matches!(self.shapes.get(&shape), Some(Shape::Pure))
     }
 
     /// The hot tables now.

@@ -79,8 +79,15 @@ pub(super) struct Transaction {
     pub incremented: Vec<Keys>,
     /// Shapes of its increments, in slots or not.
     pub shapes: Vec<u64>,
-    /// Keys folded under locks that are still held: their value is all in base.
+    /// It has done more than increment, or something went wrong in it: it does not show that its shapes only increment.
+    pub proves_nothing: bool,
+    /// Keys whose base row is locked and has no open slots: base is their value now, and needs no fold.
+    pub settled: Vec<Keys>,
+    /// Keys whose base row this transaction has changed, by a fold or after one: its reads see that row, and not the
+    /// slots that its snapshot may see beside an older one.
     pub folded: Vec<Keys>,
+    /// Keys that were among `folded` when something came that may have undone it.
+    pub doubted: Vec<Keys>,
     /// The slots that the transaction's increments go to, one per table.
     pub leases: Vec<(Arc<HotTable>, SlotLease)>,
 }
@@ -134,6 +141,7 @@ impl State {
         if error.is_some() {
             self.written.clear();
             self.status_uncertain = true;
+            self.transaction.proves_nothing = true;
             self.transaction.distrust_folds();
         }
     }
@@ -152,7 +160,9 @@ impl Transaction {
     /// Locks may be gone or folds undone: fold again before the next read. Folding twice is exact, trusting a
     /// fold that is no more would not be.
     pub(super) fn distrust_folds(&mut self) {
+        self.settled.clear();
         for keys in std::mem::take(&mut self.folded) {
+            remember(&mut self.doubted, keys.clone());
             remember(&mut self.incremented, keys);
         }
     }
@@ -163,35 +173,67 @@ impl Transaction {
         }
     }
 
+    /// An increment went to slots of these keys.
     pub(super) fn remember_increment(&mut self, keys: Keys) {
+        // The same key may have been settled by another predicate.
+        self.settled.retain(|other| other.table != keys.table);
         remember(&mut self.incremented, keys);
     }
 
+    /// The base rows of these keys are locked and have no open slots.
+    pub(super) fn remember_settled(&mut self, keys: Keys) {
+        if self.settled.len() < MOST_KEYS && !self.settled.contains(&keys) {
+            self.settled.push(keys);
+        }
+    }
+
+    /// The slots of these keys are folded, or base has been changed with none open.
     pub(super) fn remember_fold(&mut self, keys: Keys) {
         let covered = |other: &Keys| {
             other.table == keys.table
                 && (keys.predicate.is_none() || keys.predicate == other.predicate)
         };
         self.incremented.retain(|other| !covered(other));
+        self.doubted.retain(|other| !covered(other));
+        self.remember_settled(keys.clone());
         if self.folded.len() < MOST_KEYS || keys.predicate.is_none() {
             remember(&mut self.folded, keys);
             return;
         }
         // Too many to remember one by one: the next read folds the whole table.
-        self.folded.retain(|other| other.table != keys.table);
-        self.remember_increment(Keys {
-            table: keys.table,
+        let table = Arc::clone(&keys.table);
+        self.folded.retain(|other| other.table != table);
+        self.settled.retain(|other| other.table != table);
+        let whole = Keys {
+            table,
             predicate: None,
-        });
+        };
+        remember(&mut self.doubted, whole.clone());
+        remember(&mut self.incremented, whole);
     }
 
-    /// Whether these keys are folded as a whole.
-    pub(super) fn has_folded(&self, keys: &Keys) -> bool {
-        self.folded.iter().any(|other| {
-            other.table == keys.table
-                && (other.predicate.is_none() || other.predicate == keys.predicate)
-        })
+    /// Whether these keys need no fold.
+    pub(super) fn has_settled(&self, keys: &Keys) -> bool {
+        covers(&self.settled, keys)
     }
+
+    /// Whether reads of these keys leave slots out.
+    pub(super) fn has_folded(&self, keys: &Keys) -> bool {
+        covers(&self.folded, keys)
+    }
+
+    /// Whether these keys were folded once, and perhaps still are.
+    pub(super) fn has_doubted(&self, keys: &Keys) -> bool {
+        covers(&self.doubted, keys)
+    }
+}
+
+fn covers(list: &[Keys], keys: &Keys) -> bool {
+    let mut list = list.iter();
+    list.any(|other| {
+        other.table == keys.table
+            && (other.predicate.is_none() || other.predicate == keys.predicate)
+    })
 }
 
 fn remember(list: &mut Vec<Keys>, keys: Keys) {

@@ -115,6 +115,26 @@ impl Session {
         })
     }
 
+    /// The same; gives the answer's last packet as well.
+    pub(super) async fn run_original_and_see(
+        &mut self,
+        original: &Original,
+        turn: Turn,
+    ) -> Result<(Done, Vec<u8>), Error> {
+        let turn = self.send_original(original, turn).await?;
+        let patch = Patch {
+            hold_last: true,
+            ..turn.patch()
+        };
+        let ended = self.pass_patched(turn.form, patch).await?;
+        let last = ended.held.unwrap_or_default();
+        let done = Done {
+            sequence_id: self.answer(ended.sequence_id, &last).await?,
+            failed: ended.walker.error().is_some(),
+        };
+        Ok((done, last))
+    }
+
     /// Answers with an OK payload.
     pub(super) async fn answer_ok(
         &mut self,

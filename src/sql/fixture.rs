@@ -164,12 +164,20 @@ pub(super) fn show(plan: &Plan) -> String {
                 .locks
                 .iter()
                 .map(|lock| format!("\nlock: {}", show_template(lock)));
+            let first = read.folded_first.as_ref().map(|fold| {
+                let fold = Fold {
+                    folds: vec![fold.clone()],
+                    reason: read.reason,
+                };
+                format!("\nfirst: {}", show_fold(&fold))
+            });
             format!(
-                "read {:?} ({}): {}{}",
+                "read {:?} ({}): {}{}{}",
                 read.reason,
                 names(&read.tables),
                 show_template(&read.text),
-                locks.collect::<String>()
+                locks.collect::<String>(),
+                first.unwrap_or_default()
             )
         }
         Plan::Fold(fold) => show_fold(fold),

@@ -99,6 +99,10 @@ pub struct Read {
     /// For FOR UPDATE and FOR SHARE outside autocommit: statements that lock base rows, then slot rows,
     /// before the text is sent.
     pub locks: Vec<Template>,
+    /// For FOR UPDATE of one table by its key: all that the original reads, when it reads nothing else. Outside
+    /// autocommit a fold of it locks what the original locks, and the original then gives the value: sums under locks
+    /// would lock the gaps between slots as well. Where no fold is possible, `text` is sent.
+    pub folded_first: Option<FoldTable>,
     /// `Summed` or `SummedLocked`.
     pub reason: Reason,
 }

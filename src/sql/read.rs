@@ -15,7 +15,7 @@ use sqlparser::tokenizer::Token;
 
 use crate::catalog::HotTable;
 use crate::sql::context::{Context, Edit};
-use crate::sql::plan::{Fold, FoldTable, Plan, Read, Reason};
+use crate::sql::plan::{Fold, FoldTable, Plan, Read, Reason, Scope};
 use crate::sql::predicate::Target;
 use crate::sql::read::block::Block;
 use crate::sql::read::resolve::Doubt;
@@ -67,6 +67,10 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
     Plan::Read(Box::new(Read {
         text: rewritten(context, &rewrite.edits),
         locks: lock::statements(context, query, &locked),
+        folded_first: lock::waits_for_rows(&survey.blocks, &locked)
+            .then(|| confined(context, query))
+            .flatten()
+            .filter(|fold| fold.scope != Scope::Table),
         reason: if locked.is_empty() {
             Reason::Summed
         } else {

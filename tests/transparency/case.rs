@@ -17,6 +17,8 @@
 //! its rows differ by nature, `[direct]` that it is sent as text in every protocol, `[cursorless]` that it never has a
 //! cursor.
 
+use std::fmt;
+
 use countersink::sandbox::Flavour;
 
 use crate::command::Command;
@@ -72,6 +74,18 @@ pub enum Value {
 }
 
 impl Session {
+    /// Made rather than read from a file.
+    pub fn of(name: &str, steps: Vec<Step>) -> Self {
+        Self {
+            name: name.to_owned(),
+            fresh: false,
+            steps,
+            flavour: None,
+            text_only: false,
+            prepared_only: false,
+        }
+    }
+
     pub fn is_for(&self, flavour: Flavour) -> bool {
         self.flavour.is_none_or(|only| only == flavour)
     }
@@ -90,6 +104,45 @@ impl Session {
         match variant.protocol {
             Protocol::Text => !self.prepared_only,
             Protocol::Binary | Protocol::Cursor => !self.text_only,
+        }
+    }
+}
+
+/// As it stands in a file of cases.
+impl fmt::Display for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "== {}", self.name)?;
+        for step in &self.steps {
+            match &step.action {
+                Action::Command(command) => writeln!(formatter, "\\{command}")?,
+                Action::Statement(statement) => {
+                    let flag = if statement.direct { "[direct] " } else { "" };
+                    write!(formatter, "{flag}{};", statement.text)?;
+                    if !statement.parameters.is_empty() {
+                        write!(formatter, " <- {}", list(&statement.parameters))?;
+                    }
+                    writeln!(formatter)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Parameters, as a file of cases has them.
+pub fn list(values: &[Value]) -> String {
+    let values: Vec<_> = values.iter().map(Value::to_string).collect();
+    values.join(", ")
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tiny(number) => write!(formatter, "{number}t"),
+            Self::Long(number) => write!(formatter, "{number}l"),
+            Self::Unsigned(number) => write!(formatter, "{number}u"),
+            Self::LongData => formatter.write_str("LONG_DATA"),
+            other => formatter.write_str(&other.literal()),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Commands that a session gives beside its statements: lines with a backslash.
 
-use crate::case::{Value, values};
+use std::fmt;
+
+use crate::case::{Value, list, values};
 
 /// A command.
 #[derive(Clone, Debug)]
@@ -35,6 +37,43 @@ pub enum Command {
     Infile(Vec<u8>),
     /// `\quit`.
     Quit,
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connection(name) => write!(formatter, "connection {name}"),
+            Self::Packet(line, _) => formatter.write_str(line),
+            Self::Prepare(name, text) => write!(formatter, "prepare {name}: {text}"),
+            Self::Execute {
+                name,
+                cursor,
+                again,
+                parameters,
+            } => {
+                write!(formatter, "execute {name}")?;
+                formatter.write_str(if *cursor { " cursor" } else { "" })?;
+                formatter.write_str(if *again { " again" } else { "" })?;
+                match parameters.as_slice() {
+                    [] => Ok(()),
+                    some => write!(formatter, " <- {}", list(some)),
+                }
+            }
+            Self::Fetch(name, rows) => write!(formatter, "fetch {name} {rows}"),
+            Self::LongData(name, position, text) => {
+                write!(formatter, "long_data {name} {position} {text}")
+            }
+            Self::ResetStatement(name) => write!(formatter, "reset_statement {name}"),
+            Self::Close(name) => write!(formatter, "close {name}"),
+            Self::Pipeline => formatter.write_str("pipeline"),
+            Self::End => formatter.write_str("end"),
+            Self::Infile(file) => {
+                let file = String::from_utf8_lossy(file).replace('\n', "\\n");
+                write!(formatter, "infile {file}")
+            }
+            Self::Quit => formatter.write_str("quit"),
+        }
+    }
 }
 
 impl Command {

@@ -17,6 +17,7 @@ mod command;
 mod difference;
 mod known;
 mod play;
+mod random;
 mod variant;
 mod world;
 

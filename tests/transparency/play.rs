@@ -11,7 +11,7 @@ use countersink::wire::reader::{put_lenenc, put_lenenc_bytes};
 use countersink::wire::reply::Ok as OkPacket;
 use countersink::wire::{capability, command, status};
 
-use crate::case::{Action, Session, Statement, Value};
+use crate::case::{Action, Session, Statement, Step, Value};
 use crate::command::Command;
 use crate::difference::Exchange;
 use crate::support::client::connect_as;
@@ -39,23 +39,48 @@ pub async fn play(
     to: &Address,
     world: &World,
 ) -> Vec<Exchange> {
-    let mut player = Player {
-        variant,
-        to,
-        world,
-        connections: BTreeMap::new(),
-        current: "a".to_owned(),
-        exchanges: Vec::new(),
-        pipeline: None,
-    };
+    let mut player = Player::new(variant, to, world);
     for step in &session.steps {
-        if !step.is_for(world.flavour()) {
+        if step.is_for(world.flavour()) {
+            player.step(step).await;
+        }
+    }
+    player.exchanges
+}
+
+/// The same; after each step a session of its own reads every row. Ends behind an answer that `is_last`.
+pub async fn play_observed(
+    session: &Session,
+    variant: &Variant,
+    to: &Address,
+    world: &World,
+    is_last: &impl Fn(&Exchange) -> bool,
+) -> Vec<Exchange> {
+    let mut player = Player::new(variant, to, world);
+    let mut observer = world.observer(to).await;
+    let mut tables_locked = false;
+    for step in &session.steps {
+        let before = player.exchanges.len();
+        player.step(step).await;
+        let new = &player.exchanges[before..];
+        if new.is_empty() {
             continue;
         }
-        match &step.action {
-            Action::Statement(statement) => player.statement(statement).await,
-            Action::Command(command) => player.command(command).await,
+        if new.iter().any(is_last) {
+            break;
         }
+        let label = &player.exchanges[before].label;
+        tables_locked = match label.split(' ').next() {
+            Some("LOCK") => true,
+            Some("UNLOCK") => false,
+            _ => tables_locked,
+        };
+        if tables_locked {
+            continue; // The observer would wait for ever.
+        }
+        let label = format!("after {label}");
+        let rows = world.observe(&mut observer, &label).await;
+        player.exchanges.push(rows);
     }
     player.exchanges
 }
@@ -86,7 +111,26 @@ struct Prepared {
     id: u32,
 }
 
-impl Player<'_> {
+impl<'a> Player<'a> {
+    fn new(variant: &'a Variant, to: &'a Address, world: &'a World) -> Self {
+        Self {
+            variant,
+            to,
+            world,
+            connections: BTreeMap::new(),
+            current: "a".to_owned(),
+            exchanges: Vec::new(),
+            pipeline: None,
+        }
+    }
+
+    async fn step(&mut self, step: &Step) {
+        match &step.action {
+            Action::Statement(statement) => self.statement(statement).await,
+            Action::Command(command) => self.command(command).await,
+        }
+    }
+
     async fn connection(&mut self) -> &mut Connection {
         if !self.connections.contains_key(&self.current) {
             let schema = Some(self.world.schema.as_str());

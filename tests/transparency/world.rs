@@ -1,9 +1,11 @@
 //! The schema that sessions are played in: hot tables of all kinds, cold ones beside them, and what they hold.
 
-use countersink::driver::{Driver, Reply};
+use countersink::driver::{Driver, Packet, Reply};
 use countersink::sandbox::{Address, Flavour};
+use countersink::wire::answer::{Form, Role};
 
-use crate::difference::Difference;
+use crate::difference::{Difference, Exchange};
+use crate::random::OBSERVED;
 use crate::support::client::{connect, rows, run, run_all};
 
 /// A table with counters.
@@ -52,6 +54,24 @@ const HOT: &[Hot] = &[
         key: &["id"],
         counters: &["replies"],
         touch: &["changed_at"],
+    },
+    Hot {
+        name: "daily",
+        key: &["day", "token"],
+        counters: &["n"],
+        touch: &[],
+    },
+    Hot {
+        name: "prices",
+        key: &["price"],
+        counters: &["sold"],
+        touch: &[],
+    },
+    Hot {
+        name: "stock",
+        key: &["sku"],
+        counters: &["quantity", "reserved"],
+        touch: &[],
     },
 ];
 
@@ -102,6 +122,22 @@ CREATE TABLE topics (
   replies INT NOT NULL DEFAULT 0,
   changed_at DATETIME(3) NULL
 ) DEFAULT CHARSET = utf8mb4;
+CREATE TABLE daily (
+  day DATE NOT NULL,
+  token BINARY(4) NOT NULL,
+  n MEDIUMINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (day, token)
+) DEFAULT CHARSET = utf8mb4;
+CREATE TABLE prices (
+  price DECIMAL(8,2) NOT NULL PRIMARY KEY,
+  sold SMALLINT UNSIGNED NOT NULL DEFAULT 0
+);
+CREATE TABLE stock (
+  sku VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_bin NOT NULL PRIMARY KEY,
+  quantity INT NOT NULL DEFAULT 0,
+  reserved BIGINT NULL,
+  CHECK (quantity >= 0)
+) DEFAULT CHARSET = utf8mb4;
 CREATE TABLE authors (
   id INT NOT NULL PRIMARY KEY,
   name VARCHAR(50) NOT NULL,
@@ -138,6 +174,9 @@ INSERT INTO widths VALUES
   (4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 INSERT INTO articles VALUES (1, 'one', 11, '2020-01-01 00:00:01'), (2, 'two', 22, '2020-01-01 00:00:02'), (3, 'three', 0, '2020-01-01 00:00:03');
 INSERT INTO topics VALUES (1, 'tea', 5, '2020-01-01 00:00:01.500'), (2, 'coffee', 0, NULL), (3, 'milk', 7, '2020-01-01 00:00:03.000');
+INSERT INTO daily VALUES ('2024-01-01', 'abcd', 10), ('2024-01-01', X'00FF2027', 8388600), ('2024-02-29', 'abcd', -3);
+INSERT INTO prices VALUES (1.00, 65530), (9.99, 12), (-5.50, 0), (100.00, 7);
+INSERT INTO stock VALUES ('A-1', 5, 2), ('a-1', 0, NULL), ('été', 1, -4);
 INSERT INTO comments VALUES (1, 1, 'good', 3), (2, 1, 'better', 0), (3, 2, 'best', 1), (4, 9, 'lost', 0);
 INSERT INTO tallies VALUES (1, 100, 1.50, NULL), (2, 200, NULL, 'x');
 ";
@@ -164,6 +203,12 @@ INSERT INTO widths_slots (id, slot, c16, u16, c24, u24, c32, u32, c64, u64) VALU
 UPDATE articles SET opens = opens - 3, updated_at = updated_at WHERE id < 3;
 INSERT INTO articles_slots (id, slot, opens) VALUES (1, 0, 3), (2, 4, 3);
 UPDATE topics SET replies = replies - 2, changed_at = '2019-12-31 23:59:59.999' WHERE id = 1;
+UPDATE daily SET n = n - 4 WHERE token = 'abcd';
+INSERT INTO daily_slots (day, token, slot, n) VALUES ('2024-01-01', 'abcd', 0, 5), ('2024-01-01', 'abcd', 2, -1), ('2024-02-29', 'abcd', 0, 4);
+UPDATE prices SET sold = sold - 3 WHERE price IN (1.00, 9.99);
+INSERT INTO prices_slots (price, slot, sold) VALUES (1.00, 0, 3), (9.99, 0, 1), (9.99, 1, 2);
+UPDATE stock SET reserved = reserved - 2 WHERE sku = 'A-1';
+INSERT INTO stock_slots (sku, slot, reserved) VALUES ('A-1', 0, 2);
 INSERT INTO topics_slots (id, slot, replies, changed_at) VALUES (1, 0, 1, '2020-01-01 00:00:01.500'), (1, 1, 1, '2020-01-01 00:00:00'), (3, 0, 0, NULL);
 ";
 
@@ -251,6 +296,41 @@ impl World {
             run_all(&mut driver, REWIND).await;
         }
         driver
+    }
+
+    /// A session that reads what all tables hold, for [`World::observe`].
+    pub async fn observer(&self, server: &Address) -> Driver {
+        let mut driver = connect(server, Some(&self.schema)).await;
+        run(
+            &mut driver,
+            "SET NAMES utf8mb4, lock_wait_timeout = 5, innodb_lock_wait_timeout = 5",
+        )
+        .await;
+        driver
+    }
+
+    /// All rows of all tables, as an exchange.
+    pub async fn observe(&self, observer: &mut Driver, label: &str) -> Exchange {
+        let names = HOT.iter().map(|hot| hot.name).chain(COLD.iter().copied());
+        let reads = names.map(|name| format!("SELECT * FROM {name} ORDER BY 1, 2"));
+        let text = reads.collect::<Vec<_>>().join(";");
+        let payload = observer.query_payload(&text);
+        let sent = observer.send(&payload).await;
+        let packets = match sent {
+            Ok(()) => observer.packets(Form::Results).await,
+            Err(error) => Err(error),
+        };
+        let is_told = |packet: &Packet| matches!(packet.role, Role::Row | Role::Err);
+        Exchange {
+            label: label.to_owned(),
+            request: OBSERVED,
+            answer: packets
+                .map(|packets| packets.into_iter().filter(is_told).collect())
+                .map_err(|error| error.to_string()),
+            masked: false,
+            binary: Vec::new(),
+            statement_id: None,
+        }
     }
 
     /// What the tables of both sides hold, told by three fresh sessions: directly, through the proxy, and added up

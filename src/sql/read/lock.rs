@@ -97,6 +97,16 @@ pub(super) fn statements(context: &Context<'_>, query: &Query, locked: &[Locked]
     statements
 }
 
+/// Whether all that is locked is locked exclusively, however long others hold it.
+pub(super) fn waits_for_rows(blocks: &[Block], locked: &[Locked]) -> bool {
+    let mut locks = locked.iter().map(|place| &blocks[place.block].lock);
+    !locked.is_empty()
+        && locks.all(|lock| {
+            lock.as_ref()
+                .is_some_and(|lock| lock.exclusive && lock.wait == Wait::Block)
+        })
+}
+
 /// How many queries there are in a query, itself included.
 pub(super) fn count_queries(query: &Query) -> usize {
     struct Count(usize);

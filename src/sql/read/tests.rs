@@ -11,7 +11,8 @@ fn a_counter_becomes_base_plus_sum() {
          WHERE `countersink_s`.`id` = p.`id`<folded 0> FOR UPDATE) \
          AS SIGNED) AS `views` FROM posts p WHERE id = ? FOR UPDATE\n\
          lock: SELECT COUNT(*) FROM `shop`.`posts` WHERE `id` = <?0> FOR UPDATE\n\
-         lock: SELECT COUNT(*) FROM `shop`.`posts_slots` WHERE `id` = <?0> FOR UPDATE"
+         lock: SELECT COUNT(*) FROM `shop`.`posts_slots` WHERE `id` = <?0> FOR UPDATE\n\
+         first: fold SummedLocked: posts where `id` = <?0>"
     );
     assert_eq!(
         planned("SELECT n FROM shop.hits"),

@@ -1,0 +1,254 @@
+//! The prover: statements that nobody thought of.
+//!
+//! A seed writes a sequence of statements in one to three sessions ([`grammar`]), which is played to both servers of a
+//! twin like the cases that were written by hand; and after each step a session of its own reads every row of every
+//! table. A sequence that shows a difference is cut down to the shortest that still does, and printed in the form in
+//! which files of cases have it.
+//!
+//! `COUNTERSINK_STATEMENTS=100000` plays so many statements on each server, `COUNTERSINK_SEED=7` begins elsewhere.
+
+mod grammar;
+mod subject;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::time::{Duration, Instant, SystemTime};
+
+use countersink::sandbox::Flavour;
+use countersink::wire::answer::Role;
+use countersink::wire::reply;
+use proptest::collection::vec;
+use proptest::num::u16::ANY;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use crate::case::Session;
+use crate::difference::{Difference, Exchange, differences};
+use crate::known;
+use crate::play;
+use crate::support;
+use crate::support::proxy::Proxy;
+use crate::support::twin::{Twin, twin};
+use crate::variant::{self, Variant};
+use crate::world::World;
+
+/// Statements that are played on each server unless the environment asks for more.
+const STATEMENTS: usize = 2_000;
+
+/// The first seed, unless the environment names one. Fixed, so that a change is judged by itself.
+const SEED: u64 = 1;
+
+/// The most steps of a sequence.
+const STEPS: usize = 16;
+
+/// The most numbers that choose the words of a step.
+const ROLLS: usize = 24;
+
+/// So long a sequence is cut down, at most.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// The most sequences that are cut down and shown; with that many the test ends.
+const MOST_SHOWN: usize = 6;
+
+#[test]
+fn mysql() {
+    test(Flavour::MySql);
+}
+
+#[test]
+fn mariadb() {
+    test(Flavour::MariaDb);
+}
+
+fn test(flavour: Flavour) {
+    let twin = twin(flavour);
+    assert_ne!(
+        twin.plain, twin.proxied,
+        "COUNTERSINK_TEST_SERVERS names one {flavour} server only, and two are compared"
+    );
+    support::block_on(async {
+        let mut prover = Prover::new(twin).await;
+        prover.run(number("COUNTERSINK_SEED", SEED)).await;
+    });
+}
+
+fn number<T: std::str::FromStr>(variable: &str, default: T) -> T {
+    match std::env::var(variable) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{variable}={text} is no number")),
+        Err(_) => default,
+    }
+}
+
+/// The rolls of a dice, of a whole sequence.
+type Rolls = Vec<Vec<u16>>;
+
+/// The sequence of a seed, and simpler ones.
+fn tree(seed: u64) -> impl ValueTree<Value = Rolls> {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(Config::default(), random);
+    vec(vec(ANY, ROLLS), 2..=STEPS + 1)
+        .new_tree(&mut runner)
+        .expect("rolls")
+}
+
+/// What became of a sequence.
+struct Played {
+    /// Statements whose answers were compared.
+    compared: usize,
+    /// MySQL itself had a session wait for another, which the proxy need not: nothing is compared from there on.
+    blocked: bool,
+    found: Vec<Difference>,
+}
+
+struct Prover {
+    twin: &'static Twin,
+    world: World,
+    proxy: Proxy,
+    /// The sessions' time: that of the start, so that a sequence is the same however long it takes to cut it down.
+    now: u64,
+}
+
+impl Prover {
+    async fn new(twin: &'static Twin) -> Self {
+        let world = World::new(twin.flavour, "random");
+        world.create(&twin.plain).await;
+        world.create(&twin.proxied).await;
+        let proxy = Proxy::start(&twin.proxied, &world.rules());
+        let now = SystemTime::UNIX_EPOCH.elapsed().expect("a time after 1970");
+        Self {
+            twin,
+            world,
+            proxy,
+            now: now.as_secs(),
+        }
+    }
+
+    async fn run(&mut self, first: u64) {
+        let wanted = number("COUNTERSINK_STATEMENTS", STATEMENTS);
+        let started = Instant::now();
+        let (mut compared, mut blocked, mut seed) = (0, 0, first);
+        let mut failures = Vec::new();
+        while compared < wanted && failures.len() < MOST_SHOWN {
+            let played = self.play(seed, &tree(seed).current()).await;
+            compared += played.compared;
+            blocked += usize::from(played.blocked);
+            if !played.found.is_empty() {
+                failures.push(self.simplest(seed).await);
+            }
+            seed += 1;
+        }
+        let Twin {
+            flavour, version, ..
+        } = self.twin;
+        // Past the harness, which keeps what a passing test prints.
+        let report = format!(
+            "random on {flavour} {version}: {compared} statements of {} sequences compared, {} with differences; seeds \
+             {first} to {}; {blocked} sequences ended early, where MySQL had a session wait; {:.0} s\n",
+            seed - first,
+            failures.len(),
+            seed - 1,
+            started.elapsed().as_secs_f64()
+        );
+        std::io::stderr().write_all(report.as_bytes()).ok();
+        assert!(failures.is_empty(), "{report}\n{}", failures.join("\n"));
+    }
+
+    fn sequence(&self, seed: u64, rolls: &Rolls) -> (Session, &'static Variant) {
+        let session = grammar::sequence(&format!("seed {seed}"), rolls, self.now);
+        let variants: Vec<_> = variant::ALL
+            .iter()
+            .filter(|variant| variant.is_for(self.twin.flavour))
+            .collect();
+        let chosen = usize::try_from(seed).expect("a small seed") % variants.len();
+        (session, variants[chosen])
+    }
+
+    async fn play(&self, seed: u64, rolls: &Rolls) -> Played {
+        let (session, variant) = self.sequence(seed, rolls);
+        self.world.fill(&self.twin.plain, true).await;
+        self.world.fill_with_slots(&self.twin.proxied, true).await;
+        let waits = |exchange: &Exchange| lock_conflict(exchange).is_some();
+        let mut direct =
+            play::play_observed(&session, variant, &self.twin.plain, &self.world, &waits).await;
+        let steps = direct
+            .iter()
+            .filter(|exchange| exchange.request != OBSERVED)
+            .count();
+        let mut proxied =
+            play::play_observed(&session, variant, &self.proxy.address, &self.world, &waits).await;
+        let blocked = direct.iter().position(waits);
+        if let Some(position) = blocked {
+            direct.truncate(position);
+            proxied.truncate(position);
+        }
+        // The proxied side stops where it has a session wait, which is then the difference.
+        if proxied.last().is_some_and(waits) {
+            direct.truncate(proxied.len());
+        }
+        let mut found = differences(&direct, &proxied);
+        if blocked.is_none() {
+            let Twin { plain, proxied, .. } = self.twin;
+            found.extend(
+                self.world
+                    .compare_tables(plain, &self.proxy.address, proxied)
+                    .await,
+            );
+        }
+        let found = found
+            .into_iter()
+            .map(|difference| difference.of(&session, variant))
+            .filter(|difference| !known::ALL.iter().any(|known| known.covers(difference)));
+        Played {
+            compared: steps,
+            blocked: blocked.is_some(),
+            found: found.collect(),
+        }
+    }
+
+    /// The shortest sequence to be found that shows a difference, and the difference.
+    async fn simplest(&self, seed: u64) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let mut tree = tree(seed);
+        let mut simplest = tree.current();
+        while Instant::now() < deadline {
+            let rolls = tree.current();
+            let differs = !self.play(seed, &rolls).await.found.is_empty();
+            if differs {
+                simplest = rolls;
+            }
+            let goes_on = match differs {
+                true => tree.simplify(),
+                false => tree.complicate(),
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        let (session, variant) = self.sequence(seed, &simplest);
+        let found = self.play(seed, &simplest).await.found;
+        let mut shown = String::new();
+        for difference in found.iter().take(3) {
+            let _ = writeln!(shown, "{difference}");
+        }
+        format!(
+            "COUNTERSINK_SEED={seed} ({variant}), the shortest sequence found:\n\n{session}\n{shown}"
+        )
+    }
+}
+
+/// The label under which the observer's reads stand.
+pub const OBSERVED: &str = "observed";
+
+/// The code of an error that says that another session is in the way.
+fn lock_conflict(exchange: &Exchange) -> Option<u16> {
+    /// Lock wait timeout, deadlock, NOWAIT.
+    const CONFLICTS: [u16; 3] = [1205, 1213, 3572];
+    let packets = exchange.answer.as_ref().ok()?;
+    let last = packets.last().filter(|last| last.role == Role::Err)?;
+    let code = reply::Err::decode(&last.payload).ok()?.code;
+    CONFLICTS.contains(&code).then_some(code)
+}
