@@ -100,7 +100,7 @@ reasons! {
     Shadowed "folded:temporary-table"
         "May put a temporary table in front of a hot one; it may be filled from the hot one, which is folded first."
     SqlExecute "folded:sql-execute"
-        "Executes a text that was prepared in SQL; the hot tables that the session's prepared texts name are folded first."
+        "Executes a text that was prepared in SQL and is not known for certain; the hot tables that it may concern are folded first."
     OwnIncrement "folded:own-increment"
         "The transaction reads what it increments, or is not known to do nothing but increment; the row itself takes it all."
     Fallback "folded:fallback"

@@ -136,7 +136,7 @@ pub fn explain(plan: &Plan, situation: &Situation) -> Explanation {
         Plan::Fold(fold) => fold::explain(fold, situation),
         Plan::Ddl(ddl) => other::ddl(ddl, situation),
         Plan::Shadow(tables) => other::shadow(tables, situation),
-        Plan::Prepare(tables) => other::prepare(tables),
+        Plan::Prepare(_) => other::prepare(),
         Plan::LockTables(lock) => other::lock_tables(lock),
     }
 }

@@ -79,16 +79,11 @@ pub(super) fn shadow(tables: &[Arc<HotTable>], situation: &Situation) -> Explana
 }
 
 /// SQL-level PREPARE.
-pub(super) fn prepare(tables: &[Arc<HotTable>]) -> Explanation {
-    let names: Vec<String> = tables.iter().map(|table| base(table)).collect();
+pub(super) fn prepare() -> Explanation {
     Explanation {
         reason: Reason::SqlPrepare,
         ways: vec![Way::original()],
-        notes: vec![format!(
-            "Every EXECUTE of this session folds {} first ({}).",
-            names.join(", "),
-            Reason::SqlExecute
-        )],
+        notes: vec!["Each EXECUTE follows the plan of the text.".to_owned()],
     }
 }
 

@@ -136,8 +136,13 @@ impl Session {
             true => NO_COMMAND,
             false => self.client.buffered()[HEADER_LENGTH],
         };
-        if !matches!(command_byte, command::QUERY | command::STMT_CLOSE) {
-            self.state.diagnostics = None;
+        match command_byte {
+            command::QUERY
+            | command::STMT_PREPARE
+            | command::STMT_EXECUTE
+            | command::STMT_SEND_LONG_DATA
+            | command::STMT_CLOSE => {}
+            _ => self.state.diagnostics = None,
         }
         match command_byte {
             command::QUERY => self.query().await?,

@@ -11,6 +11,7 @@ use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::fold;
+use crate::sql::Kind;
 use crate::sql::plan::{Ddl, Fold, LockTables, Reason};
 use crate::wire::reader::Malformed;
 
@@ -70,6 +71,15 @@ impl Session {
         let done = self.fold_then_original(&fold, None, original, turn).await?;
         self.find_shadows(tables.to_vec()).await?;
         Ok(done)
+    }
+
+    /// DDL may have dropped or renamed a temporary table that hid a hot one.
+    pub(super) async fn after_ddl(&mut self, kind: Kind) -> Result<(), Error> {
+        if kind == Kind::Ddl && !self.state.shadowed.is_empty() {
+            let tables = std::mem::take(&mut self.state.shadowed);
+            self.find_shadows(tables).await?;
+        }
+        Ok(())
     }
 
     /// Asks the upstream which of these tables are hidden by a temporary one.

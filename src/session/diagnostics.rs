@@ -1,16 +1,22 @@
 //! What MySQL would tell of the client's last statement, where by itself it would tell of a later one of ours: the COMMIT
 //! behind a fold, an upsert that counts an existing slot row twice.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use super::Session;
 use super::error::Error;
-use super::hidden::encode_query;
+use super::hidden::{Hidden, encode_query};
+use super::parameters::string_literal;
 use super::patched::{Patch, patch_status};
-use super::turn::{Done, Original, Turn};
+use super::read::Sent;
+use super::turn::{Done, Turn};
 use crate::reason::Reason;
+use crate::sql::Kind;
 use crate::sql::diagnostics::{Number, Question};
 use crate::wire::answer::{Form, Role, Walker};
 use crate::wire::packet::encode_packet;
-use crate::wire::reader::Reader;
+use crate::wire::reader::{Malformed, Reader};
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
 
@@ -24,30 +30,105 @@ pub(super) struct Diagnostics {
     pub row_count: i64,
     /// The answer to SHOW WARNINGS, packet by packet; `None` when the upstream still has it.
     pub messages: Option<Vec<(Role, Vec<u8>)>>,
+    /// How many messages there are, and how many of them are errors, where that is known.
+    counts: Option<(usize, usize)>,
+}
+
+/// What became of a question.
+pub(super) enum Told {
+    /// It is answered.
+    Done(Done),
+    /// The statement has to run with this text in place of its own.
+    Rewritten(Vec<u8>),
+    /// The upstream can answer.
+    Not,
 }
 
 impl Diagnostics {
     /// After a statement whose answer ended in this packet.
     pub(super) fn of(last: &[u8], messages: Option<Vec<(Role, Vec<u8>)>>) -> Self {
-        let row_count = match (last.first(), OkPacket::decode(last)) {
-            (Some(&reply::OK), Ok(ok)) => i64::try_from(ok.affected_rows).unwrap_or(i64::MAX),
-            _ => -1,
+        let (row_count, is_quiet) = match (last.first(), OkPacket::decode(last)) {
+            (Some(&reply::OK), Ok(ok)) => {
+                let count = i64::try_from(ok.affected_rows).unwrap_or(i64::MAX);
+                (count, ok.warnings == 0)
+            }
+            _ => (-1, false),
+        };
+        let counts = match &messages {
+            Some(messages) => Some((count(messages, false), count(messages, true))),
+            None => is_quiet.then_some((0, 0)),
         };
         Self {
             row_count,
             messages,
+            counts,
         }
     }
 
-    /// Messages; of level Error only where asked.
-    fn count(&self, errors: bool) -> Option<usize> {
-        let messages = self.messages.as_ref()?.iter();
-        Some(
-            messages
-                .filter(|(role, row)| is_shown(*role, row, errors))
-                .count(),
-        )
+    /// A number, as a literal; `None` where the upstream still has it.
+    fn number(&self, number: Number) -> Option<String> {
+        match number {
+            // In parentheses, as it may be negative.
+            Number::RowCount => Some(format!("({})", self.row_count)),
+            Number::Warnings => self.counts.map(|(messages, _)| unsigned(messages)),
+            Number::Errors => self.counts.map(|(_, errors)| unsigned(errors)),
+        }
     }
+
+    /// The text with the numbers that are known in the places where it asks for them.
+    pub(super) fn edited(&self, text: &[u8], places: &[(Range<usize>, Number)]) -> Vec<u8> {
+        let mut edited = Vec::new();
+        let mut at = 0;
+        for (place, which) in places {
+            edited.extend_from_slice(&text[at..place.start]);
+            match self.number(*which) {
+                Some(value) => edited.extend_from_slice(value.as_bytes()),
+                None => edited.extend_from_slice(&text[place.clone()]),
+            }
+            at = place.end;
+        }
+        edited.extend_from_slice(&text[at..]);
+        edited
+    }
+
+    /// GET DIAGNOSTICS as an assignment; `None` where one of the numbers is not known, or where the assignment would
+    /// take from the upstream what it is to tell.
+    pub(super) fn assigned(&self, items: &[(Vec<u8>, Number)]) -> Option<Vec<u8>> {
+        if self.messages.is_none() && self.counts != Some((0, 0)) {
+            return None;
+        }
+        let assignments = items.iter().map(|(variable, which)| {
+            let value = self.number(*which)?;
+            Some([variable, b" = ".as_slice(), value.as_bytes()].concat())
+        });
+        let assignments: Option<Vec<_>> = assignments.collect();
+        Some([b"SET ".as_slice(), &assignments?.join(&b", "[..])].concat())
+    }
+}
+
+fn unsigned(number: usize) -> String {
+    format!("CAST({number} AS UNSIGNED)")
+}
+
+/// Messages; of level Error only where asked.
+fn count(messages: &[(Role, Vec<u8>)], errors: bool) -> usize {
+    let shown = messages
+        .iter()
+        .filter(|(role, row)| is_shown(*role, row, errors));
+    shown.count()
+}
+
+/// Whether a query does nothing when it runs: it calls nothing, assigns nothing and touches no table.
+fn is_repeatable(text: &[u8], question: &Question) -> bool {
+    let Question::Numbers(places) = question else {
+        return true;
+    };
+    let mut rest = text.to_ascii_uppercase();
+    for (place, _) in places {
+        rest[place.clone()].fill(b' ');
+    }
+    let has = |part: &[u8]| memchr::memmem::find(&rest, part).is_some();
+    !has(b"(") && !has(b":=") && !has(b"FROM") && !has(b"INTO")
 }
 
 /// Whether a packet is the row of a message that is asked for.
@@ -86,55 +167,113 @@ impl Session {
         Ok((length <= MOST_MESSAGES).then_some(packets))
     }
 
-    /// Answers a question about the statement before from what is kept of it; `None` when the upstream can answer.
+    /// Asks the upstream for the numbers that tell of the client's last statement, before statements of our own.
+    pub(super) async fn keep_numbers(&mut self) -> Result<(), Error> {
+        let question = "SELECT ROW_COUNT(), @@warning_count, @@error_count";
+        let Hidden::Row(row) = self.hidden(question).await? else {
+            return Ok(());
+        };
+        let number = |position: usize| -> Option<i64> {
+            let value: &Option<Vec<u8>> = row.get(position)?;
+            std::str::from_utf8(value.as_ref()?).ok()?.parse().ok()
+        };
+        let count = |position: usize| number(position).and_then(|count| count.try_into().ok());
+        if let Some(row_count) = number(0) {
+            self.state.diagnostics = Some(Diagnostics {
+                row_count,
+                messages: None,
+                counts: count(1).zip(count(2)),
+            });
+        }
+        Ok(())
+    }
+
+    /// Raises the error of a statement once more, behind a COMMIT that has cleared it, where it can be raised so that it
+    /// reads the same: then it is the upstream's to tell, in every way in which it can be asked.
+    pub(super) async fn raise_again(&mut self, last: &[u8]) -> Result<(), Error> {
+        const LONGEST_MESSAGE: usize = 128;
+        let Some(diagnostics) = &self.state.diagnostics else {
+            return Ok(());
+        };
+        let (Some((1, 1)), Ok(error)) = (diagnostics.counts, reply::Err::decode(last)) else {
+            return Ok(());
+        };
+        let (state, message) = (error.sql_state, error.message);
+        let is_plain = message.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        // What a client raises itself has no origin.
+        if !is_plain || message.len() > LONGEST_MESSAGE || state.starts_with(b"45") {
+            return Ok(());
+        }
+        let facts = self.state.facts.as_ref();
+        let plain = facts.is_some_and(|facts| facts.no_backslash_escapes);
+        let state = String::from_utf8_lossy(state);
+        let origin = match self.hot.catalog.mariadb {
+            true => "",
+            false => "CLASS_ORIGIN = 'ISO 9075', SUBCLASS_ORIGIN = 'ISO 9075', ",
+        };
+        let mut text = format!(
+            "SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO = {}, {origin}MESSAGE_TEXT = ",
+            error.code
+        )
+        .into_bytes();
+        text.extend(string_literal(message, plain));
+        if let Hidden::Err(raised) = self.hidden(text).await?
+            && raised == last
+        {
+            self.state.diagnostics = None;
+        }
+        Ok(())
+    }
+
+    /// Answers a question about the statement before from what is kept of it.
     pub(super) async fn tell(
         &mut self,
         diagnostics: Diagnostics,
         question: &Question,
         text: &[u8],
-        original: &Original,
+        kind: Kind,
         turn: Turn,
-    ) -> Result<Option<Done>, Error> {
-        let number = |number: Number| match number {
-            Number::RowCount => Some(diagnostics.row_count.to_string()),
-            Number::Warnings => diagnostics.count(false).map(|count| count.to_string()),
-            Number::Errors => diagnostics.count(true).map(|count| count.to_string()),
-        };
+    ) -> Result<Told, Error> {
+        let is_select = kind == Kind::Select && !self.is_hot(text, kind);
         let rewritten = match question {
             Question::Messages { errors, limit } => {
                 let Some(messages) = &diagnostics.messages else {
-                    return Ok(None);
+                    return Ok(Told::Not);
                 };
                 self.metrics().count(Reason::Metadata);
                 let done = self.show(messages, *errors, *limit, turn).await?;
                 self.state.diagnostics = Some(diagnostics);
-                return Ok(Some(done));
+                return Ok(Told::Done(done));
             }
-            Question::Count(count) => {
-                number(*count).map(|count| format!("SELECT {count}").into_bytes())
+            Question::Into(items) => {
+                let Some(assignment) = diagnostics.assigned(items) else {
+                    return Ok(Told::Not);
+                };
+                let done = self.assign(diagnostics, assignment, turn).await?;
+                return Ok(Told::Done(done));
             }
-            Question::Numbers(places) => {
-                let mut rewritten = Vec::new();
-                let mut at = 0;
-                for (place, which) in places {
-                    rewritten.extend_from_slice(&text[at..place.start]);
-                    match number(*which) {
-                        // In parentheses, as it may be negative.
-                        Some(value) => rewritten.extend_from_slice(format!("({value})").as_bytes()),
-                        None => rewritten.extend_from_slice(&text[place.clone()]),
-                    }
-                    at = place.end;
-                }
-                rewritten.extend_from_slice(&text[at..]);
-                Some(rewritten)
-            }
+            Question::Count(count) => match diagnostics.number(*count) {
+                Some(count) => format!("SELECT {count}").into_bytes(),
+                None => return Ok(Told::Not),
+            },
+            Question::Numbers(places) => diagnostics.edited(text, places),
         };
-        let Some(rewritten) = rewritten else {
-            return Ok(None);
-        };
+        if !is_select && !matches!(question, Question::Count(_)) {
+            return Ok(Told::Rewritten(rewritten));
+        }
         self.metrics().count(Reason::Metadata);
-        let Some(sent) = self.send_read(text, &rewritten).await? else {
-            return self.run_original(original, turn).await.map(Some);
+        let sent = match self.send_read(text, &rewritten).await? {
+            Some(sent) => sent,
+            None if is_repeatable(text, question) => {
+                // MySQL prepares no text that names these variables.
+                let columns = Arc::new(self.columns_of(text).await?);
+                let mut out = Vec::new();
+                encode_query(&mut out, &rewritten, self.capabilities);
+                self.write_upstream(&out).await?;
+                let asked = None;
+                Sent { columns, asked }
+            }
+            None => return Ok(Told::Not),
         };
         let patch = Patch {
             columns: Some(&sent.columns),
@@ -142,10 +281,45 @@ impl Session {
         };
         let ended = self.pass_patched(turn.form, patch).await?;
         self.close_asked(sent.asked).await?;
-        Ok(Some(Done {
+        Ok(Told::Done(Done {
             sequence_id: ended.sequence_id,
             failed: ended.walker.error().is_some(),
         }))
+    }
+
+    /// Answers GET DIAGNOSTICS by an assignment.
+    pub(super) async fn assign(
+        &mut self,
+        diagnostics: Diagnostics,
+        assignment: Vec<u8>,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        match self.hidden(assignment).await? {
+            Hidden::Ok(ok) => {
+                // It leaves what it tells of.
+                self.state.diagnostics = Some(diagnostics);
+                self.answer_ok(turn, ok).await
+            }
+            Hidden::Err(error) => self.answer_err(turn, &error).await,
+            Hidden::Row(_) => Err(Malformed.into()),
+        }
+    }
+
+    /// The column definitions of a query that may be run for their sake.
+    async fn columns_of(&mut self, text: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let mut out = Vec::new();
+        encode_query(&mut out, text, self.capabilities);
+        self.write_upstream(&out).await?;
+        let mut walker = Walker::new(Form::Results, self.capabilities);
+        let mut columns = Vec::new();
+        while !walker.is_done() {
+            let mut payload = Vec::new();
+            if self.read_packet(&mut walker, &mut payload).await? == Role::Column {
+                columns.push(payload);
+            }
+        }
+        self.observe(&walker);
+        Ok(columns)
     }
 
     async fn show(

@@ -6,7 +6,7 @@ use super::Session;
 use super::error::Error;
 use super::fold::bind;
 use super::query::kind_of;
-use super::state::{self, TableLocks};
+use super::state;
 use super::turn::{Done, Original, Turn};
 use crate::explain::{Explanation, Keys, Situation, explain};
 use crate::reason::Reason;
@@ -75,9 +75,7 @@ impl Session {
             return Ok(Arc::new(Plan::Forward(Reason::NotHot)));
         }
         let plan = match kind {
-            Kind::Execute if self.state.table_locks == TableLocks::None => {
-                Arc::new(Plan::Fold(Box::new(self.sql_execute())))
-            }
+            Kind::Execute => self.plan_of_execute(text).await?,
             _ => self.plan(text).await?,
         };
         Ok(match &*plan {

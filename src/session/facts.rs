@@ -7,7 +7,8 @@ use super::hidden::Hidden;
 use crate::sql::plan::SessionFacts;
 
 const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.character_set_client, \
-     @@SESSION.character_set_results, @@SESSION.sql_safe_updates";
+     @@SESSION.character_set_results, @@SESSION.sql_safe_updates, \
+     @@SESSION.character_set_client LIKE 'utf8%' AND @@SESSION.character_set_connection LIKE 'utf8%'";
 
 /// MariaDB can switch CHECK constraints off in a session; MySQL cannot.
 const MARIADB_QUESTION: &str = ", @@SESSION.check_constraint_checks";
@@ -26,7 +27,8 @@ impl Session {
             };
             if let Hidden::Row(row) = self.hidden(format!("{QUESTION}{more}")).await? {
                 self.state.facts = Some(facts(&row));
-                self.state.unguarded = matches!(row.get(5), Some(Some(checks)) if checks == b"0");
+                self.state.speaks_utf8 = matches!(row.get(5), Some(Some(is)) if is == b"1");
+                self.state.unguarded = matches!(row.get(6), Some(Some(checks)) if checks == b"0");
             }
         }
         Ok(self.state.facts.clone())

@@ -8,16 +8,24 @@ use super::error::Error;
 use super::hidden::{Hidden, Row, encode_query};
 use super::patched::Patch;
 use super::state::Keys;
+use super::tracked::{add_commit, has_written};
 use super::turn::{Done, Original, Turn};
 use crate::counter::KeyForm;
 pub(super) use crate::counter::fold::COMMIT;
 use crate::counter::fold::{self, FoldStatements, OpenRow, SAFE_UPDATES, UNSAFE_UPDATES};
+use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
 use crate::sql::template::Filling;
 use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
+
+/// Opens a transaction with the characteristics that the client has asked for.
+pub(super) const BEGIN: &str = "START TRANSACTION";
+
+/// The same, but for the access mode.
+const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
 
 /// The keys of a fold with the client's parameters filled in; the whole table where a parameter has no literal.
 pub(super) fn bind(fold: &FoldTable, parameters: Option<&[Vec<u8>]>) -> Keys {
@@ -252,11 +260,18 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        if let Err(error) = self.begin_and_fold(keys).await? {
+        // A read may be folded for in a READ ONLY session; a write is to be refused.
+        let begin = match self.state.kind {
+            Kind::Select | Kind::Do | Kind::Set { .. } => BEGIN_TO_WRITE,
+            _ => BEGIN,
+        };
+        if let Err(error) = self.begin_and_fold(begin, keys).await? {
             self.hidden(COMMIT).await?;
             if needs_no_fold(reason, &error) {
+                self.set_one_shot_again().await?;
                 return self.run_original(original, turn).await;
             }
+            self.restore_one_shot(&error).await?;
             return self.discard_and_fail(original, turn, &error).await;
         }
         let turn = self.send_original(original, turn).await?;
@@ -268,20 +283,30 @@ impl Session {
         };
         let ended = self.pass_patched(turn.form, patch).await?;
         let held = ended.held.unwrap_or_default();
-        // MySQL's COMMIT clears the messages, MariaDB's keeps them.
-        let messages = match !self.hot.catalog.mariadb && has_messages(&held, turn.form) {
+        // MySQL's COMMIT clears the messages, MariaDB's keeps them, but neither keeps that there was an error.
+        let is_err = held.first() == Some(&reply::ERR);
+        let are_cleared = !self.hot.catalog.mariadb || is_err;
+        let messages = match are_cleared && has_messages(&held, turn.form) {
             true => self.take_messages().await?,
             false => None,
         };
         self.state.diagnostics = Some(Diagnostics::of(&held, messages));
-        let committed = self.hidden(COMMIT).await?.into_result();
-        let last = match committed {
-            Err(error) => {
+        let was_set = self.state.one_shot.is_set();
+        let committed = self.hidden(COMMIT).await?;
+        let mut last = held;
+        match &committed {
+            Hidden::Err(error) => {
                 self.state.diagnostics = None;
-                error
+                last.clone_from(error);
             }
-            Ok(()) => held,
-        };
+            Hidden::Ok(ok) if self.capabilities & capability::SESSION_TRACK != 0 => {
+                let written = has_written(&last, self.state.kind == Kind::Update);
+                add_commit(&mut last, ok, written, was_set);
+            }
+            _ => {}
+        }
+        self.restore_one_shot(&last).await?;
+        self.raise_again(&last).await?;
         let failed = last.first() == Some(&reply::ERR);
         Ok(Done {
             sequence_id: self.answer(ended.sequence_id, &last).await?,
@@ -292,9 +317,10 @@ impl Session {
     /// Opens a transaction and folds. The inner error is the first ERR payload.
     pub(super) async fn begin_and_fold(
         &mut self,
+        begin: &str,
         keys: &[Keys],
     ) -> Result<Result<(), Vec<u8>>, Error> {
-        let mut result = self.hidden("START TRANSACTION").await?.into_result();
+        let mut result = self.hidden(begin).await?.into_result();
         for keys in keys {
             if result.is_ok() {
                 result = self.move_slots(keys).await?.map(drop);
@@ -321,12 +347,12 @@ impl Session {
         }
     }
 
-    /// Folds in a transaction of its own and commits it.
+    /// Folds in a transaction of its own and commits it, for what MySQL does in READ ONLY sessions too.
     pub(super) async fn fold_and_commit(
         &mut self,
         keys: &[Keys],
     ) -> Result<Result<(), Vec<u8>>, Error> {
-        let folded = self.begin_and_fold(keys).await?;
+        let folded = self.begin_and_fold(BEGIN_TO_WRITE, keys).await?;
         let committed = self.hidden(COMMIT).await?.into_result();
         Ok(folded.and(committed))
     }

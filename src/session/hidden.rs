@@ -46,6 +46,11 @@ pub(super) struct HiddenStatement {
 
 /// Appends a COM_QUERY packet.
 pub(super) fn encode_query(out: &mut Vec<u8>, text: &[u8], capabilities: u64) {
+    encode_packet(out, 0, &query_payload(text, capabilities));
+}
+
+/// The payload of a COM_QUERY packet.
+pub(super) fn query_payload(text: &[u8], capabilities: u64) -> Vec<u8> {
     let mut payload = Vec::with_capacity(text.len() + 3);
     payload.push(command::QUERY);
     if capabilities & capability::QUERY_ATTRIBUTES != 0 {
@@ -53,7 +58,7 @@ pub(super) fn encode_query(out: &mut Vec<u8>, text: &[u8], capabilities: u64) {
         payload.extend_from_slice(&[0, 1]);
     }
     payload.extend_from_slice(text);
-    encode_packet(out, 0, &payload);
+    payload
 }
 
 /// Appends a COM_STMT_PREPARE packet.

@@ -4,6 +4,7 @@
 //! act on their plan by `increment`, `read` and `fold`, which run `hidden` statements on the client's own upstream
 //! connection and pass `patched` answers on.
 
+mod asking;
 mod command;
 pub mod connect;
 mod ddl;
@@ -14,14 +15,19 @@ mod facts;
 mod fold;
 mod hidden;
 mod increment;
+mod one_shot;
+mod parameters;
 mod patched;
 mod prepared;
 mod query;
 mod read;
 mod relay;
 mod shared;
+mod sql_prepared;
 mod state;
+mod tracked;
 mod turn;
+mod user_variables;
 
 pub use command::Session;
 pub use error::Error;

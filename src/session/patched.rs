@@ -3,10 +3,11 @@
 
 use super::Session;
 use super::error::Error;
+use super::tracked::hide_transaction;
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::column::{Column, RowEncoder};
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
-use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
+use crate::wire::reader::{Malformed, Reader};
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::{capability, status};
 
@@ -220,8 +221,11 @@ impl Patching<'_> {
                 let (clear, set) = (self.patch.clear_status, self.patch.set_status);
                 patch_status(payload, clear, set);
                 let tracks = self.capabilities & capability::SESSION_TRACK != 0;
-                if self.patch.hide_transaction && tracks && role != Role::Separator {
-                    hide_transaction(payload);
+                match (self.patch.hide_transaction, tracks) {
+                    (true, true) if role != Role::Separator => hide_transaction(payload),
+                    // MariaDB tells of a change to clients that cannot be told which.
+                    (true, false) => patch_status(payload, status::SESSION_STATE_CHANGED, 0),
+                    _ => {}
                 }
             }
             Role::Err => {
@@ -281,50 +285,6 @@ impl Patching<'_> {
     }
 }
 
-/// Takes the changes of transaction state and characteristics out of an OK packet with SESSION_TRACK.
-fn hide_transaction(payload: &mut Vec<u8>) {
-    const TRANSACTION_CHARACTERISTICS: u8 = 4;
-    const TRANSACTION_STATE: u8 = 5;
-    let without = |payload: &[u8]| -> Result<Option<Vec<u8>>, Malformed> {
-        let ok = OkPacket::decode(payload)?;
-        if ok.status & status::SESSION_STATE_CHANGED == 0 {
-            return Ok(None);
-        }
-        let mut tail = Reader::new(ok.tail);
-        let info = tail.lenenc_bytes()?;
-        let mut changes = Reader::new(tail.lenenc_bytes()?);
-        let mut kept = Vec::new();
-        while let Some(&kind) = changes.rest().first() {
-            changes.u8()?;
-            let change = changes.lenenc_bytes()?;
-            if kind != TRANSACTION_CHARACTERISTICS && kind != TRANSACTION_STATE {
-                kept.push(kind);
-                put_lenenc_bytes(&mut kept, change);
-            }
-        }
-        let mut new_tail = Vec::new();
-        if !info.is_empty() || !kept.is_empty() {
-            put_lenenc_bytes(&mut new_tail, info);
-        }
-        let mut status = ok.status;
-        match kept.is_empty() {
-            true => status &= !status::SESSION_STATE_CHANGED,
-            false => put_lenenc_bytes(&mut new_tail, &kept),
-        }
-        let mut patched = Vec::with_capacity(payload.len());
-        OkPacket {
-            status,
-            tail: &new_tail,
-            ..ok
-        }
-        .encode(&mut patched);
-        Ok(Some(patched))
-    };
-    if let Ok(Some(patched)) = without(payload) {
-        *payload = patched;
-    }
-}
-
 /// Gives a statement the client's id in an error's message, where it stands in parentheses.
 fn rename(payload: &mut Vec<u8>, (ours, theirs): (u32, u32)) {
     let (ours, theirs) = (format!("({ours})"), format!("({theirs})"));
@@ -353,24 +313,6 @@ pub(super) fn patch_status(payload: &mut [u8], clear: u16, set: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_transaction_of_ours_does_not_show() {
-        let quiet = [0, 1, 0, 0x02, 0x00, 0, 0];
-        let mut told = vec![0, 1, 0, 0x02, 0x40, 0, 0, 0, 0x0b, 5, 9, 8];
-        told.extend_from_slice(b"________");
-        hide_transaction(&mut told);
-        assert_eq!(told, quiet);
-        // A change of schema stays, and so does the info text.
-        let mut told = vec![0, 1, 0, 0x02, 0x40, 0, 0, 1, b'i', 0x0f, 5, 9, 8];
-        told.extend_from_slice(b"________");
-        told.extend_from_slice(&[1, 2, 1, b's']);
-        hide_transaction(&mut told);
-        assert_eq!(told, [0, 1, 0, 0x02, 0x40, 0, 0, 1, b'i', 4, 1, 2, 1, b's']);
-        let mut plain = quiet.to_vec();
-        hide_transaction(&mut plain);
-        assert_eq!(plain, quiet);
-    }
 
     #[test]
     fn an_error_names_the_clients_statement() {

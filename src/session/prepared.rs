@@ -4,19 +4,24 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::asking::Asks;
 use super::error::Error;
 use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
+use super::one_shot::Effect;
+use super::parameters::whole_tables;
 use super::patched::Patch;
 use super::query::kind_of;
 use super::read::{OUT_OF_RANGE, Prepared};
 use super::turn::{Original, Turn};
+use crate::catalog::HotTable;
 use crate::sql::Kind;
-use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Read, Reason, Scope};
+use crate::sql::diagnostics::{self, Question};
+use crate::sql::plan::{Fold, Plan, Read, Reason};
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
-use crate::wire::execute::{Execute, Value};
+use crate::wire::execute::Execute;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 
@@ -26,19 +31,27 @@ const LAST_PREPARED: u32 = u32::MAX;
 /// A statement of the client's that cannot simply be passed on.
 #[derive(Debug)]
 pub(super) struct Statement {
-    kind: Kind,
-    plan: Arc<Plan>,
-    parameters: u16,
+    pub kind: Kind,
+    pub plan: Arc<Plan>,
+    /// The text of a statement that names hot tables.
+    pub text: Vec<u8>,
+    /// The hot tables that temporary ones hid when it was planned.
+    pub shadowed: Vec<Arc<HotTable>>,
+    /// The text of a statement that asks about the one before it, and where.
+    pub asks: Option<Asks>,
+    /// What it does to characteristics for the next transaction.
+    pub one_shot: Effect,
+    pub parameters: u16,
     /// Payloads of the column definitions that the client was given.
-    columns: Vec<Vec<u8>>,
+    pub columns: Vec<Vec<u8>>,
     /// Parameter types of the last execution that sent some.
-    types: Vec<u8>,
+    pub types: Vec<u8>,
     /// Parameters have come by COM_STMT_SEND_LONG_DATA since the last execution.
-    long_data: bool,
+    pub long_data: bool,
     /// The rewritten statement, prepared: id and text.
-    rewritten: Option<(u32, Vec<u8>)>,
+    pub rewritten: Option<(u32, Vec<u8>)>,
     /// How the rows of its cursor are to be laid out anew.
-    rows: Option<RowEncoder>,
+    pub rows: Option<RowEncoder>,
 }
 
 impl Session {
@@ -51,21 +64,50 @@ impl Session {
         let text = &payload[1..];
         let kind = kind_of(text);
         let hot = self.is_hot(text, kind);
-        if !hot && !kind.may_change_session() && !kind.may_end_transaction() {
+        let changes = kind.may_change_session() || kind.may_end_transaction();
+        let is_pending = self.state.one_shot.is_set();
+        let may_ask = diagnostics::may_ask(text);
+        if !hot && !changes && !is_pending && !may_ask && kind != Kind::Deallocate {
             self.pass_command().await?;
             self.state.last_prepared = 0;
-            return self.pass_answer(Form::Prepared).await.map(drop);
+            let walker = self.pass_answer(Form::Prepared).await?;
+            if walker.error().is_some() {
+                self.state.diagnostics = None;
+            }
+            return Ok(());
         }
         let text = text.to_vec();
         let payload = payload.to_vec();
         self.drop_command();
+        if may_ask && self.state.facts.is_none() && self.state.diagnostics.is_none() {
+            // COM_STMT_PREPARE leaves them, a question of ours does not.
+            self.keep_numbers().await?;
+        }
         let plan = match hot {
             // It may be executed when the tables are no longer locked, or not yet.
             true => self.plan_without_locks(&text).await?,
             false => Arc::new(Plan::Forward(Reason::NotHot)),
         };
+        let facts = self.state.facts.clone().unwrap_or_default();
+        let effect = self.state.one_shot.effect(&text, kind, &facts);
+        let asks = match diagnostics::question(&text, &facts).filter(|_| may_ask) {
+            Some(question @ (Question::Numbers(_) | Question::Into(_))) => Some(Asks {
+                text: text.clone(),
+                question,
+            }),
+            _ => None,
+        };
         self.send_payload(&payload).await?;
-        self.pass_prepared(1, kind, plan).await
+        let shadowed = self.state.shadowed.clone();
+        if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
+            statement.one_shot = effect;
+            statement.asks = asks;
+            if hot {
+                statement.text = text;
+                statement.shadowed = shadowed;
+            }
+        }
+        Ok(())
     }
 
     /// A statement of over a megabyte: every execution folds the hot tables that its head names.
@@ -83,6 +125,7 @@ impl Session {
         let sequence_id = self.pass_command().await?.wrapping_add(1);
         self.pass_prepared(sequence_id, kind, Arc::new(Plan::Fold(Box::new(fold))))
             .await
+            .map(drop)
     }
 
     /// Passes the answer to COM_STMT_PREPARE on, and remembers the statement.
@@ -91,14 +134,19 @@ impl Session {
         sequence_id: u8,
         kind: Kind,
         plan: Arc<Plan>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<&mut Statement>, Error> {
         let Some((ok, columns)) = self.copy_prepared(sequence_id).await? else {
-            return Ok(());
+            self.state.diagnostics = None;
+            return Ok(None);
         };
         self.state.last_prepared = ok.statement_id;
         let statement = Statement {
             kind,
             plan,
+            text: Vec::new(),
+            shadowed: Vec::new(),
+            asks: None,
+            one_shot: Effect::Ends,
             parameters: ok.parameters,
             columns,
             types: Vec::new(),
@@ -106,8 +154,9 @@ impl Session {
             rewritten: None,
             rows: None,
         };
-        self.state.statements.insert(ok.statement_id, statement);
-        Ok(())
+        let statements = &mut self.state.statements;
+        statements.insert(ok.statement_id, statement);
+        Ok(statements.get_mut(&ok.statement_id))
     }
 
     /// Passes the answer to COM_STMT_PREPARE on and takes a copy; `None` when it is an ERR.
@@ -147,17 +196,15 @@ impl Session {
         };
         // Taken out while it runs, so that the session can be borrowed whole.
         let Some(mut statement) = self.state.statements.remove(&id) else {
+            if command_byte != command::STMT_CLOSE {
+                self.state.one_shot.end();
+                self.state.diagnostics = None;
+            }
             self.pass_command().await?;
             return self.pass_answer(Form::of(command_byte)).await.map(drop);
         };
         let done = match command_byte {
-            command::STMT_EXECUTE => match *statement.plan {
-                Plan::Forward(reason) => {
-                    self.learn_from_forwarded(reason, statement.kind);
-                    self.pass_statement(statement.kind, reason).await
-                }
-                _ => self.execute(id, &mut statement).await,
-            },
+            command::STMT_EXECUTE => self.execute_known(id, &mut statement).await,
             command::STMT_FETCH => self.fetch(id, &mut statement).await,
             command::STMT_RESET => self.reset_statement(&mut statement).await,
             command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
@@ -171,7 +218,57 @@ impl Session {
         done
     }
 
-    async fn execute(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
+    async fn execute_known(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
+        if !statement.text.is_empty() && statement.shadowed != self.state.shadowed {
+            self.plan_again(statement).await?;
+        }
+        if let Some(asks) = statement.asks.clone() {
+            self.execute_asking(id, statement, &asks).await?;
+        } else {
+            self.state.diagnostics = None;
+            self.execute_as_planned(id, statement).await?;
+        }
+        let failed = self.state.status_uncertain;
+        self.state.one_shot.after(&statement.one_shot, failed);
+        Ok(())
+    }
+
+    /// A temporary table has come in front of a hot one, or has gone: the upstream prepares the statement anew as well.
+    async fn plan_again(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        self.close_rewritten(statement).await?;
+        statement.shadowed.clone_from(&self.state.shadowed);
+        statement.plan = self.plan_without_locks(&statement.text).await?;
+        if let Plan::Read(_) = *statement.plan {
+            let mut out = Vec::new();
+            encode_prepare(&mut out, &statement.text);
+            self.write_upstream(&out).await?;
+            if let Ok(prepared) = self.read_prepared().await? {
+                statement.columns = prepared.columns;
+                self.close_asked(Some(prepared.id)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn execute_as_planned(
+        &mut self,
+        id: u32,
+        statement: &mut Statement,
+    ) -> Result<(), Error> {
+        match *statement.plan {
+            Plan::Forward(reason) => {
+                self.learn_from_forwarded(reason, statement.kind);
+                self.pass_statement(statement.kind, reason).await
+            }
+            _ => self.execute(id, statement).await,
+        }
+    }
+
+    pub(super) async fn execute(
+        &mut self,
+        id: u32,
+        statement: &mut Statement,
+    ) -> Result<(), Error> {
         let turn = Turn::single(Form::Results);
         self.before(statement.kind);
         if !self.buffer_command().await? {
@@ -193,15 +290,16 @@ impl Session {
             statement.types = types.to_vec();
         }
         let values = execute.values(statement.parameters, &statement.types, capabilities);
-        let literals = match (statement.long_data, values) {
-            (false, Ok(values)) => self.literals(&values).await?,
+        let literals = match (statement.long_data, &values) {
+            (false, Ok(values)) => self.literals(values).await?,
             _ => None,
         };
         let original = Original::Payload(execute.encode(id, &statement.types, capabilities));
         let plan = self.under_table_locks(Arc::clone(&statement.plan));
         match (&*plan, &literals) {
             (Plan::Increment(increment), Some(literals)) if !self.state.unguarded => {
-                self.execute_increment(increment, &execute, statement, literals, &original)
+                let values = values.unwrap_or_default();
+                self.increment_by(increment, &values, literals, &original, turn)
                     .await?;
             }
             (Plan::Read(read), literals) if literals.is_some() || read.locks.is_empty() => {
@@ -224,59 +322,6 @@ impl Session {
         }
         statement.long_data = false;
         self.after(statement.kind, self.state.status_uncertain);
-        Ok(())
-    }
-
-    /// The values as SQL literals that mean the same; `None` when one has no such literal.
-    async fn literals(&mut self, values: &[Value<'_>]) -> Result<Option<Vec<Vec<u8>>>, Error> {
-        let facts = self.facts().await?.unwrap_or_default();
-        let literals = values.iter().map(|value| match value {
-            Value::Null => Some(b"NULL".to_vec()),
-            Value::Integer(number) => Some(number.to_string().into_bytes()),
-            Value::Decimal(text) => is_plain_decimal(text).then(|| text.to_vec()),
-            Value::Text(_) if facts.unsafe_character_set => None,
-            Value::Text(text) => Some(string_literal(text, facts.no_backslash_escapes)),
-            Value::Other => None,
-        });
-        Ok(literals.collect())
-    }
-
-    async fn execute_increment(
-        &mut self,
-        increment: &Increment,
-        execute: &Execute<'_>,
-        statement: &Statement,
-        literals: &[Vec<u8>],
-        original: &Original,
-    ) -> Result<(), Error> {
-        let turn = Turn::single(Form::Results);
-        let values = execute.values(statement.parameters, &statement.types, self.capabilities)?;
-        let deltas = increment
-            .parameter_deltas
-            .iter()
-            .map(|delta| judge(delta, increment, &values));
-        match deltas.max().unwrap_or(Delta::Exact) {
-            Delta::Exact => {
-                self.increment(increment, literals, original, turn).await?;
-            }
-            Delta::Zero if increment.table.touches.is_empty() => {
-                self.metrics().count(Reason::ZeroDelta);
-                self.run_original(original, turn).await?;
-            }
-            // Nothing is added, but a time may be set that is before what the slots hold.
-            Delta::Zero => {
-                let mut fold = increment.exact.clone();
-                fold.reason = Reason::TouchColumn;
-                self.fold_then_original(&fold, Some(literals), original, turn)
-                    .await?;
-            }
-            Delta::Inexact => {
-                let mut fold = increment.exact.clone();
-                fold.reason = Reason::InexactDelta;
-                self.fold_then_original(&fold, Some(literals), original, turn)
-                    .await?;
-            }
-        }
         Ok(())
     }
 
@@ -327,7 +372,7 @@ impl Session {
     }
 
     /// The id of the rewritten text, prepared now if it is not yet; `None` when the upstream refuses it.
-    async fn rewritten(
+    pub(super) async fn rewritten(
         &mut self,
         statement: &mut Statement,
         text: Vec<u8>,
@@ -348,7 +393,7 @@ impl Session {
         Ok(Some(prepared.id))
     }
 
-    async fn close_rewritten(&mut self, statement: &mut Statement) -> Result<(), Error> {
+    pub(super) async fn close_rewritten(&mut self, statement: &mut Statement) -> Result<(), Error> {
         let Some((id, _)) = statement.rewritten.take() else {
             return Ok(());
         };
@@ -424,88 +469,5 @@ impl Session {
         self.fold_then_original(&fold, None, &Original::Stream, turn)
             .await?;
         Ok(())
-    }
-}
-
-/// What a delta parameter's value allows, from best to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Delta {
-    Exact,
-    Zero,
-    Inexact,
-}
-
-fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Value<'_>]) -> Delta {
-    let Some(counter) = increment.table.counter(delta.column) else {
-        return Delta::Inexact;
-    };
-    let signed = match values.get(usize::from(delta.parameter)) {
-        Some(Value::Integer(number)) if delta.negated => -number,
-        Some(Value::Integer(number)) => *number,
-        _ => return Delta::Inexact,
-    };
-    let most = counter.bounds.as_ref().map(|bounds| bounds.slot.parse());
-    match (signed, most) {
-        (0, _) => Delta::Zero,
-        (..0, _) if counter.domain.is_unsigned() => Delta::Inexact,
-        (_, Some(Ok(most))) if signed.abs() <= most => Delta::Exact,
-        _ => Delta::Inexact,
-    }
-}
-
-/// A fold of all that a plan touches.
-fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
-    let tables: Vec<_> = match plan {
-        Plan::Increment(increment) => vec![&increment.table],
-        Plan::Read(read) => read.tables.iter().collect(),
-        Plan::Fold(fold) => fold.folds.iter().map(|fold| &fold.table).collect(),
-        Plan::Ddl(ddl) => ddl.tables.iter().collect(),
-        Plan::LockTables(lock) => lock.tables.iter().collect(),
-        Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
-        Plan::Forward(_) => Vec::new(),
-    };
-    let folds = tables.into_iter().map(|table| FoldTable {
-        table: Arc::clone(table),
-        scope: Scope::Table,
-    });
-    Fold {
-        folds: folds.collect(),
-        reason,
-    }
-}
-
-/// Digits with an optional sign and fraction, as drivers send DECIMAL.
-fn is_plain_decimal(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let points = digits.iter().filter(|&&byte| byte == b'.').count();
-    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
-    points <= 1 && digits.first().is_some_and(u8::is_ascii_digit) && digits.iter().all(is_number)
-}
-
-/// A string literal in the client's own character set, which a parameter has as well.
-fn string_literal(text: &[u8], no_backslash_escapes: bool) -> Vec<u8> {
-    let mut literal = vec![b'\''];
-    for &byte in text {
-        if byte == b'\'' || (byte == b'\\' && !no_backslash_escapes) {
-            literal.push(byte);
-        }
-        literal.push(byte);
-    }
-    literal.push(b'\'');
-    literal
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn literals_say_what_the_parameters_said() {
-        assert_eq!(string_literal(b"it's \\ ", false), b"'it''s \\\\ '");
-        assert_eq!(string_literal(b"it's \\ ", true), b"'it''s \\ '");
-        assert!(is_plain_decimal(b"-12.50"));
-        assert!(!is_plain_decimal(b"1e5"));
-        assert!(!is_plain_decimal(b""));
-        assert!(!is_plain_decimal(b"1.2.3"));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
+use super::diagnostics::Told;
 use super::error::Error;
 use super::explain::asks_to_explain;
 use super::state::TableLocks;
@@ -11,6 +12,7 @@ use super::turn::{Done, Original, Turn};
 use super::{Session, shared::Hot};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
+use crate::sql::diagnostics::may_ask;
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope, SessionFacts};
 use crate::sql::{self, Kind};
 use crate::wire::answer::Form;
@@ -80,8 +82,11 @@ impl Session {
 
     /// Why a statement passes as it came, as far as that is known without a look: its text is not copied then.
     fn known_to_pass(&self, text: &[u8], kind: Kind) -> Option<Reason> {
-        if self.state.diagnostics.is_some() {
-            // It may ask about the statement before.
+        // It may ask about the statement before, or use up what is set for one transaction.
+        if self.state.diagnostics.is_some()
+            || self.state.one_shot.is_set()
+            || sql::one_shot::may_be(text, kind)
+        {
             return None;
         }
         if !self.is_hot(text, kind) {
@@ -105,9 +110,21 @@ impl Session {
             return false;
         }
         self.hot.prefilter.may_concern(text)
-            || (kind == Kind::Execute && !self.state.sql_prepared.is_empty())
-            // Texts that may concern hot tables without naming them: PREPARE .. FROM @v, DROP DATABASE.
-            || (matches!(kind, Kind::Prepare | Kind::Ddl) && !self.hot.catalog.tables.is_empty())
+            || (!self.hot.catalog.tables.is_empty() && self.may_hide_names(text, kind))
+    }
+
+    /// Whether a text may concern hot tables without naming them: EXECUTE, PREPARE .. FROM @v, DROP DATABASE.
+    fn may_hide_names(&self, text: &[u8], kind: Kind) -> bool {
+        match kind {
+            Kind::Prepare | Kind::Ddl => true,
+            Kind::Execute | Kind::Deallocate => self.state.sql_prepared.is_in_use(),
+            Kind::Other => sql::prepare::may_execute(text),
+            _ => {
+                self.state.multi_statements
+                    && memchr(b';', text).is_some()
+                    && sql::prepare::may_execute(text)
+            }
+        }
     }
 
     /// A statement of over a megabyte: its head tells what it is about. An INSERT into a cold table passes.
@@ -147,6 +164,11 @@ impl Session {
 
     /// A statement, or several, of which at least one names a hot table.
     async fn hot_query(&mut self, payload: Vec<u8>) -> Result<(), Error> {
+        let text = statement_text(&payload, self.capabilities)?;
+        let is_asked = may_ask(text) || sql::prepare::may_execute(text);
+        if is_asked && self.state.facts.is_none() && self.state.diagnostics.is_none() {
+            self.keep_numbers().await?;
+        }
         let facts = self.facts().await?.unwrap_or_default();
         let text = statement_text(&payload, self.capabilities)?;
         let prefix = &payload[..payload.len() - text.len()];
@@ -185,30 +207,36 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        if let Some(diagnostics) = self.state.diagnostics.take() {
-            let facts = self.state.facts.clone().unwrap_or_default();
-            if let Some(question) = sql::diagnostics::question(text, &facts)
-                && let Some(done) = self
-                    .tell(diagnostics, &question, text, original, turn)
-                    .await?
-            {
+        let kind = kind_of(text);
+        if kind.is_sql_prepared() {
+            let facts = self.facts().await?.unwrap_or_default();
+            if let Some(command) = sql::prepare::command(text, &facts) {
+                let is_execute = kind == Kind::Execute || kind == Kind::Other;
+                let done = self.sql_prepared(command, original, turn).await?;
+                if is_execute || done.failed {
+                    self.state.one_shot.end();
+                }
                 return Ok(done);
             }
         }
-        let kind = kind_of(text);
-        self.before(kind);
-        let plan = match kind {
-            Kind::Execute if self.state.table_locks == TableLocks::None => {
-                Arc::new(Plan::Fold(Box::new(self.sql_execute())))
-            }
-            _ => self.plan(text).await?,
+        let edited = match self.ask_of_last(text, kind, turn).await? {
+            Told::Done(done) => return Ok(done),
+            Told::Rewritten(edited) => Some(edited),
+            Told::Not => None,
         };
-        let done = self.act(&plan, text, original, turn).await?;
+        self.before(kind);
+        let done = match edited {
+            Some(edited) => self.act_with(&edited, text, original, turn).await?,
+            None => {
+                let plan = self.plan(text).await?;
+                self.act(&plan, text, original, turn).await?
+            }
+        };
         self.after(kind, done.failed);
-        if kind == Kind::Ddl && !self.state.shadowed.is_empty() {
-            let tables = std::mem::take(&mut self.state.shadowed);
-            self.find_shadows(tables).await?;
-        }
+        let facts = self.state.facts.clone().unwrap_or_default();
+        let effect = self.state.one_shot.effect(text, kind, &facts);
+        self.state.one_shot.after(&effect, done.failed);
+        self.after_ddl(kind).await?;
         Ok(done)
     }
 
@@ -260,36 +288,21 @@ impl Session {
                     .await
             }
             Plan::Increment(increment) => self.increment(increment, &[], original, turn).await,
-            Plan::Read(read) => self.read(read, text, original, turn).await,
+            Plan::Read(read) => self.read(read, text, &[], original, turn).await,
             Plan::Fold(fold) => {
                 self.fold_then_original(fold, Some(&[]), original, turn)
                     .await
             }
             Plan::Ddl(ddl) => self.ddl(ddl, original, turn).await,
             Plan::Shadow(tables) => self.shadow(tables, original, turn).await,
-            Plan::Prepare(tables) => {
-                self.metrics().count(Reason::SqlPrepare);
-                for table in tables {
-                    if !self.state.sql_prepared.contains(table) {
-                        self.state.sql_prepared.push(Arc::clone(table));
-                    }
-                }
-                self.run_original(original, turn).await
-            }
+            // In the text protocol, where alone it is possible, `statement` has seen to it.
+            Plan::Prepare(_) => self.run_original(original, turn).await,
             Plan::LockTables(lock) => self.lock_tables(lock, turn).await,
         }
     }
 
-    /// EXECUTE of a SQL-level prepared statement: any of those that name hot tables.
-    pub(super) fn sql_execute(&self) -> Fold {
-        Fold {
-            folds: self.state.sql_prepared.iter().map(whole).collect(),
-            reason: Reason::SqlExecute,
-        }
-    }
-
     /// The hot tables as this session sees them.
-    fn catalog(&self) -> Catalog {
+    pub(super) fn catalog(&self) -> Catalog {
         let mut catalog = Catalog::clone(&self.hot.catalog);
         let shadowed = &self.state.shadowed;
         catalog.tables.retain(|table| !shadowed.contains(table));
@@ -306,6 +319,7 @@ impl Session {
 
     /// What a statement of this kind ends, before it runs.
     pub(super) fn before(&mut self, kind: Kind) {
+        self.state.kind = kind;
         if kind.may_end_transaction() {
             self.state.transaction.distrust_folds();
         }
@@ -322,6 +336,14 @@ impl Session {
                     self.shared.slots.learn(&table, &key, slot);
                 }
             }
+        }
+        match kind {
+            Kind::Call | Kind::Other => self.state.sql_prepared.lose_sight(),
+            // Read to its end in the text protocol only.
+            Kind::Deallocate if self.state.sql_prepared.is_in_use() => {
+                self.state.sql_prepared.lose_sight();
+            }
+            _ => {}
         }
         let locks = &mut self.state.table_locks;
         match kind {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::fold::{COMMIT, bind};
+use super::fold::{BEGIN, COMMIT, bind};
 use super::hidden::{
     Failure, Hidden, encode_prepare, encode_query, encode_statement_command, failure,
 };
@@ -12,6 +12,7 @@ use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Read, Reason};
+use crate::sql::prepare;
 use crate::sql::template::Filling;
 use crate::wire::answer::{Form, Walker};
 use crate::wire::command;
@@ -46,21 +47,26 @@ pub(super) struct Sent {
 }
 
 impl Session {
-    /// Runs a rewritten read in the text protocol. `text` is the client's own statement.
+    /// Runs a rewritten read in the text protocol. `text` is the client's own statement, `parameters` fill its
+    /// placeholders.
     pub(super) async fn read(
         &mut self,
         read: &Read,
         text: &[u8],
+        parameters: &[Vec<u8>],
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
         self.count_read(read);
-        match self.prepare_to_read(read, &[]).await? {
+        match self.prepare_to_read(read, parameters).await? {
             Prepared::Summed => {}
             Prepared::Folded => return self.run_original(original, turn).await,
             Prepared::Refused(error) => return self.answer_err(turn, &error).await,
         }
-        let rewritten = self.render_read(read, &[]);
+        let mut rewritten = self.render_read(read, parameters);
+        if let (false, Some(facts)) = (parameters.is_empty(), &self.state.facts) {
+            rewritten = prepare::filled(&rewritten, parameters, facts);
+        }
         let Some(sent) = self.send_read(text, &rewritten).await? else {
             // MySQL itself refuses the original; let it say so.
             return self.run_original(original, turn).await;
@@ -135,7 +141,7 @@ impl Session {
         let wrapped = !self.state.in_transaction();
         let mut folded = Ok(());
         if wrapped {
-            folded = self.begin_and_fold(&keys).await?;
+            folded = self.begin_and_fold(BEGIN, &keys).await?;
         } else {
             for keys in keys {
                 folded = folded.and(self.fold(&keys).await?);

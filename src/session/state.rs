@@ -4,9 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::diagnostics::Diagnostics;
+use super::one_shot::OneShot;
 use super::prepared::Statement;
+use super::sql_prepared::SqlPrepared;
 use crate::catalog::HotTable;
 use crate::counter::SlotLease;
+use crate::sql::Kind;
 use crate::sql::plan::SessionFacts;
 use crate::wire::status;
 
@@ -35,8 +38,10 @@ pub(super) struct State {
     pub table_locks: TableLocks,
     /// Hot tables that a temporary table of this session hides.
     pub shadowed: Vec<Arc<HotTable>>,
-    /// Tables that some SQL-level prepared statement names.
-    pub sql_prepared: Vec<Arc<HotTable>>,
+    /// `character_set_client` and `character_set_connection` are both UTF-8.
+    pub speaks_utf8: bool,
+    /// Statements prepared by PREPARE.
+    pub sql_prepared: SqlPrepared,
     /// Binary protocol statements that concern hot tables, by the client's id.
     pub statements: HashMap<u32, Statement>,
     /// Id that the last COM_STMT_PREPARE got.
@@ -45,6 +50,10 @@ pub(super) struct State {
     pub definitions: HashMap<Vec<u8>, Arc<Vec<Vec<u8>>>>,
     /// What the client may ask about its last statement, where the upstream would tell of another.
     pub diagnostics: Option<Diagnostics>,
+    /// What SET TRANSACTION has set for the next transaction alone.
+    pub one_shot: OneShot,
+    /// The kind of the statement that runs.
+    pub kind: Kind,
     /// The open transaction.
     pub transaction: Transaction,
     /// Slot rows (table, key, slot) that the open transaction has written: there for itself, and for all once it has
@@ -102,11 +111,14 @@ impl State {
             bypass: false,
             table_locks: TableLocks::None,
             shadowed: Vec::new(),
-            sql_prepared: Vec::new(),
+            speaks_utf8: false,
+            sql_prepared: SqlPrepared::default(),
             statements: HashMap::new(),
             last_prepared: 0,
             definitions: HashMap::new(),
             diagnostics: None,
+            one_shot: OneShot::default(),
+            kind: Kind::Other,
             transaction: Transaction::default(),
             written: Vec::new(),
         }

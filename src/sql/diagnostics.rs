@@ -18,8 +18,10 @@ pub enum Question {
     },
     /// `SHOW COUNT(*) WARNINGS`
     Count(Number),
-    /// Numbers in the expressions of a SELECT.
+    /// Numbers in the expressions of a statement.
     Numbers(Vec<(Range<usize>, Number)>),
+    /// GET DIAGNOSTICS of the statement itself: user variables, as they are written, and what is put into them.
+    Into(Vec<(Vec<u8>, Number)>),
 }
 
 /// A number that tells of the statement before.
@@ -40,6 +42,7 @@ pub fn question(text: &[u8], facts: &SessionFacts) -> Option<Question> {
     }
     messages(Words::new(text, facts))
         .or_else(|| count(Words::new(text, facts)))
+        .or_else(|| into(Words::new(text, facts), text))
         .or_else(|| numbers(text, facts))
 }
 
@@ -86,14 +89,51 @@ fn count(mut words: Words<'_>) -> Option<Question> {
     words.peek().is_none().then_some(Question::Count(number))
 }
 
-/// The numbers in a SELECT.
+/// `GET [CURRENT] DIAGNOSTICS @a = {ROW_COUNT | NUMBER} [, ..]`
+fn into(mut words: Words<'_>, text: &[u8]) -> Option<Question> {
+    if !words.accept("GET") {
+        return None;
+    }
+    words.accept("CURRENT");
+    if !words.accept("DIAGNOSTICS") {
+        return None;
+    }
+    let mut items = Vec::new();
+    loop {
+        let variable = words.next()?;
+        let name = variable.of(text);
+        if variable.kind != TokenKind::Variable || name.starts_with(b"@@") {
+            return None;
+        }
+        let is_set = words.accept_mark(b'=');
+        let number = match (words.accept("ROW_COUNT"), words.accept("NUMBER")) {
+            (true, _) => Number::RowCount,
+            (_, true) => Number::Warnings,
+            _ => return None,
+        };
+        items.push((name.to_vec(), number));
+        if !words.accept_mark(b',') {
+            words.accept_mark(b';');
+            let is_all = is_set && words.peek().is_none();
+            return is_all.then_some(Question::Into(items));
+        }
+    }
+}
+
+/// Whether a text may ask; `false` is certain.
+pub fn may_ask(text: &[u8]) -> bool {
+    const ASKING: [&[u8]; 3] = [b"ROW_COUNT", b"WARNING_COUNT", b"ERROR_COUNT"];
+    ASKING.iter().any(|word| {
+        text.windows(word.len())
+            .any(|window| window.eq_ignore_ascii_case(word))
+    })
+}
+
+/// The numbers in a statement.
 fn numbers(text: &[u8], facts: &SessionFacts) -> Option<Question> {
     let words = Words::new(text, facts);
     let tokens = words.rest();
     let is = |token: &Token, word: &[u8]| token.of(text).eq_ignore_ascii_case(word);
-    if !tokens.first().is_some_and(|first| is(first, b"SELECT")) {
-        return None;
-    }
     let mut found = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
         match token.kind {
@@ -172,6 +212,17 @@ mod tests {
             Some(Question::Count(Number::Warnings))
         );
         assert_eq!(ask("SELECT 'ROW_COUNT()', row_count"), None);
-        assert_eq!(ask("UPDATE t SET n = ROW_COUNT()"), None);
+        assert_eq!(
+            ask("UPDATE t SET n = ROW_COUNT()"),
+            one(17..28, Number::RowCount)
+        );
+        assert_eq!(
+            ask("GET DIAGNOSTICS @a = ROW_COUNT, @b = NUMBER;"),
+            Some(Question::Into(vec![
+                (b"@a".to_vec(), Number::RowCount),
+                (b"@b".to_vec(), Number::Warnings)
+            ]))
+        );
+        assert_eq!(ask("GET DIAGNOSTICS CONDITION 1 @a = MESSAGE_TEXT"), None);
     }
 }

@@ -12,6 +12,15 @@ impl Kind {
         }
     }
 
+    /// Whether the statement may belong to the SQL syntax for prepared statements.
+    pub fn is_sql_prepared(self) -> bool {
+        // EXECUTE IMMEDIATE is of no kind of its own.
+        matches!(
+            self,
+            Self::Prepare | Self::Execute | Self::Deallocate | Self::Other
+        )
+    }
+
     /// Whether the statement may end the transaction, or undo a part of it.
     pub fn may_end_transaction(self) -> bool {
         match self {

@@ -4,7 +4,7 @@
 //! [`statement_kind`] reads a statement's first words, [`plan()`] decides what to do with it.
 //!
 //! Layout, in the order data flows: `prefilter`; `lexer`, `statement` (tokens of our own, first words);
-//! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables` (planned by words alone),
+//! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables`, `prepare`, `one_shot` (read by words alone),
 //! `increment`, `write` (planned by syntax tree), `read` (counters in queries); `planner` puts them together.
 
 mod context;
@@ -17,10 +17,12 @@ mod increment;
 mod key;
 mod lexer;
 mod lock_tables;
+pub mod one_shot;
 pub mod plan;
 mod planner;
 mod predicate;
 mod prefilter;
+pub mod prepare;
 mod read;
 mod statement;
 mod syntax;
@@ -37,4 +39,4 @@ pub use explain::explained;
 pub use lexer::{Lexer, Token, TokenKind};
 pub use planner::plan;
 pub use prefilter::Prefilter;
-pub use statement::{Kind, is_off, split, statement_kind};
+pub use statement::{Kind, is_off, is_several, split, statement_kind};

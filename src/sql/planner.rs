@@ -9,7 +9,7 @@ use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::plan::{Plan, Reason, SessionFacts};
 use crate::sql::statement::{Kind, is_off, statement_kind};
 use crate::sql::words::Words;
-use crate::sql::{lock_tables, read, syntax, write};
+use crate::sql::{lock_tables, prepare, read, syntax, write};
 
 /// What to do with one statement (not a packet of several), which may have `?` placeholders.
 ///
@@ -25,6 +25,9 @@ pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
     }
     if let Kind::Prepare = kind {
         return ddl::plan_prepare(text, facts, catalog);
+    }
+    if may_execute_unseen(text, facts, kind) {
+        return fold_tables(catalog.tables.clone(), Reason::SqlPrepare);
     }
     if tables.is_empty() {
         return Plan::Forward(Reason::NotHot);
@@ -68,10 +71,19 @@ fn parsed(
     }
 }
 
+/// Whether a text that is not read to its end executes a prepared statement, perhaps: `/*!50000 EXECUTE s */`, and
+/// MariaDB's SET STATEMENT .. FOR EXECUTE and BEGIN NOT ATOMIC.
+fn may_execute_unseen(text: &[u8], facts: &SessionFacts, kind: Kind) -> bool {
+    prepare::may_execute(text) && (kind == Kind::Other || has_executable_comment(text, facts))
+}
+
 /// What keeps a text from being read with certainty, whatever the parser says.
 fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reason> {
     if facts.unsafe_character_set {
         return Some(Reason::CharacterSet);
+    }
+    if names_like_ours(text) {
+        return Some(Reason::Unresolved);
     }
     // Names beyond ASCII can only be compared in a character set that we know.
     if std::str::from_utf8(text).is_err()
@@ -82,6 +94,13 @@ fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reas
     let is_executable =
         Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment);
     is_executable.then_some(Reason::NotParsed)
+}
+
+/// Whether a text has names that begin like the aliases in our own texts.
+fn names_like_ours(text: &[u8]) -> bool {
+    const START: &[u8] = b"countersink_";
+    text.windows(START.len())
+        .any(|window| window.eq_ignore_ascii_case(START))
 }
 
 fn has_foreign_name(table: &HotTable) -> bool {

@@ -222,6 +222,11 @@ pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Range<usize>> {
     parts
 }
 
+/// Whether something stands behind a semicolon: an error, where a packet may hold one statement only.
+pub fn is_several(text: &[u8], facts: &SessionFacts) -> bool {
+    Words::new(text, facts).has_inner_mark(b';')
+}
+
 fn hides_boundary(comment: &[u8]) -> bool {
     comment
         .get(3..)

@@ -62,16 +62,6 @@ pub const ALL: &[Known] = &[
         aspects: &[Aspect::Rows, Aspect::Other],
         reason: "MySQL refuses (1792) a locking read with a subquery and a cursor in a READ ONLY transaction",
     },
-    // Whether the slot row is there already depends on what ran before, so it need not show.
-    Known {
-        topic: "",
-        session: "GET DIAGNOSTICS",
-        statement: "SELECT @rows, @conditions",
-        flavour: None,
-        cursor: false,
-        aspects: &[Aspect::Rows],
-        reason: "GET DIAGNOSTICS tells of the upsert, which counts an existing slot row twice",
-    },
 ];
 
 impl Known {

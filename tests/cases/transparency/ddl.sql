@@ -90,3 +90,11 @@ ALTER TABLE authors ADD COLUMN views INT NOT NULL DEFAULT 3;
 SELECT * FROM authors ORDER BY id;
 SELECT a.views, p.views FROM authors a JOIN posts p ON p.author_id = a.id ORDER BY p.id;
 SELECT views FROM authors ORDER BY id;
+
+== in a READ ONLY session [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SET SESSION TRANSACTION READ ONLY;
+RENAME TABLE posts TO old_posts;
+SELECT views FROM old_posts WHERE id IN (1, 3) ORDER BY id;
+RENAME TABLE old_posts TO posts;
+SELECT views FROM posts WHERE id IN (1, 3) ORDER BY id;

@@ -124,3 +124,152 @@ SELECT GROUP_CONCAT(views ORDER BY id) FROM posts;
 SET sql_auto_is_null = 1;
 INSERT INTO comments (post_id, body) VALUES (1, 'x');
 SELECT id FROM comments WHERE id IS NULL;
+
+== spaces before parentheses
+SELECT COUNT (*) FROM posts;
+SELECT SUM (views) FROM posts;
+SET sql_mode = 'IGNORE_SPACE';
+SELECT COUNT (*), SUM (views), MAX (likes) FROM posts;
+UPDATE posts SET views = views + 1 WHERE id = MOD (5, 2);
+UPDATE posts SET views = GREATEST (views, 5) WHERE id = 1;
+SELECT SUM (views) FROM posts WHERE id IN (1, 2);
+
+== NOT binds tighter
+SELECT id, views FROM posts WHERE NOT views BETWEEN 150 AND 400 ORDER BY id;
+UPDATE posts SET views = views + 1 WHERE NOT id BETWEEN 2 AND 9;
+SET sql_mode = 'HIGH_NOT_PRECEDENCE';
+SELECT id, views FROM posts WHERE NOT views BETWEEN 150 AND 400 ORDER BY id;
+SELECT id, views FROM posts WHERE NOT views BETWEEN 0 AND 400 ORDER BY id;
+UPDATE posts SET views = views + 1 WHERE NOT id BETWEEN 0 AND 1;
+UPDATE posts SET views = views * 2 WHERE NOT id BETWEEN 0 AND 1;
+SELECT id, views FROM posts ORDER BY id;
+
+== backslashes inside characters
+SET NAMES gbk;
+UPDATE posts SET views = views + 1 WHERE title = '誠\' OR id = 1;
+SELECT id, views FROM posts WHERE title = '誠\' OR id = 1;
+PREPARE s FROM 'UPDATE posts SET views = views * 2 WHERE id = 1';
+EXECUTE s;
+PREPARE t FROM 'UPDATE posts SET views = views * 2 WHERE title = "誠\" OR id = 1';
+EXECUTE t;
+SET @n = 1;
+PREPARE u FROM 'UPDATE posts SET views = views + ? WHERE id = 1';
+EXECUTE u USING @n;
+SET NAMES sjis;
+UPDATE posts SET views = views + 1 WHERE title = '表\' OR id = 1;
+SELECT views FROM posts WHERE id = 1;
+SET NAMES latin1;
+UPDATE hits SET n = n + 1 WHERE path = '/Ä\\' OR path = '/';
+SET @path = '/Äpfel';
+PREPARE v FROM 'UPDATE hits SET n = n + 1 WHERE path = ?';
+EXECUTE v USING @path;
+PREPARE w FROM 'UPDATE hits SET n = n + 1 WHERE path = ''/Äpfel''';
+EXECUTE w;
+SET NAMES utf8mb4;
+EXECUTE v USING @path;
+SET NAMES ucs2;
+SET character_set_client = utf16;
+SET character_set_connection = ucs2;
+SELECT n FROM hits WHERE path = '/';
+UPDATE hits SET n = n + 1 WHERE path = '/';
+PREPARE x FROM 'SELECT n FROM hits WHERE path = ''/''';
+EXECUTE x;
+SET character_set_results = utf16;
+SELECT n FROM hits WHERE path = '/';
+SET NAMES utf8mb4;
+SELECT path, n FROM hits ORDER BY path;
+
+== letter case of names
+SELECT views FROM POSTS WHERE id = 1;
+UPDATE Posts SET views = views + 1 WHERE id = 1;
+SELECT P.views FROM posts p WHERE p.id = 1;
+SELECT VIEWS, p.Likes FROM posts p WHERE P.ID = 1;
+SELECT Views AS v FROM posts WHERE iD = 1;
+UPDATE posts SET VIEWS = Views + 1 WHERE ID = 1;
+SELECT `VIEWS` FROM posts WHERE id = 1;
+
+== aliases that are names of hot tables
+SELECT posts.followers FROM authors AS posts ORDER BY posts.id;
+SELECT hits.views FROM posts hits WHERE hits.id = 1;
+SELECT posts.n, hits.views FROM hits AS posts JOIN posts AS hits ON hits.id = 1 WHERE posts.path = '/';
+SELECT posts.views FROM (SELECT 5 AS views) posts;
+SELECT views FROM (SELECT id, followers AS views FROM authors) AS posts ORDER BY id;
+UPDATE authors posts SET posts.followers = posts.followers + 1 WHERE posts.id = 1;
+UPDATE tallies posts SET posts.views = posts.views + 1 WHERE posts.id = 1;
+UPDATE posts AS hits SET hits.views = hits.views + 1 WHERE hits.id = 1;
+UPDATE posts AS posts_slots SET posts_slots.views = posts_slots.views + 1 WHERE posts_slots.id = 1;
+SELECT countersink_s.views FROM posts countersink_s WHERE countersink_s.id = 1;
+SELECT posts.id FROM authors posts WHERE EXISTS (SELECT 1 FROM posts p WHERE p.author_id = posts.id AND p.views > 150) ORDER BY 1;
+DELETE posts FROM comments AS posts WHERE posts.id = 4;
+SELECT id, views FROM posts ORDER BY id;
+
+== common table expressions that are named like hot tables
+WITH posts AS (SELECT 1 AS id, 7 AS views) SELECT views FROM posts;
+WITH posts AS (SELECT id, views FROM posts) SELECT * FROM posts ORDER BY id;
+WITH posts AS (SELECT 1 AS views) SELECT p.views, q.views FROM posts p, {schema}.posts q WHERE q.id = 1;
+WITH RECURSIVE posts AS (SELECT 1 AS views UNION ALL SELECT views + 1 FROM posts WHERE views < 3) SELECT * FROM posts;
+WITH x AS (SELECT views FROM posts WHERE id = 1), posts AS (SELECT views + 1 AS views FROM x) SELECT views FROM posts;
+SELECT (WITH posts AS (SELECT 9 AS views) SELECT views FROM posts), views FROM posts WHERE id = 1;
+WITH hits AS (SELECT id, views FROM posts) SELECT h.views, (SELECT SUM(n) FROM {schema}.hits) FROM hits h WHERE h.id = 3;
+INSERT INTO tallies (id, views) WITH posts AS (SELECT 60 AS id, 5 AS views) SELECT id, views FROM posts;
+[mysql] WITH hits AS (SELECT 1 AS id) UPDATE posts SET views = views + 1 WHERE id IN (SELECT id FROM hits);
+[mysql] WITH hits AS (SELECT 1 AS id) DELETE FROM posts WHERE id IN (SELECT id FROM hits);
+SELECT id, views FROM posts ORDER BY id;
+
+== temporary tables in front, by all ways [fresh]
+CREATE TEMPORARY TABLE posts AS SELECT id, views FROM posts;
+SELECT * FROM posts ORDER BY id;
+UPDATE posts SET views = views + 1;
+SELECT * FROM posts ORDER BY id;
+ALTER TABLE posts RENAME TO scratch;
+SELECT id, views FROM posts ORDER BY id;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT id, views FROM posts ORDER BY id;
+SET @t = 'ALTER TABLE scratch RENAME TO posts';
+PREPARE s FROM @t;
+EXECUTE s;
+UPDATE posts SET views = views + 1;
+SELECT * FROM posts ORDER BY id;
+BEGIN;
+UPDATE posts SET views = views + 1;
+ROLLBACK;
+SELECT * FROM posts ORDER BY id;
+DROP TABLE IF EXISTS nothing, posts;
+SELECT id, views FROM posts ORDER BY id;
+[mariadb] EXECUTE IMMEDIATE 'CREATE OR REPLACE TEMPORARY TABLE posts (id INT, views INT)';
+[mysql] CREATE TEMPORARY TABLE posts (id INT, views INT);
+SELECT * FROM posts;
+\reset
+SELECT id, views FROM posts ORDER BY id;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+CREATE TEMPORARY TABLE IF NOT EXISTS {schema}.posts (views INT);
+INSERT INTO posts VALUES (3);
+SELECT views FROM posts;
+USE information_schema;
+SELECT views FROM {schema}.posts;
+DROP TEMPORARY TABLE {schema}.posts;
+SELECT SUM(views) FROM {schema}.posts;
+
+== a temporary table comes and goes under a prepared statement [prepared] [fresh]
+\prepare seek: SELECT id, views FROM posts WHERE id = ?
+\prepare inc: UPDATE posts SET views = views + 1 WHERE id = ?
+\execute seek <- 1
+\execute inc <- 1
+CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT);
+INSERT INTO posts VALUES (1, 5);
+\execute seek <- 1
+\execute inc <- 1
+\execute seek <- 1
+\prepare later: SELECT id, views FROM posts WHERE id = ?
+\prepare more: UPDATE posts SET views = views + 1 WHERE id = ?
+\execute later <- 1
+\execute more <- 1
+DROP TEMPORARY TABLE posts;
+\execute seek <- 1
+\execute inc <- 1
+\execute later <- 1
+\execute more <- 1
+\execute later cursor <- 1
+\fetch later 5
+\execute later <- 3
+SELECT id, views FROM posts ORDER BY id;

@@ -238,3 +238,85 @@ UPDATE posts SET views = views + 1 WHERE id = 1;
 XA PREPARE 'cs';
 XA COMMIT 'cs';
 SELECT views FROM posts WHERE id = 1;
+
+== READ ONLY for the next transaction outlives what it refuses
+SET TRANSACTION READ ONLY;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+UPDATE posts SET views = 0 WHERE id = 1;
+DELETE FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+INSERT INTO tallies (id) VALUES (50);
+SET @a = 5;
+INSERT INTO tallies (id) VALUES (51);
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+INSERT INTO tallies (id) VALUES (52);
+[mysql] SET @@transaction_read_only = 1;
+[mariadb] SET @@tx_read_only = 1;
+REPLACE INTO posts (id, author_id, title) VALUES (1, 1, 'new');
+SELECT 1;
+REPLACE INTO posts (id, author_id, title) VALUES (1, 1, 'new');
+BEGIN;
+INSERT INTO tallies (id) VALUES (53);
+COMMIT;
+INSERT INTO tallies (id) VALUES (53);
+SET TRANSACTION READ ONLY;
+PREPARE s FROM 'UPDATE posts SET views = views * 2 WHERE id = 1';
+EXECUTE s;
+EXECUTE s;
+SET TRANSACTION READ WRITE;
+EXECUTE s;
+SELECT id, views FROM posts ORDER BY id;
+
+== reads that are folded for, READ ONLY
+SET SESSION TRANSACTION READ ONLY;
+SELECT views FROM posts /*! WHERE id = 1 */;
+DO (SELECT MAX(views) FROM posts);
+SET @v = (SELECT views FROM posts WHERE id = 1);
+SELECT @v;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+INSERT INTO tallies (id) VALUES (50);
+SET SESSION TRANSACTION READ WRITE;
+SET TRANSACTION READ ONLY;
+SELECT views FROM posts /*! WHERE id = 1 */;
+INSERT INTO tallies (id) VALUES (50);
+
+== an isolation level for the next transaction is used up once
+SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+BEGIN;
+SELECT author_id FROM posts WHERE id = 2;
+\connection b
+SELECT author_id FROM posts WHERE id = 2 FOR UPDATE NOWAIT;
+\connection a
+ROLLBACK;
+SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+UPDATE posts SET views = views * 2 WHERE nothing = 1;
+BEGIN;
+SELECT author_id FROM posts WHERE id = 2;
+\connection b
+SELECT author_id FROM posts WHERE id = 2 FOR UPDATE NOWAIT;
+\connection a
+ROLLBACK;
+SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+SET TRANSACTION READ ONLY;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+SET TRANSACTION READ WRITE;
+UPDATE widths SET c16 = c16 * 30000 WHERE id = 1;
+BEGIN;
+SELECT author_id FROM posts WHERE id = 2;
+\connection b
+SELECT author_id FROM posts WHERE id = 2 FOR UPDATE NOWAIT;
+\connection a
+ROLLBACK;
+SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+SET TRANSACTION READ ONLY;
+DELETE FROM posts WHERE id = 1;
+SET TRANSACTION READ WRITE;
+BEGIN;
+SELECT author_id FROM posts WHERE id = 2;
+\connection b
+SELECT author_id FROM posts WHERE id = 2 FOR UPDATE NOWAIT;
+\connection a
+ROLLBACK;

@@ -1,0 +1,109 @@
+//! SET TRANSACTION for the next transaction alone: a transaction of ours around the client's statement uses it up, so
+//! it is set again where MySQL would have left it.
+//!
+//! MySQL uses it up with the first statement that touches a table's rows, whether that succeeds or not; a statement
+//! refused before (1792 among others) leaves it.
+
+use super::Session;
+use super::error::Error;
+use crate::sql::plan::SessionFacts;
+use crate::sql::{Kind, one_shot};
+use crate::wire::reply;
+
+/// How many statements are remembered: isolation level and access mode may come one by one, and more than once.
+const MOST_TEXTS: usize = 8;
+
+/// The server's code for a write in a READ ONLY transaction.
+const READ_ONLY: u16 = 1792;
+
+/// What has been set for the next transaction.
+#[derive(Debug, Default)]
+pub(super) struct OneShot {
+    /// The client's statements; all of them together say what is set. Empty: nothing, or it is not certain.
+    texts: Vec<Vec<u8>>,
+    /// They have been sent again while the statement at hand ran.
+    again: bool,
+}
+
+/// What a statement does to it.
+#[derive(Debug)]
+pub(super) enum Effect {
+    /// It sets characteristics, and does nothing else: its text.
+    Sets(Vec<u8>),
+    /// It surely leaves them.
+    Leaves,
+    /// It may use them up.
+    Ends,
+}
+
+impl OneShot {
+    pub(super) fn is_set(&self) -> bool {
+        !self.texts.is_empty()
+    }
+
+    /// What a statement does, if it succeeds.
+    pub(super) fn effect(&self, text: &[u8], kind: Kind, facts: &SessionFacts) -> Effect {
+        if one_shot::may_be(text, kind) && one_shot::sets(text, facts) {
+            return Effect::Sets(text.to_vec());
+        }
+        match self.is_set() && one_shot::survives(text, kind, facts) {
+            true => Effect::Leaves,
+            false => Effect::Ends,
+        }
+    }
+
+    /// A statement has ended.
+    pub(super) fn after(&mut self, effect: &Effect, failed: bool) {
+        match effect {
+            Effect::Sets(text) if !failed => {
+                if self.texts.len() >= MOST_TEXTS {
+                    self.texts.remove(0);
+                }
+                self.texts.push(text.clone());
+            }
+            Effect::Leaves if !failed => {}
+            _ => self.end(),
+        }
+    }
+
+    /// A statement has ended that may have used it up.
+    pub(super) fn end(&mut self) {
+        if !std::mem::take(&mut self.again) {
+            self.texts.clear();
+        }
+    }
+}
+
+impl Session {
+    /// Sets it again, for a transaction of ours has used it up.
+    pub(super) async fn set_one_shot_again(&mut self) -> Result<(), Error> {
+        for text in self.state.one_shot.texts.clone() {
+            self.hidden(text).await?;
+        }
+        self.state.one_shot.again = true;
+        Ok(())
+    }
+
+    /// The same where a statement with this answer would have left it.
+    pub(super) async fn restore_one_shot(&mut self, last: &[u8]) -> Result<(), Error> {
+        match self.state.one_shot.is_set() && self.never_ran(last) {
+            true => self.set_one_shot_again().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Whether an answer says that the statement has touched no row: it was refused for its text, its names, its
+    /// grants or its transaction.
+    fn never_ran(&self, last: &[u8]) -> bool {
+        const REFUSED: [u16; 10] = [
+            1044, 1046, 1049, 1064, 1142, 1143, 1146, 1227, 1370, READ_ONLY,
+        ];
+        // MariaDB looks for columns when it has begun already.
+        const BY_MYSQL: [u16; 10] = [1052, 1054, 1066, 1093, 1109, 1110, 1111, 1136, 1176, 1241];
+        let code = match last.first() {
+            Some(&reply::ERR) => reply::Err::decode(last).map_or(0, |err| err.code),
+            _ => return false,
+        };
+        REFUSED.contains(&code) || (!self.hot.catalog.mariadb && BY_MYSQL.contains(&code))
+    }
+}

@@ -1,0 +1,109 @@
+//! Values of user variables, asked of the upstream: parameters that EXECUTE takes.
+
+use super::Session;
+use super::error::Error;
+use super::hidden::encode_query;
+use crate::wire::answer::{Form, Role, Walker};
+use crate::wire::column::{Column, field_type, text_row};
+use crate::wire::execute::Value;
+
+/// The longest value that is asked for, in bytes.
+const LONGEST_VALUE: usize = 4096;
+
+/// The value of a user variable, for as long as its type has a literal.
+#[derive(Debug)]
+pub(super) enum Variable {
+    Null,
+    Integer(i128),
+    Decimal(Vec<u8>),
+    Text(Vec<u8>),
+    Other,
+}
+
+impl Variable {
+    /// From its length, its value, and its bytes if it is a string such as the session's literals are.
+    fn new(values: &[Option<Vec<u8>>], kind: u8) -> Self {
+        let [length, value, bytes] = values else {
+            return Self::Other;
+        };
+        match (length, value, kind) {
+            (None, ..) => Self::Null,
+            (_, Some(value), field_type::LONGLONG) => {
+                let number = std::str::from_utf8(value).ok();
+                let number = number.and_then(|number| number.parse().ok());
+                number.map_or(Self::Other, Self::Integer)
+            }
+            (_, Some(value), field_type::NEWDECIMAL) => Self::Decimal(value.clone()),
+            (_, Some(_), field_type::DOUBLE | field_type::FLOAT) => Self::Other,
+            (_, Some(_), _) => match bytes.clone().and_then(unhex) {
+                Some(text) => Self::Text(text),
+                None => Self::Other,
+            },
+            (_, None, _) => Self::Other,
+        }
+    }
+
+    pub(super) fn value(&self) -> Value<'_> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Integer(number) => Value::Integer(*number),
+            Self::Decimal(text) => Value::Decimal(text),
+            Self::Text(text) => Value::Text(text),
+            Self::Other => Value::Other,
+        }
+    }
+}
+
+impl Session {
+    /// The values of user variables; `None` when the upstream would not say.
+    pub(super) async fn user_variables(
+        &mut self,
+        names: &[Vec<u8>],
+    ) -> Result<Option<Vec<Variable>>, Error> {
+        if names.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let columns = names.iter().map(|name| {
+            let name = String::from_utf8_lossy(name);
+            format!(
+                "LENGTH({name}), IF(LENGTH({name}) < {LONGEST_VALUE}, {name}, NULL), \
+                 IF(LENGTH({name}) < {LONGEST_VALUE} AND COLLATION({name}) = @@SESSION.collation_connection \
+                 AND @@SESSION.character_set_client = @@SESSION.character_set_connection, HEX({name}), NULL)"
+            )
+        });
+        let question = format!("SELECT {}", columns.collect::<Vec<_>>().join(", "));
+        let mut out = Vec::new();
+        encode_query(&mut out, question.as_bytes(), self.capabilities);
+        self.write_upstream(&out).await?;
+        let mut walker = Walker::new(Form::Results, self.capabilities);
+        let mut payload = Vec::new();
+        let (mut types, mut row) = (Vec::new(), Vec::new());
+        while !walker.is_done() {
+            match self.read_packet(&mut walker, &mut payload).await? {
+                Role::Column => types.push(Column::decode(&payload, self.capabilities)?.field_type),
+                Role::Row => row = text_row(&payload)?,
+                _ => {}
+            }
+        }
+        self.observe(&walker);
+        if row.len() != 3 * names.len() || types.len() != row.len() {
+            return Ok(None);
+        }
+        let variables = row.chunks_exact(3).zip(types.chunks_exact(3));
+        Ok(Some(
+            variables
+                .map(|(values, types)| Variable::new(values, types[1]))
+                .collect(),
+        ))
+    }
+}
+
+/// The bytes that hexadecimal digits stand for.
+pub(super) fn unhex(digits: Vec<u8>) -> Option<Vec<u8>> {
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    let pairs = digits.chunks(2).map(|pair| match pair {
+        &[high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
+        _ => None,
+    });
+    pairs.collect()
+}

@@ -1,0 +1,105 @@
+//! Characteristics for the next transaction alone (manual: "SET TRANSACTION Statement", without SESSION or GLOBAL).
+
+use crate::sql::lexer::TokenKind;
+use crate::sql::plan::SessionFacts;
+use crate::sql::statement::Kind;
+use crate::sql::words::Words;
+
+/// Whether a SET may be about the next transaction; `false` is certain.
+pub fn may_be(text: &[u8], kind: Kind) -> bool {
+    let has = |word: &[u8]| {
+        text.windows(word.len())
+            .any(|window| window.eq_ignore_ascii_case(word))
+    };
+    kind == Kind::Set { harmless: false } && (has(b"TRANSACTION") || has(b"@@TX_"))
+}
+
+/// Whether a statement does nothing but set characteristics of the next transaction, so that it may be sent again.
+pub fn sets(text: &[u8], facts: &SessionFacts) -> bool {
+    const VARIABLES: [&[u8]; 4] = [
+        b"@@transaction_isolation",
+        b"@@transaction_read_only",
+        b"@@tx_isolation",
+        b"@@tx_read_only",
+    ];
+    let mut words = Words::new(text, facts);
+    if !words.accept("SET") {
+        return false;
+    }
+    if words.accept("TRANSACTION") {
+        return !words.has_inner_mark(b';');
+    }
+    let is_variable = words.next().is_some_and(|token| {
+        let name = token.of(text).to_ascii_lowercase();
+        VARIABLES.contains(&name.as_slice())
+    });
+    words.accept_mark(b':');
+    let is_assigned = is_variable && words.accept_mark(b'=');
+    let is_plain = words.next().is_some_and(|value| {
+        matches!(
+            value.kind,
+            TokenKind::String | TokenKind::Number | TokenKind::Word
+        )
+    });
+    words.accept_mark(b';');
+    is_assigned && is_plain && words.peek().is_none()
+}
+
+/// Whether what was set is surely still there behind a statement that has succeeded: it touches no table.
+pub fn survives(text: &[u8], kind: Kind, facts: &SessionFacts) -> bool {
+    match kind {
+        Kind::Set { harmless } => harmless,
+        Kind::Prepare | Kind::Deallocate => true,
+        // A function may look into tables.
+        Kind::Do | Kind::Select => {
+            let words = Words::new(text, facts);
+            !words.has("FROM") && !words.has("TABLE") && !text.contains(&b'(')
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::statement_kind;
+
+    #[test]
+    fn only_the_next_transaction_is_meant() {
+        let facts = SessionFacts::default();
+        let cases = [
+            ("SET TRANSACTION READ ONLY", true),
+            (
+                "set transaction isolation level serializable, read write;",
+                true,
+            ),
+            ("SET @@transaction_isolation = 'SERIALIZABLE'", true),
+            ("SET @@tx_read_only := 1", true),
+            ("SET SESSION TRANSACTION READ ONLY", false),
+            ("SET transaction_read_only = 1", false),
+            ("SET @@session.transaction_read_only = 1", false),
+            ("SET @@transaction_read_only = 1, @a = 5", false),
+            ("SET @@transaction_read_only = (SELECT 1)", false),
+        ];
+        for (text, expected) in cases {
+            let kind = statement_kind(text.as_bytes(), &facts);
+            assert_eq!(sets(text.as_bytes(), &facts), expected, "{text}");
+            assert!(may_be(text.as_bytes(), kind), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_touches_no_table_leaves_it() {
+        let survives = |text: &str| {
+            let facts = SessionFacts::default();
+            let kind = statement_kind(text.as_bytes(), &facts);
+            super::survives(text.as_bytes(), kind, &facts)
+        };
+        assert!(survives("SELECT @@autocommit"));
+        assert!(survives("SET @a = 1"));
+        assert!(!survives("SELECT 1 FROM t"));
+        assert!(!survives("SELECT f()"));
+        assert!(!survives("COMMIT"));
+        assert!(!survives("SET SESSION TRANSACTION READ WRITE"));
+    }
+}

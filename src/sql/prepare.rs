@@ -1,0 +1,395 @@
+//! SQL syntax for prepared statements: PREPARE, EXECUTE, EXECUTE IMMEDIATE (MariaDB) and DEALLOCATE PREPARE.
+
+use crate::sql::is_off;
+use crate::sql::lexer::{Lexer, Token, TokenKind};
+use crate::sql::plan::SessionFacts;
+use crate::sql::words::Words;
+
+/// A statement of this syntax, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// `PREPARE name FROM source`
+    Prepare {
+        /// In lower case, for case does not count; `None`: not certain.
+        name: Option<String>,
+        /// Where its text comes from.
+        source: Source,
+        /// It carries the comment that switches rewriting off.
+        off: bool,
+    },
+    /// `EXECUTE name [USING ..]`
+    Execute {
+        /// As for PREPARE.
+        name: Option<String>,
+        /// Its parameters.
+        using: Using,
+    },
+    /// `EXECUTE IMMEDIATE source [USING ..]`
+    Immediate {
+        /// Where its text comes from.
+        source: Source,
+        /// Its parameters.
+        using: Using,
+    },
+    /// `{DEALLOCATE | DROP} PREPARE name`
+    Deallocate {
+        /// As for PREPARE.
+        name: Option<String>,
+    },
+}
+
+/// Where the text of a prepared statement comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A string literal: what it stands for.
+    Literal(Vec<u8>),
+    /// A user variable, as it is written.
+    Variable(Vec<u8>),
+    /// Anything else.
+    Unknown,
+}
+
+/// The user variables of `USING`, as they are written; `None` when there is anything else among them.
+pub type Using = Option<Vec<Vec<u8>>>;
+
+/// Takes a statement of this syntax apart; `None` if it is another one.
+pub fn command(text: &[u8], facts: &SessionFacts) -> Option<Command> {
+    let mut words = Words::new(text, facts);
+    // In such a character set, bytes of ASCII are what they seem only where there are no others.
+    let certain = !facts.unsafe_character_set || text.is_ascii();
+    let command = if words.accept("PREPARE") {
+        let name = name(&mut words);
+        let source = match words.accept("FROM") {
+            true => source(&mut words, text, facts),
+            false => Source::Unknown,
+        };
+        let off = is_off(text, facts);
+        Command::Prepare { name, source, off }
+    } else if words.accept_all(&["EXECUTE", "IMMEDIATE"]) {
+        let source = source(&mut words, text, facts);
+        let using = using(words, text);
+        Command::Immediate { source, using }
+    } else if words.accept("EXECUTE") {
+        let name = name(&mut words);
+        let using = using(words, text);
+        Command::Execute { name, using }
+    } else if words.accept_all(&["DEALLOCATE", "PREPARE"]) || words.accept_all(&["DROP", "PREPARE"])
+    {
+        let name = name(&mut words);
+        Command::Deallocate { name }
+    } else {
+        return None;
+    };
+    Some(match certain {
+        true => command,
+        false => command.uncertain(),
+    })
+}
+
+impl Command {
+    /// The same statement with nothing known of it.
+    fn uncertain(self) -> Self {
+        let (name, using, source) = (None, None, Source::Unknown);
+        match self {
+            Self::Prepare { off, .. } => Self::Prepare { name, source, off },
+            Self::Execute { .. } => Self::Execute { name, using },
+            Self::Immediate { .. } => Self::Immediate { source, using },
+            Self::Deallocate { .. } => Self::Deallocate { name },
+        }
+    }
+}
+
+/// Whether a text that is not read further may execute a prepared statement.
+pub fn may_execute(text: &[u8]) -> bool {
+    const EXECUTE: &[u8] = b"EXECUTE";
+    text.windows(EXECUTE.len())
+        .any(|window| window.eq_ignore_ascii_case(EXECUTE))
+}
+
+/// The placeholders of a statement; `None` where a comment that may be executed could hold more.
+pub fn placeholders(text: &[u8], facts: &SessionFacts) -> Option<usize> {
+    let mut count = 0;
+    for token in Lexer::new(text, facts) {
+        match token.kind {
+            TokenKind::ExecutableComment => return None,
+            TokenKind::Placeholder => count += 1,
+            _ => {}
+        }
+    }
+    Some(count)
+}
+
+/// The text with its placeholders filled in, in order.
+pub fn filled(text: &[u8], literals: &[Vec<u8>], facts: &SessionFacts) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut literals = literals.iter();
+    for token in Lexer::new(text, facts) {
+        match (token.kind, literals.as_slice().first()) {
+            (TokenKind::Placeholder, Some(literal)) => {
+                out.extend_from_slice(literal);
+                literals.next();
+            }
+            _ => out.extend_from_slice(token.of(text)),
+        }
+    }
+    out
+}
+
+/// Whether the columns of a SELECT have the types that its preparation promised, whatever its parameters are: they
+/// stand behind its only FROM, so no column is made of them.
+pub fn promises_hold(text: &[u8], facts: &SessionFacts) -> bool {
+    let tokens = significant(text, facts);
+    let is = |token: &Token, word: &str| {
+        token.kind == TokenKind::Word && token.of(text).eq_ignore_ascii_case(word.as_bytes())
+    };
+    let first = tokens
+        .iter()
+        .position(|token| token.kind == TokenKind::Placeholder);
+    let Some(first) = first else {
+        return true;
+    };
+    let count = |word: &str| tokens.iter().filter(|token| is(token, word)).count();
+    count("SELECT") == 1
+        && count("FROM") == 1
+        && ["UNION", "VALUES", "ROW", "TABLE", "ROLLUP"]
+            .iter()
+            .all(|word| count(word) == 0)
+        && tokens[..first].iter().any(|token| is(token, "FROM"))
+}
+
+/// Whether the text has a placeholder behind LIMIT or OFFSET, where a value must be a number.
+pub fn limits_by_parameter(text: &[u8], facts: &SessionFacts) -> bool {
+    let mut words = Words::new(text, facts);
+    words.skip_past("LIMIT")
+        && words
+            .rest()
+            .iter()
+            .any(|token| token.kind == TokenKind::Placeholder)
+}
+
+fn significant(text: &[u8], facts: &SessionFacts) -> Vec<Token> {
+    Lexer::new(text, facts)
+        .filter(Token::is_significant)
+        .collect()
+}
+
+/// A statement's name. Beyond ASCII, the server's collation decides which names are one.
+fn name(words: &mut Words<'_>) -> Option<String> {
+    let name = words.identifier()?;
+    name.is_ascii().then(|| name.to_ascii_lowercase())
+}
+
+fn source(words: &mut Words<'_>, text: &[u8], facts: &SessionFacts) -> Source {
+    let Some(token) = words.next() else {
+        return Source::Unknown;
+    };
+    let ends = match words.peek() {
+        None => true,
+        Some(next) => next.of(text) == b";" || next.of(text).eq_ignore_ascii_case(b"USING"),
+    };
+    let spelled = token.of(text);
+    match token.kind {
+        _ if !ends => Source::Unknown,
+        TokenKind::String => match unquoted(spelled, facts.no_backslash_escapes) {
+            Some(literal) => Source::Literal(literal),
+            None => Source::Unknown,
+        },
+        TokenKind::Variable if !spelled.starts_with(b"@@") => Source::Variable(spelled.to_vec()),
+        _ => Source::Unknown,
+    }
+}
+
+/// `[USING @a [, @b] ..]`, to the end of the statement.
+fn using(mut words: Words<'_>, text: &[u8]) -> Using {
+    let mut variables = Vec::new();
+    if words.accept("USING") {
+        loop {
+            let variable = words.next()?;
+            let spelled = variable.of(text);
+            if variable.kind != TokenKind::Variable || spelled.starts_with(b"@@") {
+                return None;
+            }
+            variables.push(spelled.to_vec());
+            if !words.accept_mark(b',') {
+                break;
+            }
+        }
+    }
+    words.accept_mark(b';');
+    words.peek().is_none().then_some(variables)
+}
+
+/// What a string literal stands for; `None` if it has a prefix or no end.
+fn unquoted(literal: &[u8], no_backslash_escapes: bool) -> Option<Vec<u8>> {
+    let (&quote, rest) = literal.split_first()?;
+    if !matches!(quote, b'\'' | b'"') {
+        return None;
+    }
+    let (&last, inner) = rest.split_last()?;
+    if last != quote {
+        return None;
+    }
+    let mut text = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if !no_backslash_escapes => match bytes.next()? {
+                b'0' => text.push(0),
+                b'b' => text.push(8),
+                b'n' => text.push(b'\n'),
+                b'r' => text.push(b'\r'),
+                b't' => text.push(b'\t'),
+                b'Z' => text.push(0x1A),
+                // They keep their backslash, for LIKE.
+                wildcard @ (b'%' | b'_') => text.extend_from_slice(&[b'\\', wildcard]),
+                other => text.push(other),
+            },
+            byte if byte == quote => {
+                bytes.next().filter(|&second| second == quote)?;
+                text.push(quote);
+            }
+            byte => text.push(byte),
+        }
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<Command> {
+        command(text.as_bytes(), &SessionFacts::default())
+    }
+
+    fn literal(text: &[u8]) -> Source {
+        Source::Literal(text.to_vec())
+    }
+
+    fn prepare(name: &str, source: Source) -> Option<Command> {
+        Some(Command::Prepare {
+            name: Some(name.to_owned()),
+            source,
+            off: false,
+        })
+    }
+
+    #[test]
+    fn texts_come_from_literals_and_variables() {
+        assert_eq!(
+            read("PREPARE Get FROM 'SELECT 1'"),
+            prepare("get", literal(b"SELECT 1"))
+        );
+        assert_eq!(
+            read(r"prepare `a b` from 'it''s \'\n\%\\\q';"),
+            prepare("a b", literal(b"it's '\n\\%\\q"))
+        );
+        assert_eq!(
+            read("PREPARE s FROM \"a\"\"b'c\""),
+            prepare("s", literal(b"a\"b'c"))
+        );
+        assert_eq!(
+            read("PREPARE s FROM @sql"),
+            prepare("s", Source::Variable(b"@sql".to_vec()))
+        );
+        for other in [
+            "CONCAT('a', 'b')",
+            "'a' 'b'",
+            "@@version",
+            "@a.b",
+            "N'a'",
+            "5",
+            "'a",
+        ] {
+            let text = format!("PREPARE s FROM {other}");
+            assert_eq!(read(&text), prepare("s", Source::Unknown), "{other}");
+        }
+        let plain = SessionFacts {
+            no_backslash_escapes: true,
+            ..SessionFacts::default()
+        };
+        assert_eq!(
+            command(br"PREPARE s FROM '\n'", &plain),
+            prepare("s", literal(br"\n"))
+        );
+    }
+
+    #[test]
+    fn values_come_from_user_variables() {
+        let execute = |using: &[&str]| {
+            Some(Command::Execute {
+                name: Some("s".to_owned()),
+                using: Some(using.iter().map(|name| name.as_bytes().to_vec()).collect()),
+            })
+        };
+        assert_eq!(read("EXECUTE S"), execute(&[]));
+        assert_eq!(read("EXECUTE s USING @a, @B;"), execute(&["@a", "@B"]));
+        let unknown = |text: &str| match read(text) {
+            Some(Command::Execute { using, .. }) => using.is_none(),
+            _ => false,
+        };
+        assert!(unknown("EXECUTE s USING 5"));
+        assert!(unknown("EXECUTE s USING @a.b"));
+        assert!(unknown("EXECUTE s USING @@version"));
+        assert!(unknown("EXECUTE s, t"));
+        assert_eq!(
+            read("EXECUTE IMMEDIATE 'SELECT ?' USING @a"),
+            Some(Command::Immediate {
+                source: literal(b"SELECT ?"),
+                using: Some(vec![b"@a".to_vec()]),
+            })
+        );
+        assert_eq!(
+            read("DROP PREPARE s"),
+            Some(Command::Deallocate {
+                name: Some("s".to_owned())
+            })
+        );
+        assert_eq!(read("DROP TABLE s"), None);
+    }
+
+    #[test]
+    fn placeholders_are_filled_in_order() {
+        let facts = SessionFacts::default();
+        let literals = [b"1".to_vec(), b"'?'".to_vec()];
+        let text = b"SELECT '?', ? /* ? */, ?";
+        assert_eq!(placeholders(text, &facts), Some(2));
+        assert_eq!(
+            filled(text, &literals, &facts),
+            b"SELECT '?', 1 /* ? */, '?'"
+        );
+        assert_eq!(placeholders(b"SELECT ? /*! + ? */", &facts), None);
+    }
+
+    #[test]
+    fn names_beyond_ascii_are_not_ours_to_compare() {
+        assert_eq!(
+            read("DEALLOCATE PREPARE é"),
+            Some(Command::Deallocate { name: None })
+        );
+        let gbk = SessionFacts {
+            unsafe_character_set: true,
+            ..SessionFacts::default()
+        };
+        assert_eq!(
+            command(b"EXECUTE s USING @\x81\x5c", &gbk),
+            Some(Command::Execute {
+                name: None,
+                using: None
+            })
+        );
+    }
+
+    #[test]
+    fn columns_are_as_promised_unless_made_of_parameters() {
+        let holds = |text: &str| promises_hold(text.as_bytes(), &SessionFacts::default());
+        assert!(holds("SELECT views + 1 FROM posts"));
+        assert!(holds("SELECT views FROM posts WHERE id = ? LIMIT ?"));
+        assert!(!holds("SELECT views + ? FROM posts"));
+        assert!(!holds("SELECT ? UNION SELECT views FROM posts"));
+        assert!(!holds("SELECT x FROM (SELECT views + ? AS x FROM posts) t"));
+        let limits = |text: &str| limits_by_parameter(text.as_bytes(), &SessionFacts::default());
+        assert!(limits("SELECT views FROM posts LIMIT 1 OFFSET ?"));
+        assert!(!limits("SELECT views FROM posts WHERE id = ? LIMIT 1"));
+    }
+}

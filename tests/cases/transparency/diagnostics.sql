@@ -1,0 +1,182 @@
+# What statements ask about the one before them, behind folds and increments.
+
+== ROW_COUNT in a query
+UPDATE posts SET views = views * 2;
+SELECT ROW_COUNT();
+SELECT ROW_COUNT();
+UPDATE posts SET views = views * 2 WHERE id = 1;
+SELECT ROW_COUNT(), views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT ROW_COUNT() AS changed;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views + ROW_COUNT() FROM posts WHERE id = ROW_COUNT();
+UPDATE posts SET views = views + 1 WHERE author_id IN (1, 2);
+SELECT 'x', ROW_COUNT() * 2;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'duplicate') ON DUPLICATE KEY UPDATE views = 5;
+SELECT ROW_COUNT();
+DELETE FROM posts WHERE id > 3;
+SELECT ROW_COUNT() FROM authors;
+DELETE FROM posts WHERE id = 99;
+SELECT ROW_COUNT();
+SELECT views FROM posts WHERE id = 1;
+SELECT ROW_COUNT();
+UPDATE posts SET id = 2 WHERE id = 1;
+SELECT ROW_COUNT();
+UPDATE authors SET followers = followers + 1;
+SELECT id, views, ROW_COUNT() FROM posts ORDER BY id;
+UPDATE authors SET followers = followers + 1;
+UPDATE posts SET views = ROW_COUNT() WHERE id = 1;
+SELECT id, views FROM posts ORDER BY id;
+
+== ROW_COUNT in other statements
+UPDATE posts SET views = views * 2;
+SET @a = ROW_COUNT();
+SELECT @a;
+UPDATE posts SET views = views * 2 WHERE id < 3;
+DO ROW_COUNT();
+UPDATE posts SET views = views * 2 WHERE id < 3;
+INSERT INTO tallies (id, views) VALUES (100 + ROW_COUNT(), ROW_COUNT());
+UPDATE posts SET views = views * 2 WHERE id < 3;
+UPDATE tallies SET views = ROW_COUNT() WHERE id = 1;
+UPDATE posts SET views = views * 2 WHERE id < 3;
+UPDATE posts SET views = views + ROW_COUNT() WHERE id = 1;
+UPDATE posts SET likes = ROW_COUNT() WHERE id = 2;
+DELETE FROM posts WHERE id = 3;
+DELETE FROM tallies WHERE id = ROW_COUNT();
+UPDATE posts SET views = views + 1;
+REPLACE INTO hits (path, n) VALUES ('/rows', ROW_COUNT());
+UPDATE nothing SET n = ROW_COUNT();
+SELECT id, views, likes FROM posts ORDER BY id;
+SELECT id, views FROM tallies ORDER BY id;
+SELECT n FROM hits WHERE path = '/rows';
+UPDATE posts SET views = views * 2;
+SET @a = @@warning_count, @b = @@error_count;
+SELECT @a, @b;
+UPDATE posts SET id = 2 WHERE id = 1;
+SET @a = ROW_COUNT(), @b = @@error_count;
+SELECT @a, @b;
+
+== prepared before [prepared]
+\prepare rows: SELECT ROW_COUNT(), 'x' AS x
+\prepare keep: SET @a = ROW_COUNT()
+\prepare hot: UPDATE posts SET views = ROW_COUNT() + ? WHERE id = 1
+\prepare both: SELECT id, views, ROW_COUNT() FROM posts WHERE id < ? ORDER BY id
+\prepare fold: UPDATE posts SET views = views * 2 WHERE id < ?
+\prepare inc: UPDATE posts SET views = views + ? WHERE author_id = 1
+\execute fold <- 3
+\execute rows
+\execute rows
+\execute fold <- 4
+\execute keep
+SELECT @a;
+\execute inc <- 1
+\execute rows cursor
+\fetch rows 1
+\fetch rows 1
+\execute fold <- 4
+\execute rows cursor
+\fetch rows 5
+SELECT 1;
+\execute rows cursor
+\fetch rows 5
+\execute inc <- 1
+\execute hot <- 10
+\execute both <- 4
+\execute fold <- 4
+\execute both <- 4
+\execute fold <- 4
+\ping
+\execute rows
+SELECT views FROM posts WHERE id = 1;
+
+== by SQL-level EXECUTE
+PREPARE seen FROM 'SELECT ROW_COUNT()';
+PREPARE keep FROM 'SET @a = ROW_COUNT()';
+PREPARE fold FROM 'UPDATE posts SET views = views * 2 WHERE id < 4';
+PREPARE inc FROM 'UPDATE posts SET views = views + 1 WHERE author_id = 1';
+EXECUTE fold;
+EXECUTE seen;
+EXECUTE seen;
+EXECUTE inc;
+EXECUTE seen;
+EXECUTE fold;
+EXECUTE keep;
+SELECT @a;
+EXECUTE fold;
+SELECT ROW_COUNT();
+EXECUTE fold;
+EXECUTE nothing;
+SELECT ROW_COUNT();
+EXECUTE fold;
+PREPARE again FROM 'SELECT ROW_COUNT()';
+EXECUTE again;
+
+== GET DIAGNOSTICS of a statement
+UPDATE posts SET views = views * 2;
+GET DIAGNOSTICS @rows = ROW_COUNT, @conditions = NUMBER;
+GET CURRENT DIAGNOSTICS @again = ROW_COUNT;
+SELECT ROW_COUNT();
+SELECT @rows, @conditions, @again;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+GET DIAGNOSTICS @conditions = NUMBER, @rows = ROW_COUNT;
+SELECT @rows, @conditions;
+UPDATE posts SET id = 2 WHERE id = 1;
+GET DIAGNOSTICS @conditions = NUMBER, @rows = ROW_COUNT;
+SELECT @rows, @conditions;
+
+== conditions of an error
+UPDATE posts SET id = 2 WHERE id = 1;
+GET DIAGNOSTICS CONDITION 1 @state = RETURNED_SQLSTATE, @text = MESSAGE_TEXT, @code = MYSQL_ERRNO, @class = CLASS_ORIGIN, @subclass = SUBCLASS_ORIGIN, @constraint = CONSTRAINT_NAME, @table = TABLE_NAME;
+SELECT @state, @text, @code, @class, @subclass, @constraint, @table;
+UPDATE posts SET id = 2 WHERE id = 1;
+[direct] SHOW WARNINGS;
+[direct] SHOW ERRORS;
+[direct] SHOW COUNT(*) ERRORS;
+[direct] SELECT @@warning_count, @@error_count, ROW_COUNT();
+UPDATE widths SET c16 = c16 * 30000 WHERE id = 1;
+SHOW WARNINGS;
+UPDATE posts SET views = 'it''s \\ not' WHERE id = 1;
+SHOW ERRORS;
+[direct] SHOW COUNT(*) WARNINGS;
+UPDATE posts SET views = 'Äh' WHERE id = 1;
+[direct] SHOW WARNINGS;
+[direct] SELECT ROW_COUNT();
+UPDATE posts SET views = 1 WHERE id = (SELECT 1 UNION SELECT 2);
+SHOW WARNINGS;
+SET sql_mode = '';
+UPDATE posts SET views = 'three' WHERE id < 3;
+[direct] SHOW WARNINGS;
+UPDATE posts SET views = '4x' WHERE id < 3;
+[direct] SELECT @@warning_count, ROW_COUNT();
+UPDATE posts SET views = '5x' WHERE id < 3;
+SELECT ROW_COUNT();
+UPDATE posts SET views = '6x' WHERE id < 2;
+[direct] SELECT @@warning_count AS w, @@error_count + ROW_COUNT() AS e;
+UPDATE posts SET views = '7x' WHERE id < 3;
+[direct] SHOW COUNT(*) WARNINGS;
+
+== ids and found rows
+INSERT INTO comments (post_id, body) VALUES (1, 'x');
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+SELECT LAST_INSERT_ID();
+UPDATE posts SET views = views * 2 WHERE author_id = 1;
+SELECT LAST_INSERT_ID();
+UPDATE posts SET views = LAST_INSERT_ID(views + 1) WHERE id = 1;
+SELECT LAST_INSERT_ID();
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+INSERT INTO tallies (id, views) VALUES (LAST_INSERT_ID(), 1);
+SELECT SQL_CALC_FOUND_ROWS id, views FROM posts ORDER BY id LIMIT 2;
+SELECT FOUND_ROWS();
+SELECT SQL_CALC_FOUND_ROWS views FROM posts /*! ORDER BY id LIMIT 2 */;
+SELECT FOUND_ROWS();
+SELECT id, views FROM posts WHERE id < 4 ORDER BY id;
+SELECT FOUND_ROWS();
+SELECT id FROM tallies ORDER BY id;
+
+== in packets of several [text]
+UPDATE posts SET views = views * 2; SELECT ROW_COUNT(); SELECT ROW_COUNT();
+UPDATE posts SET views = views * 2 WHERE id < 3; SET @a = ROW_COUNT(); SELECT @a;
+UPDATE posts SET views = views + 1 WHERE id < 3; INSERT INTO tallies (id) VALUES (100 + ROW_COUNT()); SELECT ROW_COUNT(), views FROM posts WHERE id = 1;
+SET sql_mode = ''; UPDATE authors SET followers = 1; SELECT ROW_COUNT(), views FROM posts WHERE id = 1;
+SELECT id FROM tallies ORDER BY id;

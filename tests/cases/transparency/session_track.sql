@@ -1,0 +1,58 @@
+# What OK packets tell of the session, where the client has asked for it.
+
+== the state of transactions
+SET SESSION session_track_transaction_info = 'STATE';
+UPDATE posts SET views = views * 2 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+# MariaDB sets a flag in the EOF of old when a change is due that the client cannot be told; ours may be among them.
+[mysql] SELECT views FROM posts WHERE id = 1;
+[mysql] SELECT views FROM posts /*! WHERE id = 1 */;
+DELETE FROM posts WHERE id = 4;
+UPDATE posts SET views = views * 2 WHERE id = 99;
+UPDATE posts SET id = 2 WHERE id = 1;
+INSERT INTO authors (id, name) VALUES (9, 'x');
+UPDATE posts SET views = views * 2 WHERE id = 1;
+DO 0;
+DELETE FROM authors WHERE id = 9;
+BEGIN;
+SELECT name FROM authors WHERE id = 1;
+UPDATE authors SET followers = followers + 1 WHERE id = 1;
+COMMIT;
+SELECT views FROM posts WHERE id = 1;
+
+== the characteristics of transactions
+SET SESSION session_track_transaction_info = 'CHARACTERISTICS';
+UPDATE posts SET views = views * 2 WHERE id = 1;
+SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+SET TRANSACTION READ ONLY;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+START TRANSACTION READ ONLY;
+SELECT author_id FROM posts WHERE id = 1;
+COMMIT;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+
+== schema and variables
+SET SESSION session_track_schema = ON, session_track_system_variables = 'sql_safe_updates,character_set_client,autocommit', session_track_state_change = ON;
+USE {schema};
+UPDATE posts SET views = views * 2 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SET sql_safe_updates = 1;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+SELECT views FROM posts /*! WHERE id = 1 */;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+USE information_schema;
+UPDATE {schema}.posts SET views = views * 2 WHERE id = 1;
+SET NAMES latin1;
+UPDATE {schema}.posts SET views = views * 2 WHERE id = 1;
+SELECT views FROM {schema}.posts WHERE id = 1;
