@@ -16,7 +16,7 @@ use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Read, R
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
-use crate::wire::execute::{Execute, Value};
+use crate::wire::execute::{DateTime, Execute, Value};
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 
@@ -236,6 +236,8 @@ impl Session {
             Value::Decimal(text) => is_plain_decimal(text).then(|| text.to_vec()),
             Value::Text(_) if facts.unsafe_character_set => None,
             Value::Text(text) => Some(string_literal(text, facts.no_backslash_escapes)),
+            Value::Double(number) => double_literal(*number),
+            Value::DateTime(time) => Some(time_literal(time)),
             Value::Other => None,
         });
         Ok(literals.collect())
@@ -435,10 +437,16 @@ fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Value<'_>]) ->
     let Some(counter) = increment.table.counter(delta.column) else {
         return Delta::Inexact;
     };
-    let signed = match values.get(usize::from(delta.parameter)) {
-        Some(Value::Integer(number)) if delta.negated => -number,
-        Some(Value::Integer(number)) => *number,
-        _ => return Delta::Inexact,
+    let number = match values.get(usize::from(delta.parameter)) {
+        Some(Value::Integer(number)) => Some(*number),
+        Some(Value::Double(number)) if counter.domain.adds_doubles() => whole(*number),
+        Some(Value::Text(digits)) if counter.domain.adds_doubles() => digits_of(digits),
+        _ => None,
+    };
+    let signed = match number {
+        Some(number) if delta.negated => -number,
+        Some(number) => number,
+        None => return Delta::Inexact,
     };
     let most = counter.bounds.as_ref().map(|bounds| bounds.slot.parse());
     match (signed, most) {
@@ -468,6 +476,45 @@ fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
         folds: folds.collect(),
         reason,
     }
+}
+
+/// Whole numbers below this are doubles without a neighbour that is equal to them.
+const DOUBLES_ARE_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// The integer that a double is.
+fn whole(number: f64) -> Option<i128> {
+    let is_whole = number.abs() < DOUBLES_ARE_EXACT && number.fract() == 0.0;
+    // Its shortest text has neither point nor exponent.
+    is_whole.then(|| number.to_string().parse().ok()).flatten()
+}
+
+/// The integer that a text is to the server, without a warning.
+fn digits_of(text: &[u8]) -> Option<i128> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let is_number = (1..=15).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(text).ok().filter(|_| is_number)?;
+    text.parse().ok()
+}
+
+/// A double as a literal that is a double too. `None` where it equals several integers of a column.
+fn double_literal(number: f64) -> Option<Vec<u8>> {
+    (number.abs() < DOUBLES_ARE_EXACT).then(|| format!("{number:e}").into_bytes())
+}
+
+fn time_literal(time: &DateTime) -> Vec<u8> {
+    let DateTime {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+        microsecond,
+    } = time;
+    format!(
+        "TIMESTAMP'{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{microsecond:06}'"
+    )
+    .into_bytes()
 }
 
 /// Digits with an optional sign and fraction, as drivers send DECIMAL.
@@ -503,5 +550,50 @@ mod tests {
         assert!(!is_plain_decimal(b"1e5"));
         assert!(!is_plain_decimal(b""));
         assert!(!is_plain_decimal(b"1.2.3"));
+        assert_eq!(double_literal(42.0), Some(b"4.2e1".to_vec()));
+        assert_eq!(double_literal(-0.5), Some(b"-5e-1".to_vec()));
+        assert_eq!(double_literal(DOUBLES_ARE_EXACT), None);
+        assert_eq!(double_literal(f64::NAN), None);
+        let time = DateTime {
+            year: 2026,
+            month: 2,
+            day: 3,
+            hour: 4,
+            minute: 5,
+            second: 6,
+            microsecond: 70,
+        };
+        assert_eq!(
+            time_literal(&time),
+            b"TIMESTAMP'2026-02-03 04:05:06.000070'"
+        );
+    }
+
+    #[test]
+    fn doubles_and_strings_are_deltas_where_they_are_whole_numbers() {
+        for (number, expected) in [
+            (1.0, Some(1)),
+            (-3.0, Some(-3)),
+            (-0.0, Some(0)),
+            (1e15, Some(1_000_000_000_000_000)),
+            (DOUBLES_ARE_EXACT, None),
+            (0.5, None),
+            (f64::INFINITY, None),
+        ] {
+            assert_eq!(whole(number), expected, "{number}");
+        }
+        for (text, expected) in [
+            ("1", Some(1)),
+            ("-12", Some(-12)),
+            ("", None),
+            ("-", None),
+            ("+1", None),
+            (" 1", None),
+            ("1.0", None),
+            ("1e1", None),
+            ("1234567890123456", None),
+        ] {
+            assert_eq!(digits_of(text.as_bytes()), expected, "{text}");
+        }
     }
 }
