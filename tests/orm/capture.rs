@@ -20,6 +20,7 @@ use crate::recorder::Recorder;
 use crate::support::client::{connect, rows, run_all};
 use crate::support::proxy::Proxy;
 use crate::support::twin::single;
+use crate::table;
 
 /// What a program says after its first line.
 #[derive(Debug, Deserialize)]
@@ -43,6 +44,7 @@ pub async fn capture() {
     let wanted = std::env::var("COUNTERSINK_ORM_ONLY").unwrap_or_default();
     if wanted.is_empty() {
         golden::write(&libraries);
+        table::write(&golden::read());
     } else {
         eprintln!("the golden file stays as it is, for only {wanted} ran");
     }

@@ -1,6 +1,7 @@
 """Django, on mysqlclient (its own choice) or, with the argument `pymysql`, on PyMySQL."""
 
 import sys
+from importlib import metadata
 
 import django
 from django.conf import settings
@@ -13,7 +14,7 @@ if "pymysql" in sys.argv:
     pymysql.install_as_MySQLdb()
     # Django asks for the version of the driver whose name this one has taken.
     pymysql.version_info = (2, 2, 8, "final", 0)
-    driver = f"PyMySQL {pymysql.__version__}"
+    driver = "PyMySQL " + metadata.version("PyMySQL")
 else:
     import MySQLdb
 

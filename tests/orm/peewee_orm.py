@@ -1,14 +1,14 @@
 """Peewee, on PyMySQL."""
 
 from datetime import datetime, timezone
+from importlib import metadata
 
 import peewee
-import pymysql
 from peewee import BigIntegerField, CharField, DateTimeField, IntegerField, Model, MySQLDatabase, fn
 
 from talk import introduce, run
 
-to = introduce("Peewee", peewee.__version__, f"PyMySQL {pymysql.__version__}", """
+to = introduce("Peewee", peewee.__version__, "PyMySQL " + metadata.version("PyMySQL"), """
     CREATE TABLE `posts` (`id` INTEGER AUTO_INCREMENT NOT NULL PRIMARY KEY, `title` VARCHAR(100) NOT NULL,
     `views` INTEGER NOT NULL, `likes` BIGINT NOT NULL, `updated_at` DATETIME NOT NULL)
     """, ["views", "likes"], ["updated_at"])

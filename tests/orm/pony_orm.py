@@ -1,14 +1,13 @@
 """Pony, on PyMySQL. It has no expression for an increment: it writes the new value, and the old one into WHERE."""
 
-from datetime import datetime, timezone
+from importlib import metadata
 
 import pony
-import pymysql
 from pony.orm import Database, PrimaryKey, Required, commit, db_session
 
 from talk import introduce, run
 
-to = introduce("Pony", pony.__version__, f"PyMySQL {pymysql.__version__}", """
+to = introduce("Pony", pony.__version__, "PyMySQL " + metadata.version("PyMySQL"), """
     CREATE TABLE `posts` (`id` INTEGER PRIMARY KEY AUTO_INCREMENT, `title` VARCHAR(100) NOT NULL,
     `views` INTEGER NOT NULL, `likes` BIGINT NOT NULL)
     """, ["views", "likes"], [])

@@ -3,9 +3,8 @@
 import asyncio
 import sys
 from datetime import datetime, timezone
+from importlib import metadata
 
-import asyncmy
-import pymysql
 import sqlalchemy
 from sqlalchemy import BigInteger, String, create_engine, func, update
 from sqlalchemy.dialects.mysql import DATETIME
@@ -34,7 +33,7 @@ def url(driver):
 
 
 is_async = "asyncmy" in sys.argv
-version = f"asyncmy {asyncmy.version.__VERSION__}" if is_async else f"PyMySQL {pymysql.__version__}"
+version = "asyncmy " + metadata.version("asyncmy") if is_async else "PyMySQL " + metadata.version("PyMySQL")
 to = introduce("SQLAlchemy", sqlalchemy.__version__, version, """
     CREATE TABLE posts (id INTEGER NOT NULL AUTO_INCREMENT, title VARCHAR(100) NOT NULL, views INTEGER NOT NULL,
     likes BIGINT NOT NULL, updated_at DATETIME(6) NOT NULL, PRIMARY KEY (id))

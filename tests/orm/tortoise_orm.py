@@ -2,16 +2,17 @@
 
 import asyncio
 import sys
+from importlib import metadata
 
 if "aiomysql" in sys.argv:
     sys.modules["asyncmy"] = None  # Tortoise takes asyncmy where it is installed
     import aiomysql
 
-    driver = f"aiomysql {aiomysql.__version__}"
+    driver = "aiomysql " + metadata.version("aiomysql")
 else:
     import asyncmy
 
-    driver = f"asyncmy {asyncmy.version.__VERSION__}"
+    driver = "asyncmy " + metadata.version("asyncmy")
 
 import tortoise
 from tortoise import Tortoise, fields
