@@ -14,6 +14,7 @@ mod facts;
 mod fold;
 mod hidden;
 mod increment;
+mod literal;
 mod patched;
 mod prepared;
 mod query;

@@ -7,6 +7,7 @@ use super::Session;
 use super::error::Error;
 use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
+use super::literal;
 use super::patched::Patch;
 use super::query::kind_of;
 use super::read::{OUT_OF_RANGE, Prepared};
@@ -16,7 +17,7 @@ use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Read, R
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
-use crate::wire::execute::{DateTime, Execute, Value};
+use crate::wire::execute::{Execute, Value};
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 
@@ -231,14 +232,8 @@ impl Session {
     async fn literals(&mut self, values: &[Value<'_>]) -> Result<Option<Vec<Vec<u8>>>, Error> {
         let facts = self.facts().await?.unwrap_or_default();
         let literals = values.iter().map(|value| match value {
-            Value::Null => Some(b"NULL".to_vec()),
-            Value::Integer(number) => Some(number.to_string().into_bytes()),
-            Value::Decimal(text) => is_plain_decimal(text).then(|| text.to_vec()),
             Value::Text(_) if facts.unsafe_character_set => None,
-            Value::Text(text) => Some(string_literal(text, facts.no_backslash_escapes)),
-            Value::Double(number) => double_literal(*number),
-            Value::DateTime(time) => Some(time_literal(time)),
-            Value::Other => None,
+            value => literal::of(value, facts.no_backslash_escapes),
         });
         Ok(literals.collect())
     }
@@ -439,8 +434,8 @@ fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Value<'_>]) ->
     };
     let number = match values.get(usize::from(delta.parameter)) {
         Some(Value::Integer(number)) => Some(*number),
-        Some(Value::Double(number)) if counter.domain.adds_doubles() => whole(*number),
-        Some(Value::Text(digits)) if counter.domain.adds_doubles() => digits_of(digits),
+        Some(Value::Double(number)) if counter.domain.adds_doubles() => literal::whole(*number),
+        Some(Value::Text(digits)) if counter.domain.adds_doubles() => literal::digits(digits),
         _ => None,
     };
     let signed = match number {
@@ -475,125 +470,5 @@ fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
     Fold {
         folds: folds.collect(),
         reason,
-    }
-}
-
-/// Whole numbers below this are doubles without a neighbour that is equal to them.
-const DOUBLES_ARE_EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// The integer that a double is.
-fn whole(number: f64) -> Option<i128> {
-    let is_whole = number.abs() < DOUBLES_ARE_EXACT && number.fract() == 0.0;
-    // Its shortest text has neither point nor exponent.
-    is_whole.then(|| number.to_string().parse().ok()).flatten()
-}
-
-/// The integer that a text is to the server, without a warning.
-fn digits_of(text: &[u8]) -> Option<i128> {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let is_number = (1..=15).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(text).ok().filter(|_| is_number)?;
-    text.parse().ok()
-}
-
-/// A double as a literal that is a double too. `None` where it equals several integers of a column.
-fn double_literal(number: f64) -> Option<Vec<u8>> {
-    (number.abs() < DOUBLES_ARE_EXACT).then(|| format!("{number:e}").into_bytes())
-}
-
-fn time_literal(time: &DateTime) -> Vec<u8> {
-    let DateTime {
-        year,
-        month,
-        day,
-        hour,
-        minute,
-        second,
-        microsecond,
-    } = time;
-    format!(
-        "TIMESTAMP'{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{microsecond:06}'"
-    )
-    .into_bytes()
-}
-
-/// Digits with an optional sign and fraction, as drivers send DECIMAL.
-fn is_plain_decimal(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let points = digits.iter().filter(|&&byte| byte == b'.').count();
-    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
-    points <= 1 && digits.first().is_some_and(u8::is_ascii_digit) && digits.iter().all(is_number)
-}
-
-/// A string literal in the client's own character set, which a parameter has as well.
-fn string_literal(text: &[u8], no_backslash_escapes: bool) -> Vec<u8> {
-    let mut literal = vec![b'\''];
-    for &byte in text {
-        if byte == b'\'' || (byte == b'\\' && !no_backslash_escapes) {
-            literal.push(byte);
-        }
-        literal.push(byte);
-    }
-    literal.push(b'\'');
-    literal
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn literals_say_what_the_parameters_said() {
-        assert_eq!(string_literal(b"it's \\ ", false), b"'it''s \\\\ '");
-        assert_eq!(string_literal(b"it's \\ ", true), b"'it''s \\ '");
-        assert!(is_plain_decimal(b"-12.50"));
-        assert!(!is_plain_decimal(b"1e5"));
-        assert!(!is_plain_decimal(b""));
-        assert!(!is_plain_decimal(b"1.2.3"));
-        assert_eq!(double_literal(42.0), Some(b"4.2e1".to_vec()));
-        assert_eq!(double_literal(-0.5), Some(b"-5e-1".to_vec()));
-        assert_eq!(double_literal(DOUBLES_ARE_EXACT), None);
-        assert_eq!(double_literal(f64::NAN), None);
-        let time = DateTime {
-            year: 2026,
-            month: 2,
-            day: 3,
-            hour: 4,
-            minute: 5,
-            second: 6,
-            microsecond: 70,
-        };
-        assert_eq!(
-            time_literal(&time),
-            b"TIMESTAMP'2026-02-03 04:05:06.000070'"
-        );
-    }
-
-    #[test]
-    fn doubles_and_strings_are_deltas_where_they_are_whole_numbers() {
-        for (number, expected) in [
-            (1.0, Some(1)),
-            (-3.0, Some(-3)),
-            (-0.0, Some(0)),
-            (1e15, Some(1_000_000_000_000_000)),
-            (DOUBLES_ARE_EXACT, None),
-            (0.5, None),
-            (f64::INFINITY, None),
-        ] {
-            assert_eq!(whole(number), expected, "{number}");
-        }
-        for (text, expected) in [
-            ("1", Some(1)),
-            ("-12", Some(-12)),
-            ("", None),
-            ("-", None),
-            ("+1", None),
-            (" 1", None),
-            ("1.0", None),
-            ("1e1", None),
-            ("1234567890123456", None),
-        ] {
-            assert_eq!(digits_of(text.as_bytes()), expected, "{text}");
-        }
     }
 }
