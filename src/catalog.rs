@@ -182,6 +182,12 @@ pub enum Domain {
 }
 
 impl Domain {
+    /// Whether adding a double that is a whole number is exact, as it is to a value of up to 53 bits. A string is a
+    /// double to the server, too, where it is added to a number.
+    pub fn adds_doubles(self) -> bool {
+        matches!(self, Self::Integer { bytes, .. } if bytes <= 4)
+    }
+
     /// Whether the column refuses negative values; decrements of such a column are not slotted.
     pub fn is_unsigned(self) -> bool {
         match self {

@@ -84,7 +84,13 @@ fn notes(increment: &Increment, situation: &Situation) -> Vec<String> {
             Reason::ZeroDelta
         ));
     }
-    if !increment.text_key_parameters.is_empty() {
+    if increment.one_key_only && !increment.key_parameters.is_empty() {
+        notes.push(format!(
+            "LIMIT means nothing where one row at most can match; a key parameter that may equal several keys goes to \
+             the row itself ({}).",
+            increment.exact.reason
+        ));
+    } else if increment.key_parameters.iter().any(|key| !key.of_integers) {
         notes.push(
             "A key parameter that is not sent as text may equal several keys, so the slot row is not taken for known."
                 .to_owned(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Session;
 use super::error::Error;
 use super::hidden::{Hidden, encode_query};
-use super::parameters::string_literal;
+use super::literal::string_literal;
 use super::patched::{Patch, patch_status};
 use super::read::Sent;
 use super::turn::{Done, Turn};

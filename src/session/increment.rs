@@ -60,6 +60,11 @@ impl Session {
             true => keys.predicate.clone(),
             false => None,
         };
+        if increment.one_key_only && one_key.is_none() {
+            return self
+                .fold_then_original(&increment.exact, Some(parameters), original, turn)
+                .await;
+        }
         if let (Some(update), Some(key)) = (&increment.update, &one_key)
             && self.knows_slot(&increment.table, key, slot)
         {
@@ -195,11 +200,11 @@ fn is_check_violation(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| VIOLATED.contains(&err.code))
 }
 
-/// A key parameter that is compared with a column of text must be text: the number 5 equals '5' and '05'.
+/// Whether each parameter of the key, as a literal, equals one key at most.
 fn names_one_key(increment: &Increment, parameters: &[Vec<u8>]) -> bool {
-    increment.text_key_parameters.iter().all(|position| {
-        let literal = parameters.get(usize::from(*position));
-        literal.is_some_and(|literal| literal.starts_with(b"'"))
+    increment.key_parameters.iter().all(|key| {
+        let literal = parameters.get(usize::from(key.parameter));
+        literal.is_some_and(|literal| key.is_one_key(literal))
     })
 }
 

@@ -15,6 +15,7 @@ mod facts;
 mod fold;
 mod hidden;
 mod increment;
+mod literal;
 mod one_shot;
 mod parameters;
 mod patched;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
+use super::literal;
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Reason, Scope};
 use crate::wire::execute::Value;
@@ -16,12 +17,8 @@ impl Session {
     ) -> Result<Option<Vec<Vec<u8>>>, Error> {
         let facts = self.facts().await?.unwrap_or_default();
         let literals = values.iter().map(|value| match value {
-            Value::Null => Some(b"NULL".to_vec()),
-            Value::Integer(number) => Some(number.to_string().into_bytes()),
-            Value::Decimal(text) => is_plain_decimal(text).then(|| text.to_vec()),
             Value::Text(_) if facts.unsafe_character_set => None,
-            Value::Text(text) => Some(string_literal(text, facts.no_backslash_escapes)),
-            Value::Other => None,
+            value => literal::of(value, facts.no_backslash_escapes),
         });
         Ok(literals.collect())
     }
@@ -68,10 +65,16 @@ fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Value<'_>]) ->
     let Some(counter) = increment.table.counter(delta.column) else {
         return Delta::Inexact;
     };
-    let signed = match values.get(usize::from(delta.parameter)) {
-        Some(Value::Integer(number)) if delta.negated => -number,
-        Some(Value::Integer(number)) => *number,
-        _ => return Delta::Inexact,
+    let number = match values.get(usize::from(delta.parameter)) {
+        Some(Value::Integer(number)) => Some(*number),
+        Some(Value::Double(number)) if counter.domain.adds_doubles() => literal::whole(*number),
+        Some(Value::Text(digits)) if counter.domain.adds_doubles() => literal::digits(digits),
+        _ => None,
+    };
+    let signed = match number {
+        Some(number) if delta.negated => -number,
+        Some(number) => number,
+        None => return Delta::Inexact,
     };
     let most = counter.bounds.as_ref().map(|bounds| bounds.slot.parse());
     match (signed, most) {
@@ -100,41 +103,5 @@ pub(super) fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
     Fold {
         folds: folds.collect(),
         reason,
-    }
-}
-
-/// Digits with an optional sign and fraction, as drivers send DECIMAL.
-fn is_plain_decimal(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let points = digits.iter().filter(|&&byte| byte == b'.').count();
-    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
-    points <= 1 && digits.first().is_some_and(u8::is_ascii_digit) && digits.iter().all(is_number)
-}
-
-/// A string literal in the client's own character set, which a parameter has as well.
-pub(super) fn string_literal(text: &[u8], no_backslash_escapes: bool) -> Vec<u8> {
-    let mut literal = vec![b'\''];
-    for &byte in text {
-        if byte == b'\'' || (byte == b'\\' && !no_backslash_escapes) {
-            literal.push(byte);
-        }
-        literal.push(byte);
-    }
-    literal.push(b'\'');
-    literal
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn literals_say_what_the_parameters_said() {
-        assert_eq!(string_literal(b"it's \\ ", false), b"'it''s \\\\ '");
-        assert_eq!(string_literal(b"it's \\ ", true), b"'it''s \\ '");
-        assert!(is_plain_decimal(b"-12.50"));
-        assert!(!is_plain_decimal(b"1e5"));
-        assert!(!is_plain_decimal(b""));
-        assert!(!is_plain_decimal(b"1.2.3"));
     }
 }

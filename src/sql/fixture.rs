@@ -153,8 +153,17 @@ pub(super) fn show(plan: &Plan) -> String {
                     delta.parameter, delta.column, delta.negated
                 ));
             }
-            if !increment.text_key_parameters.is_empty() {
-                lines.push(format!("text keys: {:?}", increment.text_key_parameters));
+            let text_keys: Vec<u16> = increment
+                .key_parameters
+                .iter()
+                .filter(|key| !key.of_integers)
+                .map(|key| key.parameter)
+                .collect();
+            if !text_keys.is_empty() {
+                lines.push(format!("text keys: {text_keys:?}"));
+            }
+            if increment.one_key_only {
+                lines.push("one key only".to_owned());
             }
             lines.push(show_fold(&increment.exact));
             lines.join("\n")

@@ -95,22 +95,31 @@ pub(super) fn delta<'a>(
     };
     let bounds = counter.bounds.as_ref().ok_or(Reason::NoRoom)?;
     let constant = key::key_value(context, magnitude).ok_or(Reason::InexactDelta)?;
+    let digits = match &value.value {
+        Value::Number(digits, _) | Value::SingleQuotedString(digits) => digits.as_str(),
+        _ => "",
+    };
+    let is_zero = !digits.is_empty() && digits.bytes().all(|digit| matches!(digit, b'0' | b'.'));
     let delta = Delta {
         counter,
         bounds,
         subtracted: minus != negative,
-        is_zero: matches!(&value.value, Value::Number(digits, _) if digits.bytes().all(|digit| matches!(digit, b'0' | b'.'))),
+        is_zero,
         parameter: match constant.kind {
             KeyValueKind::Parameter(position) => Some(position),
             _ => None,
         },
-        magnitude: constant.text,
+        magnitude: match constant.kind {
+            KeyValueKind::Text => Template::text(digits),
+            _ => constant.text,
+        },
     };
     match &value.value {
         // `- ?` behind the operator's own sign: the parameter's value decides, and we only negate once.
         Value::Placeholder(_) if negative => Err(Reason::InexactDelta),
         Value::Placeholder(_) => Ok(delta),
         Value::Number(digits, false) if is_exact(digits, counter.domain) => Ok(delta),
+        Value::SingleQuotedString(digits) if is_exact_text(digits, counter.domain) => Ok(delta),
         _ => Err(Reason::InexactDelta),
     }
 }
@@ -172,6 +181,11 @@ fn is_exact(digits: &str, domain: Domain) -> bool {
     are_digits(whole) && are_digits(fraction) && fits
 }
 
+/// Whether a string of digits, which the server adds as a double, adds exactly what it says.
+fn is_exact_text(digits: &str, domain: Domain) -> bool {
+    domain.adds_doubles() && digits.len() <= 15 && is_exact(digits, domain)
+}
+
 /// Whether a number is larger than what a slot may hold.
 fn exceeds(digits: &str, slot: &str) -> bool {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -216,21 +230,28 @@ pub(super) fn plan(
         .selection
         .as_ref()
         .and_then(|predicate| key::whole_key(context, target, predicate));
-    if let Some(reason) = obstacle(context, target, whole_key.as_ref(), deltas) {
+    if let Some(reason) = obstacle(
+        context,
+        target,
+        whole_key.as_ref(),
+        deltas,
+        update.limit.is_some(),
+    ) {
         return Plan::Fold(Box::new(fold(reason)));
     }
     let Some(predicate) = predicate_text(context, target, update) else {
         return Plan::Fold(Box::new(fold(Reason::Unresolved)));
     };
-    let text_key_parameters = whole_key
+    let key_parameters = whole_key
         .as_ref()
-        .map_or_else(Vec::new, |key| key.text_parameters.clone());
+        .map_or_else(Vec::new, |key| key.parameters.clone());
     Plan::Increment(Box::new(Increment {
         table: target.table.clone(),
         update: whole_key
             .and(predicate.as_ref())
             .map(|predicate| update_text(target, deltas, touches, predicate)),
-        text_key_parameters,
+        key_parameters,
+        one_key_only: update.limit.is_some(),
         upsert: upsert_text(target, deltas, touches, predicate.as_ref()),
         parameter_deltas: deltas
             .iter()
@@ -272,6 +293,7 @@ fn obstacle(
     target: &Target<'_>,
     whole_key: Option<&WholeKey>,
     deltas: &[Delta<'_>],
+    is_limited: bool,
 ) -> Option<Reason> {
     let lowers = |delta: &Delta<'_>| delta.subtracted && delta.counter.domain.is_unsigned();
     let too_large = |delta: &Delta<'_>| match delta.magnitude.pieces.as_slice() {
@@ -285,7 +307,9 @@ fn obstacle(
     } else if context.facts.safe_updates && whole_key.is_none() {
         // The server may refuse the original with 1175; its own words are then the answer.
         Some(Reason::Unresolved)
-    } else if context.is_same_table_name(&target.exposed, &target.table.slot_name) {
+    } else if context.is_same_table_name(&target.exposed, &target.table.slot_name)
+        || (is_limited && whole_key.is_none())
+    {
         Some(Reason::Unresolved)
     } else {
         None

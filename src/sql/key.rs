@@ -5,7 +5,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
 
 use crate::sql::context::{Context, bare, quoted};
-use crate::sql::plan::Scope;
+use crate::sql::plan::{KeyParameter, Scope};
 use crate::sql::predicate::{Target, conjuncts};
 use crate::sql::syntax;
 use crate::sql::template::{Piece, Template};
@@ -233,8 +233,8 @@ pub(super) fn scope_of_values(target: &Target<'_>, values: Vec<KeyValue>) -> Sco
 /// A predicate that names one whole primary key by equality and says nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WholeKey {
-    /// Parameters that must hold text, lest they match more than one key (`'5'` and `'05'` both equal 5).
-    pub(super) text_parameters: Vec<u16>,
+    /// Parameters in it.
+    pub(super) parameters: Vec<KeyParameter>,
 }
 
 /// Whether a predicate is `key = constant [AND ..]` for the whole key, and at most one row can satisfy it.
@@ -244,7 +244,7 @@ pub(super) fn whole_key(
     predicate: &Expr,
 ) -> Option<WholeKey> {
     let mut seen = Vec::new();
-    let mut text_parameters = Vec::new();
+    let mut parameters = Vec::new();
     for conjunct in conjuncts(predicate) {
         if is_trivially_true(conjunct) {
             continue;
@@ -256,14 +256,15 @@ pub(super) fn whole_key(
         seen.push(test.column);
         let is_integer = is_integer(&target.table.columns[test.column].definition);
         match (test.values.first()?.kind, is_integer) {
-            (KeyValueKind::Integer, true)
-            | (KeyValueKind::Text, false)
-            | (KeyValueKind::Parameter(_), true) => {}
-            (KeyValueKind::Parameter(position), false) => text_parameters.push(position),
+            (KeyValueKind::Integer, true) | (KeyValueKind::Text, false) => {}
+            (KeyValueKind::Parameter(parameter), of_integers) => parameters.push(KeyParameter {
+                parameter,
+                of_integers,
+            }),
             _ => return None,
         }
     }
-    (seen.len() == target.table.primary_key.len()).then_some(WholeKey { text_parameters })
+    (seen.len() == target.table.primary_key.len()).then_some(WholeKey { parameters })
 }
 
 fn is_trivially_true(conjunct: &Expr) -> bool {

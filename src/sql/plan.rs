@@ -82,9 +82,12 @@ pub struct Increment {
     /// `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`: for a statement that names one whole primary key
     /// and nothing else. It answers as the original would; 0 rows mean that the slot row is not there.
     pub update: Option<Template>,
-    /// Parameters that `update` compares with key columns which are not integers: where one of them is not sent
-    /// as text it may equal several keys (5 = '5' = '05'), and `upsert` applies instead.
-    pub text_key_parameters: Vec<u16>,
+    /// Parameters that `update` compares with key columns: where one of them may equal several keys, `upsert` applies
+    /// instead.
+    pub key_parameters: Vec<KeyParameter>,
+    /// The statement ends in LIMIT, which means nothing where there is one key at most: where a key parameter may
+    /// equal several, `exact` applies.
+    pub one_key_only: bool,
     /// `INSERT INTO slots SELECT .. FROM base WHERE .. ON DUPLICATE KEY UPDATE ..`. Its "Records" are the rows
     /// that the original matches (and changes).
     pub upsert: Template,
@@ -98,6 +101,27 @@ pub struct Increment {
     /// The way that is always right: fold, then the original. Its scope is also what the transaction
     /// remembers as incremented.
     pub exact: Fold,
+}
+
+/// A value of the key that the client sends as a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyParameter {
+    /// Position of the parameter, from 0.
+    pub parameter: u16,
+    /// The key column holds integers.
+    pub of_integers: bool,
+}
+
+impl KeyParameter {
+    /// Whether this literal equals one key at most. The number 5 equals '5' and '05'; a time is compared with integers
+    /// in more than one way.
+    pub fn is_one_key(self, literal: &[u8]) -> bool {
+        match literal.first() {
+            Some(b'\'') => true,
+            Some(b'-' | b'0'..=b'9') => self.of_integers,
+            _ => false,
+        }
+    }
 }
 
 /// A delta that the client sends as a parameter.

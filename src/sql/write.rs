@@ -3,7 +3,7 @@
 mod insert;
 mod mentions;
 
-use sqlparser::ast::{Delete, FromTable, Statement, Update, Visit};
+use sqlparser::ast::{Delete, Expr, FromTable, Statement, Update, Value, ValueWithSpan, Visit};
 
 use crate::sql::context::Context;
 use crate::sql::ddl;
@@ -65,7 +65,7 @@ fn plan_complex_update(context: &Context<'_>, update: &Update, all: &Mentions) -
 /// The plan of an UPDATE of one hot table that sets nothing but counters, if it may be an increment.
 fn plan_increment(context: &Context<'_>, target: &Target<'_>, update: &Update) -> Option<Plan> {
     let is_simple = update.order_by.is_empty()
-        && update.limit.is_none()
+        && update.limit.as_ref().is_none_or(is_one_or_more)
         && update.returning.is_none()
         && update.output.is_none()
         && update.or.is_none()
@@ -78,6 +78,12 @@ fn plan_increment(context: &Context<'_>, target: &Target<'_>, update: &Update) -
     let (deltas, touches) = deltas(context, target, update).ok()?;
     let is_increment = is_simple && is_plain && !deltas.is_empty();
     is_increment.then(|| increment::plan(context, target, update, &deltas, &touches))
+}
+
+/// Whether a LIMIT lets a row pass; with one row at most it then means nothing.
+fn is_one_or_more(limit: &Expr) -> bool {
+    matches!(limit, Expr::Value(ValueWithSpan { value: Value::Number(digits, false), .. })
+        if digits.parse::<u64>().is_ok_and(|rows| rows >= 1))
 }
 
 /// The increments that an UPDATE consists of, and the times that it sets, or what else it does.

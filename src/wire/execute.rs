@@ -137,7 +137,7 @@ pub fn skip_attributes(reader: &mut Reader<'_>, count: usize) -> Result<(), Malf
 }
 
 /// A parameter's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// NULL.
     Null,
@@ -147,6 +147,10 @@ pub enum Value<'a> {
     Decimal(&'a [u8]),
     /// A character string in `character_set_client`.
     Text(&'a [u8]),
+    /// `double<8>`.
+    Double(f64),
+    /// A date with its time of day.
+    DateTime(DateTime),
     /// A type whose value is not the same as any literal's.
     Other,
 }
@@ -166,8 +170,8 @@ impl<'a> Value<'a> {
                 return Ok(Self::Other);
             }
             field_type::DOUBLE => {
-                reader.bytes(8)?;
-                return Ok(Self::Other);
+                let bytes = reader.bytes(8)?.first_chunk().ok_or(Malformed)?;
+                return Ok(Self::Double(f64::from_le_bytes(*bytes)));
             }
             field_type::NULL => return Ok(Self::Null),
             field_type::DECIMAL | field_type::NEWDECIMAL => {
@@ -175,6 +179,10 @@ impl<'a> Value<'a> {
             }
             field_type::VARCHAR | field_type::VAR_STRING | field_type::STRING => {
                 return Ok(Self::Text(reader.lenenc_bytes()?));
+            }
+            field_type::DATETIME | field_type::TIMESTAMP => {
+                let time = DateTime::decode(reader.lenenc_bytes()?);
+                return Ok(time.map_or(Self::Other, Self::DateTime));
             }
             _ => {
                 reader.lenenc_bytes()?;
@@ -185,9 +193,98 @@ impl<'a> Value<'a> {
     }
 }
 
+/// DATETIME or TIMESTAMP as a parameter: a day of the calendar and a time of that day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DateTime {
+    /// `int<2>`: from 1.
+    pub year: u16,
+    /// `int<1>`: from 1.
+    pub month: u8,
+    /// `int<1>`: from 1.
+    pub day: u8,
+    /// `int<1>`
+    pub hour: u8,
+    /// `int<1>`
+    pub minute: u8,
+    /// `int<1>`
+    pub second: u8,
+    /// `int<4>`
+    pub microsecond: u32,
+}
+
+impl DateTime {
+    /// Reads the bytes behind the length: what is zero at their end may be left out. `None`: no such time, as the zero
+    /// date.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut all = [0; 11];
+        all.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        let [
+            year_low,
+            year_high,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+            a,
+            b,
+            c,
+            d,
+        ] = all;
+        let time = Self {
+            year: u16::from_le_bytes([year_low, year_high]),
+            month,
+            day,
+            hour,
+            minute,
+            second,
+            microsecond: u32::from_le_bytes([a, b, c, d]),
+        };
+        (matches!(bytes.len(), 4 | 7 | 11) && time.is_real()).then_some(time)
+    }
+
+    fn is_real(&self) -> bool {
+        let leap = self.year.is_multiple_of(4)
+            && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
+        let days = match self.month {
+            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+            4 | 6 | 9 | 11 => 30,
+            2 if leap => 29,
+            2 => 28,
+            _ => 0,
+        };
+        (1..=9999).contains(&self.year)
+            && (1..=days).contains(&self.day)
+            && self.hour < 24
+            && self.minute < 60
+            && self.second < 60
+            && self.microsecond < 1_000_000
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_of_a_day_that_there_is() {
+        let leap = [0xE8, 0x07, 2, 29, 23, 59, 58, 0x40, 0x42, 0x0F, 0];
+        let time = DateTime::decode(&leap[..7]).expect("2024 is a leap year");
+        assert_eq!((time.year, time.day, time.second), (2024, 29, 58));
+        assert_eq!(time.microsecond, 0);
+        assert!(DateTime::decode(&leap[..4]).is_some());
+        for wrong in [
+            &leap[..],
+            &leap[..5],
+            &[],
+            &[0, 0, 0, 0],
+            &[0xE7, 0x07, 2, 29],
+            &[0xE8, 0x07, 13, 1],
+            &[0xE8, 0x07, 2, 1, 24, 0, 0],
+        ] {
+            assert_eq!(DateTime::decode(wrong), None, "{wrong:?}");
+        }
+    }
 
     #[test]
     fn an_execute_is_taken_apart_and_stands_alone_again() {

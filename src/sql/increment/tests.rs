@@ -149,6 +149,26 @@ fn only_a_whole_key_of_its_own_type_may_update_the_slot_row() {
 }
 
 #[test]
+fn a_string_of_digits_is_added_as_the_number_it_is() {
+    assert_eq!(
+        planned("UPDATE posts SET views = views + '1' WHERE id = 42"),
+        views_plus_one("id = 42", "42")
+    );
+}
+
+#[test]
+fn limit_1_means_nothing_where_there_is_one_key() {
+    for limit in ["LIMIT 1", "limit 5;", "LIMIT 1 -- one"] {
+        let text = format!("UPDATE posts SET views = views + 1 WHERE id = 42 {limit}");
+        let expected = views_plus_one("id = 42", "42");
+        let fold = expected.find("\nfold").expect("the exact way");
+        let (before, behind) = expected.split_at(fold);
+        let expected = format!("{before}\none key only{behind}");
+        assert_eq!(planned(&text), expected, "{text}");
+    }
+}
+
+#[test]
 fn what_may_not_be_slotted_folds_with_its_reason() {
     let cases = [
         ("views = views + 0 WHERE id = 1", "forward ZeroDelta"),
@@ -173,9 +193,30 @@ fn what_may_not_be_slotted_folds_with_its_reason() {
             "fold InexactDelta: posts where `id` = 1",
         ),
         (
-            "views = views + '1' WHERE id = 1",
+            "likes = likes + '1' WHERE id = 1",
             "fold InexactDelta: posts where `id` = 1",
         ),
+        (
+            "score = score + '1' WHERE id = 1",
+            "fold InexactDelta: posts where `id` = 1",
+        ),
+        (
+            "views = views + '1.0' WHERE id = 1",
+            "fold InexactDelta: posts where `id` = 1",
+        ),
+        (
+            "views = views + '1 ' WHERE id = 1",
+            "fold InexactDelta: posts where `id` = 1",
+        ),
+        (
+            "views = views + '' WHERE id = 1",
+            "fold InexactDelta: posts where `id` = 1",
+        ),
+        (
+            "views = views + '4194304' WHERE id = 1",
+            "fold NoRoom: posts where `id` = 1",
+        ),
+        ("views = views + '0' WHERE id = 1", "forward ZeroDelta"),
         (
             "views = views + x'01' WHERE id = 1",
             "fold InexactDelta: posts where `id` = 1",
@@ -229,9 +270,22 @@ fn what_may_not_be_slotted_folds_with_its_reason() {
             "fold CounterInPredicate: posts where `id` = 1",
         ),
         (
-            "views = views + 1 WHERE id = 1 LIMIT 1",
+            "views = views + 1 WHERE id = 1 LIMIT 0",
             "fold Unresolved: posts where `id` = 1",
         ),
+        (
+            "views = views + 1 WHERE id = 1 LIMIT ?",
+            "fold Unresolved: posts where `id` = 1",
+        ),
+        (
+            "views = views + 1 WHERE id IN (1, 2) LIMIT 1",
+            "fold Unresolved: posts where `id` IN (1, 2)",
+        ),
+        (
+            "views = views + 1 WHERE id = 1 ORDER BY id LIMIT 1",
+            "fold Unresolved: posts where `id` = 1",
+        ),
+        ("views = views + 1 LIMIT 1", "fold Unresolved: posts"),
         (
             "views = views + 1 WHERE id = 1 AND @x := 5",
             "fold Unresolved: posts",

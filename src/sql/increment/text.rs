@@ -24,9 +24,16 @@ pub(super) fn predicate_text(
     };
     let tokens = &context.syntax.tokens;
     let keyword = tokens.iter().position(|token| token.is(Keyword::WHERE))?;
-    let end = tokens
+    let mut end = tokens
         .iter()
         .rposition(|token| token.token != Token::SemiColon)?;
+    if update.limit.is_some() {
+        // `LIMIT 1`, two tokens.
+        end = end.checked_sub(2)?;
+        tokens
+            .get(end + 1)
+            .filter(|token| token.is(Keyword::LIMIT))?;
+    }
     let range = tokens.get(keyword + 1)?.range.start..tokens.get(end)?.range.end;
     let mut edits = schema_qualifications(context, predicate)?;
     edits.sort_by_key(|edit| edit.range.start);

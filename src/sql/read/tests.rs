@@ -229,7 +229,10 @@ fn in_doubt_tables_are_derived() {
         assert_eq!(plan, expected, "{text}");
     }
     let alias = briefly_planned("SELECT p.id FROM posts p NATURAL JOIN authors");
-    assert!(alias.contains("FROM posts AS `p`) p NATURAL JOIN"), "{alias}");
+    assert!(
+        alias.contains("FROM posts AS `p`) p NATURAL JOIN"),
+        "{alias}"
+    );
 }
 
 #[test]

@@ -39,6 +39,33 @@ UPDATE hits SET n = n + ? WHERE path = ?; <- 1, 5.0
 SELECT id, views, score FROM posts ORDER BY id;
 SELECT * FROM balances WHERE account = ? ORDER BY currency; <- 'alice'
 
+== doubles and strings as deltas and keys
+UPDATE posts SET views = views + ? WHERE id = ?; <- '-2', 1
+UPDATE posts SET views = views - ? WHERE id = ?; <- -3e0, 2e0
+UPDATE posts SET views = views + ? WHERE id = ?; <- 0e0, 2e0
+UPDATE posts SET views = views + ? WHERE id IN (?, ?); <- 1e0, 1e0, 1.5e0
+UPDATE posts SET views = views + ? WHERE id = ?; <- 1, 9007199254740993e0
+UPDATE posts SET views = views + ? WHERE author_id > ?; <- 1, 0.5e0
+UPDATE posts SET likes = likes + ? WHERE id = ?; <- 1e0, 1e0
+UPDATE posts SET likes = likes + ? WHERE id = ?; <- '1', '1'
+UPDATE widths SET c64 = c64 + ? WHERE id = ?; <- 1e0, 4
+UPDATE widths SET u64 = u64 + ? WHERE id = ?; <- '1', 4
+UPDATE hits SET n = n + ? WHERE path = ?; <- 1, 5e0
+SELECT id, views, likes FROM posts ORDER BY id;
+SELECT * FROM widths ORDER BY id;
+SELECT * FROM hits ORDER BY path;
+
+== LIMIT with one key and with several
+UPDATE posts SET views = views + ? WHERE id = ? LIMIT 1; <- 1, 1
+UPDATE posts SET views = views + ? WHERE id = ? LIMIT 1; <- 1, '2'
+UPDATE posts SET views = views + ? WHERE id = ? LIMIT 1; <- 1, 999
+UPDATE posts SET views = views + ? WHERE id = ? LIMIT 0; <- 1, 1
+UPDATE hits SET n = n + ? WHERE path = ? LIMIT 1; <- 1, '/'
+UPDATE hits SET n = n + ? WHERE path = ? LIMIT 1; <- 1, 5
+UPDATE hits SET n = n + ? WHERE path = ? LIMIT 1; <- 1, 5e0
+SELECT id, views FROM posts ORDER BY id;
+SELECT * FROM hits ORDER BY path;
+
 == beyond the limits
 UPDATE widths SET c16 = c16 + ? WHERE id = ?; <- 32767, 4
 UPDATE widths SET c16 = c16 + ? WHERE id = ?; <- 1, 4
