@@ -221,11 +221,8 @@ impl Patching<'_> {
                 let (clear, set) = (self.patch.clear_status, self.patch.set_status);
                 patch_status(payload, clear, set);
                 let tracks = self.capabilities & capability::SESSION_TRACK != 0;
-                match (self.patch.hide_transaction, tracks) {
-                    (true, true) if role != Role::Separator => hide_transaction(payload),
-                    // MariaDB tells of a change to clients that cannot be told which.
-                    (true, false) => patch_status(payload, status::SESSION_STATE_CHANGED, 0),
-                    _ => {}
+                if self.patch.hide_transaction && tracks && role != Role::Separator {
+                    hide_transaction(payload);
                 }
             }
             Role::Err => {
