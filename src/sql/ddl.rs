@@ -289,7 +289,7 @@ mod tests {
             ("PREPARE s FROM @text", "prepare posts, hits"),
             (
                 "EXECUTE IMMEDIATE 'UPDATE posts SET views = 1'",
-                "fold SqlPrepare: posts; hits",
+                "fold SqlExecute: posts; hits",
             ),
         ];
         for (text, expected) in cases {

@@ -27,7 +27,7 @@ pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
         return ddl::plan_prepare(text, facts, catalog);
     }
     if may_execute_unseen(text, facts, kind) {
-        return fold_tables(catalog.tables.clone(), Reason::SqlPrepare);
+        return fold_tables(catalog.tables.clone(), Reason::SqlExecute);
     }
     if tables.is_empty() {
         return Plan::Forward(Reason::NotHot);

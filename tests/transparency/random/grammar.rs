@@ -82,6 +82,8 @@ struct Writer {
     /// Whether each session may have a transaction open.
     open: [bool; 3],
     autocommit: [bool; 3],
+    /// Whether that transaction may only read. What has to be folded for fails there, which is a stated limit.
+    read_only: [bool; 3],
     /// Which of [`PREPARED`] each session has prepared.
     prepared: [Vec<usize>; 3],
     current: usize,
@@ -158,6 +160,7 @@ pub fn sequence(name: &str, rolls: &[Vec<u16>], now: u64) -> Session {
         steps: Vec::new(),
         open: [false; 3],
         autocommit: [true; 3],
+        read_only: [false; 3],
         prepared: [const { Vec::new() }; 3],
         current: 0,
         sessions,
@@ -521,6 +524,8 @@ impl Writer {
             ]),
         };
         let session = self.current;
+        self.read_only[session] = text == "START TRANSACTION READ ONLY"
+            || self.read_only[session] && !text.starts_with(['B', 'C']) && text != "ROLLBACK";
         match text {
             "SET autocommit = 0" => self.autocommit[session] = false,
             "SET autocommit = 1" => self.autocommit[session] = true,
@@ -612,9 +617,14 @@ impl Writer {
         }
         let (name, key, counter) = (subject.name, subject.key[0], dice.pick(subject.counters));
         let literal = subject.keys[self.row(dice)][0];
+        let read = if self.read_only[self.current] {
+            ""
+        } else {
+            " + ?"
+        };
         let text = match dice.roll(4) {
             0 => format!("UPDATE {name} SET {counter} = {counter} + ? WHERE {key} = ?"),
-            1 => format!("SELECT {counter} + ? FROM {name} WHERE {key} = ?"),
+            1 => format!("SELECT {counter}{read} FROM {name} WHERE {key} = ?"),
             2 => format!("UPDATE {name} SET {counter} = ? WHERE {key} = ?"),
             _ => format!("DELETE FROM {name} WHERE {counter} = ? AND {key} = ?"),
         };
