@@ -32,6 +32,7 @@ on_both![
     autocommit_increments_of_one_row,
     transactions_of_which_a_third_is_rolled_back,
     increments_absolute_values_deletes_and_reads_at_once,
+    several_rows_in_random_order,
     clients_that_vanish,
     transactions_that_read_what_they_have_incremented,
 ];
@@ -140,8 +141,82 @@ async fn increments_absolute_values_deletes_and_reads_at_once(flavour: Flavour) 
     let mut behind = connect(&stage.twin.proxied, Some(&stage.schema)).await;
     let mut proxy = connect(&stage.proxy.address, Some(&stage.schema)).await;
     let told = rows(&mut proxy, "SELECT id, views FROM posts ORDER BY id").await;
-    let added = rows(&mut behind, "SELECT id, views + COALESCE((SELECT SUM(s.views) FROM posts_slots s WHERE s.id = p.id), 0) FROM posts p ORDER BY id").await;
+    let added = rows(&mut behind, SUMS).await;
     assert_eq!(told, added, "base + SUM(slots)");
+}
+
+/// Transactions that write several rows in an order that is any order: MySQL itself has deadlocks then, and through the
+/// proxy there must not be more.
+async fn several_rows_in_random_order(flavour: Flavour) {
+    const CLIENTS: u64 = 12;
+    const TRANSACTIONS: u64 = 120;
+    let stage = Stage::new(flavour, "cs_exact_random_order").await;
+    let mut errors = Vec::new();
+    for address in [&stage.twin.plain, &stage.proxy.address] {
+        let mut tasks = JoinSet::new();
+        for number in 0..CLIENTS {
+            let mut client = connect(address, Some(&stage.schema)).await;
+            tasks.spawn(async move {
+                let mut errors = Errors::new();
+                for round in 0..TRANSACTIONS {
+                    // One that fails is rolled back, and not repeated: both sides do the same work.
+                    if let Err(code) = write_several(&mut client, mix(number << 32 | round)).await {
+                        *errors.entry(code).or_default() += 1;
+                        run(&mut client, "ROLLBACK").await;
+                    }
+                }
+                errors
+            });
+        }
+        let mut all = Errors::new();
+        while let Some(theirs) = tasks.join_next().await {
+            for (code, count) in theirs.expect("a client that does not panic") {
+                *all.entry(code).or_default() += count;
+            }
+        }
+        errors.push(all);
+    }
+    eprintln!(
+        "random order on {flavour}: of {} transactions failed directly {:?}, through the proxy {:?}",
+        CLIENTS * TRANSACTIONS,
+        errors[0],
+        errors[1]
+    );
+    // Both are counts of chance events: four standard deviations of their difference are allowed for.
+    let total = |errors: &Errors| errors.values().sum::<usize>();
+    let (direct, proxied) = (total(&errors[0]), total(&errors[1]));
+    let chance = 4 * (direct + proxied).isqrt();
+    assert!(
+        proxied <= direct + chance,
+        "more errors through the proxy: {errors:?}"
+    );
+    let mut behind = connect(&stage.twin.proxied, Some(&stage.schema)).await;
+    let mut proxy = connect(&stage.proxy.address, Some(&stage.schema)).await;
+    let told = rows(&mut proxy, "SELECT id, views FROM posts ORDER BY id").await;
+    assert_eq!(told, rows(&mut behind, SUMS).await, "base + SUM(slots)");
+}
+
+/// Three statements on rows of eight, most of them increments.
+async fn write_several(client: &mut Driver, chance: u64) -> Result<(), u16> {
+    outcome_of(client, "BEGIN").await?;
+    for step in 0..3 {
+        let chance = mix(chance + step);
+        let id = 1 + (chance >> 8) % 8;
+        let text = match chance % 20 {
+            0..12 => format!("UPDATE posts SET views = views + 1 WHERE id = {id}"),
+            12..15 => {
+                format!("UPDATE posts SET likes = likes + 1, views = views + 2 WHERE id = {id}")
+            }
+            15..17 => format!("UPDATE posts SET title = 'seen' WHERE id = {id}"),
+            17 => format!("UPDATE posts SET views = 7 WHERE id = {id}"),
+            18 => format!("DELETE FROM posts WHERE id = {id}"),
+            _ => format!(
+                "INSERT INTO posts (id) VALUES ({id}) ON DUPLICATE KEY UPDATE views = views + 1"
+            ),
+        };
+        outcome_of(client, &text).await?;
+    }
+    outcome_of(client, "COMMIT").await
 }
 
 async fn clients_that_vanish(flavour: Flavour) {
@@ -286,6 +361,10 @@ async fn live_and_vanish(client: &mut Driver, chance: u64, outcome: &mut Outcome
     }
 }
 
+/// The values, added up directly.
+const SUMS: &str = "SELECT id, views + COALESCE((SELECT SUM(s.views) FROM posts_slots s WHERE s.id = p.id), 0) \
+                    FROM posts p ORDER BY id";
+
 const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
 
 /// What a client has seen.
@@ -345,15 +424,20 @@ impl Stage {
                 "DROP DATABASE IF EXISTS {schema};
                 CREATE DATABASE {schema};
                 USE {schema};
-                CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0);
+                CREATE TABLE posts (
+                  id INT PRIMARY KEY,
+                  views BIGINT NOT NULL DEFAULT 0,
+                  likes BIGINT NOT NULL DEFAULT 0,
+                  title VARCHAR(20)
+                );
                 CREATE TABLE ledger (id INT AUTO_INCREMENT PRIMARY KEY, post_id INT NOT NULL, amount BIGINT NOT NULL);
-                INSERT INTO posts (id) VALUES (1), (2), (3), (4)"
+                INSERT INTO posts (id) VALUES (1), (2), (3), (4), (5), (6), (7), (8)"
             );
             run_all(&mut driver, &script).await;
         }
         // Slots stay where they are, so that their sum is seen.
         let rules = format!(
-            "counters:\n- {{table: {schema}.posts, columns: [views], slots: 64, rollup: 1h}}\n"
+            "counters:\n- {{table: {schema}.posts, columns: [views, likes], slots: 64, rollup: 1h}}\n"
         );
         Self {
             twin,

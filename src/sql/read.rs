@@ -18,6 +18,7 @@ use crate::sql::context::{Context, Edit};
 use crate::sql::plan::{Fold, FoldTable, Plan, Read, Reason, Scope};
 use crate::sql::predicate::Target;
 use crate::sql::read::block::Block;
+use crate::sql::read::clause::Clause;
 use crate::sql::read::resolve::Doubt;
 use crate::sql::read::rewrite::Rewrite;
 use crate::sql::read::survey::Survey;
@@ -93,13 +94,17 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
 }
 
 /// Whether an item of a select list has a parameter in it: then its type, and with it the column's definition and the
-/// rows of the binary protocol, depend on what each execution sends.
+/// rows of the binary protocol, depend on what each execution sends. What an inner query compares it with does not.
 fn has_parameter_in_items(context: &Context<'_>, blocks: &[Block]) -> bool {
     let tokens = context.syntax.tokens.iter();
     let mut parameters = tokens.filter(|token| matches!(token.token, Token::Placeholder(_)));
     parameters.any(|parameter| {
-        let mut items = blocks.iter().flat_map(|block| &block.items);
-        items.any(|item| item.range.contains(&parameter.range.start))
+        let at = parameter.range.start;
+        let around = blocks.iter().map(|block| &block.clauses);
+        let innermost = around
+            .filter(|clauses| clauses.range().contains(&at))
+            .max_by_key(|clauses| clauses.range().start);
+        innermost.is_some_and(|clauses| clauses.at(at) == Clause::Items)
     })
 }
 

@@ -27,6 +27,8 @@ pub(super) enum Clause {
 #[derive(Clone, Debug)]
 pub(super) struct Clauses {
     starts: Vec<(usize, Clause)>,
+    /// Where the block ends.
+    end: usize,
     /// The select items, in order.
     pub(super) items: Vec<Range<usize>>,
 }
@@ -38,6 +40,7 @@ impl Clauses {
         let tokens = &tokens[first..];
         let mut clauses = Self {
             starts: vec![(select_at, Clause::Items)],
+            end: tokens.last().map_or(select_at, |token| token.range.end),
             items: Vec::new(),
         };
         let mut item = Vec::new();
@@ -45,13 +48,17 @@ impl Clauses {
         for (index, token) in tokens.iter().enumerate() {
             match token.token {
                 Token::LParen => depth += 1,
-                Token::RParen if depth == 0 => break,
+                Token::RParen if depth == 0 => {
+                    clauses.end = token.range.start;
+                    break;
+                }
                 Token::RParen => depth -= 1,
                 Token::SemiColon => break,
                 _ => {}
             }
             if depth == 0 {
                 if is_end(token) && !is_behind_dot(tokens, index) {
+                    clauses.end = token.range.start;
                     break;
                 }
                 if let Some(clause) = clause(tokens, index) {
@@ -76,6 +83,11 @@ impl Clauses {
             self.items.push(first.start..last.end);
         }
         item.clear();
+    }
+
+    /// The block's text, with what is nested in it.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.starts[0].0..self.end
     }
 
     /// The clause that an offset of the block lies in.

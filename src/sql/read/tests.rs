@@ -273,3 +273,24 @@ fn variables_behind_into_take_what_is_summed() {
         assert_eq!(briefly_planned(text), expected, "{text}");
     }
 }
+
+#[test]
+fn a_parameter_that_makes_a_columns_type_is_folded_for() {
+    let folded = [
+        "SELECT views + ? FROM posts",
+        "SELECT x FROM (SELECT views + ? AS x FROM posts) t",
+        "SELECT (SELECT ? FROM authors LIMIT 1), views FROM posts",
+    ];
+    for text in folded {
+        assert_eq!(briefly_planned(text), "fold Unresolved: posts", "{text}");
+    }
+    let summed = [
+        "SELECT (SELECT views FROM posts WHERE id = ? LIMIT 1)",
+        "SELECT (SELECT COUNT(*) FROM authors WHERE id = ?), views FROM posts",
+        "(SELECT views FROM posts) UNION (SELECT 1) LIMIT ?",
+    ];
+    for text in summed {
+        let plan = briefly_planned(text);
+        assert!(plan.starts_with("read Summed (posts): "), "{text}: {plan}");
+    }
+}
