@@ -167,13 +167,15 @@ pub fn parse(topic: &str, text: &str) -> Vec<Session> {
             sessions.push(session(title));
             continue;
         }
-        if statement.is_empty() && (line.trim().is_empty() || line.starts_with('#')) {
+        let is_comment = line.starts_with('#') || line.starts_with("-- ");
+        if statement.is_empty() && (line.trim().is_empty() || is_comment) {
             continue;
         }
-        let steps = &mut sessions
-            .last_mut()
-            .unwrap_or_else(|| panic!("{place}: no session yet"))
-            .steps;
+        if sessions.is_empty() {
+            // An ordinary file of SQL.
+            sessions.push(session(topic));
+        }
+        let steps = &mut sessions.last_mut().expect("there is one").steps;
         let (flags, rest) = match statement.is_empty() {
             true => flags(line),
             false => (Vec::new(), line),

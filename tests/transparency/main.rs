@@ -7,7 +7,8 @@
 //!
 //! On the proxied side a part of the counters' values lies in slots before a session begins.
 //!
-//! `COUNTERSINK_CASE=name` plays only the sessions whose names contain `name`.
+//! `COUNTERSINK_CASE=name` plays only the sessions whose names contain `name`. `COUNTERSINK_FILE=path` plays any file of
+//! SQL: `COUNTERSINK_FILE=my.sql cargo test --test transparency any_file`.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -89,6 +90,26 @@ fn every_file_of_cases_is_played() {
     let mut topics = TOPICS.to_vec();
     topics.sort_unstable();
     assert_eq!(names, topics);
+}
+
+/// A file of SQL as it is, from wherever.
+mod any_file {
+    fn test(flavour: super::Flavour) {
+        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/any_file.sql");
+        let path = std::env::var("COUNTERSINK_FILE").unwrap_or_else(|_| own.to_owned());
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        super::test(flavour, "any_file", &text);
+    }
+
+    #[test]
+    fn mysql() {
+        test(super::Flavour::MySql);
+    }
+
+    #[test]
+    fn mariadb() {
+        test(super::Flavour::MariaDb);
+    }
 }
 
 /// Plays every session of a topic in every variant.
