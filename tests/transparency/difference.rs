@@ -49,7 +49,7 @@ pub enum Aspect {
     /// Column definitions: the flags that tell of keys, defaults and the like.
     KeyFlags,
     /// Column definitions: what a temporary table between makes of an expression: its original name is its name,
-    /// it is no longer BINARY, an INT may have become a BIGINT (in binary rows too).
+    /// its schema is gone, it is no longer BINARY, an INT may have become a BIGINT (in binary rows too).
     TemporaryTable,
     /// Status flags: no index, or no good one, was used.
     IndexFlags,
@@ -315,8 +315,15 @@ impl Definition {
     fn aspect(&self, other: &Self) -> Aspect {
         let layout = |one: &Self| (one.character_set, one.length, one.field_type, one.decimals);
         let same_flags = |but: u16| self.flags & !but == other.flags & !but;
-        if self.names != other.names {
+        let mut names = (self.names.clone(), other.names.clone());
+        // A column that went through a temporary table may have lost its schema.
+        let lost_schema = names.0[1].is_empty() != names.1[1].is_empty();
+        names.0[1].clone_from(&names.1[1]);
+        if self.names[1] != other.names[1] && !lost_schema || names.0 != names.1 {
             return Aspect::Definition;
+        }
+        if lost_schema && layout(self) == layout(other) {
+            return Aspect::TemporaryTable;
         }
         if self.original_name == other.original_name
             && layout(self) == layout(other)

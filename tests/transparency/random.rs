@@ -35,6 +35,9 @@ use crate::world::World;
 /// Statements that are played on each server unless the environment asks for more.
 const STATEMENTS: usize = 2_000;
 
+/// Every so many statements a long run says how far it is.
+const PROGRESS: usize = 5_000;
+
 /// The first seed, unless the environment names one. Fixed, so that a change is judged by itself.
 const SEED: u64 = 1;
 
@@ -133,7 +136,7 @@ impl Prover {
         let wanted = number("COUNTERSINK_STATEMENTS", STATEMENTS);
         let started = Instant::now();
         let (mut compared, mut blocked, mut waited, mut seed) = (0, 0, 0, first);
-        let mut failures = Vec::new();
+        let (mut failures, mut told) = (Vec::new(), 0);
         while compared < wanted && failures.len() < MOST_SHOWN {
             let played = self.play(seed, &tree(seed).current()).await;
             compared += played.compared;
@@ -145,6 +148,14 @@ impl Prover {
                 failures.push(failure);
             }
             seed += 1;
+            if compared / PROGRESS > told {
+                told = compared / PROGRESS;
+                let flavour = self.twin.flavour;
+                let seconds = started.elapsed().as_secs_f64();
+                eprintln!(
+                    "random on {flavour}: {compared} statements, seed {seed}, {seconds:.0} s"
+                );
+            }
         }
         let Twin {
             flavour, version, ..
@@ -174,8 +185,11 @@ impl Prover {
 
     async fn play(&self, seed: u64, rolls: &Rolls) -> Played {
         let (session, variant) = self.sequence(seed, rolls);
-        self.world.fill(&self.twin.plain, true).await;
-        self.world.fill_with_slots(&self.twin.proxied, true).await;
+        let takes_ids = session.takes_ids();
+        self.world.fill(&self.twin.plain, takes_ids).await;
+        self.world
+            .fill_with_slots(&self.twin.proxied, takes_ids)
+            .await;
         let waits = |exchange: &Exchange| lock_conflict(exchange).is_some();
         let mut direct =
             play::play_observed(&session, variant, &self.twin.plain, &self.world, &waits).await;
