@@ -150,9 +150,28 @@ impl Session {
     /// The open transaction locks base rows for another reason than increments. Two that do so, and hold slots, may
     /// wait for each other; so the next ones with increments of these shapes lock base from the start.
     pub(super) fn learn_mixed(&mut self) {
-        self.state.transaction.proves_nothing = true;
-        for shape in &self.state.transaction.shapes {
-            self.shared.learn_mixed(*shape);
+        let transaction = &mut self.state.transaction;
+        transaction.proves_nothing = true;
+        let shapes = transaction.shapes.iter();
+        let is_new = shapes.fold(false, |new, shape| self.shared.learn_mixed(*shape) || new);
+        if !is_new {
+            return;
+        }
+        // A sequence, or a counter that is shown where it is counted, gains nothing from slots.
+        let of_slots = transaction.incremented.iter();
+        let mut tables: Vec<_> = of_slots
+            .chain(&transaction.settled)
+            .map(|keys| &keys.table)
+            .collect();
+        tables.dedup();
+        for table in tables {
+            tracing::info!(
+                "{}.{}: a transaction reads or writes rows that it increments; from now on such increments queue on the \
+                 row ({})",
+                table.schema,
+                table.name,
+                Reason::OwnIncrement
+            );
         }
     }
 

@@ -102,9 +102,11 @@ impl Shared {
 
     /// Remembers that a transaction has locked base rows (to read its own increments, to write other columns) beside
     /// increments of this shape. Two such transactions hold slots that each other's fold wants, so the next ones
-    /// increment base from the start.
-    pub(super) fn learn_mixed(&self, shape: u64) {
+    /// increment base from the start. True when that was not known.
+    pub(super) fn learn_mixed(&self, shape: u64) -> bool {
+        let known = matches!(self.shapes.get(&shape), Some(Shape::Mixed(_)));
         self.shapes.insert(shape, Shape::Mixed(Instant::now()));
+        !known
     }
 
     /// Remembers that a transaction with increments of this shape has done nothing else to hot tables.

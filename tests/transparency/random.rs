@@ -5,7 +5,8 @@
 //! table. A sequence that shows a difference is cut down to the shortest that still does, and printed in the form in
 //! which files of cases have it.
 //!
-//! `COUNTERSINK_STATEMENTS=100000` plays so many statements on each server, `COUNTERSINK_SEED=7` begins elsewhere.
+//! `COUNTERSINK_STATEMENTS=100000` plays so many statements on each server, `COUNTERSINK_SEED=7` begins elsewhere,
+//! `COUNTERSINK_SHOWN=1` ends with the first difference.
 
 mod grammar;
 mod subject;
@@ -137,7 +138,8 @@ impl Prover {
         let started = Instant::now();
         let (mut compared, mut blocked, mut waited, mut seed) = (0, 0, 0, first);
         let (mut failures, mut told) = (Vec::new(), 0);
-        while compared < wanted && failures.len() < MOST_SHOWN {
+        let most = number("COUNTERSINK_SHOWN", MOST_SHOWN);
+        while compared < wanted && failures.len() < most {
             let played = self.play(seed, &tree(seed).current()).await;
             compared += played.compared;
             blocked += usize::from(played.blocked);
