@@ -152,8 +152,10 @@ impl Session {
     pub(super) fn learn_mixed(&mut self) {
         let transaction = &mut self.state.transaction;
         transaction.proves_nothing = true;
-        let shapes = transaction.shapes.iter();
-        let is_new = shapes.fold(false, |new, shape| self.shared.learn_mixed(*shape) || new);
+        let mut is_new = false;
+        for shape in &transaction.shapes {
+            is_new |= self.shared.learn_mixed(*shape);
+        }
         if !is_new {
             return;
         }
@@ -180,22 +182,41 @@ impl Session {
         if self.state.transaction.has_settled(keys) {
             return Ok(Ok(()));
         }
-        let moved = match self.move_slots(keys).await? {
+        let (moved, keys) = match self.move_slots(keys.clone()).await? {
             Err(error) => return Ok(Err(error)),
             Ok(moved) => moved,
         };
         let transaction = &mut self.state.transaction;
-        match moved || transaction.has_doubted(keys) {
-            true => transaction.remember_fold(keys.clone()),
-            false => transaction.remember_settled(keys.clone()),
+        match moved || transaction.has_doubted(&keys) {
+            true => transaction.remember_fold(keys),
+            false => transaction.remember_settled(keys),
         }
         Ok(Ok(()))
+    }
+
+    /// [`Session::move_slots_of`] these keys, or of all where the server does not take their predicate for a query; gives
+    /// them back.
+    async fn move_slots(&mut self, keys: Keys) -> Result<Result<(bool, Keys), Vec<u8>>, Error> {
+        /// `day = 'no day'`: an UPDATE may be let off with a warning, or has an error with other words.
+        const WRONG_VALUE: u16 = 1525;
+        let whole = Keys {
+            table: Arc::clone(&keys.table),
+            predicate: None,
+        };
+        Ok(match self.move_slots_of(&keys).await? {
+            Ok(moved) => Ok((moved, keys)),
+            Err(error) if reply::Err::decode(&error).is_ok_and(|err| err.code == WRONG_VALUE) => {
+                let moved = self.move_slots_of(&whole).await?;
+                moved.map(|moved| (moved, whole))
+            }
+            Err(error) => Err(error),
+        })
     }
 
     /// Locks the base rows of these keys and moves what their slots hold into them, in the open transaction. Whether
     /// there was anything to move. The inner error is an ERR payload: what has been moved until then stays moved, and
     /// no value has changed.
-    async fn move_slots(&mut self, keys: &Keys) -> Result<Result<bool, Vec<u8>>, Error> {
+    async fn move_slots_of(&mut self, keys: &Keys) -> Result<Result<bool, Vec<u8>>, Error> {
         self.forget_slots(keys);
         let form = KeyForm::of(&keys.table);
         let named = form.as_ref().filter(|_| keys.predicate.is_some());
@@ -342,7 +363,7 @@ impl Session {
         let mut result = self.hidden(begin).await?.into_result();
         for keys in keys {
             if result.is_ok() {
-                result = self.move_slots(keys).await?.map(drop);
+                result = self.move_slots(keys.clone()).await?.map(drop);
             }
         }
         Ok(result)

@@ -76,6 +76,7 @@ topics![
     ddl,
     large,
     touch,
+    keys,
 ];
 
 #[test]

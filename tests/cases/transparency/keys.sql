@@ -1,0 +1,88 @@
+# Keys of every type, written in every way that means them.
+
+== date and binary
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01' AND token = 'abcd';
+UPDATE daily SET n = n + 1 WHERE token = 'abcd' AND day = '2024-01-01';
+UPDATE daily SET n = n + 1 WHERE day = DATE '2024-01-01' AND token = X'61626364';
+UPDATE daily SET n = n + 1 WHERE day = '2024-1-1' AND token = 'abcd';
+UPDATE daily SET n = n + 1 WHERE day = 20240101 AND token = 'abcd';
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01 00:00:00' AND token = 'abcd';
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01 10:00:00' AND token = 'abcd';
+UPDATE daily SET n = n + 1 WHERE day = 'no day' AND token = 'abcd';
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01' AND token = 'ABCD';
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01' AND token = 'ab';
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01' AND token = X'00FF2027';
+UPDATE daily SET n = n - 5 WHERE day = ? AND token = ?; <- '2024-02-29', 'abcd'
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01';
+UPDATE daily SET n = n + 1 WHERE token = 'abcd';
+UPDATE daily SET n = n + 1 WHERE (day, token) = ('2024-02-29', 'abcd');
+UPDATE daily SET n = n + 1 WHERE day BETWEEN '2024-01-01' AND '2024-12-31';
+SELECT day, HEX(token), n FROM daily ORDER BY day, token;
+SELECT n FROM daily WHERE day = ? AND token = ?; <- '2024-01-01', 'abcd'
+UPDATE daily SET n = 0 WHERE day = '2024-01-01' AND token = 'abcd';
+UPDATE daily SET day = '2025-01-01' WHERE day = '2024-02-29' AND token = 'abcd';
+DELETE FROM daily WHERE day = '2024-01-01' AND token = X'00FF2027';
+INSERT INTO daily VALUES ('2024-01-01', X'00FF2027', 3);
+SELECT * FROM daily ORDER BY day, token;
+
+== overflow of a MEDIUMINT
+UPDATE daily SET n = n + 7 WHERE token = X'00FF2027';
+UPDATE daily SET n = n + 1 WHERE token = X'00FF2027' AND day = '2024-01-01';
+SELECT n FROM daily WHERE token = X'00FF2027';
+
+== decimal
+UPDATE prices SET sold = sold + 1 WHERE price = 9.99;
+UPDATE prices SET sold = sold + 1 WHERE price = 9.990;
+UPDATE prices SET sold = sold + 1 WHERE price = '9.99';
+UPDATE prices SET sold = sold + 1 WHERE price = 9.99e0;
+UPDATE prices SET sold = sold + 1 WHERE price = 9.991;
+UPDATE prices SET sold = sold + 1 WHERE price = 1;
+UPDATE prices SET sold = sold + 2 WHERE price = -5.5;
+UPDATE prices SET sold = sold + 2 WHERE price = - 5.50;
+UPDATE prices SET sold = sold + 2 WHERE -5.50 = price;
+UPDATE prices SET sold = sold + 1 WHERE price = ?; <- 9.99
+UPDATE prices SET sold = sold + 1 WHERE price = ?; <- '9.99'
+UPDATE prices SET sold = sold + 1 WHERE price = ?; <- 9.99e0
+UPDATE prices SET sold = sold + 1 WHERE price = ?; <- 1
+UPDATE prices SET sold = sold + 1 WHERE price IN (1, 9.99, 77);
+SELECT * FROM prices ORDER BY price;
+SELECT sold FROM prices WHERE price = 9.99;
+UPDATE prices SET sold = sold + 10 WHERE price = 1;
+UPDATE prices SET sold = sold - 13 WHERE price = 9.99;
+UPDATE prices SET sold = sold - 100 WHERE price = 9.99;
+UPDATE prices SET price = 9.98 WHERE price = 9.99;
+SELECT * FROM prices ORDER BY price;
+
+== binary collation in latin1
+UPDATE stock SET reserved = reserved + 1 WHERE sku = 'A-1';
+UPDATE stock SET reserved = reserved + 1 WHERE sku = 'a-1';
+UPDATE stock SET reserved = COALESCE(reserved, 0) + 1 WHERE sku = 'a-1';
+UPDATE stock SET reserved = reserved + 1 WHERE sku = 'été';
+UPDATE stock SET reserved = reserved + 1 WHERE sku = 'ÉTÉ';
+UPDATE stock SET reserved = reserved + 1 WHERE sku = 'ete';
+UPDATE stock SET reserved = reserved + 1 WHERE sku = 'A-1 ';
+UPDATE stock SET reserved = reserved + 1 WHERE sku = '日本';
+UPDATE stock SET reserved = reserved + 1 WHERE sku = _latin1'A-1';
+UPDATE stock SET reserved = reserved + 1 WHERE sku = 'A-1' COLLATE utf8mb4_bin;
+UPDATE stock SET reserved = reserved + 1 WHERE sku LIKE 'a-%';
+UPDATE stock SET reserved = reserved - 3 WHERE sku = ?; <- 'A-1'
+UPDATE stock SET reserved = 9 WHERE sku = 'été';
+SELECT sku, quantity, reserved FROM stock ORDER BY sku;
+
+== a CHECK on the counter
+UPDATE stock SET quantity = quantity + 1 WHERE sku = 'A-1';
+UPDATE stock SET quantity = quantity - 6 WHERE sku = 'A-1';
+UPDATE stock SET quantity = quantity - 1 WHERE sku = 'A-1';
+UPDATE stock SET quantity = quantity - 1, reserved = reserved + 1 WHERE sku = 'été';
+SELECT * FROM stock ORDER BY sku;
+
+== letters of either case are one key
+UPDATE hits SET n = n + 1 WHERE path = '/ABOUT';
+UPDATE hits SET n = n + 1 WHERE path = '/about';
+UPDATE hits SET n = n + 1 WHERE path = '/äpfel';
+UPDATE hits SET n = n + 1 WHERE path = 5;
+UPDATE hits SET n = n + 1 WHERE path = ?; <- 5
+UPDATE balances SET amount = amount + 1 WHERE account = 'ALICE' AND currency = 'eur';
+UPDATE balances SET amount = amount + 1 WHERE currency = 'EUR' AND account = 'alice';
+SELECT * FROM hits ORDER BY path;
+SELECT * FROM balances ORDER BY account, currency;
