@@ -187,11 +187,13 @@ ALTER TABLE articles AUTO_INCREMENT = 100;
 ALTER TABLE comments AUTO_INCREMENT = 100;
 ";
 
-/// Moves a part of some values from base into slots; the sums stay. Two slots, and one that is zero.
+/// Moves a part of some values from base into slots; the sums stay. Two slots, and one that is zero. By their base alone
+/// the posts would stand in another order.
 const INTO_SLOTS: &str = "\
-UPDATE posts SET views = views - 7 WHERE id IN (1, 3, 10);
+UPDATE posts SET views = views - 97 WHERE id IN (1, 3);
+UPDATE posts SET views = views - 7 WHERE id = 10;
 UPDATE posts SET likes = likes - 4 WHERE id IN (1, 3);
-INSERT INTO posts_slots (id, slot, views, likes) VALUES (1, 0, 4, 4), (1, 5, 3, 0), (3, 0, 9, 1), (3, 2, -2, 3), (10, 1, 7, 0), (2, 0, 0, 0);
+INSERT INTO posts_slots (id, slot, views, likes) VALUES (1, 0, 94, 4), (1, 5, 3, 0), (3, 0, 99, 1), (3, 2, -2, 3), (10, 1, 7, 0), (2, 0, 0, 0);
 UPDATE posts SET score = score - 2 WHERE id IN (1, 3);
 UPDATE posts_slots SET score = 2 WHERE (id, slot) IN ((1, 5), (3, 0));
 UPDATE hits SET n = n - 6 WHERE path IN ('/', '/Äpfel', '5');

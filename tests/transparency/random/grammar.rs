@@ -821,6 +821,8 @@ const READS: &[&str] = &[
     "SELECT COALESCE({c}, {d}, 0), NULLIF({c}, 0), IF({c}, 'y', 'n') FROM {t} ORDER BY {o}",
     "SELECT COUNT(*) FROM {t}",
     "SELECT {o} FROM {t} WHERE {w} ORDER BY {o}",
+    "SELECT {o} FROM {t} ORDER BY {c}, {o}",
+    "SELECT {o} FROM {t} ORDER BY {c} + 0 DESC, {o} LIMIT 3",
 ];
 
 /// Reads of several tables.
