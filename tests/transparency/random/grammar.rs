@@ -84,6 +84,12 @@ struct Writer {
     autocommit: [bool; 3],
     /// Whether that transaction may only read. What has to be folded for fails there, which is a stated limit.
     read_only: [bool; 3],
+    /// Which thirds of the rows each session's open transaction has locked.
+    locked: [[bool; 3]; 3],
+    /// The statement that is being written locks the rows that it names.
+    locks: bool,
+    /// So does every read.
+    serializable: bool,
     /// Which of [`PREPARED`] each session has prepared.
     prepared: [Vec<usize>; 3],
     current: usize,
@@ -161,6 +167,9 @@ pub fn sequence(name: &str, rolls: &[Vec<u16>], now: u64) -> Session {
         open: [false; 3],
         autocommit: [true; 3],
         read_only: [false; 3],
+        locked: [[false; 3]; 3],
+        locks: false,
+        serializable: false,
         prepared: [const { Vec::new() }; 3],
         current: 0,
         sessions,
@@ -193,6 +202,7 @@ impl Writer {
         } else {
             "REPEATABLE READ"
         };
+        self.serializable = isolation == "SERIALIZABLE";
         let mode = dice.pick(&[
             "",
             "STRICT_TRANS_TABLES",
@@ -275,7 +285,9 @@ impl Writer {
             false => &SUBJECTS[0],
             true => &SUBJECTS[dice.roll(SUBJECTS.len())],
         };
-        match dice.roll(100) {
+        let kind = dice.roll(100);
+        self.locks = !matches!(kind, 32..71);
+        match kind {
             0..32 => self.update(dice, subject),
             32..56 => self.select(dice, subject),
             56..71 => self.transaction(dice),
@@ -291,16 +303,29 @@ impl Writer {
         }
     }
 
-    /// A row of the subject, by position in its keys.
-    fn row(&self, dice: &mut Dice<'_>) -> usize {
-        match self.apart() {
-            true => dice.roll(3) * 3 + self.current,
-            false => dice.roll(9),
+    /// A row of the subject, by position in its keys: one that no other session has locked.
+    fn row(&mut self, dice: &mut Dice<'_>) -> usize {
+        if !self.apart() {
+            return dice.roll(9);
         }
+        let others = (0..3).filter(|session| *session != self.current && self.open[*session]);
+        let others: Vec<_> = others.map(|session| self.locked[session]).collect();
+        let free: Vec<_> = (0..3)
+            .filter(|third| !others.iter().any(|locked| locked[*third]))
+            .collect();
+        let third = match free.as_slice() {
+            [] => self.current,
+            some if some.contains(&self.current) && !dice.chance(40) => self.current,
+            some => some[dice.roll(some.len())],
+        };
+        if self.open[self.current] && (self.locks || self.serializable) {
+            self.locked[self.current][third] = true;
+        }
+        dice.roll(3) * 3 + third
     }
 
     /// `id = 3`.
-    fn key(&self, dice: &mut Dice<'_>, subject: &Subject, qualifier: &str, text: &mut Text) {
+    fn key(&mut self, dice: &mut Dice<'_>, subject: &Subject, qualifier: &str, text: &mut Text) {
         let row = subject.keys[self.row(dice)];
         for (position, (column, literal)) in subject.key.iter().zip(row).enumerate() {
             if position > 0 {
@@ -331,7 +356,7 @@ impl Writer {
     }
 
     /// The predicate of a write.
-    fn condition(&self, dice: &mut Dice<'_>, subject: &Subject, text: &mut Text) {
+    fn condition(&mut self, dice: &mut Dice<'_>, subject: &Subject, text: &mut Text) {
         if self.apart() {
             text.push(" WHERE ");
             return self.key(dice, subject, "", text);
@@ -526,6 +551,9 @@ impl Writer {
         let session = self.current;
         self.read_only[session] = text == "START TRANSACTION READ ONLY"
             || self.read_only[session] && !text.starts_with(['B', 'C']) && text != "ROLLBACK";
+        if !text.contains("SAVEPOINT") && !text.starts_with("ROLLBACK TO") {
+            self.locked[session] = [false; 3];
+        }
         match text {
             "SET autocommit = 0" => self.autocommit[session] = false,
             "SET autocommit = 1" => self.autocommit[session] = true,
