@@ -375,16 +375,11 @@ impl Session {
         facts.is_some_and(|facts| facts.safe_updates)
     }
 
-    /// Slot rows that are closed: whoever increments next must ask base first. An UPDATE that a closed row
-    /// refuses keeps it locked, and base is what a fold holds that waits for it.
+    /// Slot rows that are closed: whoever increments next must ask base first. An UPDATE that a closed row refuses keeps
+    /// it locked, and base is what a fold holds that waits for it. All of the table's, as another counter of the row may
+    /// open it again, which says nothing of what base has room for.
     fn forget_slots(&self, keys: &Keys) {
-        let slots = &self.shared.slots;
-        match &keys.predicate {
-            Some(predicate) => {
-                (0..keys.table.slots).for_each(|slot| slots.forget(&keys.table, predicate, slot))
-            }
-            None => slots.forget_all(&keys.table),
-        }
+        self.shared.slots.forget_all(&keys.table);
     }
 
     /// Folds in a transaction of its own and commits it, for what MySQL does in READ ONLY sessions too.

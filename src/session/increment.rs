@@ -65,6 +65,7 @@ impl Session {
                 .fold_then_original(&increment.exact, Some(parameters), original, turn)
                 .await;
         }
+        let one_key = one_key.map(|predicate| slot_key(&predicate, increment));
         if let (Some(update), Some(key)) = (&increment.update, &one_key)
             && self.knows_slot(&increment.table, key, slot)
         {
@@ -198,6 +199,16 @@ impl Session {
 fn is_check_violation(error: &[u8]) -> bool {
     const VIOLATED: [u16; 2] = [3819, 4025];
     reply::Err::decode(error).is_ok_and(|err| VIOLATED.contains(&err.code))
+}
+
+/// What a slot row is known by: base has been asked whether it has room for these counters, not for others.
+fn slot_key(predicate: &[u8], increment: &Increment) -> Vec<u8> {
+    let mut key = predicate.to_vec();
+    for column in &increment.counters {
+        key.push(0);
+        key.extend_from_slice(&column.to_le_bytes());
+    }
+    key
 }
 
 /// Whether each parameter of the key, as a literal, equals one key at most.

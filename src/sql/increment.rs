@@ -253,6 +253,7 @@ pub(super) fn plan(
         key_parameters,
         one_key_only: update.limit.is_some(),
         upsert: upsert_text(target, deltas, touches, predicate.as_ref()),
+        counters: deltas.iter().map(|delta| delta.counter.column).collect(),
         parameter_deltas: deltas
             .iter()
             .filter_map(|delta| {

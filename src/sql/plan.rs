@@ -91,6 +91,8 @@ pub struct Increment {
     /// `INSERT INTO slots SELECT .. FROM base WHERE .. ON DUPLICATE KEY UPDATE ..`. Its "Records" are the rows
     /// that the original matches (and changes).
     pub upsert: Template,
+    /// The counters, as positions in [`HotTable::columns`].
+    pub counters: Vec<usize>,
     /// Parameters that are deltas: they must hold exact values of the counter's type, at most [`Bounds::slot`] in
     /// size and not negative for an unsigned counter, or `exact` applies.
     ///
