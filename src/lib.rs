@@ -16,7 +16,7 @@
 //!
 //! | floor | rooms |
 //! |---|---|
-//! | 8 | [`cli`]: arguments in, exit code out; the demo |
+//! | 8 | [`cli`]: arguments in, exit code out; the demo, explain |
 //! | 7 | [`server`]: accept, stop · [`sandbox`]: throwaway MySQL and MariaDB servers |
 //! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests |
 //! | 5 | [`explain`]: what becomes of a statement, for people, pure |
@@ -33,8 +33,9 @@
 //! 1. the packet is looked at where it lies; a statement that names no hot table (a byte search, [`sql::Prefilter`])
 //!    is passed on as it came, and its answer is walked by packet headers alone ([`wire::answer`]);
 //! 2. otherwise [`sql::plan()`] makes its [`sql::plan::Plan`], once for each text;
-//! 3. the session acts on the plan: an increment goes to a slot, a read is sent as base + SUM(slots), any other write
-//!    moves the slots into base first (fold) and then runs as it came, in one transaction;
+//! 3. the session acts on the plan: an increment goes to a slot (in a transaction once such transactions are known to do
+//!    nothing else), a read is sent as base + SUM(slots), any other write moves the slots into base first (fold) and
+//!    then runs as it came, in one transaction;
 //! 4. the client gets the answer that MySQL would have given: row counts, info text, column definitions and status
 //!    flags are those of its own statement.
 
