@@ -216,4 +216,8 @@ pub struct Bounds {
 impl Bounds {
     /// The most slots a rule may ask for.
     pub const MAX_SLOTS: u16 = 256;
+
+    /// The most that an upsert may add to the base row of an eight-byte counter beside its open slots. Within the bounds
+    /// 2^61 are spare, for two million million of such upserts between two folds.
+    pub const MOST_ADDED: u64 = 1_000_000;
 }

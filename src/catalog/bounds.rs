@@ -5,8 +5,9 @@ use super::{Bounds, Domain};
 /// More integer digits than this are not used: a narrower bound is always right, and 10^36 fits an `i128`.
 const MOST_DIGITS: u32 = 36;
 
-/// Slots sum up in a BIGINT, so all of one key together stay within a quarter of its range.
-const MOST_IN_BIGINT: i128 = 1 << 62;
+/// Slots sum up in a BIGINT, so all of one key together stay within an eighth of its range. As much again is spare in
+/// a counter of that width: see [`Bounds::MOST_ADDED`].
+const MOST_IN_BIGINT: i128 = 1 << 61;
 
 impl Bounds {
     /// The bounds of a counter of this type, or `None` when half its range, shared by [`Bounds::MAX_SLOTS`] slots,
@@ -131,13 +132,13 @@ mod tests {
                 integer(8, false),
                 "-4611686018427387903",
                 "4611686018427387903",
-                "18014398509481984",
+                "9007199254740992",
             ),
             (
                 integer(8, true),
                 "0",
                 "9223372036854775807",
-                "18014398509481984",
+                "9007199254740992",
             ),
             (decimal(10, 2, false), "-49999999", "49999999", "195312"),
             (decimal(5, 2, true), "0", "499", "1"),

@@ -122,11 +122,7 @@ pub fn open_rows(table: &HotTable, form: &KeyForm, keys: Option<&[Key]>) -> Stri
         form.select_list()
     );
     if let Some(keys) = keys {
-        let keys = keys
-            .iter()
-            .map(|key| format!("({})", form.condition("", key)));
-        write!(text, " AND ({})", keys.collect::<Vec<_>>().join(" OR "))
-            .expect("a String takes all");
+        write!(text, " AND ({})", form.any_of(keys)).expect("a String takes all");
     }
     write!(text, " LIMIT {}", MOST_ROWS + 1).expect("a String takes all");
     text

@@ -81,6 +81,14 @@ impl KeyForm {
         let pairs = pairs.map(|((name, _), literal)| format!("{qualifier}{name} = {literal}"));
         pairs.collect::<Vec<_>>().join(" AND ")
     }
+
+    /// Holds for these keys alone.
+    pub fn any_of(&self, keys: &[Key]) -> String {
+        let keys = keys
+            .iter()
+            .map(|key| format!("({})", self.condition("", key)));
+        keys.collect::<Vec<_>>().join(" OR ")
+    }
 }
 
 fn form(column: &Column) -> Option<Form> {

@@ -7,7 +7,7 @@ use super::error::Error;
 use super::fold::bind;
 use super::hidden::{Failure, Hidden, failure};
 use super::query::whole;
-use super::state::TableLocks;
+use super::state::{TableLocks, Transaction};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::fold;
@@ -114,6 +114,8 @@ impl Session {
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
             Hidden::Row(_) => return Err(Malformed.into()),
         };
+        // It has committed; what it may have opened since (with autocommit off) holds no slot and no fold.
+        self.state.transaction = Transaction::default();
         self.state.table_locks = match lock.write {
             true => TableLocks::Plain,
             false => TableLocks::Read,

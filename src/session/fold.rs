@@ -10,9 +10,9 @@ use super::patched::Patch;
 use super::state::Keys;
 use super::tracked::{add_commit, has_written};
 use super::turn::{Done, Original, Turn};
-use crate::counter::KeyForm;
 pub(super) use crate::counter::fold::COMMIT;
 use crate::counter::fold::{self, FoldStatements, OpenRow, SAFE_UPDATES, UNSAFE_UPDATES};
+use crate::counter::{Key, KeyForm};
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
 use crate::sql::template::Filling;
@@ -89,6 +89,12 @@ fn changes_nothing(last: &[u8], capabilities: u64) -> bool {
         Some(changed) => changed == 0,
         None => ok.affected_rows == 0 && capabilities & capability::FOUND_ROWS == 0,
     }
+}
+
+/// The keys of the base rows that a fold has locked, unless they are too many to be named.
+fn named_keys(form: &KeyForm, rows: &[Row]) -> Option<Vec<Key>> {
+    let few = rows.len() <= fold::MOST_KEYS;
+    few.then(|| rows.iter().map(|row| form.read(row)).collect())?
 }
 
 impl Session {
@@ -226,7 +232,11 @@ impl Session {
             Err(error) => return Ok(Err(error)),
             Ok(rows) => rows,
         };
-        let texts = match self.open_rows(keys, form.as_ref(), &rows).await {
+        let locked = named.and_then(|form| named_keys(form, &rows));
+        let literals = named.zip(locked.as_ref().filter(|keys| !keys.is_empty()));
+        let literals = literals.map(|(form, keys)| form.any_of(keys).into_bytes());
+        self.state.transaction.remember_locked(keys, literals);
+        let texts = match self.open_rows(keys, form.as_ref(), locked).await {
             Some(open) if open.is_empty() => return Ok(Ok(false)),
             Some(open) => {
                 let form = form.as_ref().expect("the rows have been read by it");
@@ -242,27 +252,24 @@ impl Session {
         Ok(moved.map(|()| true))
     }
 
-    /// The open slot rows of these keys, whose base rows (`rows`, as far as they are named) are locked. `None` when they
-    /// cannot be told, or are too many to be named.
+    /// The open slot rows of these keys, whose base rows (`locked`, as far as they are named) are locked. `None` when
+    /// they cannot be told, or are too many to be named.
     async fn open_rows(
         &mut self,
         keys: &Keys,
         form: Option<&KeyForm>,
-        rows: &[Row],
+        locked: Option<Vec<Key>>,
     ) -> Option<Vec<OpenRow>> {
         let form = form?;
         if keys.predicate.is_none() {
             return self.shared.open_rows(&keys.table, form, None).await;
         }
-        if rows.is_empty() {
+        let locked = locked?;
+        if locked.is_empty() {
             return Some(Vec::new());
         }
-        if rows.len() > fold::MOST_KEYS {
-            return None;
-        }
-        let locked: Option<Vec<_>> = rows.iter().map(|row| form.read(row)).collect();
         self.shared
-            .open_rows(&keys.table, form, Some(&locked?))
+            .open_rows(&keys.table, form, Some(&locked))
             .await
     }
 

@@ -9,7 +9,7 @@ use super::error::Error;
 use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
 use super::one_shot::Effect;
-use super::parameters::whole_tables;
+use super::parameters::{Typing, whole_tables};
 use super::patched::Patch;
 use super::query::kind_of;
 use super::read::{OUT_OF_RANGE, Prepared};
@@ -46,6 +46,8 @@ pub(super) struct Statement {
     pub columns: Vec<Vec<u8>>,
     /// Parameter types of the last execution that sent some.
     pub types: Vec<u8>,
+    /// What MySQL takes its parameters for.
+    pub typing: Typing,
     /// Parameters have come by COM_STMT_SEND_LONG_DATA since the last execution.
     pub long_data: bool,
     /// The rewritten statement, prepared: id and text.
@@ -79,7 +81,7 @@ impl Session {
         let text = text.to_vec();
         let payload = payload.to_vec();
         self.drop_command();
-        if may_ask && self.state.facts.is_none() && self.state.diagnostics.is_none() {
+        if (may_ask || hot) && self.state.facts.is_none() && self.state.diagnostics.is_none() {
             // COM_STMT_PREPARE leaves them, a question of ours does not.
             self.keep_numbers().await?;
         }
@@ -135,7 +137,7 @@ impl Session {
         kind: Kind,
         plan: Arc<Plan>,
     ) -> Result<Option<&mut Statement>, Error> {
-        let Some((ok, columns)) = self.copy_prepared(sequence_id).await? else {
+        let Some((ok, parameters, columns)) = self.copy_prepared(sequence_id).await? else {
             self.state.diagnostics = None;
             return Ok(None);
         };
@@ -150,6 +152,7 @@ impl Session {
             parameters: ok.parameters,
             columns,
             types: Vec::new(),
+            typing: Typing::new(&parameters, self.capabilities),
             long_data: false,
             rewritten: None,
             rows: None,
@@ -159,19 +162,21 @@ impl Session {
         Ok(statements.get_mut(&ok.statement_id))
     }
 
-    /// Passes the answer to COM_STMT_PREPARE on and takes a copy; `None` when it is an ERR.
+    /// Passes the answer to COM_STMT_PREPARE on and takes a copy: with the definitions of parameters, then of columns.
+    /// `None` when it is an ERR.
     async fn copy_prepared(
         &mut self,
         mut sequence_id: u8,
-    ) -> Result<Option<(PrepareOk, Vec<Vec<u8>>)>, Error> {
+    ) -> Result<Option<(PrepareOk, Vec<Vec<u8>>, Vec<Vec<u8>>)>, Error> {
         let mut walker = Walker::new(Form::Prepared, self.capabilities);
         let mut payload = Vec::new();
         let mut out = Vec::new();
         let mut prepared = None;
-        let mut columns = Vec::new();
+        let (mut parameters, mut columns) = (Vec::new(), Vec::new());
         while !walker.is_done() {
             match self.read_packet(&mut walker, &mut payload).await? {
                 Role::PrepareOk => prepared = Some(PrepareOk::decode(&payload)?),
+                Role::Parameter => parameters.push(payload.clone()),
                 Role::Column => columns.push(payload.clone()),
                 _ => {}
             }
@@ -179,7 +184,7 @@ impl Session {
         }
         self.client.write(&out).await.map_err(Error::client)?;
         self.observe(&walker);
-        Ok(prepared.map(|ok| (ok, columns)))
+        Ok(prepared.map(|ok| (ok, parameters, columns)))
     }
 
     /// A command that names a statement: COM_STMT_EXECUTE, FETCH, RESET, CLOSE, SEND_LONG_DATA, BULK_EXECUTE.
@@ -295,7 +300,12 @@ impl Session {
             _ => None,
         };
         let original = Original::Payload(execute.encode(id, &statement.types, capabilities));
-        let plan = self.under_table_locks(Arc::clone(&statement.plan));
+        let mut plan = self.under_table_locks(Arc::clone(&statement.plan));
+        statement.typing.see(values.as_deref().unwrap_or_default());
+        if let (true, Plan::Increment(_) | Plan::Fold(_)) = (statement.typing.is_fixed(), &*plan) {
+            let fold = whole_tables(&plan, Reason::RetypedParameter);
+            plan = Arc::new(Plan::Fold(Box::new(fold)));
+        }
         match (&*plan, &literals) {
             (Plan::Increment(increment), Some(literals)) if !self.state.unguarded => {
                 let values = values.unwrap_or_default();

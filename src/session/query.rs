@@ -7,7 +7,7 @@ use memchr::memchr;
 use super::diagnostics::Told;
 use super::error::Error;
 use super::explain::asks_to_explain;
-use super::state::TableLocks;
+use super::state::{TableLocks, Transaction};
 use super::turn::{Done, Original, Turn};
 use super::{Session, shared::Hot};
 use crate::catalog::{Catalog, HotTable};
@@ -344,6 +344,10 @@ impl Session {
                 self.state.sql_prepared.lose_sight();
             }
             _ => {}
+        }
+        // Also where the status shows a transaction still: it is another one, new by BEGIN or by COMMIT AND CHAIN.
+        if matches!(kind, Kind::Begin | Kind::Commit) && !failed {
+            self.state.transaction = Transaction::default();
         }
         let locks = &mut self.state.table_locks;
         match kind {

@@ -219,16 +219,10 @@ impl Session {
 
     /// The text to send: the keys that this transaction has folded count by their base row alone.
     pub(super) fn render_read(&self, read: &Read, parameters: &[Vec<u8>]) -> Vec<u8> {
-        let folded: Vec<Vec<Vec<u8>>> = read
-            .tables
-            .iter()
-            .map(|table| {
-                let of_table = self.state.transaction.folded.iter();
-                of_table
-                    .filter(|keys| keys.table == *table)
-                    .map(|keys| keys.predicate.clone().unwrap_or_else(|| b"TRUE".to_vec()))
-                    .collect()
-            })
+        let transaction = &self.state.transaction;
+        let tables = read.tables.iter();
+        let folded: Vec<_> = tables
+            .map(|table| transaction.predicates_of_folded(table))
             .collect();
         let mut text = Vec::new();
         let filling = Filling {

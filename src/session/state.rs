@@ -88,6 +88,9 @@ pub(super) struct Transaction {
     pub folded: Vec<Keys>,
     /// Keys that were among `folded` when something came that may have undone it.
     pub doubted: Vec<Keys>,
+    /// Predicates by literals that hold for the rows which these keys locked: the client's own may raise warnings, and
+    /// would do so again in every read that leaves slots out.
+    locked: Vec<(Keys, Vec<u8>)>,
     /// The slots that the transaction's increments go to, one per table.
     pub leases: Vec<(Arc<HotTable>, SlotLease)>,
 }
@@ -210,6 +213,28 @@ impl Transaction {
         };
         remember(&mut self.doubted, whole.clone());
         remember(&mut self.incremented, whole);
+    }
+
+    /// What reads of `table` find by their base row alone: predicates over unqualified key columns.
+    pub(super) fn predicates_of_folded(&self, table: &Arc<HotTable>) -> Vec<Vec<u8>> {
+        let of_table = self.folded.iter().filter(|keys| keys.table == *table);
+        let predicates = of_table.map(|keys| {
+            let locked = self.locked.iter().find(|(other, _)| other == keys);
+            match (locked, &keys.predicate) {
+                (Some((_, literals)), _) => literals.clone(),
+                (None, Some(predicate)) => predicate.clone(),
+                (None, None) => b"TRUE".to_vec(),
+            }
+        });
+        predicates.collect()
+    }
+
+    /// These keys have locked the rows for which `literals` holds, or none that it could tell.
+    pub(super) fn remember_locked(&mut self, keys: &Keys, literals: Option<Vec<u8>>) {
+        self.locked.retain(|(other, _)| other != keys);
+        if let Some(literals) = literals.filter(|_| self.locked.len() < MOST_KEYS) {
+            self.locked.push((keys.clone(), literals));
+        }
     }
 
     /// Whether these keys need no fold.

@@ -103,11 +103,20 @@ fn tree(seed: u64) -> impl ValueTree<Value = Rolls> {
 struct Played {
     /// Statements whose answers were compared.
     compared: usize,
-    /// MySQL itself had a session wait for another, which the proxy need not: nothing is compared from there on.
-    blocked: bool,
-    /// The proxy had a session wait for another, which MySQL did not: likewise.
-    waited: bool,
+    /// Nothing is compared from there on.
+    ended: Option<Ended>,
     found: Vec<Difference>,
+}
+
+/// Why a sequence is compared up to a statement only. The last two are stated limits, and counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// MySQL itself had a session wait for another, which the proxy need not.
+    Blocked,
+    /// The proxy had a session wait for another: a fold without a key waits for whoever holds a slot of its table.
+    Waited,
+    /// The proxy could not fold for a read in a READ ONLY transaction.
+    Refused,
 }
 
 struct Prover {
@@ -136,14 +145,13 @@ impl Prover {
     async fn run(&mut self, first: u64) {
         let wanted = number("COUNTERSINK_STATEMENTS", STATEMENTS);
         let started = Instant::now();
-        let (mut compared, mut blocked, mut waited, mut seed) = (0, 0, 0, first);
+        let (mut compared, mut ended, mut seed) = (0, Vec::new(), first);
         let (mut failures, mut told) = (Vec::new(), 0);
         let most = number("COUNTERSINK_SHOWN", MOST_SHOWN);
         while compared < wanted && failures.len() < most {
             let played = self.play(seed, &tree(seed).current()).await;
             compared += played.compared;
-            blocked += usize::from(played.blocked);
-            waited += usize::from(played.waited);
+            ended.extend(played.ended);
             if !played.found.is_empty() {
                 let failure = self.simplest(seed).await;
                 std::io::stderr().write_all(failure.as_bytes()).ok();
@@ -162,10 +170,14 @@ impl Prover {
         let Twin {
             flavour, version, ..
         } = self.twin;
+        let count = |why: Ended| ended.iter().filter(|ended| **ended == why).count();
+        let (blocked, waited) = (count(Ended::Blocked), count(Ended::Waited));
+        let refused = count(Ended::Refused);
         // Past the harness, which keeps what a passing test prints.
         let report = format!(
             "random on {flavour} {version}: {compared} statements of {} sequences compared, {} with differences; seeds \
-             {first} to {}; {blocked} sequences ended early where MySQL had a session wait, {waited} where the proxy had; {:.0} s\n",
+             {first} to {}; sequences ended early: {blocked} where MySQL had a session wait, {waited} where the proxy had, {refused} where a READ \
+             ONLY transaction refused a fold; {:.0} s\n",
             seed - first,
             failures.len(),
             seed - 1,
@@ -195,29 +207,28 @@ impl Prover {
         let waits = |exchange: &Exchange| lock_conflict(exchange).is_some();
         let mut direct =
             play::play_observed(&session, variant, &self.twin.plain, &self.world, &waits).await;
+        let mut proxied =
+            play::play_observed(&session, variant, &self.proxy.address, &self.world, &waits).await;
+        // The first of them ends the comparison. A deadlock of the proxy's alone is a difference.
+        let blocked = direct.iter().position(waits).unwrap_or(usize::MAX);
+        let has_waited = |exchange: &Exchange| error(exchange) == Some(LOCK_WAIT_TIMEOUT);
+        let waited = proxied.iter().position(has_waited).unwrap_or(usize::MAX);
+        let only_proxied =
+            |(direct, proxied)| error(proxied) == Some(READ_ONLY) && error(direct).is_none();
+        let refused = direct.iter().zip(&proxied).position(only_proxied);
+        let refused = refused.unwrap_or(usize::MAX);
+        let end = blocked.min(waited).min(refused);
+        direct.truncate(end);
+        proxied.truncate(end);
+        if proxied.last().is_some_and(waits) {
+            direct.truncate(proxied.len());
+        }
         let steps = direct
             .iter()
             .filter(|exchange| exchange.request != OBSERVED)
             .count();
-        let mut proxied =
-            play::play_observed(&session, variant, &self.proxy.address, &self.world, &waits).await;
-        let blocked = direct.iter().position(waits);
-        if let Some(position) = blocked {
-            direct.truncate(position);
-            proxied.truncate(position);
-        }
-        // The proxied side stops where it has a session wait. A deadlock is a difference; that a fold without a key waits
-        // for whoever holds a slot of its table is a stated limit, and counted.
-        let waited =
-            blocked.is_none() && proxied.last().and_then(lock_conflict) == Some(LOCK_WAIT_TIMEOUT);
-        if waited {
-            proxied.pop();
-        }
-        if waited || proxied.last().is_some_and(waits) {
-            direct.truncate(proxied.len());
-        }
         let mut found = differences(&direct, &proxied);
-        if blocked.is_none() && !waited {
+        if end == usize::MAX {
             let Twin { plain, proxied, .. } = self.twin;
             found.extend(
                 self.world
@@ -231,8 +242,12 @@ impl Prover {
             .filter(|difference| !known::ALL.iter().any(|known| known.covers(difference)));
         Played {
             compared: steps,
-            blocked: blocked.is_some(),
-            waited,
+            ended: match end {
+                usize::MAX => None,
+                _ if end == blocked => Some(Ended::Blocked),
+                _ if end == waited => Some(Ended::Waited),
+                _ => Some(Ended::Refused),
+            },
             found: found.collect(),
         }
     }
@@ -274,12 +289,19 @@ pub const OBSERVED: &str = "observed";
 /// The error of who has waited too long.
 const LOCK_WAIT_TIMEOUT: u16 = 1205;
 
+/// The error of who may not write, for which a fold is taken.
+const READ_ONLY: u16 = 1792;
+
 /// The code of an error that says that another session is in the way.
 fn lock_conflict(exchange: &Exchange) -> Option<u16> {
     /// Lock wait timeout, deadlock, NOWAIT.
     const CONFLICTS: [u16; 3] = [LOCK_WAIT_TIMEOUT, 1213, 3572];
+    error(exchange).filter(|code| CONFLICTS.contains(code))
+}
+
+/// The code of the error that an answer ends with.
+fn error(exchange: &Exchange) -> Option<u16> {
     let packets = exchange.answer.as_ref().ok()?;
     let last = packets.last().filter(|last| last.role == Role::Err)?;
-    let code = reply::Err::decode(&last.payload).ok()?.code;
-    CONFLICTS.contains(&code).then_some(code)
+    Some(reply::Err::decode(&last.payload).ok()?.code)
 }

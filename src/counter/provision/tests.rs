@@ -96,8 +96,8 @@ fn slots(mariadb: bool) -> Facts {
         indexes: vec![key("a`t"), key("id"), key("slot")],
         checks: vec![
             by(
-                "(`views` between (-(18014398509481984) * `open`) and (18014398509481984 * `open`))",
-                "`views` between -18014398509481984 * `open` and 18014398509481984 * `open`",
+                "(`views` between (-(9007199254740992) * `open`) and (9007199254740992 * `open`))",
+                "`views` between -9007199254740992 * `open` and 9007199254740992 * `open`",
             ),
             by(
                 "(`money` between (-(195312) * `open`) and (195312 * `open`))",
@@ -121,7 +121,7 @@ fn the_statement_that_makes_a_slot_table() {
          `money` DECIMAL(13,2) NOT NULL DEFAULT 0,\n  \
          `tiny` BIGINT NOT NULL DEFAULT 0,\n  \
          PRIMARY KEY (`a``t`, `id`, `slot`),\n  \
-         CHECK (`views` BETWEEN -18014398509481984 * `open` AND 18014398509481984 * `open`),\n  \
+         CHECK (`views` BETWEEN -9007199254740992 * `open` AND 9007199254740992 * `open`),\n  \
          CHECK (`money` BETWEEN -195312 * `open` AND 195312 * `open`)\n\
          ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC COMMENT = 'countersink slots of shop.o''posts'"
     );
@@ -232,7 +232,7 @@ fn drift_names_what_is_there_and_what_should_be() {
             |t| t.checks[1] = "(`money` between -(9) and 9)".to_owned(),
             [
                 "the CHECK of `money`",
-                "(`views` between (-(18014398509481984) * `open`) and (18014398509481984 * `open`)), (`money` between -(9) and 9)",
+                "(`views` between (-(9007199254740992) * `open`) and (9007199254740992 * `open`)), (`money` between -(9) and 9)",
                 "`money` BETWEEN -195312 * `open` AND 195312 * `open`",
             ],
         ),

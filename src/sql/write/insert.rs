@@ -1,14 +1,14 @@
 //! INSERT and REPLACE: what they do to rows that exist already.
 
 use sqlparser::ast::{
-    Assignment, BinaryOperator, Expr, FunctionArguments, Insert, OnInsert, Query, SetExpr,
-    TableObject, Value, ValueWithSpan,
+    Assignment, BinaryOperator, Expr, FunctionArguments, Insert, ObjectName, OnInsert, Query,
+    SetExpr, TableObject, Value, ValueWithSpan,
 };
 
-use crate::catalog::Counter;
+use crate::catalog::{Bounds, Counter, Domain};
 use crate::sql::context::{Context, bare, column_path, ident};
 use crate::sql::increment::{self, assigned_column};
-use crate::sql::key::{self, KeyValue};
+use crate::sql::key;
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope};
 use crate::sql::predicate::Target;
 use crate::sql::touch;
@@ -109,6 +109,7 @@ fn only_adds(
     }
 }
 
+/// `c + n` with an n so small that the limit of c's type is out of reach for base and slots together.
 fn adds_constant(
     context: &Context<'_>,
     target: &Target<'_>,
@@ -116,7 +117,9 @@ fn adds_constant(
     counter: &Counter,
     value: &Expr,
 ) -> bool {
-    let unsigned = counter.domain.is_unsigned();
+    let Domain::Integer { bytes: 8, unsigned } = counter.domain else {
+        return false;
+    };
     let is_counter = |expr: &Expr| target.column_of(context, expr) == Some(counter.column);
     let Expr::BinaryOp { left, op, right } = bare(value) else {
         return false;
@@ -128,20 +131,56 @@ fn adds_constant(
         BinaryOperator::Minus if is_counter(left) && !unsigned => right,
         _ => return false,
     };
-    match bare(added) {
-        Expr::Value(ValueWithSpan {
-            value: Value::Number(..),
-            ..
-        }) => true,
-        Expr::Value(ValueWithSpan {
-            value: Value::Placeholder(_),
-            ..
-        }) => !unsigned,
-        other => {
-            is_inserted_value(context, counter, target, other)
-                || is_row_alias(context, target, insert, counter, other)
-        }
+    if is_inserted_value(context, counter, target, added)
+        || is_row_alias(context, target, insert, counter, added)
+    {
+        return inserted_values(context, target, insert, counter.column)
+            .is_some_and(|values| values.into_iter().all(is_small));
     }
+    is_small(added)
+}
+
+/// A literal of at most [`Bounds::MOST_ADDED`].
+fn is_small(expr: &Expr) -> bool {
+    let Expr::Value(ValueWithSpan {
+        value: Value::Number(digits, _),
+        ..
+    }) = bare(expr)
+    else {
+        return false;
+    };
+    let number: Result<u64, _> = digits.parse();
+    number.is_ok_and(|number| number <= Bounds::MOST_ADDED)
+}
+
+/// What the rows to be inserted have for a column; `None` where that is not in the statement.
+fn inserted_values<'a>(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    insert: &'a Insert,
+    column: usize,
+) -> Option<Vec<&'a Expr>> {
+    let Some(source) = &insert.source else {
+        let mut assignments = insert.assignments.iter();
+        let found = assignments
+            .find(|assignment| assigned_column(context, target, assignment) == Some(column));
+        return found.map(|assignment| vec![&assignment.value]);
+    };
+    let SetExpr::Values(values) = &*source.body else {
+        return None;
+    };
+    let listed = |name: &ObjectName| {
+        let name = ident(name.0.last()?)?;
+        target.table.column(&context.name(name))
+    };
+    let mut columns = insert.columns.iter().map(listed);
+    let position = match insert.columns.is_empty() {
+        false => columns.position(|listed| listed == Some(column))?,
+        true if target.table.columns.iter().any(|column| column.invisible) => return None,
+        true => column,
+    };
+    let rows = values.rows.iter().map(|row| row.content.get(position));
+    rows.collect()
 }
 
 /// `VALUES(c)` of the same counter.
@@ -246,66 +285,21 @@ fn simple_source(context: &Context<'_>, source: &Query) -> Option<FoldTable> {
 /// The key of the row that is inserted, if it is one row with a key of constants. Where the table has another
 /// unique key, the row that is in the way may have any primary key.
 fn inserted_scope(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -> Scope {
-    let row = match &insert.source {
-        _ if target.table.other_unique_keys => None,
-        None => assigned_row(context, target, insert),
-        Some(source) => listed_row(context, target, insert, source),
+    let value = |&column: &usize| {
+        let values = inserted_values(context, target, insert, column)?;
+        match values.as_slice() {
+            [value] => key::key_value(context, value),
+            _ => None,
+        }
     };
-    match row {
+    let key = match target.table.other_unique_keys {
+        true => None,
+        false => target.table.primary_key.iter().map(value).collect(),
+    };
+    match key {
         Some(values) => key::scope_of_values(target, values),
         None => Scope::Table,
     }
-}
-
-/// INSERT .. SET column = value, ..
-fn assigned_row(
-    context: &Context<'_>,
-    target: &Target<'_>,
-    insert: &Insert,
-) -> Option<Vec<KeyValue>> {
-    let value = |column: usize| {
-        let assignment = insert
-            .assignments
-            .iter()
-            .find(|assignment| assigned_column(context, target, assignment) == Some(column))?;
-        key::key_value(context, &assignment.value)
-    };
-    target
-        .table
-        .primary_key
-        .iter()
-        .map(|&column| value(column))
-        .collect()
-}
-
-/// INSERT .. (column, ..) VALUES (value, ..)
-fn listed_row(
-    context: &Context<'_>,
-    target: &Target<'_>,
-    insert: &Insert,
-    source: &Query,
-) -> Option<Vec<KeyValue>> {
-    let SetExpr::Values(values) = &*source.body else {
-        return None;
-    };
-    let [row] = values.rows.as_slice() else {
-        return None;
-    };
-    let columns: Vec<usize> = insert
-        .columns
-        .iter()
-        .map(|name| target.table.column(&context.name(ident(name.0.last()?)?)))
-        .collect::<Option<_>>()?;
-    let value = |column: usize| {
-        let position = columns.iter().position(|&listed| listed == column)?;
-        key::key_value(context, row.content.get(position)?)
-    };
-    target
-        .table
-        .primary_key
-        .iter()
-        .map(|&column| value(column))
-        .collect()
 }
 
 #[cfg(test)]
@@ -349,7 +343,7 @@ mod tests {
             ),
             (
                 "REPLACE INTO posts VALUES (1, 2, 'x', 3, 4, 5)",
-                "fold Replace: posts",
+                "fold Replace: posts where `id` = 1",
             ),
             (
                 "REPLACE INTO posts (id) VALUES (1), (2)",
@@ -363,36 +357,45 @@ mod tests {
 
     #[test]
     fn upserts_that_only_add_may_go_to_base() {
+        const FOLD: &str = "fold Upsert: posts where `id` = 1";
         let cases = [
-            ("views = views + 1", "forward AddsToBase"),
-            ("views = views - 1", "forward AddsToBase"),
-            ("views = views + ?, title = 'x'", "forward AddsToBase"),
-            ("views = posts.views + VALUES(views)", "forward AddsToBase"),
             ("likes = likes + 1", "forward AddsToBase"),
-            ("likes = likes + ?", "fold Upsert: posts where `id` = 1"),
-            ("likes = likes - 1", "fold Upsert: posts where `id` = 1"),
-            ("views = VALUES(views)", "fold Upsert: posts where `id` = 1"),
-            (
-                "views = views + VALUES(likes)",
-                "fold Upsert: posts where `id` = 1",
-            ),
-            ("title = views", "fold Upsert: posts where `id` = 1"),
-            (
-                "id = LAST_INSERT_ID(id)",
-                "fold Upsert: posts where `id` = 1",
-            ),
+            ("likes = likes + 1, title = 'x'", "forward AddsToBase"),
+            ("likes = posts.likes + VALUES(likes)", "forward AddsToBase"),
+            // Together with slots they might reach the limit of the type, where base alone would not.
+            ("likes = likes + 1000001", FOLD),
+            ("likes = likes + ?", FOLD),
+            ("views = views + 1", FOLD),
+            ("views = views - 1", FOLD),
+            ("score = score + 1", FOLD),
+            ("likes = likes - 1", FOLD),
+            ("likes = VALUES(likes)", FOLD),
+            ("likes = likes + VALUES(views)", FOLD),
+            ("title = views", FOLD),
+            ("id = LAST_INSERT_ID(id)", FOLD),
         ];
         for (assignments, expected) in cases {
             let text = format!(
-                "INSERT INTO posts (id, views) VALUES (1, 2) ON DUPLICATE KEY UPDATE {assignments}"
+                "INSERT INTO posts (id, likes) VALUES (1, 2) ON DUPLICATE KEY UPDATE {assignments}"
             );
             assert_eq!(planned(&text), expected, "{text}");
         }
-        assert_eq!(
-            planned(
-                "INSERT INTO posts (id, views) VALUES (1, 2) AS new ON DUPLICATE KEY UPDATE views = posts.views + new.views"
+        let rows = [
+            ("(id, likes) VALUES (1, 2) AS new", "forward AddsToBase"),
+            (
+                "(id, likes) VALUES (1, 2), (2, 3) AS new",
+                "forward AddsToBase",
             ),
-            "forward AddsToBase"
-        );
+            ("VALUES (1, 2, 'x', 3, 4, 5) AS new", "forward AddsToBase"),
+            ("(id, likes) VALUES (1, ?) AS new", FOLD),
+            ("(id, likes) VALUES (1, 1000001) AS new", FOLD),
+            ("(id) VALUES (1) AS new", FOLD),
+        ];
+        for (rows, expected) in rows {
+            let text = format!(
+                "INSERT INTO posts {rows} ON DUPLICATE KEY UPDATE likes = posts.likes + new.likes"
+            );
+            assert_eq!(planned(&text), expected, "{text}");
+        }
     }
 }

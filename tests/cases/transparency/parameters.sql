@@ -177,3 +177,22 @@ ROLLBACK;
 EXECUTE get USING @id;
 DROP PREPARE inc;
 EXECUTE IMMEDIATE 'SELECT views FROM posts WHERE id = 1';
+
+== a number where text is expected, then text again [prepared]
+\prepare up: UPDATE hits SET n = n + 1 WHERE path = ?
+\execute up <- '/'
+\execute up <- 5
+\execute up <- '5'
+\execute up <- '/about'
+\prepare set: UPDATE IGNORE hits SET n = 3 WHERE path = ?
+\execute set <- 5
+\execute set <- '/about'
+\prepare get: SELECT path, n FROM hits WHERE path = ? ORDER BY path
+\execute get <- 5
+\execute get <- '/'
+\prepare day: UPDATE daily SET n = n + 1 WHERE day = ?
+\execute day <- '2024-02-29'
+\execute day <- 20240229
+\execute day <- '2024-02-29'
+SELECT * FROM hits ORDER BY path;
+SELECT * FROM daily ORDER BY day, token;

@@ -273,3 +273,13 @@ DROP TEMPORARY TABLE posts;
 \fetch later 5
 \execute later <- 3
 SELECT id, views FROM posts ORDER BY id;
+
+== ROW_COUNT() behind COM_STMT_PREPARE
+START TRANSACTION;
+\prepare a: UPDATE hits SET n = n + 1 WHERE path = ?
+[direct] SELECT ROW_COUNT();
+[direct] UPDATE authors SET followers = followers + 1;
+[direct] SET @x = 1;
+\prepare b: SELECT n FROM hits WHERE path = ?
+[direct] SELECT ROW_COUNT();
+ROLLBACK;

@@ -320,3 +320,32 @@ SELECT author_id FROM posts WHERE id = 2;
 SELECT author_id FROM posts WHERE id = 2 FOR UPDATE NOWAIT;
 \connection a
 ROLLBACK;
+
+== LOCK TABLES ends a transaction that has folded, with autocommit off
+[direct] SET autocommit = 0;
+UPDATE posts SET likes = 5 WHERE id = 2;
+[direct] LOCK TABLES posts READ;
+[direct] SELECT views, likes FROM posts ORDER BY id;
+[direct] UNLOCK TABLES;
+UPDATE posts SET views = views + 1 WHERE id = 2;
+SELECT views FROM posts WHERE id = 2;
+ROLLBACK;
+SELECT views, likes FROM posts ORDER BY id;
+
+== a fold whose predicate raises warnings, and reads behind it
+START TRANSACTION;
+UPDATE IGNORE hits SET n = 3 WHERE path = 5;
+SELECT path, n FROM hits ORDER BY path;
+UPDATE hits SET n = n + 1 WHERE path = '5';
+SELECT path, n FROM hits WHERE path = '5';
+ROLLBACK;
+
+== BEGIN in a transaction that has failed
+START TRANSACTION;
+UPDATE posts SET views = views + 1 WHERE id = 2;
+UPDATE posts SET score = 'x' WHERE id = 2;
+START TRANSACTION READ ONLY;
+SELECT views FROM posts WHERE id = 10 UNION ALL SELECT score FROM posts WHERE id = '2';
+COMMIT AND CHAIN;
+SELECT views, score FROM posts WHERE id = 2;
+COMMIT;

@@ -62,3 +62,10 @@ INSERT INTO balances (account, currency, amount) VALUES ('alice', 'EUR', 1.5) ON
 INSERT INTO balances (account, currency, amount) VALUES ('alice', 'GBP', 1.5) ON DUPLICATE KEY UPDATE amount = amount + VALUES(amount);
 INSERT INTO balances (account, currency, amount) VALUES ('bob', 'EUR', 1) ON DUPLICATE KEY UPDATE amount = amount - 1.25;
 SELECT * FROM balances ORDER BY account, currency;
+
+== near the limit of the counter's type
+UPDATE daily SET n = 4194000 WHERE day = '2024-02-29';
+UPDATE daily SET n = n + 5000 WHERE day = '2024-02-29';
+INSERT INTO daily (day, token, n) VALUES ('2024-02-29', 'abcd', 4192000) ON DUPLICATE KEY UPDATE n = n + VALUES(n);
+INSERT INTO daily (day, token, n) VALUES ('2024-02-29', 'abcd', 1) ON DUPLICATE KEY UPDATE n = n + 4192000;
+SELECT day, n FROM daily ORDER BY day, token;
