@@ -62,8 +62,9 @@ pub struct HotTable {
     /// Columns that tell when a row was last changed, and that an increment may set too: positions in `columns` of
     /// the rule's `touch` columns, and of those with ON UPDATE CURRENT_TIMESTAMP. DATETIME or TIMESTAMP.
     pub touches: Vec<usize>,
-    /// Has unique keys beside the primary one: an INSERT may then meet a row of another primary key.
-    pub other_unique_keys: bool,
+    /// Columns of the unique keys beside the primary one: by them an INSERT may meet a row of another primary key. `None`
+    /// when one is over an expression or a part of a column, which cannot be compared with.
+    pub unique_keys: Option<Vec<Vec<usize>>>,
     /// Most slots of a key (the rule's `slots`).
     pub slots: u16,
 }
@@ -121,7 +122,7 @@ impl HotTable {
 }
 
 /// A column of a hot table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
     /// Its name, as the server spells it.
     pub name: String,
@@ -134,6 +135,8 @@ pub struct Column {
     pub nullable: bool,
     /// Has ON UPDATE CURRENT_TIMESTAMP.
     pub on_update_now: bool,
+    /// Has AUTO_INCREMENT.
+    pub auto_increment: bool,
 }
 
 impl Column {

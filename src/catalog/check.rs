@@ -33,12 +33,28 @@ pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
         primary_key,
         counters,
         touches,
-        other_unique_keys: facts
-            .indexes
-            .iter()
-            .any(|index| index.unique && index.index != "PRIMARY"),
+        unique_keys: unique_keys(facts),
         slots: rule.slots,
     })
+}
+
+/// The unique keys beside the primary one.
+fn unique_keys(facts: &Facts) -> Option<Vec<Vec<usize>>> {
+    let mut keys: Vec<(&str, Vec<usize>)> = Vec::new();
+    let parts = facts
+        .indexes
+        .iter()
+        .filter(|part| part.unique && part.index != "PRIMARY");
+    for part in parts {
+        let mut columns = facts.columns.iter();
+        let column = columns.position(|column| is(&part.column, &column.name));
+        let column = column.filter(|_| !part.prefix && part.expression.is_empty())?;
+        match keys.last_mut().filter(|(index, _)| *index == part.index) {
+            Some((_, columns)) => columns.push(column),
+            None => keys.push((&part.index, vec![column])),
+        }
+    }
+    Some(keys.into_iter().map(|(_, columns)| columns).collect())
 }
 
 /// What MySQL does to the table's keys without a statement of its own on it, if anything: a warning.
@@ -293,6 +309,7 @@ fn column(facts: &ColumnFacts) -> Column {
         invisible: facts.extra.contains("invisible"),
         nullable: facts.nullable,
         on_update_now: facts.extra.contains("on update"),
+        auto_increment: facts.extra.contains("auto_increment"),
     }
 }
 

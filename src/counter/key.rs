@@ -126,6 +126,7 @@ mod tests {
             invisible: false,
             nullable: false,
             on_update_now: false,
+            auto_increment: false,
         };
         let cases = [
             ("bigint(20) unsigned", "184467", Some("`k` = 184467")),

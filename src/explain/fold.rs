@@ -11,7 +11,7 @@ pub(super) fn explain(fold: &Fold, situation: &Situation) -> Explanation {
     let done = fold
         .folds
         .iter()
-        .any(|fold| situation.has_settled(&keys(fold)));
+        .any(|fold| situation.has_settled(&keys(fold, situation)));
     let way = way(fold, situation);
     let moves = way
         .sends
@@ -32,7 +32,8 @@ pub(super) fn explain(fold: &Fold, situation: &Situation) -> Explanation {
 
 /// Fold, then the original.
 pub(super) fn way(fold: &Fold, situation: &Situation) -> Way {
-    let keys = fold.folds.iter().map(keys);
+    let folds = fold.folds.iter();
+    let keys = folds.map(|fold| keys(fold, situation));
     let keys: Vec<Keys> = keys.filter(|keys| !situation.has_settled(keys)).collect();
     if keys.is_empty() {
         return Way::original();
@@ -105,10 +106,11 @@ pub(super) fn locks_of(keys: &[Keys]) -> Vec<String> {
 }
 
 /// The keys of a scope; parameters stay question marks.
-pub(super) fn keys(fold: &FoldTable) -> Keys {
+pub(super) fn keys(fold: &FoldTable, situation: &Situation) -> Keys {
     let predicate = match &fold.scope {
         Scope::Keys(predicate) => Some(rendered(predicate)),
-        Scope::Table => None,
+        Scope::Rows(rows) if situation.locks_gaps => Some(rendered(&rows.predicate)),
+        Scope::Rows(_) | Scope::Table => None,
     };
     Keys {
         table: fold.table.clone(),

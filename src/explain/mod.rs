@@ -21,18 +21,34 @@ use crate::sql::template::{Filling, Piece, Template};
 pub use show::{Line, Part, show};
 
 /// What a session knows that changes what a plan comes to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Situation {
     /// A transaction is open, or autocommit is off.
     pub in_transaction: bool,
     /// `sql_safe_updates` is on.
     pub safe_updates: bool,
+    /// Locking reads lock gaps: REPEATABLE READ or SERIALIZABLE.
+    pub locks_gaps: bool,
     /// What the open transaction has incremented in slots.
     pub incremented: Vec<Keys>,
     /// Keys that need no fold in the open transaction: the rows hold the whole values, under its locks.
     pub settled: Vec<Keys>,
     /// Keys of which reads of the open transaction leave slots out.
     pub folded: Vec<Keys>,
+}
+
+/// A session in autocommit, with the server's defaults.
+impl Default for Situation {
+    fn default() -> Self {
+        Self {
+            in_transaction: false,
+            safe_updates: false,
+            locks_gaps: true,
+            incremented: Vec::new(),
+            settled: Vec::new(),
+            folded: Vec::new(),
+        }
+    }
 }
 
 impl Situation {

@@ -6,7 +6,7 @@ use super::{Explanation, Keys, Sent, Situation, Way, base, fold, locks, slots};
 use crate::catalog::HotTable;
 use crate::counter::fold as statements;
 use crate::reason::Reason;
-use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Scope};
+use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables};
 
 fn all_of(tables: &[Arc<HotTable>]) -> Vec<Keys> {
     let whole = |table: &Arc<HotTable>| Keys {
@@ -55,12 +55,8 @@ pub(super) fn ddl(ddl: &Ddl, situation: &Situation) -> Explanation {
 
 /// A temporary table with a hot table's name.
 pub(super) fn shadow(tables: &[Arc<HotTable>], situation: &Situation) -> Explanation {
-    let whole = |table: &Arc<HotTable>| FoldTable {
-        table: Arc::clone(table),
-        scope: Scope::Table,
-    };
     let fold = Fold {
-        folds: tables.iter().map(whole).collect(),
+        folds: tables.iter().map(FoldTable::whole).collect(),
         reason: Reason::Shadowed,
     };
     let mut way = fold::way(&fold, situation);

@@ -241,6 +241,12 @@ impl Session {
                 self.shared.learn_pure(*shape);
             }
         }
+        let was_open = self.state.status & status::IN_TRANS != 0;
+        if let Some(status) = walker.status() {
+            let has_ended = was_open && ended(status);
+            self.state.end_untold =
+                (self.state.end_untold || has_ended) && walker.is_ended_by_eof();
+        }
         self.state.observe(walker.status(), walker.error());
     }
 

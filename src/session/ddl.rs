@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::fold::bind;
 use super::hidden::{Failure, Hidden, failure};
-use super::query::whole;
-use super::state::{TableLocks, Transaction};
+use super::moving::Bound;
+use super::state::{Keys, TableLocks, Transaction};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::fold;
 use crate::sql::Kind;
-use crate::sql::plan::{Ddl, Fold, LockTables, Reason};
+use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
 use crate::wire::reader::Malformed;
 
 impl Session {
@@ -24,17 +23,16 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.metrics().count(Reason::Ddl);
-        let keys: Vec<_> = ddl
-            .tables
-            .iter()
-            .map(|table| bind(&whole(table), None))
+        let tables = ddl.tables.iter();
+        let folds: Vec<Bound> = tables
+            .map(|table| Keys::whole(Arc::clone(table)).into())
             .collect();
         // In an open transaction the DDL itself commits what was folded in it.
         let open = self.state.in_transaction() && !self.state.status_uncertain;
         match open {
             true => {
-                for keys in keys {
-                    match self.fold(&keys).await? {
+                for bound in folds {
+                    match self.fold(&bound).await? {
                         Err(error) if failure(&error) == Failure::TheClients => {
                             return self.answer_err(turn, &error).await;
                         }
@@ -43,7 +41,7 @@ impl Session {
                 }
             }
             // A table that is not there yet or any more has nothing to fold.
-            false => self.fold_and_commit(&keys).await.map(drop)?,
+            false => self.fold_and_commit(&folds).await.map(drop)?,
         }
         let done = self.run_original(original, turn).await?;
         if !done.failed {
@@ -65,7 +63,7 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         let fold = Fold {
-            folds: tables.iter().map(whole).collect(),
+            folds: tables.iter().map(FoldTable::whole).collect(),
             reason: Reason::Shadowed,
         };
         let done = self.fold_then_original(&fold, None, original, turn).await?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::fold::bind;
+use super::moving::Bound;
 use super::query::kind_of;
 use super::state;
 use super::turn::{Done, Original, Turn};
@@ -57,6 +57,7 @@ impl Session {
         let situation = Situation {
             in_transaction: self.state.in_transaction(),
             safe_updates: facts.safe_updates,
+            locks_gaps: self.locks_gaps(),
             incremented: keys(&transaction.incremented),
             settled: keys(&transaction.settled),
             folded: keys(&transaction.folded),
@@ -100,7 +101,7 @@ impl Session {
         if self.state.unguarded {
             return exact(Reason::Fallback);
         }
-        let keys = bind(increment.exact.folds.first()?, Some(&[]));
+        let keys = Bound::of(increment.exact.folds.first()?, Some(&[])).into_keys();
         if transaction.has_settled(&keys) {
             return exact(Reason::AddsToBase);
         }

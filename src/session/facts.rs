@@ -10,8 +10,10 @@ const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.charact
      @@SESSION.character_set_results, @@SESSION.sql_safe_updates, \
      @@SESSION.character_set_client LIKE 'utf8%' AND @@SESSION.character_set_connection LIKE 'utf8%'";
 
+const MYSQL_QUESTION: &str = ", @@SESSION.transaction_isolation";
+
 /// MariaDB can switch CHECK constraints off in a session; MySQL cannot.
-const MARIADB_QUESTION: &str = ", @@SESSION.check_constraint_checks";
+const MARIADB_QUESTION: &str = ", @@SESSION.tx_isolation, @@SESSION.check_constraint_checks";
 
 /// Character sets in which an ASCII byte may be the tail of another character.
 const UNSAFE_CHARACTER_SETS: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sjis"];
@@ -23,12 +25,16 @@ impl Session {
             self.state.definitions.clear();
             let more = match self.hot.catalog.mariadb {
                 true => MARIADB_QUESTION,
-                false => "",
+                false => MYSQL_QUESTION,
             };
             if let Hidden::Row(row) = self.hidden(format!("{QUESTION}{more}")).await? {
                 self.state.facts = Some(facts(&row));
                 self.state.speaks_utf8 = matches!(row.get(5), Some(Some(is)) if is == b"1");
-                self.state.unguarded = matches!(row.get(6), Some(Some(checks)) if checks == b"0");
+                self.state.locks_gaps = matches!(
+                    row.get(6),
+                    Some(Some(level)) if matches!(&level[..], b"REPEATABLE-READ" | b"SERIALIZABLE")
+                );
+                self.state.unguarded = matches!(row.get(7), Some(Some(checks)) if checks == b"0");
             }
         }
         Ok(self.state.facts.clone())

@@ -1,21 +1,17 @@
 //! Fold, then the original: slower than slots, and right for every statement.
 
-use std::sync::Arc;
-
 use super::Session;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::hidden::{Hidden, Row, encode_query};
+use super::hidden::Hidden;
+use super::moving::Bound;
 use super::patched::Patch;
 use super::state::Keys;
-use super::tracked::{add_commit, has_written};
+use super::tracked::{News, add_commit, has_written};
 use super::turn::{Done, Original, Turn};
 pub(super) use crate::counter::fold::COMMIT;
-use crate::counter::fold::{self, FoldStatements, OpenRow, SAFE_UPDATES, UNSAFE_UPDATES};
-use crate::counter::{Key, KeyForm};
 use crate::sql::Kind;
-use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
-use crate::sql::template::Filling;
+use crate::sql::plan::{Fold, Reason};
 use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::reply::{self, Ok as OkPacket};
@@ -26,26 +22,6 @@ pub(super) const BEGIN: &str = "START TRANSACTION";
 
 /// The same, but for the access mode.
 const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
-
-/// The keys of a fold with the client's parameters filled in; the whole table where a parameter has no literal.
-pub(super) fn bind(fold: &FoldTable, parameters: Option<&[Vec<u8>]>) -> Keys {
-    let predicate = match (&fold.scope, parameters) {
-        (Scope::Keys(template), Some(parameters)) => {
-            let mut predicate = Vec::new();
-            let filling = Filling {
-                parameters,
-                ..Filling::default()
-            };
-            template.render(&filling, &mut predicate);
-            Some(predicate)
-        }
-        _ => None,
-    };
-    Keys {
-        table: Arc::clone(&fold.table),
-        predicate,
-    }
-}
 
 /// Whether the original is right although the fold failed: a slot table that is not there holds nothing, and an
 /// increment needs no fold to be counted, only rights that this account may not have.
@@ -91,12 +67,6 @@ fn changes_nothing(last: &[u8], capabilities: u64) -> bool {
     }
 }
 
-/// The keys of the base rows that a fold has locked, unless they are too many to be named.
-fn named_keys(form: &KeyForm, rows: &[Row]) -> Option<Vec<Key>> {
-    let few = rows.len() <= fold::MOST_KEYS;
-    few.then(|| rows.iter().map(|row| form.read(row)).collect())?
-}
-
 impl Session {
     /// Folds, then runs the original: inside the client's transaction, or in one of our own around the statement.
     pub(super) async fn fold_then_original(
@@ -107,12 +77,9 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.metrics().count(fold.reason);
-        let keys: Vec<_> = fold
-            .folds
-            .iter()
-            .map(|fold| bind(fold, parameters))
-            .collect();
-        if keys.is_empty() {
+        let folds = fold.folds.iter();
+        let folds: Vec<_> = folds.map(|fold| Bound::of(fold, parameters)).collect();
+        if folds.is_empty() {
             return self.run_original(original, turn).await;
         }
         if self.state.status_uncertain {
@@ -120,7 +87,7 @@ impl Session {
         }
         if !self.state.in_transaction() {
             return self
-                .fold_in_own_transaction(fold.reason, &keys, original, turn)
+                .fold_in_own_transaction(fold.reason, &folds, original, turn)
                 .await;
         }
         if !matches!(
@@ -130,12 +97,12 @@ impl Session {
             self.learn_mixed();
         }
         let mut unmoved = Vec::new();
-        for keys in keys {
-            match self.fold(&keys).await? {
+        for bound in folds {
+            match self.fold(&bound).await? {
                 Err(error) if !needs_no_fold(fold.reason, &error) => {
                     return self.discard_and_fail(original, turn, &error).await;
                 }
-                Ok(()) if !self.state.transaction.has_folded(&keys) => unmoved.push(keys),
+                Ok(keys) if !self.state.transaction.has_folded(&keys) => unmoved.push(keys),
                 _ => {}
             }
         }
@@ -183,119 +150,23 @@ impl Session {
         }
     }
 
-    /// Folds keys in the open transaction, unless they are. The inner error is an ERR payload: the fold did not happen.
-    pub(super) async fn fold(&mut self, keys: &Keys) -> Result<Result<(), Vec<u8>>, Error> {
-        if self.state.transaction.has_settled(keys) {
-            return Ok(Ok(()));
+    /// Folds in the open transaction, unless it has; gives the keys. The inner error is an ERR payload: the fold did not
+    /// happen.
+    pub(super) async fn fold(&mut self, bound: &Bound) -> Result<Result<Keys, Vec<u8>>, Error> {
+        let known = bound.clone().into_keys();
+        if self.state.transaction.has_settled(&known) {
+            return Ok(Ok(known));
         }
-        let (moved, keys) = match self.move_slots(keys.clone()).await? {
+        let (moved, keys) = match self.move_slots(bound).await? {
             Err(error) => return Ok(Err(error)),
             Ok(moved) => moved,
         };
         let transaction = &mut self.state.transaction;
         match moved || transaction.has_doubted(&keys) {
-            true => transaction.remember_fold(keys),
-            false => transaction.remember_settled(keys),
+            true => transaction.remember_fold(keys.clone()),
+            false => transaction.remember_settled(keys.clone()),
         }
-        Ok(Ok(()))
-    }
-
-    /// [`Session::move_slots_of`] these keys, or of all where the server does not take their predicate for a query; gives
-    /// them back.
-    async fn move_slots(&mut self, keys: Keys) -> Result<Result<(bool, Keys), Vec<u8>>, Error> {
-        /// `day = 'no day'`: an UPDATE may be let off with a warning, or has an error with other words.
-        const WRONG_VALUE: u16 = 1525;
-        let whole = Keys {
-            table: Arc::clone(&keys.table),
-            predicate: None,
-        };
-        Ok(match self.move_slots_of(&keys).await? {
-            Ok(moved) => Ok((moved, keys)),
-            Err(error) if reply::Err::decode(&error).is_ok_and(|err| err.code == WRONG_VALUE) => {
-                let moved = self.move_slots_of(&whole).await?;
-                moved.map(|moved| (moved, whole))
-            }
-            Err(error) => Err(error),
-        })
-    }
-
-    /// Locks the base rows of these keys and moves what their slots hold into them, in the open transaction. Whether
-    /// there was anything to move. The inner error is an ERR payload: what has been moved until then stays moved, and
-    /// no value has changed.
-    async fn move_slots_of(&mut self, keys: &Keys) -> Result<Result<bool, Vec<u8>>, Error> {
-        self.forget_slots(keys);
-        let form = KeyForm::of(&keys.table);
-        let named = form.as_ref().filter(|_| keys.predicate.is_some());
-        let lock = fold::lock(&keys.table, keys.predicate.as_deref(), named);
-        self.write_query(&lock).await?;
-        let rows = match self.read_hidden_rows(fold::MOST_KEYS + 1).await? {
-            Err(error) => return Ok(Err(error)),
-            Ok(rows) => rows,
-        };
-        let locked = named.and_then(|form| named_keys(form, &rows));
-        let literals = named.zip(locked.as_ref().filter(|keys| !keys.is_empty()));
-        let literals = literals.map(|(form, keys)| form.any_of(keys).into_bytes());
-        self.state.transaction.remember_locked(keys, literals);
-        let texts = match self.open_rows(keys, form.as_ref(), locked).await {
-            Some(open) if open.is_empty() => return Ok(Ok(false)),
-            Some(open) => {
-                let form = form.as_ref().expect("the rows have been read by it");
-                fold::moves(&keys.table, form, &open)
-            }
-            None => {
-                let by_predicate = FoldStatements::new(&keys.table, keys.predicate.as_deref());
-                vec![by_predicate.lock, by_predicate.fold]
-            }
-        };
-        let moved = self.run_all(&texts).await?;
-        self.forget_slots(keys);
-        Ok(moved.map(|()| true))
-    }
-
-    /// The open slot rows of these keys, whose base rows (`locked`, as far as they are named) are locked. `None` when
-    /// they cannot be told, or are too many to be named.
-    async fn open_rows(
-        &mut self,
-        keys: &Keys,
-        form: Option<&KeyForm>,
-        locked: Option<Vec<Key>>,
-    ) -> Option<Vec<OpenRow>> {
-        let form = form?;
-        if keys.predicate.is_none() {
-            return self.shared.open_rows(&keys.table, form, None).await;
-        }
-        let locked = locked?;
-        if locked.is_empty() {
-            return Some(Vec::new());
-        }
-        self.shared
-            .open_rows(&keys.table, form, Some(&locked))
-            .await
-    }
-
-    /// Runs statements of ours, sent at once, in a session that may refuse updates that name no key. The inner error is
-    /// the first ERR payload.
-    async fn run_all(&mut self, texts: &[Vec<u8>]) -> Result<Result<(), Vec<u8>>, Error> {
-        let cautious = self.updates_safely();
-        let mut out = Vec::new();
-        let before = cautious.then_some(UNSAFE_UPDATES.as_bytes());
-        let after = cautious.then_some(SAFE_UPDATES.as_bytes());
-        let texts = before
-            .into_iter()
-            .chain(texts.iter().map(Vec::as_slice))
-            .chain(after);
-        let mut answers = 0;
-        for text in texts {
-            encode_query(&mut out, text, self.capabilities);
-            answers += 1;
-        }
-        self.write_upstream(&out).await?;
-        let mut result = Ok(());
-        for _ in 0..answers {
-            let answer = self.read_hidden().await?;
-            result = result.and(Hidden::into_result(answer));
-        }
-        Ok(result)
+        Ok(Ok(keys))
     }
 
     /// Each of our statements keeps base + SUM(slots) as it is, so they may all be sent at once, and COMMIT is
@@ -303,16 +174,17 @@ impl Session {
     async fn fold_in_own_transaction(
         &mut self,
         reason: Reason,
-        keys: &[Keys],
+        folds: &[Bound],
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
         // A read may be folded for in a READ ONLY session; a write is to be refused.
+        let end_untold = std::mem::take(&mut self.state.end_untold);
         let begin = match self.state.kind {
             Kind::Select | Kind::Do | Kind::Set { .. } => BEGIN_TO_WRITE,
             _ => BEGIN,
         };
-        if let Err(error) = self.begin_and_fold(begin, keys).await? {
+        if let Err(error) = self.begin_and_fold(begin, folds).await? {
             self.hidden(COMMIT).await?;
             if needs_no_fold(reason, &error) {
                 self.set_one_shot_again().await?;
@@ -347,8 +219,12 @@ impl Session {
                 last.clone_from(error);
             }
             Hidden::Ok(ok) if self.capabilities & capability::SESSION_TRACK != 0 => {
-                let written = has_written(&last, self.state.kind == Kind::Update);
-                add_commit(&mut last, ok, written, was_set);
+                let news = News {
+                    written: has_written(&last, self.state.kind == Kind::Update),
+                    used_up: was_set,
+                    end_untold,
+                };
+                add_commit(&mut last, ok, news);
             }
             _ => {}
         }
@@ -365,36 +241,23 @@ impl Session {
     pub(super) async fn begin_and_fold(
         &mut self,
         begin: &str,
-        keys: &[Keys],
+        folds: &[Bound],
     ) -> Result<Result<(), Vec<u8>>, Error> {
         let mut result = self.hidden(begin).await?.into_result();
-        for keys in keys {
+        for bound in folds {
             if result.is_ok() {
-                result = self.move_slots(keys.clone()).await?.map(drop);
+                result = self.move_slots(bound).await?.map(drop);
             }
         }
         Ok(result)
     }
 
-    /// Whether the session refuses updates that name no key, as those of a fold may.
-    fn updates_safely(&self) -> bool {
-        let facts = self.state.facts.as_ref();
-        facts.is_some_and(|facts| facts.safe_updates)
-    }
-
-    /// Slot rows that are closed: whoever increments next must ask base first. An UPDATE that a closed row refuses keeps
-    /// it locked, and base is what a fold holds that waits for it. All of the table's, as another counter of the row may
-    /// open it again, which says nothing of what base has room for.
-    fn forget_slots(&self, keys: &Keys) {
-        self.shared.slots.forget_all(&keys.table);
-    }
-
     /// Folds in a transaction of its own and commits it, for what MySQL does in READ ONLY sessions too.
     pub(super) async fn fold_and_commit(
         &mut self,
-        keys: &[Keys],
+        folds: &[Bound],
     ) -> Result<Result<(), Vec<u8>>, Error> {
-        let folded = self.begin_and_fold(BEGIN_TO_WRITE, keys).await?;
+        let folded = self.begin_and_fold(BEGIN_TO_WRITE, folds).await?;
         let committed = self.hidden(COMMIT).await?.into_result();
         Ok(folded.and(committed))
     }

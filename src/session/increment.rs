@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Session;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::fold::bind;
 use super::hidden::{Failure, Hidden, affected_rows, failure};
+use super::moving::Bound;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
@@ -31,7 +31,7 @@ impl Session {
         let Some(scope) = increment.exact.folds.first() else {
             return self.run_original(original, turn).await;
         };
-        let keys = bind(scope, Some(parameters));
+        let keys = Bound::of(scope, Some(parameters)).into_keys();
         if self.state.transaction.has_settled(&keys) {
             // Base holds the whole value, under our lock.
             let mut exact = increment.exact.clone();

@@ -1,7 +1,7 @@
 //! One client and its upstream connection, from login to close.
 //!
 //! `connect` relays the handshake; `relay` passes bytes; `query` and `prepared` find statements on hot tables and
-//! act on their plan by `increment`, `read` and `fold`, which run `hidden` statements on the client's own upstream
+//! act on their plan by `increment`, `read` and `fold` (whose slots `moving` moves), which run `hidden` statements on the client's own upstream
 //! connection and pass `patched` answers on.
 
 mod asking;
@@ -16,6 +16,7 @@ mod fold;
 mod hidden;
 mod increment;
 mod literal;
+mod moving;
 mod one_shot;
 mod parameters;
 mod patched;

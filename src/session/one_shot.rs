@@ -67,7 +67,7 @@ impl OneShot {
     }
 
     /// A statement has ended that may have used it up.
-    pub(super) fn end(&mut self) {
+    fn end(&mut self) {
         if !std::mem::take(&mut self.again) {
             self.texts.clear();
         }

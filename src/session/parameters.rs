@@ -1,12 +1,10 @@
 //! Parameters of prepared statements, in either protocol: as SQL literals, and what they allow an increment.
 
-use std::sync::Arc;
-
 use super::Session;
 use super::error::Error;
 use super::literal;
 use super::turn::{Done, Original, Turn};
-use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Reason, Scope};
+use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Reason};
 use crate::wire::column::{Column, field_type};
 use crate::wire::execute::Value;
 
@@ -153,12 +151,8 @@ pub(super) fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
         Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
         Plan::Forward(_) => Vec::new(),
     };
-    let folds = tables.into_iter().map(|table| FoldTable {
-        table: Arc::clone(table),
-        scope: Scope::Table,
-    });
     Fold {
-        folds: folds.collect(),
+        folds: tables.into_iter().map(FoldTable::whole).collect(),
         reason,
     }
 }

@@ -202,7 +202,7 @@ impl Session {
         // Taken out while it runs, so that the session can be borrowed whole.
         let Some(mut statement) = self.state.statements.remove(&id) else {
             if command_byte != command::STMT_CLOSE {
-                self.state.one_shot.end();
+                self.state.end_one_shot();
                 self.state.diagnostics = None;
             }
             self.pass_command().await?;
@@ -234,7 +234,7 @@ impl Session {
             self.execute_as_planned(id, statement).await?;
         }
         let failed = self.state.status_uncertain;
-        self.state.one_shot.after(&statement.one_shot, failed);
+        self.state.after_one_shot(&statement.one_shot, failed);
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use super::{Session, shared::Hot};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
 use crate::sql::diagnostics::may_ask;
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope, SessionFacts};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::{self, Kind};
 use crate::wire::answer::Form;
 use crate::wire::capability;
@@ -157,7 +157,7 @@ impl Session {
         let catalog = self.catalog();
         let folds = catalog.tables.iter().filter(|table| names(text, table));
         Fold {
-            folds: folds.map(whole).collect(),
+            folds: folds.map(FoldTable::whole).collect(),
             reason: Reason::TooLong,
         }
     }
@@ -214,7 +214,7 @@ impl Session {
                 let is_execute = kind == Kind::Execute || kind == Kind::Other;
                 let done = self.sql_prepared(command, original, turn).await?;
                 if is_execute || done.failed {
-                    self.state.one_shot.end();
+                    self.state.end_one_shot();
                 }
                 return Ok(done);
             }
@@ -235,7 +235,7 @@ impl Session {
         self.after(kind, done.failed);
         let facts = self.state.facts.clone().unwrap_or_default();
         let effect = self.state.one_shot.effect(text, kind, &facts);
-        self.state.one_shot.after(&effect, done.failed);
+        self.state.after_one_shot(&effect, done.failed);
         self.after_ddl(kind).await?;
         Ok(done)
     }
@@ -329,6 +329,8 @@ impl Session {
     pub(super) fn after(&mut self, kind: Kind, failed: bool) {
         if kind.may_change_session() {
             self.state.facts = None;
+            // What the session then says is of its next transaction.
+            self.state.isolation_doubted |= self.state.in_transaction();
         }
         if kind.may_end_transaction() {
             for (table, key, slot) in std::mem::take(&mut self.state.written) {
@@ -348,6 +350,7 @@ impl Session {
         // Also where the status shows a transaction still: it is another one, new by BEGIN or by COMMIT AND CHAIN.
         if matches!(kind, Kind::Begin | Kind::Commit) && !failed {
             self.state.transaction = Transaction::default();
+            self.state.isolation_doubted = false;
         }
         let locks = &mut self.state.table_locks;
         match kind {
@@ -394,14 +397,6 @@ pub(super) fn statement_text(payload: &[u8], capabilities: u64) -> Result<&[u8],
 /// The kind of a statement; comments and first words read the same under all facts.
 pub(super) fn kind_of(text: &[u8]) -> Kind {
     sql::glance(text).unwrap_or_else(|| sql::statement_kind(text, &SessionFacts::default()))
-}
-
-/// A fold of a whole table.
-pub(super) fn whole(table: &Arc<HotTable>) -> FoldTable {
-    FoldTable {
-        table: Arc::clone(table),
-        scope: Scope::Table,
-    }
 }
 
 fn names(text: &[u8], table: &HotTable) -> bool {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::fold::{BEGIN, COMMIT, bind};
+use super::fold::{BEGIN, COMMIT};
 use super::hidden::{
     Failure, Hidden, encode_prepare, encode_query, encode_statement_command, failure,
 };
+use super::moving::Bound;
 use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
@@ -133,18 +134,17 @@ impl Session {
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }
-        let keys = read.tables.iter().map(|table| Keys {
-            table: Arc::clone(table),
-            predicate: None,
-        });
-        let keys: Vec<_> = keys.collect();
+        let tables = read.tables.iter();
+        let folds: Vec<Bound> = tables
+            .map(|table| Keys::whole(Arc::clone(table)).into())
+            .collect();
         let wrapped = !self.state.in_transaction();
         let mut folded = Ok(());
         if wrapped {
-            folded = self.begin_and_fold(BEGIN, &keys).await?;
+            folded = self.begin_and_fold(BEGIN, &folds).await?;
         } else {
-            for keys in keys {
-                folded = folded.and(self.fold(&keys).await?);
+            for bound in folds {
+                folded = folded.and(self.fold(&bound).await?.map(drop));
             }
         }
         let mut last = Vec::new();
@@ -186,15 +186,15 @@ impl Session {
             self.learn_mixed();
         }
         for keys in own {
-            if let Err(error) = self.fold(&keys).await? {
+            if let Err(error) = self.fold(&keys.into()).await? {
                 return Ok(Prepared::Refused(error));
             }
         }
         if self.state.in_transaction() {
             if let Some(fold) = &read.folded_first {
-                let keys = bind(fold, Some(parameters));
-                match self.fold(&keys).await? {
-                    Ok(()) => return Ok(Prepared::Folded),
+                let bound = Bound::of(fold, Some(parameters));
+                match self.fold(&bound).await? {
+                    Ok(_) => return Ok(Prepared::Folded),
                     Err(error) if failure(&error) == Failure::TheClients => {
                         return Ok(Prepared::Refused(error));
                     }

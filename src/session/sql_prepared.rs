@@ -11,11 +11,11 @@ use super::diagnostics::Told;
 use super::error::Error;
 use super::hidden::{Hidden, query_payload};
 use super::parameters::whole_tables;
-use super::query::{kind_of, whole};
+use super::query::kind_of;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::user_variables::{Variable, unhex};
-use crate::sql::plan::{Fold, Plan, Reason, SessionFacts};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::prepare::{self, Command, Source, Using};
 use crate::sql::{self, Kind};
 use crate::wire::execute::Value;
@@ -169,7 +169,13 @@ impl Session {
     /// A text that is not known may concern every hot table.
     fn fold_of_all(&self) -> Fold {
         Fold {
-            folds: self.hot.catalog.tables.iter().map(whole).collect(),
+            folds: self
+                .hot
+                .catalog
+                .tables
+                .iter()
+                .map(FoldTable::whole)
+                .collect(),
             reason: Reason::SqlExecute,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::diagnostics::Diagnostics;
-use super::one_shot::OneShot;
+use super::one_shot::{Effect, OneShot};
 use super::prepared::Statement;
 use super::sql_prepared::SqlPrepared;
 use crate::catalog::HotTable;
@@ -28,6 +28,12 @@ pub(super) struct State {
     pub status_uncertain: bool,
     /// `None`: something may have changed them, so the upstream must be asked.
     pub facts: Option<SessionFacts>,
+    /// The session's isolation level has locking reads lock gaps: REPEATABLE READ or SERIALIZABLE.
+    pub locks_gaps: bool,
+    /// The open transaction may have another isolation level than the session.
+    pub isolation_doubted: bool,
+    /// A transaction has ended, and no OK packet since could tell of it: the next one will.
+    pub end_untold: bool,
     /// CHECK constraints are not enforced (MariaDB, `check_constraint_checks`): nothing would guard a slot.
     pub unguarded: bool,
     /// Several statements may come in one COM_QUERY.
@@ -103,12 +109,24 @@ pub(super) struct Keys {
     pub predicate: Option<Vec<u8>>,
 }
 
+impl Keys {
+    pub(super) fn whole(table: Arc<HotTable>) -> Self {
+        Self {
+            table,
+            predicate: None,
+        }
+    }
+}
+
 impl State {
     pub(super) fn new(status: u16) -> Self {
         Self {
             status,
             status_uncertain: false,
             facts: None,
+            locks_gaps: false,
+            isolation_doubted: false,
+            end_untold: false,
             unguarded: false,
             multi_statements: false,
             bypass: false,
@@ -135,10 +153,12 @@ impl State {
     /// Takes in how an answer ended.
     pub(super) fn observe(&mut self, status: Option<u16>, error: Option<u16>) {
         if let Some(status) = status {
+            let was_open = self.status & status::IN_TRANS != 0;
             self.status = status;
             self.status_uncertain = false;
             if status & status::IN_TRANS == 0 {
                 self.transaction = Transaction::default();
+                self.isolation_doubted &= !was_open;
             }
         }
         if error.is_some() {
@@ -147,6 +167,18 @@ impl State {
             self.transaction.proves_nothing = true;
             self.transaction.distrust_folds();
         }
+    }
+
+    /// A statement has ended that may have used up what is set for one transaction.
+    pub(super) fn end_one_shot(&mut self) {
+        self.after_one_shot(&Effect::Ends, false);
+    }
+
+    /// A statement with this effect on what is set for one transaction has ended.
+    pub(super) fn after_one_shot(&mut self, effect: &Effect, failed: bool) {
+        let was_set = self.one_shot.is_set();
+        self.one_shot.after(effect, failed);
+        self.isolation_doubted |= was_set && !self.one_shot.is_set() && self.in_transaction();
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER.
@@ -207,10 +239,7 @@ impl Transaction {
         let table = Arc::clone(&keys.table);
         self.folded.retain(|other| other.table != table);
         self.settled.retain(|other| other.table != table);
-        let whole = Keys {
-            table,
-            predicate: None,
-        };
+        let whole = Keys::whole(table);
         remember(&mut self.doubted, whole.clone());
         remember(&mut self.incremented, whole);
     }
@@ -271,8 +300,5 @@ fn remember(list: &mut Vec<Keys>, keys: Keys) {
     }
     let table = Arc::clone(&keys.table);
     list.retain(|other| other.table != table);
-    list.push(Keys {
-        table,
-        predicate: None,
-    });
+    list.push(Keys::whole(table));
 }

@@ -77,9 +77,19 @@ pub(super) fn hide_transaction(payload: &mut Vec<u8>) {
     }
 }
 
-/// Adds to the client's answer what our COMMIT tells: the GTID, if the client's statement has `written`, and that what
-/// was set for one transaction is `used_up`.
-pub(super) fn add_commit(payload: &mut Vec<u8>, commit: &[u8], written: bool, used_up: bool) {
+/// What of our COMMIT's news is the client's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct News {
+    /// The GTID: its statement has written.
+    pub written: bool,
+    /// The characteristics of transactions: what was set for one is used up.
+    pub used_up: bool,
+    /// That there is no transaction: it has not been told that its last one has ended.
+    pub end_untold: bool,
+}
+
+/// Adds to the client's answer what our COMMIT tells.
+pub(super) fn add_commit(payload: &mut Vec<u8>, commit: &[u8], news: News) {
     let is_gtid = |(kind, change): &Change| match *kind {
         GTIDS => true,
         SYSTEM_VARIABLES => Reader::new(change).lenenc_bytes() == Ok(LAST_GTID),
@@ -90,7 +100,9 @@ pub(super) fn add_commit(payload: &mut Vec<u8>, commit: &[u8], written: bool, us
     };
     let before = all.len();
     all.extend(told.into_iter().filter(|change| {
-        (written && is_gtid(change)) || (used_up && change.0 == TRANSACTION_CHARACTERISTICS)
+        (news.written && is_gtid(change))
+            || (news.used_up && change.0 == TRANSACTION_CHARACTERISTICS)
+            || (news.end_untold && change.0 == TRANSACTION_STATE)
     }));
     if all.len() > before
         && let Ok(patched) = with_changes(payload, &all)
@@ -144,7 +156,12 @@ mod tests {
         ];
         let told = |written, used_up| {
             let mut payload = ok.to_vec();
-            add_commit(&mut payload, &commit, written, used_up);
+            let news = News {
+                written,
+                used_up,
+                ..News::default()
+            };
+            add_commit(&mut payload, &commit, news);
             payload
         };
         assert_eq!(told(false, false), ok);

@@ -5,18 +5,12 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, HotTable};
 use crate::sql::context::{hot_by_words, mentioned};
 use crate::sql::lexer::TokenKind;
-use crate::sql::plan::{Ddl, Fold, FoldTable, Plan, Reason, Scope, SessionFacts};
+use crate::sql::plan::{Ddl, Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::words::Words;
 
 /// Folds whole tables.
 pub(super) fn fold_tables(tables: Vec<Arc<HotTable>>, reason: Reason) -> Plan {
-    let folds = tables
-        .into_iter()
-        .map(|table| FoldTable {
-            table,
-            scope: Scope::Table,
-        })
-        .collect();
+    let folds = tables.iter().map(FoldTable::whole).collect();
     Plan::Fold(Box::new(Fold { folds, reason }))
 }
 

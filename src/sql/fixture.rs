@@ -13,6 +13,7 @@ fn column(name: &str, definition: &str) -> Column {
         invisible: false,
         nullable: true,
         on_update_now: false,
+        auto_increment: false,
     }
 }
 
@@ -41,7 +42,7 @@ pub(super) fn posts() -> Arc<HotTable> {
         ],
         primary_key: vec![0],
         touches: Vec::new(),
-        other_unique_keys: false,
+        unique_keys: Some(Vec::new()),
         counters: vec![
             Counter {
                 column: 3,
@@ -88,7 +89,7 @@ pub(super) fn hits() -> Arc<HotTable> {
         ],
         primary_key: vec![0, 1],
         touches: Vec::new(),
-        other_unique_keys: false,
+        unique_keys: Some(Vec::new()),
         counters: vec![Counter {
             column: 2,
             domain: Domain::Integer {
@@ -124,6 +125,10 @@ fn show_fold(fold: &Fold) -> String {
     let table = |fold: &FoldTable| match &fold.scope {
         Scope::Table => fold.table.name.clone(),
         Scope::Keys(predicate) => format!("{} where {}", fold.table.name, show_template(predicate)),
+        Scope::Rows(rows) => {
+            let predicate = show_template(&rows.predicate);
+            format!("{} of base where {predicate}", fold.table.name)
+        }
     };
     let tables: Vec<String> = fold.folds.iter().map(table).collect();
     format!("fold {:?}: {}", fold.reason, tables.join("; "))

@@ -13,8 +13,9 @@ use sqlparser::tokenizer::Token;
 use crate::catalog::{Bounds, Counter, Domain};
 use crate::sql::context::{Context, bare, ident};
 use crate::sql::key::{self, KeyValueKind, WholeKey};
-use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Reason, Scope};
+use crate::sql::plan::{Fold, Increment, ParameterDelta, Plan, Reason};
 use crate::sql::predicate::Target;
+use crate::sql::rows;
 use crate::sql::template::{Piece, Template};
 use crate::sql::touch::Touch;
 use text::{predicate_text, update_text, upsert_text};
@@ -211,12 +212,9 @@ pub(super) fn plan(
     deltas: &[Delta<'_>],
     touches: &[Touch],
 ) -> Plan {
-    let scope = key::scope(context, target, update.selection.as_ref());
+    let own = rows::fold_of(context, target, update.selection.as_ref());
     let fold = |reason| Fold {
-        folds: vec![FoldTable {
-            table: target.table.clone(),
-            scope: scope.clone(),
-        }],
+        folds: vec![own.clone()],
         reason,
     };
     if deltas.iter().all(|delta| delta.is_zero) {
@@ -314,19 +312,6 @@ fn obstacle(
         Some(Reason::Unresolved)
     } else {
         None
-    }
-}
-
-/// The scope of a fold of this target alone.
-pub(super) fn fold_of(
-    context: &Context<'_>,
-    target: &Target<'_>,
-    predicate: Option<&Expr>,
-) -> FoldTable {
-    let scope: Scope = key::scope(context, target, predicate);
-    FoldTable {
-        table: target.table.clone(),
-        scope,
     }
 }
 

@@ -188,7 +188,7 @@ pub(super) fn scope(context: &Context<'_>, target: &Target<'_>, predicate: Optio
 
 /// Whether the parser groups the statement's operators as the server does: `||` is OR to MySQL and binds looser
 /// than AND, as does XOR; with one of these in the text, a conjunct of ours need not be one of the server's.
-fn has_familiar_precedence(context: &Context<'_>) -> bool {
+pub(super) fn has_familiar_precedence(context: &Context<'_>) -> bool {
     !context.syntax.tokens.iter().any(|token| {
         matches!(
             token.token,
@@ -212,22 +212,6 @@ fn key_predicate(target: &Target<'_>, tests: &[&KeyTest]) -> Template {
         predicate.push_text(if test.is_list { ")" } else { "" });
     }
     predicate
-}
-
-/// The keys of rows whose key columns are given as constants (in key order), for INSERT and REPLACE.
-pub(super) fn scope_of_values(target: &Target<'_>, values: Vec<KeyValue>) -> Scope {
-    let tests: Vec<KeyTest> = target
-        .table
-        .primary_key
-        .iter()
-        .zip(values)
-        .map(|(&column, value)| KeyTest {
-            column,
-            values: vec![value],
-            is_list: false,
-        })
-        .collect();
-    Scope::Keys(key_predicate(target, &tests.iter().collect::<Vec<_>>()))
 }
 
 /// A predicate that names one whole primary key by equality and says nothing else.

@@ -174,6 +174,29 @@ pub struct FoldTable {
     pub table: Arc<HotTable>,
     /// The keys.
     pub scope: Scope,
+    /// Parameters that are inserted into key columns. The scope is right where each is stored as it is written; else the
+    /// whole table is folded.
+    pub stored: Vec<StoredParameter>,
+}
+
+impl FoldTable {
+    /// All of a table's slots.
+    pub fn whole(table: &Arc<HotTable>) -> Self {
+        Self {
+            table: Arc::clone(table),
+            scope: Scope::Table,
+            stored: Vec::new(),
+        }
+    }
+}
+
+/// A parameter whose value a statement inserts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredParameter {
+    /// Position of the parameter, from 0.
+    pub parameter: u16,
+    /// The column: position in [`HotTable::columns`].
+    pub column: usize,
 }
 
 /// Keys of a hot table.
@@ -182,8 +205,20 @@ pub enum Scope {
     /// Keys for which this predicate holds. It names key columns only, unqualified and quoted by backticks,
     /// so it fits the base and the slot table alike.
     Keys(Template),
+    /// The keys of rows that are found by other columns.
+    Rows(Rows),
     /// The whole table.
     Table,
+}
+
+/// Rows of a hot table, by what base has in columns that are not hot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// Names columns of base alone, unqualified and quoted by backticks. A locking read by it keeps the rows that the
+    /// statement will meet as they are, under an isolation level that locks gaps.
+    pub predicate: Template,
+    /// The key of a row that the statement may insert, as in [`Scope::Keys`].
+    pub key: Option<Template>,
 }
 
 /// DDL on hot tables.

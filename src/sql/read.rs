@@ -22,8 +22,9 @@ use crate::sql::read::clause::Clause;
 use crate::sql::read::resolve::Doubt;
 use crate::sql::read::rewrite::Rewrite;
 use crate::sql::read::survey::Survey;
+use crate::sql::rows;
 use crate::sql::template::Template;
-use crate::sql::{increment, write};
+use crate::sql::write;
 
 /// Whether a query only reads (WITH may stand before an UPDATE or DELETE).
 pub(super) fn is_query(query: &Query) -> bool {
@@ -79,7 +80,7 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
         folded_first: lock::waits_for_rows(&survey.blocks, &locked)
             .then(|| confined(context, query))
             .flatten()
-            .filter(|fold| fold.scope != Scope::Table),
+            .filter(|fold| matches!(fold.scope, Scope::Keys(_))),
         or_fold: match unresolved(context, query) {
             Plan::Fold(fold) if is_derived => Some(*fold),
             _ => None,
@@ -153,11 +154,7 @@ fn confined(context: &Context<'_>, query: &Query) -> Option<FoldTable> {
     };
     let is_alone = query.with.is_none() && lock::count_queries(query) == 1;
     let target = Target::of(context, from).filter(|_| is_alone)?;
-    Some(increment::fold_of(
-        context,
-        &target,
-        select.selection.as_ref(),
-    ))
+    Some(rows::fold_of(context, &target, select.selection.as_ref()))
 }
 
 #[cfg(test)]

@@ -165,6 +165,7 @@ mod tests {
             invisible: false,
             nullable: true,
             on_update_now,
+            auto_increment: false,
         };
         table.touches.push(table.columns.len());
         table.columns.push(time("changed_at", "datetime(3)", false));

@@ -8,8 +8,9 @@ use sqlparser::ast::{Delete, Expr, FromTable, Statement, Update, Value, ValueWit
 use crate::sql::context::Context;
 use crate::sql::ddl;
 use crate::sql::increment::{self, Delta};
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason};
 use crate::sql::predicate::{Target, is_plain};
+use crate::sql::rows;
 use crate::sql::touch::{self, Touch};
 use mentions::Mentions;
 
@@ -36,7 +37,7 @@ fn plan_update(context: &Context<'_>, update: &Update) -> Plan {
     if let Some(plan) = plan_increment(context, &target, update) {
         return plan;
     }
-    let own = increment::fold_of(context, &target, update.selection.as_ref());
+    let own = rows::fold_of(context, &target, update.selection.as_ref());
     let others = all.without(target.table);
     match reason_to_fold(context, &target, update) {
         Some(reason) => fold_or_forward(vec![own], &others, reason, reason),
@@ -47,14 +48,7 @@ fn plan_update(context: &Context<'_>, update: &Update) -> Plan {
 /// An UPDATE of a cold table, of several tables, or of a part of one.
 fn plan_complex_update(context: &Context<'_>, update: &Update, all: &Mentions) -> Plan {
     let written = Mentions::of(context, &update.table);
-    let folds = written
-        .tables
-        .iter()
-        .map(|table| FoldTable {
-            table: table.clone(),
-            scope: Scope::Table,
-        })
-        .collect();
+    let folds = written.tables.iter().map(FoldTable::whole).collect();
     let others = written
         .tables
         .iter()
@@ -179,7 +173,7 @@ fn plan_delete(context: &Context<'_>, delete: &Delete) -> Plan {
     if let ([from], true) = (from.as_slice(), is_single)
         && let Some(target) = Target::of(context, from)
     {
-        let own = increment::fold_of(context, &target, delete.selection.as_ref());
+        let own = rows::fold_of(context, &target, delete.selection.as_ref());
         return fold_or_forward(
             vec![own],
             &all.without(target.table),
@@ -188,14 +182,7 @@ fn plan_delete(context: &Context<'_>, delete: &Delete) -> Plan {
         );
     }
     let written = Mentions::of(context, &delete.from).and(Mentions::of(context, &delete.using));
-    let folds = written
-        .tables
-        .iter()
-        .map(|table| FoldTable {
-            table: table.clone(),
-            scope: Scope::Table,
-        })
-        .collect();
+    let folds = written.tables.iter().map(FoldTable::whole).collect();
     let others = written
         .tables
         .iter()
@@ -212,10 +199,7 @@ fn fold_or_forward(
 ) -> Plan {
     for table in &others.tables {
         if others.names_counter_of(table) {
-            folds.push(FoldTable {
-                table: table.clone(),
-                scope: Scope::Table,
-            });
+            folds.push(FoldTable::whole(table));
         }
     }
     match (folds.is_empty(), others.tables.is_empty()) {

@@ -137,6 +137,7 @@ pub struct Walker {
     status: Option<u16>,
     error: Option<u16>,
     multi_result: bool,
+    ended_by_eof: bool,
 }
 
 /// Bytes of an OK payload up to and with the warning count, at most.
@@ -160,6 +161,7 @@ impl Walker {
             status: None,
             error: None,
             multi_result: false,
+            ended_by_eof: false,
         }
     }
 
@@ -181,6 +183,11 @@ impl Walker {
     /// Whether the answer had more than one result.
     pub fn is_multi_result(&self) -> bool {
         self.multi_result
+    }
+
+    /// Whether the last result ended in an EOF packet, which tells nothing of the session's state.
+    pub fn is_ended_by_eof(&self) -> bool {
+        self.ended_by_eof
     }
 
     /// Says that the caller read the last packet told together with its continuations.
@@ -277,6 +284,7 @@ impl Walker {
         match payload.first() {
             Some(&reply::OK) => {
                 let status = Ok::decode(payload).map_or(0, |ok| ok.status);
+                self.ended_by_eof = false;
                 self.end_of_result(status);
                 Role::Ok
             }
@@ -306,6 +314,7 @@ impl Walker {
             true => Ok::decode(payload).map_or_else(|_| eof_status(payload), |ok| ok.status),
             false => eof_status(payload),
         };
+        self.ended_by_eof = !self.deprecate_eof;
         self.end_of_result(status);
     }
 

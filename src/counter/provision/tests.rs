@@ -22,6 +22,7 @@ fn column(name: &str, definition: &str) -> Column {
         invisible: false,
         nullable: false,
         on_update_now: false,
+        auto_increment: false,
     }
 }
 
@@ -59,7 +60,7 @@ fn posts() -> HotTable {
             ),
         ],
         touches: Vec::new(),
-        other_unique_keys: false,
+        unique_keys: Some(Vec::new()),
         slots: 64,
     }
 }

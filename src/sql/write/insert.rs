@@ -6,11 +6,14 @@ use sqlparser::ast::{
 };
 
 use crate::catalog::{Bounds, Counter, Domain};
-use crate::sql::context::{Context, bare, column_path, ident};
-use crate::sql::increment::{self, assigned_column};
-use crate::sql::key;
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope};
+use crate::sql::context::{Context, bare, column_path, ident, quoted};
+use crate::sql::increment::assigned_column;
+use crate::sql::key::{self, KeyValueKind};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Rows, Scope, StoredParameter};
 use crate::sql::predicate::Target;
+use crate::sql::rows;
+use crate::sql::stored::is_stored_as_written;
+use crate::sql::template::{Piece, Template};
 use crate::sql::touch;
 use crate::sql::write::mentions::Mentions;
 
@@ -37,16 +40,13 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
             false => Plan::Forward(Reason::NoCounter),
         };
     };
-    let effect = effect(context, &target, insert);
+    let mut effect = effect(context, &target, insert);
     if let Effect::Folds(_) = effect {
         folds.retain(|fold| fold.table != *target.table);
-        folds.insert(
-            0,
-            FoldTable {
-                table: target.table.clone(),
-                scope: inserted_scope(context, &target, insert),
-            },
-        );
+        match rows_in_the_way(context, &target, insert) {
+            Some(fold) => folds.insert(0, fold),
+            None => effect = Effect::Forwards(Reason::InsertOnly),
+        }
     }
     match effect {
         Effect::Folds(reason) => Plan::Fold(Box::new(Fold { folds, reason })),
@@ -255,10 +255,7 @@ fn source_folds(context: &Context<'_>, insert: &Insert) -> Vec<FoldTable> {
         .filter(|table| read.names_counter_of(table))
         .map(|table| match &simple {
             Some(fold) if fold.table == *table => fold.clone(),
-            _ => FoldTable {
-                table: table.clone(),
-                scope: Scope::Table,
-            },
+            _ => FoldTable::whole(table),
         })
         .collect()
 }
@@ -275,30 +272,118 @@ fn simple_source(context: &Context<'_>, source: &Query) -> Option<FoldTable> {
         || Mentions::of(context, &select.selection).has_query
         || source.with.is_some();
     let target = Target::of(context, from).filter(|_| !has_inner_query)?;
-    Some(increment::fold_of(
-        context,
-        &target,
-        select.selection.as_ref(),
-    ))
+    Some(rows::fold_of(context, &target, select.selection.as_ref()))
 }
 
-/// The key of the row that is inserted, if it is one row with a key of constants. Where the table has another
-/// unique key, the row that is in the way may have any primary key.
-fn inserted_scope(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -> Scope {
-    let value = |&column: &usize| {
-        let values = inserted_values(context, target, insert, column)?;
-        match values.as_slice() {
-            [value] => key::key_value(context, value),
-            _ => None,
+/// What folds the rows that may be in the way of those that are inserted; `None` when none can be.
+fn rows_in_the_way(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    insert: &Insert,
+) -> Option<FoldTable> {
+    let mut stored = Vec::new();
+    let by_keys = keys_of_rows(context, target, insert, &mut stored);
+    let Some((key, others)) = by_keys else {
+        return Some(FoldTable::whole(target.table));
+    };
+    let any = |conditions: &[Template]| -> Option<Template> {
+        let (first, rest) = conditions.split_first()?;
+        let mut text = first.clone();
+        for condition in rest {
+            text.push_text(" OR ").append(condition);
         }
+        Some(text)
     };
-    let key = match target.table.other_unique_keys {
-        true => None,
-        false => target.table.primary_key.iter().map(value).collect(),
+    let scope = match (any(&key), others.is_empty()) {
+        (None, true) => return None,
+        (Some(key), true) => Scope::Keys(key),
+        (inserted, false) => Scope::Rows(Rows {
+            predicate: any(&[key, others].concat())?,
+            key: inserted,
+        }),
     };
-    match key {
-        Some(values) => key::scope_of_values(target, values),
-        None => Scope::Table,
+    Some(FoldTable {
+        scope,
+        stored,
+        ..FoldTable::whole(target.table)
+    })
+}
+
+/// Conditions that find the rows that have a primary key of the statement's rows, and those that have another unique key
+/// of theirs; `None` when the statement does not show them.
+fn keys_of_rows(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    insert: &Insert,
+    stored: &mut Vec<StoredParameter>,
+) -> Option<(Vec<Template>, Vec<Template>)> {
+    /// More rows are not looked up one by one.
+    const MOST_ROWS: usize = 64;
+    let rows = match insert.source.as_ref().map(|source| &*source.body) {
+        None => 1,
+        Some(SetExpr::Values(values)) => values.rows.len(),
+        Some(_) => return None,
+    };
+    let unique_keys = target.table.unique_keys.as_ref()?;
+    let (mut key, mut others) = (Vec::new(), Vec::new());
+    if rows > MOST_ROWS {
+        return None;
+    }
+    for row in 0..rows {
+        let mut condition = |columns: &[usize]| {
+            let mut text = Template::default();
+            for (index, &column) in columns.iter().enumerate() {
+                let Some(value) = key_of_row(context, target, insert, column, row, stored)? else {
+                    return Some(None);
+                };
+                text.push_text(if index == 0 { "" } else { " AND " })
+                    .push_text(quoted(&target.table.columns[column].name))
+                    .push_text(" = ")
+                    .append(&value);
+            }
+            Some(Some(text))
+        };
+        key.extend(condition(&target.table.primary_key)?);
+        for columns in unique_keys {
+            others.extend(condition(columns)?);
+        }
+    }
+    Some((key, others))
+}
+
+/// What a row will have in a column of a unique key, as it is written. The inner `None`: nothing that another row has.
+/// The outer one: it cannot be told.
+fn key_of_row(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    insert: &Insert,
+    column: usize,
+    row: usize,
+    stored: &mut Vec<StoredParameter>,
+) -> Option<Option<Template>> {
+    let definition = &target.table.columns[column];
+    let Some(values) = inserted_values(context, target, insert, column) else {
+        // Left out of a list, or not to be read.
+        let is_left_out = !insert.columns.is_empty() || insert.source.is_none();
+        return (is_left_out && definition.auto_increment).then_some(None);
+    };
+    let value = bare(values.get(row)?);
+    if let Expr::Value(ValueWithSpan {
+        value: Value::Null, ..
+    }) = value
+    {
+        return (definition.nullable || definition.auto_increment).then_some(None);
+    }
+    let value = key::key_value(context, value)?;
+    match (value.kind, value.text.pieces.as_slice()) {
+        (KeyValueKind::Parameter(parameter), [_]) => {
+            stored.push(StoredParameter { parameter, column });
+            Some(Some(value.text))
+        }
+        (_, [Piece::Text(literal)]) if is_stored_as_written(definition, literal) => {
+            Some(Some(value.text))
+        }
+        _ => None,
     }
 }
 
@@ -347,6 +432,23 @@ mod tests {
             ),
             (
                 "REPLACE INTO posts (id) VALUES (1), (2)",
+                "fold Replace: posts where `id` = 1 OR `id` = 2",
+            ),
+            // Stored as 3, and as nobody knows what.
+            (
+                "REPLACE INTO posts (id) VALUES (2.6)",
+                "fold Replace: posts",
+            ),
+            (
+                "REPLACE INTO posts (id) VALUES ('2x')",
+                "fold Replace: posts",
+            ),
+            (
+                "REPLACE INTO posts (id) VALUES (1 + 1)",
+                "fold Replace: posts",
+            ),
+            (
+                "REPLACE INTO posts (views) VALUES (1)",
                 "fold Replace: posts",
             ),
         ];

@@ -56,3 +56,15 @@ UPDATE {schema}.posts SET views = views * 2 WHERE id = 1;
 SET NAMES latin1;
 UPDATE {schema}.posts SET views = views * 2 WHERE id = 1;
 SELECT views FROM {schema}.posts WHERE id = 1;
+
+== a transaction that ends without a word
+BEGIN;
+[direct] CHECK TABLE posts;
+UPDATE hits SET n = 5 WHERE path = '/';
+BEGIN;
+[direct] CHECK TABLE posts;
+UPDATE hits SET n = n + 1 WHERE path = '/';
+BEGIN;
+[direct] CHECK TABLE posts;
+SELECT n FROM hits WHERE path = '/';
+UPDATE hits SET n = 7 WHERE path = '/';

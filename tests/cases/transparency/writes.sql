@@ -154,3 +154,81 @@ UPDATE posts SET views = views + 1 WHERE id = 1;
 SELECT LAST_INSERT_ID();
 UPDATE posts SET views = 77 WHERE id = 1;
 SELECT LAST_INSERT_ID();
+
+== rows that are found by other columns than the key
+UPDATE posts SET views = 0 WHERE title = 'first';
+UPDATE posts SET views = 1, likes = 2 WHERE author_id = 2 AND views > 60;
+UPDATE posts SET views = likes WHERE author_id IN (1, 3) OR title LIKE 'th%';
+UPDATE posts SET views = 7 WHERE author_id BETWEEN 2 AND 3 ORDER BY views DESC LIMIT 2;
+UPDATE posts SET views = 8 WHERE author_id = ? AND title <> ?; <- 1, 'second'
+UPDATE posts SET likes = 3 WHERE title = 5;
+UPDATE balances SET amount = 5 WHERE note IS NULL;
+UPDATE widths SET c8 = 5 WHERE u8 >= 0;
+DELETE FROM posts WHERE title = 'second';
+DELETE FROM posts WHERE author_id > 2 LIMIT 1;
+INSERT INTO posts (id, author_id, title) VALUES (2, 1, 'second'), (5, 3, 'fifth');
+SELECT * FROM posts ORDER BY id;
+SELECT * FROM balances ORDER BY account, currency;
+SELECT * FROM widths ORDER BY id;
+
+== the same in a transaction
+START TRANSACTION;
+UPDATE posts SET views = 0 WHERE author_id = 1;
+SELECT id, views, likes FROM posts ORDER BY id;
+[direct] UPDATE posts SET author_id = 1 WHERE id = 3;
+UPDATE posts SET views = 5 WHERE author_id = 1;
+SELECT id, views, likes FROM posts ORDER BY id;
+SAVEPOINT here;
+UPDATE posts SET likes = 9 WHERE author_id = 3;
+DELETE FROM posts WHERE title = 'fifth';
+ROLLBACK TO SAVEPOINT here;
+SELECT id, views, likes FROM posts ORDER BY id;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+UPDATE posts SET likes = 1 WHERE title = 'tenth' AND author_id = 3;
+SELECT id, views, likes FROM posts ORDER BY id;
+ROLLBACK;
+SELECT id, views, likes FROM posts ORDER BY id;
+
+== under every isolation level
+[direct] SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+UPDATE posts SET views = 1 WHERE author_id = 1;
+START TRANSACTION;
+UPDATE posts SET views = 2 WHERE title = 'third';
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+[direct] SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+UPDATE posts SET views = 3 WHERE author_id = 3;
+[direct] SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
+START TRANSACTION;
+UPDATE posts SET views = 4 WHERE author_id = 2;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+UPDATE posts SET views = 5 WHERE title = 'tenth';
+SELECT id, views FROM posts ORDER BY id;
+
+== rows in the way of new ones
+REPLACE INTO posts (id, author_id, title, views) VALUES (60, 1, 'first', 5);
+REPLACE INTO posts (id, author_id, title) VALUES (61, 1, 'second'), (3, 2, 'sixty-two'), (10, 2, 'third');
+REPLACE INTO posts (id, author_id, title) VALUES (4.4, 1, 'rounded');
+REPLACE INTO posts (id, author_id, title) VALUES ('5', 1, 5);
+REPLACE INTO posts SET id = ?, author_id = 1, title = ?; <- 77, 'rounded'
+REPLACE INTO posts SET id = ?, author_id = 1, title = ?; <- 77.4, 'seventy-seven'
+REPLACE INTO posts VALUES (60, 1, 'whole row', 1, 1, NULL);
+INSERT INTO posts (id, author_id, title, views) VALUES (80, 1, 'whole row', 1), (81, 1, '5', 1) ON DUPLICATE KEY UPDATE views = VALUES(views), title = CONCAT(title, '!');
+REPLACE INTO articles (slug, opens) VALUES ('one', 3), ('two', 4), ('nine', 5);
+INSERT INTO articles (id, slug, opens) VALUES (NULL, 'nine', 1), (DEFAULT, 'ten', 1) ON DUPLICATE KEY UPDATE opens = opens * 2;
+REPLACE INTO prices VALUES (9.994, 3), ('1.00', 4), (77, 5);
+REPLACE INTO hits (path, n) VALUES (5, 6);
+[direct] SET sql_mode = '';
+REPLACE INTO hits (path, n) VALUES (CONCAT('/', ''), 6);
+REPLACE INTO stock (sku, quantity) VALUES ('A-1                                   ', 3);
+REPLACE INTO widths VALUES (70000, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+REPLACE INTO daily VALUES ('2024-01-01 10:00:00', 'abcd', 3), (20240229, 'abcd', 4);
+SELECT * FROM posts ORDER BY id;
+SELECT id, slug, opens FROM articles ORDER BY id;
+SELECT * FROM prices ORDER BY price;
+SELECT * FROM hits ORDER BY path;
+SELECT * FROM stock ORDER BY sku;
+SELECT * FROM daily ORDER BY day, token;
