@@ -22,11 +22,21 @@ use crate::sql::plan::LockTables;
 /// Ends the transaction around a fold in autocommit; says what it means whatever `completion_type` is.
 pub const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
 
-/// Before the statements of a fold in a session that has `sql_safe_updates` on.
-pub const UNSAFE_UPDATES: &str = "SET SESSION sql_safe_updates = 0";
-
-/// Behind them.
-pub const SAFE_UPDATES: &str = "SET SESSION sql_safe_updates = 1";
+/// What stands before and behind the moves of a fold in a session that has `sql_safe_updates` on, or `sql_big_selects` off
+/// (as `max_join_size` has it); `None` where it has neither.
+pub fn without_caution(safe_updates: bool, big_selects: bool) -> Option<[String; 2]> {
+    let variables = [
+        ("sql_safe_updates", "0", "1", safe_updates),
+        ("sql_big_selects", "1", "0", !big_selects),
+    ];
+    let set = |values: &dyn Fn(&'static str, &'static str) -> &'static str| {
+        let cautious = variables.iter().filter(|(.., is_cautious)| *is_cautious);
+        let list = cautious.map(|(name, free, own, _)| format!("{name} = {}", values(free, own)));
+        format!("SET SESSION {}", list.collect::<Vec<_>>().join(", "))
+    };
+    let is_cautious = safe_updates || !big_selects;
+    is_cautious.then(|| [set(&|free, _| free), set(&|_, own| own)])
+}
 
 /// The question whether a name is that of a temporary table.
 pub fn show_create(table: &HotTable) -> String {
@@ -95,15 +105,22 @@ pub struct OpenRow {
     pub slot: u16,
 }
 
-/// Locks the base rows under `predicate` (unqualified key columns; all rows without one). Gives their keys, or one row
-/// with a count.
+/// The most base rows whose keys a fold remembers; beyond, it takes the whole table.
+pub const MOST_LOCKED: usize = 1024;
+
+/// Locks the base rows under `predicate` (unqualified columns; all rows without one). Gives their keys, or one row with a
+/// count. The LIMIT stands for the session's own `sql_select_limit`; where it is met, more is locked.
 pub fn lock(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) -> Vec<u8> {
-    let list = form.map_or_else(|| "COUNT(*)".to_owned(), KeyForm::select_list);
+    let (list, limit) = match form {
+        Some(form) => (form.select_list(), format!(" LIMIT {}", MOST_LOCKED + 1)),
+        None => ("COUNT(*)".to_owned(), String::new()),
+    };
     let base = quote::pair(&table.schema, &table.name);
     let text = format!("SELECT {list} FROM {base}").into_bytes();
     [
         text,
         condition(" WHERE ", predicate),
+        limit.into_bytes(),
         b" FOR UPDATE".to_vec(),
     ]
     .concat()

@@ -16,6 +16,8 @@ enum Form {
     Time,
     /// Its bytes in hexadecimal, behind what tells the character set, if any.
     Bytes(String),
+    /// The same without spaces at its end, which CHAR has or has not by the sql_mode.
+    Char(String),
 }
 
 /// Reads and writes keys of one table.
@@ -42,6 +44,7 @@ impl KeyForm {
         let columns = self.columns.iter().map(|(name, form)| match form {
             Form::Number | Form::Time => name.clone(),
             Form::Bytes(_) => format!("HEX({name})"),
+            Form::Char(_) => format!("HEX(RTRIM({name}))"),
         });
         columns.collect::<Vec<_>>().join(", ")
     }
@@ -61,7 +64,7 @@ impl KeyForm {
                     let plain = all(|byte| byte.is_ascii_digit() || b"-.: ".contains(byte));
                     plain.then(|| format!("'{text}'"))
                 }
-                Form::Bytes(introducer) => {
+                Form::Bytes(introducer) | Form::Char(introducer) => {
                     all(u8::is_ascii_hexdigit).then(|| format!("{introducer}X'{text}'"))
                 }
             }
@@ -103,8 +106,11 @@ fn form(column: &Column) -> Option<Form> {
         "binary" | "varbinary" => Form::Bytes(String::new()),
         "char" | "varchar" => {
             let (_, rest) = definition.split_once("character set ")?;
-            let name = rest.split(' ').next()?;
-            Form::Bytes(format!("_{name} "))
+            let introducer = format!("_{} ", rest.split(' ').next()?);
+            match word {
+                "char" => Form::Char(introducer),
+                _ => Form::Bytes(introducer),
+            }
         }
         _ => return None,
     })
@@ -141,6 +147,11 @@ mod tests {
                 "varchar(60) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
                 "C384",
                 Some("`k` = _utf8mb4 X'C384'"),
+            ),
+            (
+                "char(5) CHARACTER SET latin1",
+                "4142",
+                Some("`k` = _latin1 X'4142'"),
             ),
             ("timestamp", "2024-02-29 01:02:03", None),
             ("float", "1.5", None),

@@ -1,7 +1,7 @@
 //! Folds: slots into the rows, then the original, in one transaction.
 
 use super::{Explanation, Keys, Sent, Situation, Way, locks};
-use crate::counter::fold::{self, COMMIT, FoldStatements, OpenRow, SAFE_UPDATES, UNSAFE_UPDATES};
+use crate::counter::fold::{self, COMMIT, FoldStatements, OpenRow};
 use crate::counter::{Key, KeyForm};
 use crate::sql::plan::{Fold, FoldTable, Scope};
 use crate::sql::template::{Filling, Template};
@@ -81,18 +81,16 @@ fn of_keys(keys: &Keys, situation: &Situation) -> Vec<Sent> {
         .collect();
     let asked = Some(std::slice::from_ref(&key)).filter(|_| predicate.is_some());
     sends.push(Sent::Control(fold::open_rows(table, &form, asked)));
-    if situation.safe_updates {
-        sends.push(Sent::text(UNSAFE_UPDATES));
-    }
+    let around = fold::without_caution(situation.safe_updates, true);
+    let [before, after] = around.map_or([None, None], |around| around.map(Some));
+    sends.extend(before.map(Sent::text));
     let row = OpenRow { key, slot: 0 };
     let moves = fold::moves(table, &form, &[row]).into_iter();
     sends.extend(moves.map(|text| {
         let text = String::from_utf8_lossy(&text).replace(" IN (0)", " IN (<slots>)");
         Sent::Text(text)
     }));
-    if situation.safe_updates {
-        sends.push(Sent::text(SAFE_UPDATES));
-    }
+    sends.extend(after.map(Sent::text));
     sends
 }
 

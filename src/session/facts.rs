@@ -10,10 +10,11 @@ const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.charact
      @@SESSION.character_set_results, @@SESSION.sql_safe_updates, \
      @@SESSION.character_set_client LIKE 'utf8%' AND @@SESSION.character_set_connection LIKE 'utf8%'";
 
-const MYSQL_QUESTION: &str = ", @@SESSION.transaction_isolation";
+const MYSQL_QUESTION: &str = ", @@SESSION.sql_big_selects, @@SESSION.transaction_isolation";
 
 /// MariaDB can switch CHECK constraints off in a session; MySQL cannot.
-const MARIADB_QUESTION: &str = ", @@SESSION.tx_isolation, @@SESSION.check_constraint_checks";
+const MARIADB_QUESTION: &str =
+    ", @@SESSION.sql_big_selects, @@SESSION.tx_isolation, @@SESSION.check_constraint_checks";
 
 /// Character sets in which an ASCII byte may be the tail of another character.
 const UNSAFE_CHARACTER_SETS: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sjis"];
@@ -30,11 +31,12 @@ impl Session {
             if let Hidden::Row(row) = self.hidden(format!("{QUESTION}{more}")).await? {
                 self.state.facts = Some(facts(&row));
                 self.state.speaks_utf8 = matches!(row.get(5), Some(Some(is)) if is == b"1");
+                self.state.big_selects = !matches!(row.get(6), Some(Some(on)) if on == b"0");
                 self.state.locks_gaps = matches!(
-                    row.get(6),
+                    row.get(7),
                     Some(Some(level)) if matches!(&level[..], b"REPEATABLE-READ" | b"SERIALIZABLE")
                 );
-                self.state.unguarded = matches!(row.get(7), Some(Some(checks)) if checks == b"0");
+                self.state.unguarded = matches!(row.get(8), Some(Some(checks)) if checks == b"0");
             }
         }
         Ok(self.state.facts.clone())

@@ -10,6 +10,7 @@ pub mod connect;
 mod ddl;
 mod diagnostics;
 mod error;
+mod execution;
 mod explain;
 mod facts;
 mod fold;

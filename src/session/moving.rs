@@ -9,15 +9,12 @@ use super::error::Error;
 use super::hidden::{Failure, Hidden, Row, encode_query, failure};
 use super::state::Keys;
 use crate::catalog::HotTable;
-use crate::counter::fold::{self, FoldStatements, OpenRow, SAFE_UPDATES, UNSAFE_UPDATES};
+use crate::counter::fold::{self, FoldStatements, OpenRow};
 use crate::counter::{Key, KeyForm};
 use crate::sql::is_stored_as_written;
 use crate::sql::plan::{FoldTable, Scope};
 use crate::sql::template::{Filling, Template};
 use crate::wire::reply;
-
-/// The most base rows whose keys a fold remembers; beyond, it takes the whole table.
-const MOST_LOCKED: usize = 1024;
 
 /// What is to be folded, with the client's parameters filled in.
 #[derive(Clone, Debug)]
@@ -99,7 +96,7 @@ impl From<Keys> for Bound {
 
 /// The keys of the base rows that a fold has locked, unless they are too many.
 fn keys_of(form: &KeyForm, rows: &[Row]) -> Option<Vec<Key>> {
-    let few = rows.len() <= MOST_LOCKED;
+    let few = rows.len() <= fold::MOST_LOCKED;
     few.then(|| rows.iter().map(|row| form.read(row)).collect())?
 }
 
@@ -147,7 +144,7 @@ impl Session {
         let named = form.as_ref().filter(|_| bound.predicate().is_some());
         let lock = fold::lock(table, bound.predicate(), named);
         self.write_query(&lock).await?;
-        let rows = match self.read_hidden_rows(MOST_LOCKED + 1).await? {
+        let rows = match self.read_hidden_rows(fold::MOST_LOCKED + 1).await? {
             Err(error) => return Ok(Err(error)),
             Ok(rows) => rows,
         };
@@ -206,7 +203,7 @@ impl Session {
         let locked = locked?;
         match locked.len() {
             0 => Some(Vec::new()),
-            ..=fold::MOST_KEYS => self.shared.open_rows(table, form, Some(&locked)).await,
+            1..=fold::MOST_KEYS => self.shared.open_rows(table, form, Some(&locked)).await,
             // Most of them will not be hot.
             _ => {
                 let mut open = self.shared.open_rows(table, form, None).await?;
@@ -217,17 +214,19 @@ impl Session {
         }
     }
 
-    /// Runs statements of ours, sent at once, in a session that may refuse updates that name no key. The inner error is
-    /// the first ERR payload.
+    /// Runs statements of ours, sent at once, in a session that may refuse updates that name no key, or joins. The inner
+    /// error is the first ERR payload.
     async fn run_all(&mut self, texts: &[Vec<u8>]) -> Result<Result<(), Vec<u8>>, Error> {
-        let cautious = self.updates_safely();
+        let facts = self.state.facts.as_ref();
+        let safe_updates = facts.is_some_and(|facts| facts.safe_updates);
+        let around = fold::without_caution(safe_updates, self.state.big_selects);
+        let [before, after] = around.map_or([None, None], |around| around.map(Some));
         let mut out = Vec::new();
-        let before = cautious.then_some(UNSAFE_UPDATES.as_bytes());
-        let after = cautious.then_some(SAFE_UPDATES.as_bytes());
         let texts = before
-            .into_iter()
+            .iter()
+            .map(String::as_bytes)
             .chain(texts.iter().map(Vec::as_slice))
-            .chain(after);
+            .chain(after.iter().map(String::as_bytes));
         let mut answers = 0;
         for text in texts {
             encode_query(&mut out, text, self.capabilities);
@@ -240,12 +239,6 @@ impl Session {
             result = result.and(Hidden::into_result(answer));
         }
         Ok(result)
-    }
-
-    /// Whether the session refuses updates that name no key, as those of a fold may.
-    fn updates_safely(&self) -> bool {
-        let facts = self.state.facts.as_ref();
-        facts.is_some_and(|facts| facts.safe_updates)
     }
 
     /// Whether a locking read surely keeps other rows from coming to match it until the transaction ends.

@@ -6,22 +6,18 @@ use std::sync::Arc;
 use super::Session;
 use super::asking::Asks;
 use super::error::Error;
-use super::hidden::encode_prepare;
 use super::hidden::encode_statement_command;
 use super::one_shot::Effect;
-use super::parameters::{Typing, whole_tables};
+use super::parameters::Typing;
 use super::patched::Patch;
 use super::query::kind_of;
-use super::read::{OUT_OF_RANGE, Prepared};
-use super::turn::{Original, Turn};
 use crate::catalog::HotTable;
 use crate::sql::Kind;
 use crate::sql::diagnostics::{self, Question};
-use crate::sql::plan::{Fold, Plan, Read, Reason};
+use crate::sql::plan::{Fold, Plan, Reason};
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
-use crate::wire::execute::Execute;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 
@@ -223,195 +219,6 @@ impl Session {
         done
     }
 
-    async fn execute_known(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
-        if !statement.text.is_empty() && statement.shadowed != self.state.shadowed {
-            self.plan_again(statement).await?;
-        }
-        if let Some(asks) = statement.asks.clone() {
-            self.execute_asking(id, statement, &asks).await?;
-        } else {
-            self.state.diagnostics = None;
-            self.execute_as_planned(id, statement).await?;
-        }
-        let failed = self.state.status_uncertain;
-        self.state.after_one_shot(&statement.one_shot, failed);
-        Ok(())
-    }
-
-    /// A temporary table has come in front of a hot one, or has gone: the upstream prepares the statement anew as well.
-    async fn plan_again(&mut self, statement: &mut Statement) -> Result<(), Error> {
-        self.close_rewritten(statement).await?;
-        statement.shadowed.clone_from(&self.state.shadowed);
-        statement.plan = self.plan_without_locks(&statement.text).await?;
-        if let Plan::Read(_) = *statement.plan {
-            let mut out = Vec::new();
-            encode_prepare(&mut out, &statement.text);
-            self.write_upstream(&out).await?;
-            if let Ok(prepared) = self.read_prepared().await? {
-                statement.columns = prepared.columns;
-                self.close_asked(Some(prepared.id)).await?;
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) async fn execute_as_planned(
-        &mut self,
-        id: u32,
-        statement: &mut Statement,
-    ) -> Result<(), Error> {
-        match *statement.plan {
-            Plan::Forward(reason) => {
-                self.learn_from_forwarded(reason, statement.kind);
-                self.pass_statement(statement.kind, reason).await
-            }
-            _ => self.execute(id, statement).await,
-        }
-    }
-
-    pub(super) async fn execute(
-        &mut self,
-        id: u32,
-        statement: &mut Statement,
-    ) -> Result<(), Error> {
-        let turn = Turn::single(Form::Results);
-        self.before(statement.kind);
-        if !self.buffer_command().await? {
-            let fold = whole_tables(&statement.plan, Reason::TooLong);
-            self.fold_then_original(&fold, None, &Original::Stream, turn)
-                .await?;
-            return Ok(());
-        }
-        let payload = self.command_payload().to_vec();
-        self.drop_command();
-        let capabilities = self.capabilities;
-        let execute = Execute::decode(&payload, statement.parameters, capabilities);
-        let Ok(execute) = execute else {
-            // Let the upstream say what is wrong with it.
-            self.run_original(&Original::Payload(payload), turn).await?;
-            return Ok(());
-        };
-        if let Some(types) = execute.types {
-            statement.types = types.to_vec();
-        }
-        let values = execute.values(statement.parameters, &statement.types, capabilities);
-        let literals = match (statement.long_data, &values) {
-            (false, Ok(values)) => self.literals(values).await?,
-            _ => None,
-        };
-        let original = Original::Payload(execute.encode(id, &statement.types, capabilities));
-        let mut plan = self.under_table_locks(Arc::clone(&statement.plan));
-        statement.typing.see(values.as_deref().unwrap_or_default());
-        if let (true, Plan::Increment(_) | Plan::Fold(_)) = (statement.typing.is_fixed(), &*plan) {
-            let fold = whole_tables(&plan, Reason::RetypedParameter);
-            plan = Arc::new(Plan::Fold(Box::new(fold)));
-        }
-        match (&*plan, &literals) {
-            (Plan::Increment(increment), Some(literals)) if !self.state.unguarded => {
-                let values = values.unwrap_or_default();
-                self.increment_by(increment, &values, literals, &original, turn)
-                    .await?;
-            }
-            (Plan::Read(read), literals) if literals.is_some() || read.locks.is_empty() => {
-                let literals = literals.as_deref().unwrap_or_default();
-                self.execute_read(read, &execute, statement, literals, &original)
-                    .await?;
-            }
-            (Plan::Fold(fold), literals) => {
-                self.fold_then_original(fold, literals.as_deref(), &original, turn)
-                    .await?;
-            }
-            (Plan::Increment(_) | Plan::Read(_), _) => {
-                let fold = whole_tables(&plan, Reason::Fallback);
-                self.fold_then_original(&fold, None, &original, turn)
-                    .await?;
-            }
-            (plan, _) => {
-                self.act(plan, &[], &original, turn).await?;
-            }
-        }
-        statement.long_data = false;
-        self.after(statement.kind, self.state.status_uncertain);
-        Ok(())
-    }
-
-    async fn execute_read(
-        &mut self,
-        read: &Read,
-        execute: &Execute<'_>,
-        statement: &mut Statement,
-        literals: &[Vec<u8>],
-        original: &Original,
-    ) -> Result<(), Error> {
-        let turn = Turn::single(Form::Results);
-        self.count_read(read);
-        match self.prepare_to_read(read, literals).await? {
-            Prepared::Summed => {}
-            Prepared::Folded => {
-                // What is fetched from a cursor then comes from the original.
-                self.close_rewritten(statement).await?;
-                return self.run_original(original, turn).await.map(drop);
-            }
-            Prepared::Refused(error) => {
-                return self.answer_err(turn, &error).await.map(drop);
-            }
-        }
-        let text = self.render_read(read, &[]);
-        let Some(id) = self.rewritten(statement, text).await? else {
-            let done = match &read.or_fold {
-                Some(fold) => self.fold_then_original(fold, None, original, turn).await,
-                None => self.run_original(original, turn).await,
-            };
-            return done.map(drop);
-        };
-        let packet = execute.encode(id, &statement.types, self.capabilities);
-        self.send_payload(&packet).await?;
-        let patch = Patch {
-            columns: Some(&statement.columns),
-            binary: true,
-            hold_error: Some(OUT_OF_RANGE),
-            ..turn.patch()
-        };
-        let ended = self.pass_patched(Form::Results, patch).await?;
-        statement.rows = ended.rows;
-        if let Some(error) = &ended.held {
-            let error = self.originals_error(read, original, error).await?;
-            self.answer(ended.sequence_id, &error).await?;
-        }
-        Ok(())
-    }
-
-    /// The id of the rewritten text, prepared now if it is not yet; `None` when the upstream refuses it.
-    pub(super) async fn rewritten(
-        &mut self,
-        statement: &mut Statement,
-        text: Vec<u8>,
-    ) -> Result<Option<u32>, Error> {
-        if let Some((id, prepared)) = &statement.rewritten
-            && *prepared == text
-        {
-            return Ok(Some(*id));
-        }
-        self.close_rewritten(statement).await?;
-        let mut out = Vec::new();
-        encode_prepare(&mut out, &text);
-        self.write_upstream(&out).await?;
-        let Ok(prepared) = self.read_prepared().await? else {
-            return Ok(None);
-        };
-        statement.rewritten = Some((prepared.id, text));
-        Ok(Some(prepared.id))
-    }
-
-    pub(super) async fn close_rewritten(&mut self, statement: &mut Statement) -> Result<(), Error> {
-        let Some((id, _)) = statement.rewritten.take() else {
-            return Ok(());
-        };
-        let mut out = Vec::new();
-        encode_statement_command(&mut out, command::STMT_CLOSE, id);
-        self.write_upstream(&out).await
-    }
-
     /// Passes a command on with the rewritten statement's id in place of the client's.
     async fn pass_renamed(&mut self, statement: &Statement) -> Result<bool, Error> {
         let Some((id, _)) = &statement.rewritten else {
@@ -470,14 +277,5 @@ impl Session {
             }
         }
         self.pass_command().await.map(drop)
-    }
-
-    /// MariaDB's bulk execution: increments add on base, which is right; all else folds first.
-    async fn execute_in_bulk(&mut self, statement: &Statement) -> Result<(), Error> {
-        let fold = whole_tables(&statement.plan, Reason::Fallback);
-        let turn = Turn::single(Form::Results);
-        self.fold_then_original(&fold, None, &Original::Stream, turn)
-            .await?;
-        Ok(())
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub facts: Option<SessionFacts>,
     /// The session's isolation level has locking reads lock gaps: REPEATABLE READ or SERIALIZABLE.
     pub locks_gaps: bool,
+    /// `sql_big_selects` is on: `max_join_size` refuses nothing.
+    pub big_selects: bool,
     /// The open transaction may have another isolation level than the session.
     pub isolation_doubted: bool,
     /// A transaction has ended, and no OK packet since could tell of it: the next one will.
@@ -125,6 +127,7 @@ impl State {
             status_uncertain: false,
             facts: None,
             locks_gaps: false,
+            big_selects: true,
             isolation_doubted: false,
             end_untold: false,
             unguarded: false,

@@ -2,7 +2,9 @@
 
 mod block;
 mod clause;
+mod derived;
 mod from;
+mod items;
 mod lock;
 mod resolve;
 mod rewrite;

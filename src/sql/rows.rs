@@ -132,7 +132,10 @@ fn printed(
                 .push_text(if *negated { " NOT LIKE " } else { " LIKE " })
                 .append(&constant(pattern)?);
         }
+        // `sql_auto_is_null` gives it another meaning in queries for keys that AUTO_INCREMENT has made.
         Expr::IsNull(inner) => {
+            let found = target.column_of(context, bare(inner))?;
+            target.table.columns[found].nullable.then_some(())?;
             text.append(&column(bare(inner))?).push_text(" IS NULL");
         }
         Expr::IsNotNull(inner) => {

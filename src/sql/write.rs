@@ -2,6 +2,7 @@
 
 mod insert;
 mod mentions;
+mod rows_in_the_way;
 
 use sqlparser::ast::{Delete, Expr, FromTable, Statement, Update, Value, ValueWithSpan, Visit};
 

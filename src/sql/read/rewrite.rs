@@ -5,16 +5,11 @@ use std::sync::Arc;
 use crate::catalog::{Domain, HotTable};
 use crate::sql::context::read_alias;
 use crate::sql::context::{Context, Edit, quoted, slots_path};
-use crate::sql::read::block::{
-    Block, Found, Grouping, Item, ItemShape, JoinKind, Place, Reference,
-};
+use crate::sql::read::block::{Block, Found, Grouping, ItemShape, Reference};
 use crate::sql::read::clause::Clause;
 use crate::sql::read::lock;
 use crate::sql::read::resolve::{Doubt, Names, Outputs};
 use crate::sql::template::{Piece, Template};
-
-/// Longest name that the server takes for an alias.
-const MAX_ALIAS: usize = 255;
 
 /// The edits of a statement, in order.
 #[derive(Debug)]
@@ -34,70 +29,17 @@ enum Treatment {
     Say(String),
 }
 
-struct Rewriter<'a> {
-    names: Names<'a>,
+/// What a rewrite is made with.
+pub(super) struct Rewriter<'a> {
+    pub(super) names: Names<'a>,
     references: &'a [Reference],
     outputs: Vec<Outputs>,
-    rewrite: Rewrite,
+    pub(super) rewrite: Rewrite,
     /// Sums written so far.
     sums: usize,
 }
 
 impl Rewrite {
-    /// The edits that put a derived table with the values in the place of each hot table: right for whatever the query
-    /// does with the names, and slower, as servers materialise a derived table that has inner queries.
-    pub(super) fn by_derived_tables(
-        context: &Context<'_>,
-        blocks: &[Block],
-        references: &[Reference],
-    ) -> Result<Self, Doubt> {
-        // A derived table has no schema, and its columns no defaults.
-        let has_schema = |item: &Item| matches!(&item.shape, ItemShape::TableWildcard(qualifier) if qualifier.len() > 1);
-        let mut items = blocks.iter().flat_map(|block| &block.items);
-        let mut all = references.iter();
-        if items.any(has_schema) || all.any(|one| one.is_opaque || one.path.len() > 2) {
-            return Err(Doubt);
-        }
-        let mut inner = blocks.to_vec();
-        for source in inner.iter_mut().flat_map(|block| &mut block.sources) {
-            source.qualifier = quoted(&source.exposed).into_bytes();
-        }
-        let mut rewriter = Rewriter::new(context, &inner, references);
-        for (index, block) in blocks.iter().enumerate() {
-            for (position, source) in block.sources.iter().enumerate() {
-                let Some(table) = &source.hot else {
-                    continue;
-                };
-                let (name, has_alias) = source.name.clone().ok_or(Doubt)?;
-                let is_zero_filled = (0..table.columns.len())
-                    .filter(|&column| table.is_hot(column))
-                    .any(|column| {
-                        rewriter.is_zero_filled(Found {
-                            block: index,
-                            source: position,
-                            column,
-                        })
-                    });
-                if is_zero_filled {
-                    return Err(Doubt);
-                }
-                let alias = quoted(&source.exposed);
-                let mut text = Template::text("(SELECT ");
-                text.append(&rewriter.expansion(index, &[position])?)
-                    .push_text(" FROM ")
-                    .push_text(context.slice(name.clone()))
-                    .push_text(format!(" AS {alias})"));
-                if !has_alias {
-                    text.push_text(format!(" AS {alias}"));
-                }
-                rewriter.rewrite.edits.push(Edit { range: name, text });
-            }
-        }
-        let mut rewrite = rewriter.rewrite;
-        rewrite.edits.sort_by_key(|edit| edit.range.start);
-        Ok(rewrite)
-    }
-
     /// The edits for a surveyed query.
     pub(super) fn of(
         context: &Context<'_>,
@@ -123,7 +65,11 @@ impl Rewrite {
 }
 
 impl<'a> Rewriter<'a> {
-    fn new(context: &'a Context<'a>, blocks: &'a [Block], references: &'a [Reference]) -> Self {
+    pub(super) fn new(
+        context: &'a Context<'a>,
+        blocks: &'a [Block],
+        references: &'a [Reference],
+    ) -> Self {
         let names = Names { context, blocks };
         let outputs = 0..blocks.len();
         Self {
@@ -163,7 +109,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// ZEROFILL shows in the text of a value, and no cast gives it back.
-    fn is_zero_filled(&self, found: Found) -> bool {
+    pub(super) fn is_zero_filled(&self, found: Found) -> bool {
         let table = self.names.blocks[found.block].sources[found.source]
             .hot
             .as_ref();
@@ -199,7 +145,7 @@ impl<'a> Rewriter<'a> {
 
     /// Whether a counter has one value in each row of its block's result, as the server sees it: there is no
     /// GROUP BY, or it has the whole primary key and no counter.
-    fn is_free(&self, found: Found) -> bool {
+    pub(super) fn is_free(&self, found: Found) -> bool {
         let block = &self.names.blocks[found.block];
         let grouped = self.grouped_columns(found.block);
         let Some(table) = &block.sources[found.source].hot else {
@@ -359,7 +305,7 @@ impl<'a> Rewriter<'a> {
 
     /// `CAST(c + (SELECT SUM(..) ..) AS ..)` for a counter whose base is written `base`; for a touch column
     /// `CAST(COALESCE(GREATEST(t, (SELECT MAX(..) ..)), t) AS ..)`, where NULL says that no slot has touched the row.
-    fn sum(&mut self, found: Found, base: &[u8]) -> Template {
+    pub(super) fn sum(&mut self, found: Found, base: &[u8]) -> Template {
         let block = &self.names.blocks[found.block];
         let source = &block.sources[found.source];
         let Some(table) = &source.hot else {
@@ -418,136 +364,6 @@ impl<'a> Rewriter<'a> {
                 tables.push(table.clone());
                 tables.len() - 1
             })
-    }
-
-    /// Gives an item of the select list the name that it would have without our edits, where a name matters.
-    fn name_item(&mut self, reference: &Reference) {
-        let block = &self.names.blocks[reference.block];
-        let Some(item) = block
-            .items
-            .iter()
-            .find(|item| item.range.contains(&reference.range.start))
-        else {
-            return;
-        };
-        let Some(name) = name_to_keep(self.names.context, block, item) else {
-            return;
-        };
-        let end = item.range.end..item.range.end;
-        let is_named = self.rewrite.edits.iter().any(|edit| edit.range == end);
-        if !is_named {
-            self.rewrite
-                .edits
-                .push(Edit::new(end, format!(" AS {}", quoted(&name))));
-        }
-    }
-
-    fn wildcards(&mut self, index: usize) -> Result<(), Doubt> {
-        let block = &self.names.blocks[index];
-        let has_hot = block.sources.iter().any(|source| source.hot.is_some());
-        if !has_hot {
-            return Ok(());
-        }
-        if block.join == JoinKind::Natural {
-            return Err(Doubt);
-        }
-        if block.place == Place::Exists {
-            return Ok(());
-        }
-        for item in &block.items {
-            let sources: Vec<usize> = match &item.shape {
-                ItemShape::Wildcard if block.join != JoinKind::Plain => return Err(Doubt),
-                ItemShape::Wildcard => (0..block.sources.len()).collect(),
-                ItemShape::TableWildcard(qualifier) => match self.names.source(block, qualifier) {
-                    Some(source) if block.sources[source].hot.is_some() => vec![source],
-                    _ => continue,
-                },
-                _ => continue,
-            };
-            let is_free = |source: usize| {
-                self.is_free(Found {
-                    block: index,
-                    source,
-                    column: 0,
-                })
-            };
-            if !sources
-                .iter()
-                .all(|&source| block.sources[source].hot.is_none() || is_free(source))
-            {
-                return Err(Doubt);
-            }
-            let text = self.expansion(index, &sources)?;
-            self.rewrite.edits.push(Edit {
-                range: item.range.clone(),
-                text,
-            });
-        }
-        Ok(())
-    }
-
-    /// The columns that `*` stands for.
-    fn expansion(&mut self, index: usize, sources: &[usize]) -> Result<Template, Doubt> {
-        let mut text = Template::default();
-        for &source in sources {
-            let of = &self.names.blocks[index].sources[source];
-            if of.qualifier.is_empty() {
-                return Err(Doubt);
-            }
-            let Some(table) = &of.hot else {
-                separate(&mut text).push_text(&of.qualifier).push_text(".*");
-                continue;
-            };
-            for (column, definition) in table
-                .columns
-                .iter()
-                .enumerate()
-                .filter(|(_, column)| !column.invisible)
-            {
-                let name = quoted(&definition.name);
-                let written = [&of.qualifier, b".".as_slice(), name.as_bytes()].concat();
-                match table.is_hot(column) {
-                    false => separate(&mut text).push_text(written),
-                    true => {
-                        let sum = self.sum(
-                            Found {
-                                block: index,
-                                source,
-                                column,
-                            },
-                            &written,
-                        );
-                        separate(&mut text)
-                            .append(&sum)
-                            .push_text(format!(" AS {name}"))
-                    }
-                };
-            }
-        }
-        Ok(text)
-    }
-}
-
-fn separate(text: &mut Template) -> &mut Template {
-    let separator = if text.pieces.is_empty() { "" } else { ", " };
-    text.push_text(separator)
-}
-
-/// The name of an item that has none but its own text or column.
-fn name_to_keep(context: &Context<'_>, block: &Block, item: &Item) -> Option<String> {
-    if item.alias.is_some() {
-        return None;
-    }
-    match &item.shape {
-        ItemShape::Column { name, .. } => Some(name.clone()),
-        // Outermost names go to the client with the original's metadata; others may be referred to.
-        ItemShape::Expression => {
-            let is_named_by_text =
-                block.is_arm || matches!(block.place, Place::Derived { .. } | Place::Cte);
-            let text = String::from_utf8_lossy(context.slice(item.range.clone())).into_owned();
-            (is_named_by_text && text.chars().count() <= MAX_ALIAS).then_some(text)
-        }
-        ItemShape::Wildcard | ItemShape::TableWildcard(_) => None,
     }
 }
 

@@ -283,3 +283,23 @@ START TRANSACTION;
 \prepare b: SELECT n FROM hits WHERE path = ?
 [direct] SELECT ROW_COUNT();
 ROLLBACK;
+
+== sql_select_limit and statements that fold several rows
+[direct] SET sql_select_limit = 1;
+UPDATE posts SET views = 0 WHERE id IN (1, 2, 3);
+UPDATE posts SET likes = 0 WHERE author_id < 3;
+START TRANSACTION;
+DELETE FROM posts WHERE title LIKE 'f%';
+[direct] SET sql_select_limit = DEFAULT;
+SELECT * FROM posts ORDER BY id;
+ROLLBACK;
+SELECT * FROM posts ORDER BY id;
+
+== max_join_size
+[direct] SET sql_big_selects = 0, max_join_size = 1;
+UPDATE posts SET views = 0 WHERE id = 1;
+UPDATE posts SET likes = 0 WHERE author_id = 3;
+UPDATE posts SET views = views + 1 WHERE id = 2;
+SELECT views FROM posts WHERE id = 2;
+[direct] SET sql_big_selects = DEFAULT, max_join_size = DEFAULT;
+SELECT * FROM posts ORDER BY id;
