@@ -63,7 +63,8 @@ pub struct HotTable {
     /// the rule's `touch` columns, and of those with ON UPDATE CURRENT_TIMESTAMP. DATETIME or TIMESTAMP.
     pub touches: Vec<usize>,
     /// Columns of the unique keys beside the primary one: by them an INSERT may meet a row of another primary key. `None`
-    /// when one is over an expression or a part of a column, which cannot be compared with.
+    /// when the statement does not show which: a key is over an expression or a part of a column, or a trigger may set
+    /// other values.
     pub unique_keys: Option<Vec<Vec<usize>>>,
     /// Most slots of a key (the rule's `slots`).
     pub slots: u16,

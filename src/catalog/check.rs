@@ -40,6 +40,9 @@ pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
 
 /// The unique keys beside the primary one.
 fn unique_keys(facts: &Facts) -> Option<Vec<Vec<usize>>> {
+    if !facts.insert_triggers.is_empty() {
+        return None;
+    }
     let mut keys: Vec<(&str, Vec<usize>)> = Vec::new();
     let parts = facts
         .indexes

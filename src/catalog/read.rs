@@ -37,6 +37,9 @@ pub(crate) struct Facts {
     pub(crate) indexes: Vec<IndexFacts>,
     /// Names of the triggers for UPDATE.
     pub(crate) update_triggers: Vec<String>,
+    /// Names of the triggers before INSERT.
+    #[serde(default)]
+    pub(crate) insert_triggers: Vec<String>,
     /// The clauses of the CHECK constraints.
     pub(crate) checks: Vec<String>,
     /// One entry per column of a foreign key of this table.
@@ -183,7 +186,8 @@ pub(crate) async fn table(
     let mut facts = Facts {
         columns: columns(conn, &schema, &name).await?,
         indexes: indexes(conn, server, &schema, &name).await?,
-        update_triggers: update_triggers(conn, &schema, &name).await?,
+        update_triggers: triggers(conn, "%UPDATE%", "%", &schema, &name).await?,
+        insert_triggers: triggers(conn, "%INSERT%", "BEFORE", &schema, &name).await?,
         schema,
         name,
         kind,
@@ -305,15 +309,19 @@ async fn indexes(
         .collect())
 }
 
-async fn update_triggers(
+async fn triggers(
     conn: &mut Conn,
+    events: &str,
+    timing: &str,
     schema: &str,
     name: &str,
 ) -> Result<Vec<String>, Problem> {
     let query = "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS \
-                 WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? AND EVENT_MANIPULATION LIKE '%UPDATE%'";
+                 WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? \
+                 AND EVENT_MANIPULATION LIKE ? AND ACTION_TIMING LIKE ?";
     let tuple = mysql_async::from_row_opt::<String>;
-    rows(conn, "the triggers", query, (schema, name), tuple).await
+    let parameters = (schema, name, events, timing);
+    rows(conn, "the triggers", query, parameters, tuple).await
 }
 
 async fn checks(conn: &mut Conn, schema: &str, name: &str) -> Result<Vec<String>, Problem> {

@@ -16,6 +16,12 @@ use crate::wire::status;
 /// The most shapes of increments that a transaction remembers.
 const MOST_SHAPES: usize = 64;
 
+/// The longest predicate, in bytes, by which keys are remembered that need no fold, or would be told from others.
+const LONGEST_PREDICATE: usize = 4 * 1024;
+
+/// The most that the predicates of folded keys may take together, in bytes: they stand in every read.
+const MOST_PREDICATES: usize = 256 * 1024;
+
 /// The most keys a transaction's increments are remembered by; beyond, whole tables are.
 const MOST_KEYS: usize = 256;
 
@@ -117,6 +123,11 @@ impl Keys {
             table,
             predicate: None,
         }
+    }
+
+    /// Of its predicate, in bytes.
+    fn length(&self) -> usize {
+        self.predicate.as_ref().map_or(0, Vec::len)
     }
 }
 
@@ -220,7 +231,8 @@ impl Transaction {
 
     /// The base rows of these keys are locked and have no open slots.
     pub(super) fn remember_settled(&mut self, keys: Keys) {
-        if self.settled.len() < MOST_KEYS && !self.settled.contains(&keys) {
+        let is_short = keys.length() <= LONGEST_PREDICATE;
+        if is_short && self.settled.len() < MOST_KEYS && !self.settled.contains(&keys) {
             self.settled.push(keys);
         }
     }
@@ -234,7 +246,9 @@ impl Transaction {
         self.incremented.retain(|other| !covered(other));
         self.doubted.retain(|other| !covered(other));
         self.remember_settled(keys.clone());
-        if self.folded.len() < MOST_KEYS || keys.predicate.is_none() {
+        let held: usize = self.folded.iter().map(Keys::length).sum();
+        let has_room = self.folded.len() < MOST_KEYS && held + keys.length() <= MOST_PREDICATES;
+        if has_room || keys.predicate.is_none() {
             remember(&mut self.folded, keys);
             return;
         }
@@ -264,7 +278,9 @@ impl Transaction {
     /// These keys have locked the rows for which `literals` holds, or none that it could tell.
     pub(super) fn remember_locked(&mut self, keys: &Keys, literals: Option<Vec<u8>>) {
         self.locked.retain(|(other, _)| other != keys);
-        if let Some(literals) = literals.filter(|_| self.locked.len() < MOST_KEYS) {
+        let is_short = |literals: &Vec<u8>| literals.len() <= LONGEST_PREDICATE;
+        let has_room = self.locked.len() < MOST_KEYS;
+        if let Some(literals) = literals.filter(|literals| has_room && is_short(literals)) {
             self.locked.push((keys.clone(), literals));
         }
     }

@@ -77,9 +77,10 @@ impl Reader<'_> {
             return self.create_table(replaces, is_temporary);
         }
         self.words.accept_any(&["UNIQUE", "FULLTEXT", "SPATIAL"]);
-        match self.words.accept("INDEX") {
-            true => self.index(),
-            // A view, routine, trigger or event: `check` names those that concern a counter.
+        // A trigger decides what rows are inserted, and whether the table may be hot at all.
+        match self.words.accept("INDEX") || self.words.has("TRIGGER") {
+            true => self.on_table(),
+            // A view, routine or event: `check` names those that concern a counter.
             false => Plan::Forward(Reason::Metadata),
         }
     }
@@ -104,8 +105,8 @@ impl Reader<'_> {
         }
     }
 
-    /// CREATE or DROP INDEX name .. ON table
-    fn index(&mut self) -> Plan {
+    /// CREATE or DROP INDEX name .. ON table, CREATE TRIGGER name .. ON table
+    fn on_table(&mut self) -> Plan {
         self.words.skip_past("ON");
         let table = self.table();
         self.ddl(table.into_iter().collect(), false)
@@ -149,7 +150,7 @@ impl Reader<'_> {
             return self.ddl(tables.cloned().collect(), true);
         }
         match self.words.accept("INDEX") {
-            true => self.index(),
+            true => self.on_table(),
             false => Plan::Forward(Reason::Metadata),
         }
     }

@@ -69,3 +69,13 @@ UPDATE daily SET n = n + 5000 WHERE day = '2024-02-29';
 INSERT INTO daily (day, token, n) VALUES ('2024-02-29', 'abcd', 4192000) ON DUPLICATE KEY UPDATE n = n + VALUES(n);
 INSERT INTO daily (day, token, n) VALUES ('2024-02-29', 'abcd', 1) ON DUPLICATE KEY UPDATE n = n + 4192000;
 SELECT day, n FROM daily ORDER BY day, token;
+
+== a trigger that sets the key
+[direct] CREATE TRIGGER one_path BEFORE INSERT ON hits FOR EACH ROW SET NEW.path = '/';
+UPDATE hits SET n = n + 1 WHERE path = '/';
+REPLACE INTO hits (path, n) VALUES ('/other', 5);
+SELECT * FROM hits ORDER BY path;
+UPDATE hits SET n = n + 1 WHERE path = '/';
+INSERT INTO hits (path, n) VALUES ('/more', 1) ON DUPLICATE KEY UPDATE n = n * 2;
+SELECT * FROM hits ORDER BY path;
+[direct] DROP TRIGGER one_path;
