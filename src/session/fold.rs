@@ -154,7 +154,8 @@ impl Session {
     /// happen.
     pub(super) async fn fold(&mut self, bound: &Bound) -> Result<Result<Keys, Vec<u8>>, Error> {
         let known = bound.clone().into_keys();
-        if self.state.transaction.has_settled(&known) {
+        // Without gap locks a row may have come since that was not there to be locked.
+        if self.locks_gaps() && self.state.transaction.has_settled(&known) {
             return Ok(Ok(known));
         }
         let (moved, keys) = match self.move_slots(bound).await? {

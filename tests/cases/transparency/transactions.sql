@@ -349,3 +349,18 @@ SELECT views FROM posts WHERE id = 10 UNION ALL SELECT score FROM posts WHERE id
 COMMIT AND CHAIN;
 SELECT views, score FROM posts WHERE id = 2;
 COMMIT;
+
+== a row that comes while a READ COMMITTED transaction writes to it
+[direct] SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+START TRANSACTION;
+UPDATE posts SET views = 3 WHERE id = 77;
+SELECT id, views FROM posts ORDER BY id;
+\connection b
+INSERT INTO posts (id, author_id, title, views) VALUES (77, 1, 'new', 5);
+UPDATE posts SET views = views + 5 WHERE id = 77;
+\connection a
+SELECT id, views FROM posts ORDER BY id;
+UPDATE posts SET views = 3 WHERE id = 77;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
