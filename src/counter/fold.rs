@@ -90,7 +90,7 @@ fn slots_alias(number: usize) -> String {
     format!("countersink_f{number}")
 }
 
-/// The most keys that a fold names one by one; beyond, it goes by its predicate, and locks gaps.
+/// The most keys whose open slot rows are asked for by name; beyond, all of the table's are.
 pub const MOST_KEYS: usize = 64;
 
 /// The most slot rows that a fold names one by one.

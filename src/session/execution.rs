@@ -209,7 +209,7 @@ impl Session {
         self.write_upstream(&out).await
     }
 
-    /// MariaDB's bulk execution: increments add on base, which is right; all else folds first.
+    /// MariaDB's bulk execution: its many rows of parameters are not looked at.
     pub(super) async fn execute_in_bulk(&mut self, statement: &Statement) -> Result<(), Error> {
         let fold = whole_tables(&statement.plan, Reason::Fallback);
         let turn = Turn::single(Form::Results);

@@ -1,8 +1,8 @@
 //! One client and its upstream connection, from login to close.
 //!
-//! `connect` relays the handshake; `relay` passes bytes; `query` and `prepared` find statements on hot tables and
-//! act on their plan by `increment`, `read` and `fold` (whose slots `moving` moves), which run `hidden` statements on the client's own upstream
-//! connection and pass `patched` answers on.
+//! `connect` relays the handshake; `relay` passes bytes; `query`, `prepared` and its `execution` find statements on hot
+//! tables and act on their plan by `increment`, `read` and `fold` (whose slots `moving` moves), which run `hidden`
+//! statements on the client's own upstream connection and pass `patched` answers on.
 
 mod asking;
 mod command;

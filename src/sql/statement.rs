@@ -99,9 +99,9 @@ pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
         "EXECUTE" => Kind::Execute,
         "DEALLOCATE" => Kind::Deallocate,
         "DROP" if words.accept("PREPARE") => Kind::Deallocate,
-        // MariaDB: BEGIN NOT ATOMIC .. END is a compound statement.
-        "BEGIN" if words.accept("NOT") => Kind::Other,
-        "BEGIN" => Kind::Begin,
+        "BEGIN" if words.accept("WORK") || words.is_at_end() => Kind::Begin,
+        // MariaDB: BEGIN NOT ATOMIC .. END, and with sql_mode ORACLE BEGIN .. END, are compound statements.
+        "BEGIN" => Kind::Other,
         "START" if words.accept("TRANSACTION") => Kind::Begin,
         "COMMIT" => Kind::Commit,
         "ROLLBACK" => Kind::Rollback,
@@ -258,7 +258,10 @@ fn may_hold_semicolons(part: &[u8], facts: &SessionFacts) -> bool {
         }
         return false;
     }
-    words.accept_all(&["BEGIN", "NOT"]) || words.accept_any(&COMPOUND)
+    if words.accept("BEGIN") {
+        return !words.accept("WORK") && !words.accept_mark(b';') && words.peek().is_some();
+    }
+    words.accept_any(&COMPOUND)
 }
 
 /// Whether the statement carries the comment `/* countersink:off */`.
@@ -296,7 +299,10 @@ mod tests {
             ("START TRANSACTION READ ONLY", Kind::Begin),
             ("START REPLICA", Kind::Show),
             ("BEGIN", Kind::Begin),
+            ("BEGIN WORK", Kind::Begin),
+            ("BEGIN -- now\n; SELECT 1", Kind::Begin),
             ("BEGIN NOT ATOMIC SELECT 1; END", Kind::Other),
+            ("BEGIN SELECT 1; END", Kind::Other),
             ("RELEASE SAVEPOINT a", Kind::Release),
             ("DROP PREPARE s", Kind::Deallocate),
             ("DROP TABLE t", Kind::Ddl),

@@ -66,6 +66,12 @@ impl<'a> Beginning<'a> {
         found
     }
 
+    /// Whether the statement ends here.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.next
+            .is_none_or(|token| is_mark(self.text, token, b';'))
+    }
+
     fn advance(&mut self) {
         self.next = self.lexer.find(Token::is_significant);
     }

@@ -364,3 +364,13 @@ UPDATE posts SET views = 3 WHERE id = 77;
 SELECT id, views FROM posts ORDER BY id;
 COMMIT;
 SELECT id, views FROM posts ORDER BY id;
+
+== a block of ORACLE mode in a transaction that has folded
+[mariadb] [direct] SET sql_mode = 'ORACLE';
+START TRANSACTION;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+[mariadb] [direct] BEGIN UPDATE posts SET views = views * 2 WHERE id = 1; END;
+SELECT views FROM posts WHERE id = 1;
+ROLLBACK;
+SELECT views FROM posts WHERE id = 1;
