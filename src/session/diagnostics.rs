@@ -65,6 +65,12 @@ impl Diagnostics {
         }
     }
 
+    /// A statement that the upstream has prepared since has cleared the messages.
+    pub(super) fn clear_messages(&mut self) {
+        self.messages = None;
+        self.counts = Some((0, 0));
+    }
+
     /// A number, as a literal; `None` where the upstream still has it.
     fn number(&self, number: Number) -> Option<String> {
         match number {

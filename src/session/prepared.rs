@@ -69,8 +69,9 @@ impl Session {
             self.pass_command().await?;
             self.state.last_prepared = 0;
             let walker = self.pass_answer(Form::Prepared).await?;
-            if walker.error().is_some() {
-                self.state.diagnostics = None;
+            match walker.error() {
+                Some(_) => self.state.diagnostics = None,
+                None => self.clear_messages(),
             }
             return Ok(());
         }
@@ -126,6 +127,13 @@ impl Session {
             .map(drop)
     }
 
+    /// MySQL's COM_STMT_PREPARE clears the messages of the statement before it, and leaves its ROW_COUNT().
+    fn clear_messages(&mut self) {
+        if let (false, Some(told)) = (self.hot.catalog.mariadb, &mut self.state.diagnostics) {
+            told.clear_messages();
+        }
+    }
+
     /// Passes the answer to COM_STMT_PREPARE on, and remembers the statement.
     async fn pass_prepared(
         &mut self,
@@ -138,6 +146,7 @@ impl Session {
             return Ok(None);
         };
         self.state.last_prepared = ok.statement_id;
+        self.clear_messages();
         let statement = Statement {
             kind,
             plan,

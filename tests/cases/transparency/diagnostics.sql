@@ -180,3 +180,15 @@ UPDATE posts SET views = views * 2 WHERE id < 3; SET @a = ROW_COUNT(); SELECT @a
 UPDATE posts SET views = views + 1 WHERE id < 3; INSERT INTO tallies (id) VALUES (100 + ROW_COUNT()); SELECT ROW_COUNT(), views FROM posts WHERE id = 1;
 SET sql_mode = ''; UPDATE authors SET followers = 1; SELECT ROW_COUNT(), views FROM posts WHERE id = 1;
 SELECT id FROM tallies ORDER BY id;
+
+== messages of a folded statement behind COM_STMT_PREPARE
+[direct] SET SESSION sql_mode = '';
+UPDATE widths SET u24 = NULL, c16 = c16 - 1 WHERE id = 2;
+\prepare cold: SELECT * FROM authors WHERE id = ?
+[direct] SHOW COUNT(*) WARNINGS;
+UPDATE widths SET u24 = NULL, c16 = c16 - 1 WHERE id = 2;
+\prepare cold: SELECT * FROM authors WHERE id = ?
+[direct] SHOW WARNINGS;
+UPDATE widths SET u24 = NULL, c16 = c16 - 1 WHERE id = 2;
+\prepare hot: SELECT views FROM posts WHERE id = ?
+[direct] SELECT ROW_COUNT(), @@warning_count;
