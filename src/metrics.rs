@@ -9,12 +9,18 @@ use crate::reason::Reason;
 #[derive(Debug)]
 pub struct Metrics {
     statements: [AtomicU64; Reason::ALL.len()],
+    /// Statements and transactions that wrote the increments of several clients.
+    batches: AtomicU64,
+    /// The increments in them.
+    combined: AtomicU64,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         Self {
             statements: std::array::from_fn(|_| AtomicU64::new(0)),
+            batches: AtomicU64::new(0),
+            combined: AtomicU64::new(0),
         }
     }
 }
@@ -23,6 +29,19 @@ impl Metrics {
     /// Counts a statement by the reason for its plan.
     pub fn count(&self, reason: Reason) {
         self.statements[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a batch of so many increments.
+    pub fn count_batch(&self, increments: usize) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        self.combined
+            .fetch_add(increments as u64, Ordering::Relaxed);
+    }
+
+    /// Batches, and the increments in them.
+    pub fn combined(&self) -> (u64, u64) {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (read(&self.batches), read(&self.combined))
     }
 
     /// Statements by reason, those that were counted at all.

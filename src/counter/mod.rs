@@ -1,5 +1,6 @@
 //! Where increments go and how they come back: the control account, slot tables, slots, folds.
 
+pub mod combine;
 pub mod control;
 pub mod fold;
 pub mod grants;
@@ -8,5 +9,12 @@ pub mod provision;
 mod quote;
 mod slots;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use key::{Key, KeyForm};
 pub use slots::{SlotLease, Slots};
+
+/// What a panic elsewhere may have left half done is still right here: each change under these locks is one step.
+fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rand::RngExt;
 
+use super::unpoisoned;
 use crate::catalog::HotTable;
 
 /// How many (key, slot) pairs are remembered to have a slot row. One costs some 50 bytes.
@@ -43,6 +44,11 @@ impl SlotLease {
     /// Number of the slot.
     pub fn slot(&self) -> u16 {
         self.slot
+    }
+
+    /// Whether another session may hold it as well: all were taken.
+    pub fn is_shared(&self) -> bool {
+        self.shared
     }
 }
 
@@ -121,9 +127,4 @@ impl Slots {
         self.hasher
             .hash_one((self.name(table), generation, key, slot))
     }
-}
-
-/// A panic elsewhere does not make a flag per slot wrong.
-fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,7 @@
 //! The command phase: one command after the other, each answered before the next is looked at.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::watch;
 
@@ -11,6 +12,7 @@ use super::state::State;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
+use crate::sql::Kind;
 use crate::wire::answer::{Form, Walker};
 use crate::wire::capability;
 use crate::wire::command;
@@ -247,6 +249,13 @@ impl Session {
             self.state.end_untold =
                 (self.state.end_untold || has_ended) && walker.is_ended_by_eof();
         }
+        // SHOW WARNINGS and GET DIAGNOSTICS leave what they tell.
+        if let Some(is_quiet) = walker.is_quiet()
+            && self.state.kind != Kind::Show
+        {
+            self.state.is_quiet = is_quiet;
+        }
+        self.state.heard = Instant::now();
         self.state.observe(walker.status(), walker.error());
     }
 

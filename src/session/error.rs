@@ -18,6 +18,10 @@ pub enum Error {
     /// COM_CHANGE_USER was not carried through.
     #[error(transparent)]
     ChangeUser(#[from] ConnectError),
+    /// The session that had written this one's increment lost its upstream before the answer: whether it was committed is
+    /// not known, which is what a client without the proxy would be left with.
+    #[error("upstream: lost with an increment of this session on its way")]
+    Batch,
     /// The upstream's answer makes no sense at this point.
     #[error("upstream: {0}")]
     Answer(#[from] Malformed),

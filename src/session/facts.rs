@@ -2,6 +2,7 @@
 //! have changed it, so that no SET, procedure or USE has to be understood.
 
 use super::Session;
+use super::combine::Combining;
 use super::error::Error;
 use super::hidden::Hidden;
 use crate::sql::plan::SessionFacts;
@@ -24,6 +25,7 @@ impl Session {
     pub(super) async fn facts(&mut self) -> Result<Option<SessionFacts>, Error> {
         if self.state.facts.is_none() {
             self.state.definitions.clear();
+            self.state.combining = Combining::Unknown;
             let more = match self.hot.catalog.mariadb {
                 true => MARIADB_QUESTION,
                 false => MYSQL_QUESTION,

@@ -10,6 +10,8 @@ use super::moving::Bound;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
+use crate::counter::SlotLease;
+use crate::sql::Amount;
 use crate::sql::plan::{Increment, Reason};
 use crate::sql::template::{Filling, Template};
 use crate::wire::capability;
@@ -19,12 +21,27 @@ use crate::wire::reply::{self, Ok as OkPacket};
 /// How many slot rows of an open transaction are remembered.
 const MOST_WRITTEN: usize = 256;
 
+/// An increment that is to go to a slot.
+pub(super) struct Slotting<'a> {
+    pub increment: &'a Arc<Increment>,
+    pub parameters: &'a [Vec<u8>],
+    /// What it adds to each counter, where that can be added up.
+    pub amounts: Option<&'a [Amount]>,
+    /// What the slot row is known by, where the statement surely names one key.
+    pub slot_row: Option<Vec<u8>>,
+    /// The keys that it increments.
+    keys: Keys,
+    original: &'a Original,
+    pub turn: Turn,
+}
+
 impl Session {
-    /// Adds to slots, or takes the exact way where the slot table refuses.
+    /// Adds to slots, or takes the exact way where the slot table refuses. `parameters` are literals, `amounts` what it
+    /// adds to each counter.
     pub(super) async fn increment(
         &mut self,
-        increment: &Increment,
-        parameters: &[Vec<u8>],
+        increment: &Arc<Increment>,
+        (parameters, amounts): (&[Vec<u8>], Option<&[Amount]>),
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
@@ -32,32 +49,16 @@ impl Session {
             return self.run_original(original, turn).await;
         };
         let keys = Bound::of(scope, Some(parameters)).into_keys();
-        if self.state.transaction.has_settled(&keys) {
-            // Base holds the whole value, under our lock.
+        if let Some(reason) = self.goes_to_base(increment, &keys) {
             let mut exact = increment.exact.clone();
-            exact.reason = Reason::AddsToBase;
+            exact.reason = reason;
             return self
                 .fold_then_original(&exact, Some(parameters), original, turn)
                 .await;
         }
-        // Not once it holds a slot: who waits for that one may hold the base row.
-        let transaction = &self.state.transaction;
-        let mut incremented = transaction.incremented.iter();
-        if self.state.in_transaction()
-            && !incremented.any(|keys| keys.table == increment.table)
-            && !self.shared.is_pure(increment.shape)
-        {
-            self.state.transaction.remember_shape(increment.shape);
-            let mut exact = increment.exact.clone();
-            exact.reason = Reason::OwnIncrement;
-            return self
-                .fold_then_original(&exact, Some(parameters), original, turn)
-                .await;
-        }
-        let slot = self.slot(&increment.table);
         // The predicate of the one key that the statement names, if it surely names one.
         let one_key = match names_one_key(increment, parameters) {
-            true => keys.predicate.clone(),
+            true => keys.predicate.as_ref(),
             false => None,
         };
         if increment.one_key_only && one_key.is_none() {
@@ -65,22 +66,59 @@ impl Session {
                 .fold_then_original(&increment.exact, Some(parameters), original, turn)
                 .await;
         }
-        let one_key = one_key.map(|predicate| slot_key(&predicate, increment));
-        if let (Some(update), Some(key)) = (&increment.update, &one_key)
+        let slotting = Slotting {
+            increment,
+            parameters,
+            amounts,
+            slot_row: one_key.map(|predicate| slot_row(predicate, increment)),
+            keys,
+            original,
+            turn,
+        };
+        match self.combine(&slotting).await? {
+            Some(done) => Ok(done),
+            None => self.slot_alone(&slotting).await,
+        }
+    }
+
+    /// Why an increment goes to base, if it does.
+    fn goes_to_base(&mut self, increment: &Increment, keys: &Keys) -> Option<Reason> {
+        let transaction = &mut self.state.transaction;
+        if transaction.has_settled(keys) {
+            // Base holds the whole value, under our lock.
+            return Some(Reason::AddsToBase);
+        }
+        // Not once it holds a slot: who waits for that one may hold the base row.
+        let mut incremented = transaction.incremented.iter();
+        let holds_slot = incremented.any(|keys| keys.table == increment.table);
+        if self.state.in_transaction() && !holds_slot && !self.shared.is_pure(increment.shape) {
+            self.state.transaction.remember_shape(increment.shape);
+            return Some(Reason::OwnIncrement);
+        }
+        None
+    }
+
+    /// Adds to a slot by a statement for this increment alone.
+    pub(super) async fn slot_alone(&mut self, slotting: &Slotting<'_>) -> Result<Done, Error> {
+        let Slotting {
+            increment,
+            parameters,
+            turn,
+            ..
+        } = *slotting;
+        let slot = self.slot(&increment.table);
+        let slot_row = slotting.slot_row.as_deref();
+        if let (Some(update), Some(key)) = (&increment.update, slot_row)
             && self.knows_slot(&increment.table, key, slot)
         {
             match self.run_template(update, slot, parameters).await? {
                 Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
                     self.found_slot(&increment.table, key, slot);
-                    return self.slotted(keys, increment.shape, turn, ok).await;
+                    return self.slotted(slotting, ok).await;
                 }
                 // Closed by a fold, or full: base must be asked.
                 Hidden::Err(error) if is_check_violation(&error) => {}
-                Hidden::Err(error) => {
-                    return self
-                        .refused(increment, parameters, original, turn, &error)
-                        .await;
-                }
+                Hidden::Err(error) => return self.refused(slotting, &error).await,
                 _ => self.shared.slots.forget(&increment.table, key, slot),
             }
         }
@@ -92,21 +130,18 @@ impl Session {
                 None => {
                     // No such row: MySQL says so in its own words.
                     self.metrics().count(Reason::Slotted);
-                    self.run_original(original, turn).await
+                    self.run_original(slotting.original, turn).await
                 }
                 Some(ok) => {
-                    if let (Some(_), Some(key)) = (&increment.update, &one_key) {
+                    if let (Some(_), Some(key)) = (&increment.update, slot_row) {
                         self.found_slot(&increment.table, key, slot);
                     }
                     // The upstream's own count has existing slot rows twice.
                     self.state.diagnostics = Some(Diagnostics::of(&ok, None));
-                    self.slotted(keys, increment.shape, turn, ok).await
+                    self.slotted(slotting, ok).await
                 }
             },
-            Hidden::Err(error) => {
-                self.refused(increment, parameters, original, turn, &error)
-                    .await
-            }
+            Hidden::Err(error) => self.refused(slotting, &error).await,
             Hidden::Row(_) => Err(Malformed.into()),
         }
     }
@@ -133,30 +168,25 @@ impl Session {
         }
     }
 
-    async fn slotted(
-        &mut self,
-        keys: Keys,
-        shape: u64,
-        turn: Turn,
-        ok: Vec<u8>,
-    ) -> Result<Done, Error> {
+    async fn slotted(&mut self, slotting: &Slotting<'_>, ok: Vec<u8>) -> Result<Done, Error> {
         self.metrics().count(Reason::Slotted);
         if self.state.in_transaction() {
-            self.state.transaction.remember_increment(keys);
-            self.state.transaction.remember_shape(shape);
+            let transaction = &mut self.state.transaction;
+            transaction.remember_increment(slotting.keys.clone());
+            transaction.remember_shape(slotting.increment.shape);
         }
-        self.answer_ok(turn, ok).await
+        self.answer_ok(slotting.turn, ok).await
     }
 
     /// The slot statement failed: either as the original would have, or for a reason of ours.
-    async fn refused(
-        &mut self,
-        increment: &Increment,
-        parameters: &[Vec<u8>],
-        original: &Original,
-        turn: Turn,
-        error: &[u8],
-    ) -> Result<Done, Error> {
+    async fn refused(&mut self, slotting: &Slotting<'_>, error: &[u8]) -> Result<Done, Error> {
+        let Slotting {
+            increment,
+            parameters,
+            original,
+            turn,
+            ..
+        } = *slotting;
         match failure(error) {
             Failure::TheClients => self.answer_err(turn, error).await,
             Failure::Ours => {
@@ -167,15 +197,23 @@ impl Session {
     }
 
     /// The slot that this session's open transaction (or statement) increments.
-    fn slot(&mut self, table: &Arc<HotTable>) -> u16 {
-        let leases = &mut self.state.transaction.leases;
-        if let Some((_, lease)) = leases.iter().find(|(leased, _)| leased == table) {
+    pub(super) fn slot(&mut self, table: &Arc<HotTable>) -> u16 {
+        if let Some(lease) = self.lease(table) {
             return lease.slot();
         }
+        let leases = &mut self.state.transaction.leases;
         let lease = self.shared.slots.lease(table);
         let slot = lease.slot();
         leases.push((Arc::clone(table), lease));
         slot
+    }
+
+    /// The lease that it holds of a table's slots.
+    pub(super) fn lease(&self, table: &Arc<HotTable>) -> Option<&SlotLease> {
+        let mut leases = self.state.transaction.leases.iter();
+        leases
+            .find(|(leased, _)| leased == table)
+            .map(|(_, lease)| lease)
     }
 
     async fn run_template(
@@ -188,7 +226,7 @@ impl Session {
         let filling = Filling {
             slot,
             parameters,
-            folded: &[],
+            ..Filling::default()
         };
         template.render(&filling, &mut text);
         self.hidden(text).await
@@ -196,13 +234,13 @@ impl Session {
 }
 
 /// Whether an ERR payload says that a CHECK was violated (MySQL, MariaDB).
-fn is_check_violation(error: &[u8]) -> bool {
+pub(super) fn is_check_violation(error: &[u8]) -> bool {
     const VIOLATED: [u16; 2] = [3819, 4025];
     reply::Err::decode(error).is_ok_and(|err| VIOLATED.contains(&err.code))
 }
 
 /// What a slot row is known by: base has been asked whether it has room for these counters, not for others.
-fn slot_key(predicate: &[u8], increment: &Increment) -> Vec<u8> {
+fn slot_row(predicate: &[u8], increment: &Increment) -> Vec<u8> {
     let mut key = predicate.to_vec();
     for column in &increment.counters {
         key.push(0);
@@ -221,7 +259,7 @@ fn names_one_key(increment: &Increment, parameters: &[Vec<u8>]) -> bool {
 
 /// Turns the OK of the upsert into that of the UPDATE it stands for; `None` when no row matched. An upsert's
 /// "Records" are the rows that its SELECT found, and each of them changes, because the delta is not zero.
-fn as_update(ok: &[u8], capabilities: u64) -> Result<Option<Vec<u8>>, Malformed> {
+pub(super) fn as_update(ok: &[u8], capabilities: u64) -> Result<Option<Vec<u8>>, Malformed> {
     let ok = OkPacket::decode(ok)?;
     let mut tail = Reader::new(ok.tail);
     // With SESSION_TRACK the manual has a length before the info text; servers put one there without it as well.

@@ -5,6 +5,7 @@
 //! statements on the client's own upstream connection and pass `patched` answers on.
 
 mod asking;
+mod combine;
 mod command;
 pub mod connect;
 mod ddl;
@@ -16,6 +17,7 @@ mod facts;
 mod fold;
 mod hidden;
 mod increment;
+mod leading;
 mod literal;
 mod moving;
 mod one_shot;

@@ -1,9 +1,12 @@
 //! Parameters of prepared statements, in either protocol: as SQL literals, and what they allow an increment.
 
+use std::sync::Arc;
+
 use super::Session;
 use super::error::Error;
 use super::literal;
 use super::turn::{Done, Original, Turn};
+use crate::sql::Amount;
 use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Reason};
 use crate::wire::column::{Column, field_type};
 use crate::wire::execute::Value;
@@ -25,18 +28,21 @@ impl Session {
     /// Runs an increment with these values, which `literals` spell.
     pub(super) async fn increment_by(
         &mut self,
-        increment: &Increment,
+        increment: &Arc<Increment>,
         values: &[Value<'_>],
         literals: &[Vec<u8>],
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        let deltas = increment
-            .parameter_deltas
-            .iter()
-            .map(|delta| judge(delta, increment, values));
-        let reason = match deltas.max().unwrap_or(Delta::Exact) {
-            Delta::Exact => return self.increment(increment, literals, original, turn).await,
+        let deltas = increment.parameter_deltas.iter();
+        let worst = deltas.map(|delta| judge(delta, increment, values)).max();
+        let reason = match worst.unwrap_or(Delta::Exact) {
+            Delta::Exact => {
+                let amounts = amounts(increment, values);
+                return self
+                    .increment(increment, (literals, amounts.as_deref()), original, turn)
+                    .await;
+            }
             Delta::Zero if increment.table.touches.is_empty() => {
                 self.metrics().count(Reason::ZeroDelta);
                 return self.run_original(original, turn).await;
@@ -116,20 +122,37 @@ enum Delta {
     Inexact,
 }
 
+/// What an increment adds to each counter with these values.
+fn amounts(increment: &Increment, values: &[Value<'_>]) -> Option<Vec<Amount>> {
+    let amounts = increment.counters.iter().zip(&increment.amounts);
+    let amounts = amounts.map(|(column, amount)| {
+        let mut deltas = increment.parameter_deltas.iter();
+        match deltas.find(|delta| delta.column == *column) {
+            Some(delta) => added(delta, increment, values).map(Amount::from),
+            None => *amount,
+        }
+    });
+    amounts.collect()
+}
+
+/// The number that a delta parameter adds.
+fn added(delta: &ParameterDelta, increment: &Increment, values: &[Value<'_>]) -> Option<i128> {
+    let counter = increment.table.counter(delta.column)?;
+    let number = match values.get(usize::from(delta.parameter))? {
+        Value::Integer(number) => *number,
+        Value::Double(number) if counter.domain.adds_doubles() => literal::whole(*number)?,
+        Value::Text(digits) if counter.domain.adds_doubles() => literal::digits(digits)?,
+        _ => return None,
+    };
+    Some(if delta.negated { -number } else { number })
+}
+
 fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Value<'_>]) -> Delta {
     let Some(counter) = increment.table.counter(delta.column) else {
         return Delta::Inexact;
     };
-    let number = match values.get(usize::from(delta.parameter)) {
-        Some(Value::Integer(number)) => Some(*number),
-        Some(Value::Double(number)) if counter.domain.adds_doubles() => literal::whole(*number),
-        Some(Value::Text(digits)) if counter.domain.adds_doubles() => literal::digits(digits),
-        _ => None,
-    };
-    let signed = match number {
-        Some(number) if delta.negated => -number,
-        Some(number) => number,
-        None => return Delta::Inexact,
+    let Some(signed) = added(delta, increment, values) else {
+        return Delta::Inexact;
     };
     let most = counter.bounds.as_ref().map(|bounds| bounds.slot.parse());
     match (signed, most) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Session;
 use super::asking::Asks;
+use super::combine::may_take_locks;
 use super::error::Error;
 use super::hidden::encode_statement_command;
 use super::one_shot::Effect;
@@ -62,9 +63,11 @@ impl Session {
         let text = &payload[1..];
         let kind = kind_of(text);
         let hot = self.is_hot(text, kind);
+        let may_lock = may_take_locks(text, kind, false);
         let changes = kind.may_change_session() || kind.may_end_transaction();
         let is_pending = self.state.one_shot.is_set();
         let may_ask = diagnostics::may_ask(text);
+        self.note_locks(kind, may_lock);
         if !hot && !changes && !is_pending && !may_ask && kind != Kind::Deallocate {
             self.pass_command().await?;
             self.state.last_prepared = 0;
@@ -75,8 +78,8 @@ impl Session {
             }
             return Ok(());
         }
-        let text = text.to_vec();
-        let payload = payload.to_vec();
+        let payload = self.command_payload().to_vec();
+        let text = payload[1..].to_vec();
         self.drop_command();
         if (may_ask || hot) && self.state.facts.is_none() && self.state.diagnostics.is_none() {
             // COM_STMT_PREPARE leaves them, a question of ours does not.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
+use super::combine::may_take_locks;
 use super::diagnostics::Told;
 use super::error::Error;
 use super::explain::asks_to_explain;
@@ -55,13 +56,17 @@ impl Session {
             return self.pass_statement(Kind::Other, Reason::NotHot).await;
         };
         let kind = kind_of(text);
-        if !asks_to_explain(text, kind)
-            && let Some(reason) = self.known_to_pass(text, kind)
-        {
+        let may_lock = may_take_locks(text, kind, self.state.multi_statements);
+        let known = match asks_to_explain(text, kind) {
+            true => None,
+            false => self.known_to_pass(text, kind),
+        };
+        self.note_locks(kind, may_lock);
+        if let Some(reason) = known {
             self.learn_from_forwarded(reason, kind);
             return self.pass_statement(kind, reason).await;
         }
-        let payload = payload.to_vec();
+        let payload = self.command_payload().to_vec();
         self.drop_command();
         self.hot_query(payload).await
     }
@@ -287,7 +292,11 @@ impl Session {
                 self.fold_then_original(&increment.exact, Some(&[]), original, turn)
                     .await
             }
-            Plan::Increment(increment) => self.increment(increment, &[], original, turn).await,
+            Plan::Increment(increment) => {
+                let amounts: Option<Vec<_>> = increment.amounts.iter().copied().collect();
+                self.increment(increment, (&[], amounts.as_deref()), original, turn)
+                    .await
+            }
             Plan::Read(read) => self.read(read, text, &[], original, turn).await,
             Plan::Fold(fold) => {
                 self.fold_then_original(fold, Some(&[]), original, turn)

@@ -226,9 +226,9 @@ impl Session {
             .collect();
         let mut text = Vec::new();
         let filling = Filling {
-            slot: 0,
             parameters,
             folded: &folded,
+            ..Filling::default()
         };
         read.text.render(&filling, &mut text);
         text

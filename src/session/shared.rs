@@ -8,6 +8,7 @@ use equivalent::Equivalent;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::catalog::{Catalog, HotTable};
+use crate::counter::combine::Groups;
 use crate::counter::control::Control;
 use crate::counter::fold::OpenRow;
 use crate::counter::{Key, KeyForm, Slots};
@@ -33,6 +34,8 @@ pub struct Shared {
     hot: ArcSwap<Hot>,
     /// Slots of all hot tables.
     pub slots: Slots,
+    /// Sessions whose increments are added up.
+    pub(super) groups: Groups,
     /// What is known of the transactions that increments of a shape stand in.
     shapes: quick_cache::sync::Cache<u64, Shape>,
     /// Every metric.
@@ -83,6 +86,7 @@ impl Shared {
         Self {
             hot: ArcSwap::from_pointee(Hot::new(catalog)),
             slots: Slots::default(),
+            groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics: Metrics::default(),
             refresh,

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
+use super::combine::Combining;
 use super::diagnostics::Diagnostics;
 use super::one_shot::{Effect, OneShot};
 use super::prepared::Statement;
@@ -42,6 +44,14 @@ pub(super) struct State {
     pub isolation_doubted: bool,
     /// A transaction has ended, and no OK packet since could tell of it: the next one will.
     pub end_untold: bool,
+    /// The upstream holds no messages of an earlier statement, which SHOW WARNINGS would tell.
+    pub is_quiet: bool,
+    /// It may hold locks that are no table's: FLUSH TABLES WITH READ LOCK, XA.
+    pub may_hold_locks: bool,
+    /// Whose increments its own may be added to.
+    pub combining: Combining,
+    /// When the upstream was last heard: it closes connections that nobody uses.
+    pub heard: Instant,
     /// CHECK constraints are not enforced (MariaDB, `check_constraint_checks`): nothing would guard a slot.
     pub unguarded: bool,
     /// Several statements may come in one COM_QUERY.
@@ -141,6 +151,10 @@ impl State {
             big_selects: true,
             isolation_doubted: false,
             end_untold: false,
+            is_quiet: true,
+            may_hold_locks: false,
+            combining: Combining::Unknown,
+            heard: Instant::now(),
             unguarded: false,
             multi_statements: false,
             bypass: false,

@@ -116,6 +116,7 @@ pub(super) fn show_template(template: &Template) -> String {
         Piece::Text(text) => String::from_utf8_lossy(text).into_owned(),
         Piece::Slot => "<slot>".to_owned(),
         Piece::Parameter(position) => format!("<?{position}>"),
+        Piece::Delta { own, .. } => show_template(own),
         Piece::Folded(table) => format!("<folded {table}>"),
     };
     template.pieces.iter().map(piece).collect()
@@ -213,13 +214,18 @@ pub(super) fn show(plan: &Plan) -> String {
     }
 }
 
-/// The plan of a text in a session that uses schema `shop`, shown.
-pub(super) fn planned(text: &str) -> String {
+/// The plan of a text in a session that uses schema `shop`.
+pub(crate) fn plan_of(text: &str) -> Plan {
     let facts = SessionFacts {
         schema: Some("shop".to_owned()),
         ..SessionFacts::default()
     };
-    show(&crate::sql::plan(text.as_bytes(), &facts, &catalog()))
+    crate::sql::plan(text.as_bytes(), &facts, &catalog())
+}
+
+/// The same, shown.
+pub(super) fn planned(text: &str) -> String {
+    show(&plan_of(text))
 }
 
 /// A plan's text with each sum cut down to `[base]`, or `[base, lock clause]`.

@@ -3,6 +3,7 @@
 mod text;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr,
@@ -11,6 +12,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Token;
 
 use crate::catalog::{Bounds, Counter, Domain};
+use crate::sql::Amount;
 use crate::sql::context::{Context, bare, ident};
 use crate::sql::key::{self, KeyValueKind, WholeKey};
 use crate::sql::plan::{Fold, Increment, ParameterDelta, Plan, Reason};
@@ -33,15 +35,29 @@ pub(super) struct Delta<'a> {
 }
 
 impl Delta<'_> {
-    /// The signed delta as an operand behind another: ` + 1`, ` - (?)`.
-    fn signed(&self) -> Template {
-        let mut text = Template::text(if self.subtracted { "- " } else { "+ " });
+    /// The signed delta of the statement's counter in this position, as an operand behind another: ` + 1`, ` - (?)`.
+    fn signed(&self, position: usize) -> Template {
+        let mut own = Template::text(if self.subtracted { "- " } else { "+ " });
         match self.parameter {
             // In parentheses, as the parameter's text may have a sign of its own.
-            Some(_) => text.push_text("(").append(&self.magnitude).push_text(")"),
-            None => text.append(&self.magnitude),
+            Some(_) => own.push_text("(").append(&self.magnitude).push_text(")"),
+            None => own.append(&self.magnitude),
         };
+        let mut text = Template::default();
+        text.push(Piece::Delta { position, own });
         text
+    }
+
+    /// What it adds, where that stands in the text.
+    fn amount(&self) -> Option<Amount> {
+        let [Piece::Text(digits)] = self.magnitude.pieces.as_slice() else {
+            return None;
+        };
+        let amount = Amount::parse(std::str::from_utf8(digits).ok()?)?;
+        Some(match self.subtracted {
+            true => amount.negated(),
+            false => amount,
+        })
     }
 
     /// What no slot can take, whatever it holds: the slot table's CHECK refuses it.
@@ -243,7 +259,16 @@ pub(super) fn plan(
     let key_parameters = whole_key
         .as_ref()
         .map_or_else(Vec::new, |key| key.parameters.clone());
-    Plan::Increment(Box::new(Increment {
+    let amounts: Vec<_> = deltas.iter().map(Delta::amount).collect();
+    let is_summable = |(delta, amount): (&Delta<'_>, &Option<Amount>)| {
+        amount.is_some() || delta.parameter.is_some()
+    };
+    let may_combine = whole_key.is_some()
+        && touches.iter().all(Touch::is_now)
+        && deltas.iter().zip(&amounts).all(is_summable);
+    Plan::Increment(Arc::new(Increment {
+        amounts,
+        may_combine,
         table: target.table.clone(),
         update: whole_key
             .and(predicate.as_ref())

@@ -7,6 +7,7 @@
 //! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables`, `prepare`, `one_shot` (read by words alone),
 //! `increment`, `write` (planned by syntax tree), `read` (counters in queries); `planner` puts them together.
 
+mod amount;
 mod context;
 mod ddl;
 pub mod diagnostics;
@@ -36,6 +37,10 @@ mod write;
 #[cfg(test)]
 mod fixture;
 
+#[cfg(test)]
+pub(crate) use fixture::plan_of as planned_in_fixture;
+
+pub use amount::Amount;
 pub use effect::glance;
 pub use explain::explained;
 pub use lexer::{Lexer, Token, TokenKind};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalog::HotTable;
+use crate::sql::Amount;
 use crate::sql::template::Template;
 
 /// What the session knows of itself that changes the meaning of a text.
@@ -55,7 +56,7 @@ pub enum Plan {
     /// Send the client's bytes as they are.
     Forward(Reason),
     /// Add to slots instead of the base row.
-    Increment(Box<Increment>),
+    Increment(Arc<Increment>),
     /// Send a text in which each counter is base + SUM(slots).
     Read(Box<Read>),
     /// Move slots into base, then run the client's bytes, in one transaction.
@@ -93,6 +94,11 @@ pub struct Increment {
     pub upsert: Template,
     /// The counters, as positions in [`HotTable::columns`].
     pub counters: Vec<usize>,
+    /// What is added to each of the counters; `None` where a parameter says it.
+    pub amounts: Vec<Option<Amount>>,
+    /// Several of its kind may be added up and written as one: the key is named whole, and no time is set but the
+    /// statement's own present.
+    pub may_combine: bool,
     /// Parameters that are deltas: they must hold exact values of the counter's type, at most [`Bounds::slot`] in
     /// size and not negative for an unsigned counter, or `exact` applies.
     ///

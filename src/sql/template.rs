@@ -1,4 +1,6 @@
-//! SQL text with holes: the session's slot, the client's parameters, the keys that a transaction has folded.
+//! SQL text with holes: the session's slot, the client's parameters, what is added, the keys that a transaction has folded.
+
+use crate::sql::Amount;
 
 /// A piece of a [`Template`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +11,13 @@ pub enum Piece {
     Slot,
     /// The client's parameter with this position (from 0), as a SQL literal.
     Parameter(u16),
+    /// What is added to a counter: the sum of several increments, or what this one adds, signed: `+ 1`, `- (?)`.
+    Delta {
+        /// Position among the counters of the statement.
+        position: usize,
+        /// What this statement adds by itself.
+        own: Template,
+    },
     /// Where a read of `table` (position in the plan's tables) sums its slots: `` AND NOT (..)`` for each key
     /// that this transaction has folded, whose value is therefore all in base. The condition names the slot
     /// table's key columns unqualified.
@@ -72,6 +81,10 @@ impl Template {
                         None => out.push(b'?'),
                     }
                 }
+                Piece::Delta { position, own } => match filling.sums.get(*position) {
+                    Some(sum) => out.extend_from_slice(sum.to_string().as_bytes()),
+                    None => own.render(filling, out),
+                },
                 Piece::Folded(table) => {
                     for predicate in filling.folded.get(*table).into_iter().flatten() {
                         out.extend_from_slice(b" AND NOT (");
@@ -91,6 +104,8 @@ pub struct Filling<'a> {
     pub slot: u16,
     /// The client's parameters as SQL literals; one that is not here stays a `?`.
     pub parameters: &'a [Vec<u8>],
+    /// What several increments add together, by counter; none for one increment alone.
+    pub sums: &'a [Amount],
     /// For each table of the plan, the predicates of the keys folded in this transaction.
     pub folded: &'a [Vec<Vec<u8>>],
 }

@@ -138,6 +138,7 @@ pub struct Walker {
     error: Option<u16>,
     multi_result: bool,
     ended_by_eof: bool,
+    is_quiet: Option<bool>,
 }
 
 /// Bytes of an OK payload up to and with the warning count, at most.
@@ -162,6 +163,7 @@ impl Walker {
             error: None,
             multi_result: false,
             ended_by_eof: false,
+            is_quiet: None,
         }
     }
 
@@ -188,6 +190,12 @@ impl Walker {
     /// Whether the last result ended in an EOF packet, which tells nothing of the session's state.
     pub fn is_ended_by_eof(&self) -> bool {
         self.ended_by_eof
+    }
+
+    /// Whether the server is left without messages of the statement; `None` where the answer does not tell: rows without
+    /// a warning may be those of SHOW WARNINGS.
+    pub fn is_quiet(&self) -> Option<bool> {
+        self.is_quiet
     }
 
     /// Says that the caller read the last packet told together with its continuations.
@@ -283,8 +291,10 @@ impl Walker {
     fn first_of_result(&mut self, payload: &[u8]) -> Role {
         match payload.first() {
             Some(&reply::OK) => {
-                let status = Ok::decode(payload).map_or(0, |ok| ok.status);
+                let (status, warnings) =
+                    Ok::decode(payload).map_or((0, 1), |ok| (ok.status, ok.warnings));
                 self.ended_by_eof = false;
+                self.is_quiet = Some(warnings == 0);
                 self.end_of_result(status);
                 Role::Ok
             }
@@ -310,10 +320,13 @@ impl Walker {
     }
 
     fn end_of_rows(&mut self, payload: &[u8]) {
-        let status = match self.deprecate_eof {
-            true => Ok::decode(payload).map_or_else(|_| eof_status(payload), |ok| ok.status),
-            false => eof_status(payload),
+        let (status, warnings) = match Ok::decode(payload) {
+            Result::Ok(ok) if self.deprecate_eof => (ok.status, ok.warnings),
+            _ => (eof_status(payload), eof_warnings(payload)),
         };
+        if warnings > 0 {
+            self.is_quiet = Some(false);
+        }
         self.ended_by_eof = !self.deprecate_eof;
         self.end_of_result(status);
     }
@@ -335,6 +348,7 @@ impl Walker {
             return Role::Progress;
         }
         self.error = Some(code);
+        self.is_quiet = Some(false);
         self.state = State::Done;
         Role::Err
     }
@@ -407,6 +421,12 @@ fn is_end_of_rows(first: u8, header: Header) -> bool {
 fn eof_status(payload: &[u8]) -> u16 {
     let mut reader = Reader::new(payload);
     let read = reader.bytes(3).and_then(|_| reader.u16());
+    read.unwrap_or(0)
+}
+
+fn eof_warnings(payload: &[u8]) -> u16 {
+    let mut reader = Reader::new(payload);
+    let read = reader.bytes(1).and_then(|_| reader.u16());
     read.unwrap_or(0)
 }
 

@@ -83,10 +83,10 @@ pub(super) fn update_text(
         match (index, touch_guard(table, touches, &[("", true)])) {
             (0, Some(guard)) => {
                 text.push_text("+ IF(").append(&guard).push_text(", ");
-                text.append(&delta.signed());
+                text.append(&delta.signed(index));
                 text.push_text(format!(", {})", delta.refused()))
             }
-            _ => text.append(&delta.signed()),
+            _ => text.append(&delta.signed(index)),
         };
     }
     for touch in touches {
@@ -134,7 +134,7 @@ pub(super) fn upsert_text(
         let guard = first(index, touch_guard(table, touches, &[(&base, false)]));
         let counter = name(delta.counter.column);
         text.push_text(", ")
-            .append(&guarded(&alias, &counter, delta, guard.as_ref()));
+            .append(&guarded(&alias, &counter, (index, delta), guard.as_ref()));
     }
     for touch in touches {
         text.push_text(", ").append(touch.value());
@@ -150,7 +150,7 @@ pub(super) fn upsert_text(
         text.push_text(format!("{counter} = {slots}{counter} + "));
         let both = [(base.as_str(), false), (slots.as_str(), true)];
         let guard = first(index, touch_guard(table, touches, &both));
-        text.append(&guarded(&alias, &counter, delta, guard.as_ref()));
+        text.append(&guarded(&alias, &counter, (index, delta), guard.as_ref()));
     }
     for touch in touches {
         text.push_text(", ").append(&touch.assignment(table));
@@ -184,7 +184,12 @@ fn touch_guard(table: &HotTable, touches: &[Touch], held: &[(&str, bool)]) -> Op
 }
 
 /// The delta where base has room for it (and `more` holds), else a value that no slot can take.
-fn guarded(alias: &str, counter: &str, delta: &Delta<'_>, more: Option<&Template>) -> Template {
+fn guarded(
+    alias: &str,
+    counter: &str,
+    (position, delta): (usize, &Delta<'_>),
+    more: Option<&Template>,
+) -> Template {
     let Bounds {
         base_low,
         base_high,
@@ -196,7 +201,7 @@ fn guarded(alias: &str, counter: &str, delta: &Delta<'_>, more: Option<&Template
     if let Some(more) = more {
         text.push_text(" AND ").append(more);
     }
-    text.push_text(", ").append(&delta.signed());
+    text.push_text(", ").append(&delta.signed(position));
     text.push_text(format!(", {})", delta.refused()));
     text
 }

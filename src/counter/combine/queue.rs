@@ -1,0 +1,122 @@
+//! Which keys are in flight, and which increments wait for them.
+
+use std::collections::hash_map::Entry as MapEntry;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::batch::Seat;
+use super::{Addition, Call, CombineKey, Outcome, Part};
+
+/// How many batches of known slot rows may be on their way at a time. While so many are, the server has enough to do, and
+/// what comes is gathered.
+const LANES: usize = 2;
+
+/// The most keys that share a transaction.
+const MOST_KEYS: usize = 128;
+
+/// The most increments that are added up.
+const MOST_SEATS: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    keys: HashMap<Arc<CombineKey>, Waiting>,
+    /// Keys with increments that wait for nothing but a lane.
+    ready: VecDeque<Arc<CombineKey>>,
+    /// Batches on their way that hold a lane.
+    lanes: usize,
+}
+
+/// A key in flight, or ready to go.
+#[derive(Debug)]
+struct Waiting {
+    in_flight: bool,
+    part: Option<Part>,
+}
+
+pub(super) enum Entry {
+    Goes(Part),
+    Waits(oneshot::Receiver<Call>),
+}
+
+impl Queue {
+    pub(super) fn enter(&mut self, addition: Addition, is_known: bool) -> Entry {
+        let may_go = !is_known || self.lanes < LANES;
+        match self.keys.entry(Arc::clone(&addition.key)) {
+            MapEntry::Vacant(vacant) if may_go => {
+                vacant.insert(Waiting {
+                    in_flight: true,
+                    part: None,
+                });
+                self.lanes += usize::from(is_known);
+                Entry::Goes(Part::alone(addition))
+            }
+            MapEntry::Vacant(vacant) => {
+                let (call, called) = oneshot::channel();
+                self.ready.push_back(Arc::clone(&addition.key));
+                vacant.insert(Waiting {
+                    in_flight: false,
+                    part: Some(Part::waiting(addition, call)),
+                });
+                Entry::Waits(called)
+            }
+            MapEntry::Occupied(mut occupied) => {
+                let (call, called) = oneshot::channel();
+                match &mut occupied.get_mut().part {
+                    Some(part) => {
+                        if part.seats.len() >= MOST_SEATS || !part.add(&addition.amounts) {
+                            call.send(Call::Done(Outcome::NotWritten)).ok();
+                        } else {
+                            part.seats.push_back(Seat { call });
+                        }
+                    }
+                    none => *none = Some(Part::waiting(addition, call)),
+                }
+                Entry::Waits(called)
+            }
+        }
+    }
+
+    /// A key is no longer in flight.
+    pub(super) fn land(&mut self, key: &Arc<CombineKey>) {
+        let Some(waiting) = self.keys.get_mut(key) else {
+            return;
+        };
+        waiting.in_flight = false;
+        match waiting.part {
+            Some(_) => self.ready.push_back(Arc::clone(key)),
+            None => {
+                self.keys.remove(key);
+            }
+        }
+    }
+
+    pub(super) fn free_lane(&mut self) {
+        self.lanes = self.lanes.saturating_sub(1);
+    }
+
+    /// What goes next, in one transaction, and takes a lane; `None` when nothing waits or no lane is free.
+    pub(super) fn next_parts(&mut self) -> Option<Vec<Part>> {
+        if self.lanes >= LANES {
+            return None;
+        }
+        let mut parts = Vec::new();
+        while parts.len() < MOST_KEYS
+            && let Some(key) = self.ready.pop_front()
+        {
+            let waiting = self.keys.get_mut(&key);
+            if let Some(waiting) = waiting.filter(|waiting| !waiting.in_flight)
+                && let Some(part) = waiting.part.take()
+            {
+                waiting.in_flight = true;
+                parts.push(part);
+            }
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        self.lanes += 1;
+        Some(parts)
+    }
+}

@@ -1,0 +1,205 @@
+use super::*;
+use crate::sql::plan::Plan;
+
+/// An increment of `views` in row `id` by `amount`.
+fn addition(id: u32, amount: i128) -> Addition {
+    let text = format!("UPDATE posts SET views = views + 1 WHERE id = {id}");
+    let Plan::Increment(increment) = crate::sql::planned_in_fixture(&text) else {
+        panic!("{text} is an increment");
+    };
+    Addition {
+        key: Arc::new(CombineKey {
+            shape: increment.shape,
+            slot_row: id.to_string().into_bytes(),
+        }),
+        increment,
+        parameters: Vec::new(),
+        amounts: vec![Amount::from(amount)],
+    }
+}
+
+fn group() -> Arc<Group> {
+    Arc::default()
+}
+
+fn lead(entered: Entered) -> Batch {
+    match entered {
+        Entered::Lead(batch) => batch,
+        Entered::Wait(_) => panic!("it goes at once"),
+    }
+}
+
+fn wait(entered: Entered) -> oneshot::Receiver<Call> {
+    match entered {
+        Entered::Wait(called) => called,
+        Entered::Lead(_) => panic!("it waits"),
+    }
+}
+
+fn called_to_lead(called: &mut oneshot::Receiver<Call>) -> Batch {
+    match called.try_recv() {
+        Ok(Call::Lead(batch)) => batch,
+        other => panic!("it is called to lead, not {other:?}"),
+    }
+}
+
+fn told(called: &mut oneshot::Receiver<Call>) -> Outcome {
+    match called.try_recv() {
+        Ok(Call::Done(outcome)) => outcome,
+        other => panic!("it is told, not {other:?}"),
+    }
+}
+
+fn committed() -> Outcome {
+    Outcome::Committed(Arc::from(&b"ok"[..]))
+}
+
+#[test]
+fn who_comes_while_a_key_is_in_flight_is_added_up() {
+    let group = group();
+    let first = lead(group.enter(addition(1, 1), true));
+    assert!(first.is_single());
+    let mut second = wait(group.enter(addition(1, 2), true));
+    let mut third = wait(group.enter(addition(1, 5), true));
+    assert!(
+        second.try_recv().is_err(),
+        "nobody is called before it lands"
+    );
+    drop(first);
+
+    let mut batch = called_to_lead(&mut second);
+    let [part] = batch.parts() else {
+        panic!("one key: {batch:?}");
+    };
+    assert_eq!((part.count(), part.sums()), (2, &[Amount::from(7)][..]));
+    assert!(part.is_leaders());
+    batch.send();
+    batch.settle(0, committed());
+    drop(batch);
+    assert!(matches!(told(&mut third), Outcome::Committed(_)));
+    assert!(
+        lead(group.enter(addition(1, 1), true)).is_single(),
+        "the key is idle again"
+    );
+}
+
+#[test]
+fn other_keys_go_at_once_while_lanes_are_free_and_together_when_none_is() {
+    let group = group();
+    let one = lead(group.enter(addition(1, 1), true));
+    let two = lead(group.enter(addition(2, 1), true));
+    let mut three = wait(group.enter(addition(3, 1), true));
+    let mut four = wait(group.enter(addition(4, 1), true));
+    drop(one);
+    let batch = called_to_lead(&mut three);
+    assert_eq!(batch.parts().len(), 2, "both keys that wait");
+    drop(two);
+    assert!(four.try_recv().is_err(), "it is in the batch");
+    drop(batch);
+    assert!(
+        matches!(told(&mut four), Outcome::NotWritten),
+        "nothing was sent"
+    );
+}
+
+#[test]
+fn a_slot_row_that_is_not_known_needs_no_lane() {
+    let group = group();
+    let known: Vec<_> = (0..2)
+        .map(|id| lead(group.enter(addition(id, 1), true)))
+        .collect();
+    let unknown = lead(group.enter(addition(7, 1), false));
+    drop((known, unknown));
+}
+
+#[test]
+fn a_batch_whose_connection_is_lost_leaves_its_sessions_in_doubt() {
+    let group = group();
+    let first = lead(group.enter(addition(1, 1), true));
+    let mut second = wait(group.enter(addition(1, 1), true));
+    let mut third = wait(group.enter(addition(1, 1), true));
+    drop(first);
+    let mut batch = called_to_lead(&mut second);
+    batch.send();
+    drop(batch);
+    assert!(matches!(told(&mut third), Outcome::Lost));
+}
+
+#[test]
+fn a_session_that_has_gone_is_not_called() {
+    let group = group();
+    let first = lead(group.enter(addition(1, 1), true));
+    let second = wait(group.enter(addition(1, 1), true));
+    let mut third = wait(group.enter(addition(1, 1), true));
+    drop(second);
+    drop(first);
+    let batch = called_to_lead(&mut third);
+    assert!(batch.parts()[0].is_leaders());
+}
+
+#[test]
+fn a_leader_that_goes_before_it_is_called_leaves_nobody_waiting() {
+    let group = group();
+    let first = lead(group.enter(addition(1, 1), true));
+    let second = wait(group.enter(addition(1, 1), true));
+    let mut third = wait(group.enter(addition(1, 1), true));
+    drop(first);
+    // The call is in its channel, and nobody reads it.
+    drop(second);
+    assert!(matches!(told(&mut third), Outcome::NotWritten));
+    assert!(lead(group.enter(addition(1, 1), true)).is_single());
+}
+
+#[test]
+fn a_lane_is_given_back_once() {
+    let group = group();
+    let mut one = lead(group.enter(addition(1, 1), true));
+    let two = lead(group.enter(addition(2, 1), true));
+    let mut three = wait(group.enter(addition(3, 1), true));
+    one.give_lane_back();
+    let three = called_to_lead(&mut three);
+    one.give_lane_back();
+    drop(one);
+    let mut four = wait(group.enter(addition(4, 1), true));
+    drop(two);
+    drop(three);
+    drop(called_to_lead(&mut four));
+}
+
+#[test]
+fn parts_that_cannot_share_a_transaction_go_by_themselves() {
+    let group = group();
+    let lanes = [1, 2].map(|id| lead(group.enter(addition(id, 1), true)));
+    let mut waiting = [3, 4, 5].map(|id| wait(group.enter(addition(id, 1), true)));
+    drop(lanes);
+    let mut batch = called_to_lead(&mut waiting[0]);
+    batch.split(|part| part.slot_row() != b"4");
+    assert_eq!(batch.parts().len(), 2);
+    let alone = called_to_lead(&mut waiting[1]);
+    assert!(alone.is_single());
+
+    drop((batch, alone));
+    let lanes = [1, 2].map(|id| lead(group.enter(addition(id, 1), true)));
+    let mut waiting = [3, 4, 5].map(|id| wait(group.enter(addition(id, 1), true)));
+    drop(lanes);
+    let mut batch = called_to_lead(&mut waiting[0]);
+    // The leader's own is the one that cannot.
+    batch.split(|part| part.slot_row() != b"3");
+    assert!(batch.is_single());
+    assert_eq!(called_to_lead(&mut waiting[1]).parts().len(), 2);
+}
+
+#[test]
+fn groups_are_there_as_long_as_they_are_held() {
+    let groups = Groups::default();
+    let name = |schema: &str| GroupName {
+        facts: vec![Some(schema.as_bytes().to_vec())],
+        capabilities: 0,
+    };
+    let shop = groups.group(name("shop"));
+    assert!(Arc::ptr_eq(&shop, &groups.group(name("shop"))));
+    assert!(!Arc::ptr_eq(&shop, &groups.group(name("blog"))));
+    drop(shop);
+    drop(groups.group(name("news")));
+    assert_eq!(super::super::unpoisoned(&groups.groups).len(), 1);
+}

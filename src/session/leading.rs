@@ -1,0 +1,276 @@
+//! One session writes the increments of all that wait.
+
+use super::Session;
+use super::combine::patiently;
+use super::error::Error;
+use super::fold::{BEGIN, COMMIT};
+use super::hidden::{Hidden, affected_rows, encode_query};
+use super::increment::{Slotting, as_update, is_check_violation};
+use super::patched::patch_status;
+use super::turn::Done;
+use crate::counter::combine::{Batch, Outcome, Part};
+use crate::sql::template::{Filling, Template};
+use crate::wire::reader::Malformed;
+use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::status;
+
+/// What became of the leader's own increment.
+pub(super) enum Led {
+    /// It was alone, and is answered.
+    Answered(Done),
+    /// It was written with others.
+    Written(Outcome),
+}
+
+/// Whether the transaction that ends with this error is surely not committed, so that what was in it may be written
+/// again. The others come of the commit itself, and nobody knows.
+fn is_surely_not_committed(error: &[u8]) -> bool {
+    /// Error during commit, during rollback, binary logging impossible, a hook of a plugin failed.
+    const DOUBTFUL: [u16; 4] = [1180, 1181, 1598, 3100];
+    reply::Err::decode(error).is_ok_and(|err| !DOUBTFUL.contains(&err.code))
+}
+
+/// Whether an error is about the session that ran the statement: it was killed, or the server goes down.
+fn is_the_leaders(error: &[u8]) -> bool {
+    const THE_LEADERS: [u16; 3] = [1053, 1317, 1927];
+    reply::Err::decode(error).is_ok_and(|err| THE_LEADERS.contains(&err.code))
+}
+
+/// Whether each of the increments has waited for a lock for as long as it would have by itself.
+fn has_waited(error: &[u8]) -> bool {
+    const LOCK_WAIT_TIMEOUT: u16 = 1205;
+    reply::Err::decode(error).is_ok_and(|err| err.code == LOCK_WAIT_TIMEOUT)
+}
+
+/// What a failed statement means for the increments in it.
+fn failed(error: Vec<u8>) -> Outcome {
+    match is_surely_not_committed(&error) && !has_waited(&error) {
+        true => Outcome::NotWritten,
+        false => Outcome::Failed(error.into()),
+    }
+}
+
+/// What one statement of a transaction has come to, before its end is known.
+enum Step {
+    /// Its rows are written.
+    Written {
+        ok: Vec<u8>,
+        in_transaction: bool,
+    },
+    /// There is no slot row.
+    Missing,
+    Failed(Vec<u8>),
+}
+
+impl Session {
+    /// Writes a batch, of which this session's increment is a part.
+    pub(super) async fn lead(
+        &mut self,
+        mut batch: Batch,
+        slotting: &Slotting<'_>,
+    ) -> Result<Led, Error> {
+        self.share_out(&mut batch);
+        if batch.is_single() {
+            let done = patiently(&mut batch, self.slot_alone(slotting)).await?;
+            return Ok(Led::Answered(done));
+        }
+        let counts = batch.parts().iter().map(Part::count);
+        self.metrics().count_batch(counts.sum());
+        batch.send();
+        let texts = self.texts(&batch);
+        let outcomes = match &texts[..] {
+            [_] => vec![patiently(&mut batch, self.write_one(&texts[0])).await?],
+            _ => patiently(&mut batch, self.write_all(&texts)).await?,
+        };
+        let mut own = Outcome::NotWritten;
+        for (index, outcome) in outcomes.into_iter().enumerate() {
+            let (part, text) = (&batch.parts()[index], &texts[index]);
+            if let Outcome::NotWritten = outcome {
+                self.shared
+                    .slots
+                    .forget(part.table(), part.slot_row(), text.slot);
+            } else {
+                self.shared
+                    .slots
+                    .learn(part.table(), part.slot_row(), text.slot);
+            }
+            // Whoever was not killed writes its own.
+            let told = match &outcome {
+                Outcome::Failed(error) if is_the_leaders(error) => Outcome::NotWritten,
+                other => other.clone(),
+            };
+            if part.is_leaders() {
+                own = outcome;
+            }
+            batch.settle(index, told);
+        }
+        Ok(Led::Written(own))
+    }
+
+    /// Keeps what may be written in one transaction: increments whose slot rows are there and nobody else's. Base rows are
+    /// not locked then, so that no part waits for a lock that another's row has.
+    fn share_out(&mut self, batch: &mut Batch) {
+        let tables: Vec<_> = batch
+            .parts()
+            .iter()
+            .map(|part| part.table().clone())
+            .collect();
+        for table in &tables {
+            self.slot(table);
+        }
+        batch.split(|part| {
+            let lease = self.lease(part.table());
+            lease.is_some_and(|lease| {
+                !lease.is_shared()
+                    && self
+                        .shared
+                        .slots
+                        .knows(part.table(), part.slot_row(), lease.slot())
+            })
+        });
+    }
+
+    /// The statements of each part.
+    fn texts(&mut self, batch: &Batch) -> Vec<Texts> {
+        let texts = batch.parts().iter().map(|part| {
+            let slot = self.slot(part.table());
+            let increment = part.increment();
+            let rendered = |template: &Template| {
+                let filling = Filling {
+                    slot,
+                    parameters: part.parameters(),
+                    sums: part.sums(),
+                    ..Filling::default()
+                };
+                let mut text = Vec::new();
+                template.render(&filling, &mut text);
+                text
+            };
+            let is_known = self.shared.slots.knows(part.table(), part.slot_row(), slot);
+            Texts {
+                slot,
+                update: increment.update.as_ref().filter(|_| is_known).map(rendered),
+                upsert: rendered(&increment.upsert),
+                adds_nothing: part.sums().iter().all(|sum| sum.is_zero()),
+            }
+        });
+        texts.collect()
+    }
+
+    /// Writes the sums of one key by a statement that is its own transaction.
+    async fn write_one(&mut self, texts: &Texts) -> Result<Outcome, Error> {
+        if let Some(update) = &texts.update {
+            match self.hidden(update).await? {
+                Hidden::Ok(ok) if texts.has_written(&ok)? => {
+                    let ok = texts.answer(ok, self.capabilities)?;
+                    return Ok(Outcome::Committed(ok.into()));
+                }
+                Hidden::Ok(_) => {}
+                // Closed by a fold, or full: base must be asked.
+                Hidden::Err(error) if is_check_violation(&error) => {}
+                Hidden::Err(error) if is_the_leaders(&error) => {
+                    return Ok(Outcome::Failed(error.into()));
+                }
+                Hidden::Err(error) => return Ok(failed(error)),
+                Hidden::Row(_) => return Err(Malformed.into()),
+            }
+        }
+        Ok(match self.hidden(&texts.upsert).await? {
+            Hidden::Ok(ok) => match as_update(&ok, self.capabilities)? {
+                Some(ok) => Outcome::Committed(ok.into()),
+                // No such row: MySQL tells each of them in its own words.
+                None => Outcome::NotWritten,
+            },
+            Hidden::Err(error) if is_the_leaders(&error) => Outcome::Failed(error.into()),
+            Hidden::Err(error) => failed(error),
+            Hidden::Row(_) => return Err(Malformed.into()),
+        })
+    }
+
+    /// Writes the sums of several keys in one transaction, sent at once.
+    async fn write_all(&mut self, texts: &[Texts]) -> Result<Vec<Outcome>, Error> {
+        let mut out = Vec::new();
+        encode_query(&mut out, BEGIN.as_bytes(), self.capabilities);
+        for update in texts.iter().filter_map(|text| text.update.as_ref()) {
+            encode_query(&mut out, update, self.capabilities);
+        }
+        // Its flags tell whether the transaction has come so far.
+        encode_query(&mut out, b"DO 0", self.capabilities);
+        encode_query(&mut out, COMMIT.as_bytes(), self.capabilities);
+        self.write_upstream(&out).await?;
+        self.read_hidden().await?;
+        let mut steps = Vec::with_capacity(texts.len());
+        for text in texts {
+            if text.update.is_none() {
+                steps.push(Step::Missing);
+                continue;
+            }
+            steps.push(match self.read_hidden().await? {
+                Hidden::Ok(ok) if text.has_written(&ok)? => Step::Written {
+                    in_transaction: is_in_transaction(&ok),
+                    ok: text.answer(ok, self.capabilities)?,
+                },
+                Hidden::Ok(_) => Step::Missing,
+                Hidden::Err(error) => Step::Failed(error),
+                Hidden::Row(_) => return Err(Malformed.into()),
+            });
+        }
+        let reached = self.read_hidden().await?;
+        let came_so_far = matches!(&reached, Hidden::Ok(ok) if is_in_transaction(ok));
+        let end = match self.read_hidden().await? {
+            Hidden::Err(error) => {
+                self.hidden("ROLLBACK AND NO CHAIN NO RELEASE").await?;
+                Some(error)
+            }
+            _ => None,
+        };
+        let outcomes = steps.into_iter().map(|step| match (step, &end) {
+            // The transaction was rolled back before, and this one was written by itself.
+            (
+                Step::Written {
+                    ok,
+                    in_transaction: false,
+                },
+                _,
+            ) => Outcome::Committed(ok.into()),
+            (Step::Written { ok, .. }, None) if came_so_far => Outcome::Committed(ok.into()),
+            (Step::Written { .. }, Some(error)) if came_so_far => failed(error.clone()),
+            (Step::Failed(error), _) => failed(error),
+            (Step::Written { .. } | Step::Missing, _) => Outcome::NotWritten,
+        });
+        Ok(outcomes.collect())
+    }
+}
+
+/// The statements that add the sums of one key.
+struct Texts {
+    slot: u16,
+    /// For a slot row that is known.
+    update: Option<Vec<u8>>,
+    upsert: Vec<u8>,
+    /// The sums are zero, so that nothing changes.
+    adds_nothing: bool,
+}
+
+impl Texts {
+    /// Whether the UPDATE with this answer has found the slot row.
+    fn has_written(&self, ok: &[u8]) -> Result<bool, Error> {
+        Ok(match self.adds_nothing {
+            true => as_update(ok, 0)?.is_some(),
+            false => affected_rows(ok)? > 0,
+        })
+    }
+
+    /// The answer for each of the increments, from that of the UPDATE.
+    fn answer(&self, mut ok: Vec<u8>, capabilities: u64) -> Result<Vec<u8>, Error> {
+        patch_status(&mut ok, status::IN_TRANS | status::IN_TRANS_READONLY, 0);
+        match self.adds_nothing {
+            true => Ok(as_update(&ok, capabilities)?.unwrap_or(ok)),
+            false => Ok(ok),
+        }
+    }
+}
+
+fn is_in_transaction(ok: &[u8]) -> bool {
+    OkPacket::decode(ok).is_ok_and(|ok| ok.status & status::IN_TRANS != 0)
+}
