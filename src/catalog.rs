@@ -21,8 +21,10 @@ pub use snapshot::{NotACatalog, Snapshot};
 /// The hot tables of all rules, as the upstream describes them.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// One entry per rule that is on.
+    /// One entry per rule that is on and has slots.
     pub tables: Vec<Arc<HotTable>>,
+    /// One entry per rule with `slots: 0`: increments are combined on the base row, all else passes.
+    pub without_slots: Vec<Arc<HotTable>>,
     /// The server's `lower_case_table_names`: 0 means that schema and table names are case-sensitive.
     pub lower_case_table_names: u8,
     /// Whether the upstream is MariaDB rather than MySQL.
@@ -30,6 +32,16 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// The tables without slots alone, as if they were the ones with slots.
+    #[must_use]
+    pub fn of_those_without_slots(&self) -> Self {
+        Self {
+            tables: self.without_slots.clone(),
+            without_slots: Vec::new(),
+            ..*self
+        }
+    }
+
     /// The hot table that `schema.name` names, by the server's rules of letter case.
     pub fn table(&self, schema: &str, name: &str) -> Option<&Arc<HotTable>> {
         let same = |left: &str, right: &str| match self.lower_case_table_names {
@@ -66,7 +78,7 @@ pub struct HotTable {
     /// when the statement does not show which: a key is over an expression or a part of a column, or a trigger may set
     /// other values.
     pub unique_keys: Option<Vec<Vec<usize>>>,
-    /// Most slots of a key (the rule's `slots`).
+    /// Most slots of a key (the rule's `slots`); 0: there is no slot table.
     pub slots: u16,
 }
 

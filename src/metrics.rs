@@ -13,6 +13,8 @@ pub struct Metrics {
     batches: AtomicU64,
     /// The increments in them.
     combined: AtomicU64,
+    /// Increments that wait now, for one of their kind to land or for a lane.
+    waiting: AtomicU64,
 }
 
 impl Default for Metrics {
@@ -21,6 +23,7 @@ impl Default for Metrics {
             statements: std::array::from_fn(|_| AtomicU64::new(0)),
             batches: AtomicU64::new(0),
             combined: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
         }
     }
 }
@@ -44,6 +47,17 @@ impl Metrics {
         (read(&self.batches), read(&self.combined))
     }
 
+    /// Counts an increment that waits, until what is returned is dropped.
+    pub fn count_waiting(&self) -> impl Drop + use<'_> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(&self.waiting)
+    }
+
+    /// Increments that wait now to be combined.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     /// Statements by reason, those that were counted at all.
     pub fn statements(&self) -> BTreeMap<Reason, u64> {
         let counted = Reason::ALL.into_iter().map(|reason| {
@@ -51,5 +65,14 @@ impl Metrics {
             (reason, count.load(Ordering::Relaxed))
         });
         counted.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+/// One that waits.
+struct Waiting<'a>(&'a AtomicU64);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

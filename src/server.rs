@@ -222,6 +222,7 @@ async fn refresh(
     while let Some(done) = requests.recv().await {
         let mut fresh = Catalog {
             tables: Vec::new(),
+            without_slots: Vec::new(),
             ..Catalog::clone(&shared.hot().catalog)
         };
         for rule in &config.rules {
@@ -230,7 +231,10 @@ async fn refresh(
                 ..config.clone()
             };
             match reload(&control, &one).await {
-                Ok(catalog) => fresh.tables.extend(catalog.tables),
+                Ok(catalog) => {
+                    fresh.tables.extend(catalog.tables);
+                    fresh.without_slots.extend(catalog.without_slots);
+                }
                 Err(why) => tracing::warn!("{} is forwarded from now on: {why}", rule.table),
             }
         }

@@ -115,12 +115,6 @@ async fn increments_absolute_values_deletes_and_reads_at_once(flavour: Flavour) 
     let proxied = stage
         .mixed(&stage.proxy.address, BOOKKEEPERS, TRANSACTIONS)
         .await;
-    {
-        let mut d = connect(&stage.twin.proxied, None).await;
-        let r = rows(&mut d, "SHOW ENGINE INNODB STATUS").await;
-        let t = r[0][2].replace("\\n", "\n");
-        std::fs::write(format!("/tmp/dead-{flavour}.txt"), t).unwrap();
-    }
     eprintln!("mixed on {flavour}: errors directly {direct:?}, through the proxy {proxied:?}");
     let unexpected: Vec<_> = proxied
         .keys()

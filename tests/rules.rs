@@ -497,10 +497,7 @@ mod slot_tables {
                     "columns: [views]\nmode: observe",
                     "mode: observe is not served in this version",
                 ),
-                (
-                    "columns: [views]\nslots: 0",
-                    "slots: 0 (combine only) is not served in this version",
-                ),
+                ("columns: [views]\nslots: 0", ""),
             ] {
                 let (code, output, errors) = countersink(&["provision"], &sandbox.rules(rule));
                 assert_eq!((code, output.as_str()), (0, ""), "{errors}");

@@ -69,7 +69,7 @@ pub fn offline(snapshot: &Snapshot, config: &Config) -> Result<Catalog, Error> {
 }
 
 fn rewriting(config: &Config) -> impl Iterator<Item = &Rule> {
-    config.rules.iter().filter(|rule| rule.rewrites())
+    config.rules.iter().filter(|rule| rule.acts())
 }
 
 fn about(rule: &Rule, problem: Problem) -> Error {
@@ -91,6 +91,7 @@ impl HotTables {
         Self {
             catalog: Catalog {
                 tables: Vec::new(),
+                without_slots: Vec::new(),
                 lower_case_table_names: snapshot.server.lower_case_table_names,
                 mariadb: snapshot.server.mariadb,
             },
@@ -104,6 +105,10 @@ impl HotTables {
             return Err(about(rule, Problem::SameTable { first }));
         }
         let table = check::hot_table(rule, facts)?;
+        if table.slots == 0 {
+            self.catalog.without_slots.push(Arc::new(table));
+            return Ok(None);
+        }
         self.catalog.tables.push(Arc::new(table));
         Ok(check::cascade(facts))
     }

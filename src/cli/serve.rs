@@ -80,15 +80,12 @@ pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog,
 /// Says of each rule that this version does not serve that its statements are forwarded.
 pub(super) fn warn_unserved(config: &Config) {
     for rule in &config.rules {
-        let (field, what) = match (rule.mode, rule.slots) {
-            (Mode::Observe, _) => ("mode", "observe"),
-            (Mode::Enforce, 0) => ("slots", "0 (combine only)"),
-            _ => continue,
-        };
-        tracing::warn!(
-            "{}{what} is not served in this version; statements on {} are forwarded as they are",
-            rule.place(field),
-            rule.table
-        );
+        if rule.mode == Mode::Observe {
+            tracing::warn!(
+                "{}observe is not served in this version; statements on {} are forwarded as they are",
+                rule.place("mode"),
+                rule.table
+            );
+        }
     }
 }

@@ -29,10 +29,15 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether this version rewrites the table's statements. `slots: 0` and `mode: observe` are understood
-    /// but not served yet: such statements are forwarded.
-    pub fn rewrites(&self) -> bool {
-        self.mode == Mode::Enforce && self.slots > 0
+    /// Whether this version acts on the table's statements. `mode: observe` is understood but not served yet: such
+    /// statements are forwarded.
+    pub fn acts(&self) -> bool {
+        self.mode == Mode::Enforce
+    }
+
+    /// Whether the table needs a slot table: `slots: 0` combines on the base row.
+    pub fn has_slots(&self) -> bool {
+        self.acts() && self.slots > 0
     }
 
     /// Where this rule's `field` stands, for an error.

@@ -48,7 +48,7 @@ fn only_upstream_and_counters_are_required() {
     assert_eq!(rule.slot_table.to_string(), "shop.posts_slots");
     assert_eq!((rule.slots, rule.mode), (64, Mode::Enforce));
     assert_eq!(rule.rollup, Duration::from_secs(1));
-    assert!(rule.rewrites());
+    assert!(rule.acts());
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn everything_can_be_said() {
     assert_eq!(posts.touch, ["updated_at"]);
     assert_eq!((posts.slots, posts.mode), (16, Mode::Observe));
     assert_eq!(posts.slot_table.to_string(), "shop.posts_s");
-    assert!(!posts.rewrites());
+    assert!(!posts.acts());
     assert_eq!(hits.slot_table.to_string(), "side.hits_n");
     assert_eq!(
         hits.place("columns").to_string(),

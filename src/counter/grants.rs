@@ -7,7 +7,7 @@ use crate::config::{Config, TableName};
 ///
 /// TRIGGER is for seeing triggers, nothing makes or fires one.
 pub fn for_control(config: &Config, account: &str) -> Vec<String> {
-    let rules = config.rules.iter().filter(|rule| rule.rewrites());
+    let rules = config.rules.iter().filter(|rule| rule.has_slots());
     rules
         .flat_map(|rule| {
             [

@@ -18,6 +18,27 @@ pub(super) fn explain(increment: &Increment, situation: &Situation) -> Explanati
     }
 }
 
+/// The plan of an increment of a table without slots.
+pub(super) fn explain_base(increment: &Increment) -> Explanation {
+    let together = increment.update.as_ref().map(|update| Way {
+        when: "When others of its kind wait, with what they add together".to_owned(),
+        sends: vec![Sent::Text(shown(update, &[]))],
+        locks: vec![format!("{}: the one row, X", base(&increment.table))],
+    });
+    let alone = Way {
+        when: "Alone, and when that finds no row".to_owned(),
+        ..Way::original()
+    };
+    Explanation {
+        reason: Reason::Combined,
+        ways: std::iter::once(alone).chain(together).collect(),
+        notes: vec![
+            "The rule has slots: 0. Transactions run it as it came, and queue on the row."
+                .to_owned(),
+        ],
+    }
+}
+
 fn update(increment: &Increment) -> Option<Way> {
     let table = &increment.table;
     Some(Way {

@@ -147,6 +147,7 @@ pub fn explain(plan: &Plan, situation: &Situation) -> Explanation {
             ways: vec![Way::original()],
             notes: Vec::new(),
         },
+        Plan::Combine(increment) => increment::explain_base(increment),
         Plan::Increment(increment) => increment::explain(increment, situation),
         Plan::Read(read) => read::explain(read, situation),
         Plan::Fold(fold) => fold::explain(fold, situation),

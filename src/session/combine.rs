@@ -21,14 +21,15 @@ use crate::counter::combine::{
 use crate::net::ReadError;
 use crate::reason::Reason;
 use crate::sql::Kind;
-use crate::wire::capability;
-use crate::wire::status;
+use crate::wire::answer::{Form, Walker};
+use crate::wire::packet::encode_packet;
+use crate::wire::{capability, command, status};
 
 /// A batch that is away for longer waits for a lock, perhaps, and others need not wait for its lane.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A session whose upstream has not been heard for so long writes its own increment: servers close connections that
-/// nobody uses, after a second at the earliest.
+/// A session whose upstream has not been heard for so long asks it for a sign first: servers close connections that nobody
+/// uses, after a second at the earliest.
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// All that decides what an increment does and answers when another session writes it, beside its text.
@@ -126,6 +127,10 @@ impl Session {
         if !has_own_time && !increment.table.touches.is_empty() {
             return Ok(None);
         }
+        let group = Arc::clone(group);
+        if self.state.heard.elapsed() >= SILENCE {
+            self.ping().await?;
+        }
         let addition = Addition {
             key: Arc::new(CombineKey {
                 shape: increment.shape,
@@ -135,7 +140,18 @@ impl Session {
             parameters: slotting.parameters.to_vec(),
             amounts: amounts.to_vec(),
         };
-        Ok(Some((Arc::clone(group), addition)))
+        Ok(Some((group, addition)))
+    }
+
+    /// Shows the upstream that the connection is in use.
+    async fn ping(&mut self) -> Result<(), Error> {
+        let mut packet = Vec::new();
+        encode_packet(&mut packet, 0, &[command::PING]);
+        self.write_upstream(&packet).await?;
+        let mut walker = Walker::new(Form::Single, self.capabilities);
+        self.read_packet(&mut walker, &mut Vec::new()).await?;
+        self.observe(&walker);
+        Ok(())
     }
 
     /// Whether nothing of this session's own has to do with what its next increment does and answers.
@@ -150,7 +166,6 @@ impl Session {
             && !state.unguarded
             && state.is_quiet
             && !state.may_hold_locks
-            && state.heard.elapsed() < SILENCE
     }
 
     /// Asks the upstream what the session has in common with others.
@@ -182,6 +197,8 @@ impl Session {
     /// Waits to be called. An upstream that closes meanwhile (KILL, a timeout) ends the session; its increment may be
     /// written all the same, as one that is killed late is.
     async fn await_call(&mut self, mut called: oneshot::Receiver<Call>) -> Result<Call, Error> {
+        let shared = Arc::clone(&self.shared);
+        let _waiting = shared.metrics.count_waiting();
         loop {
             tokio::select! {
                 biased;
@@ -225,12 +242,13 @@ impl Session {
     }
 }
 
-/// Whether the words of a text may take such locks.
+/// Whether the words of a text may take such locks, or make a temporary table.
 pub(super) fn may_take_locks(text: &[u8], kind: Kind, may_be_several: bool) -> bool {
-    const WORDS: [&[u8]; 3] = [b"FLUSH", b"XA", b"BACKUP"];
+    // A temporary table may hide one without slots.
+    const WORDS: [&[u8]; 4] = [b"FLUSH", b"XA", b"BACKUP", b"TEMPORARY"];
     let is_plain = !matches!(
         kind,
-        Kind::Show | Kind::Other | Kind::Prepare | Kind::Set { .. }
+        Kind::Show | Kind::Other | Kind::Prepare | Kind::Set { .. } | Kind::Ddl
     );
     if is_plain && !(may_be_several && memchr::memchr(b';', text).is_some()) {
         return false;

@@ -40,6 +40,7 @@ impl Session {
                     }
                 }
             }
+            false if folds.is_empty() => {}
             // A table that is not there yet or any more has nothing to fold.
             false => self.fold_and_commit(&folds).await.map(drop)?,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Session;
 use super::error::Error;
 use super::hidden::{encode_prepare, encode_statement_command};
-use super::parameters::whole_tables;
+use super::parameters::{exact_amounts, whole_tables};
 use super::patched::Patch;
 use super::prepared::Statement;
 use super::read::{OUT_OF_RANGE, Prepared};
@@ -104,6 +104,14 @@ impl Session {
             plan = Arc::new(Plan::Fold(Box::new(fold)));
         }
         match (&*plan, &literals) {
+            (Plan::Combine(increment), literals) => {
+                let amounts = exact_amounts(increment, values.as_deref().unwrap_or_default());
+                let parameters = literals.as_deref().unwrap_or_default();
+                let amounts =
+                    amounts.filter(|_| literals.is_some() && !statement.typing.is_fixed());
+                self.increment_base(increment, (parameters, amounts.as_deref()), &original, turn)
+                    .await?;
+            }
             (Plan::Increment(increment), Some(literals)) if !self.state.unguarded => {
                 let values = values.unwrap_or_default();
                 self.increment_by(increment, &values, literals, &original, turn)

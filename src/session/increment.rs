@@ -31,7 +31,7 @@ pub(super) struct Slotting<'a> {
     pub slot_row: Option<Vec<u8>>,
     /// The keys that it increments.
     keys: Keys,
-    original: &'a Original,
+    pub original: &'a Original,
     pub turn: Turn,
 }
 
@@ -75,9 +75,47 @@ impl Session {
             original,
             turn,
         };
+        let is_alone = !self.state.in_transaction();
+        let done = match self.combine(&slotting).await? {
+            Some(done) => done,
+            None => self.slot_alone(&slotting).await?,
+        };
+        if is_alone {
+            // An error does not tell of its end, but there was no transaction to hold a slot.
+            self.state.transaction.leases.clear();
+        }
+        Ok(done)
+    }
+
+    /// Adds to the base row of a table without slots, together with others where others do so at the time.
+    pub(super) async fn increment_base(
+        &mut self,
+        increment: &Arc<Increment>,
+        (parameters, amounts): (&[Vec<u8>], Option<&[Amount]>),
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        self.metrics().count(Reason::Combined);
+        let scope = increment.exact.folds.first();
+        let keys = scope.map(|scope| Bound::of(scope, Some(parameters)).into_keys());
+        let predicate = keys.as_ref().and_then(|keys| keys.predicate.as_ref());
+        let (Some(keys), Some(predicate), true) =
+            (&keys, predicate, names_one_key(increment, parameters))
+        else {
+            return self.run_original(original, turn).await;
+        };
+        let slotting = Slotting {
+            increment,
+            parameters,
+            amounts,
+            slot_row: Some(slot_row(predicate, increment)),
+            keys: keys.clone(),
+            original,
+            turn,
+        };
         match self.combine(&slotting).await? {
             Some(done) => Ok(done),
-            None => self.slot_alone(&slotting).await,
+            None => self.run_original(original, turn).await,
         }
     }
 

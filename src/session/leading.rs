@@ -71,7 +71,13 @@ impl Session {
     ) -> Result<Led, Error> {
         self.share_out(&mut batch);
         if batch.is_single() {
-            let done = patiently(&mut batch, self.slot_alone(slotting)).await?;
+            let done = match slotting.increment.table.slots {
+                0 => {
+                    let running = self.run_original(slotting.original, slotting.turn);
+                    patiently(&mut batch, running).await?
+                }
+                _ => patiently(&mut batch, self.slot_alone(slotting)).await?,
+            };
             return Ok(Led::Answered(done));
         }
         let counts = batch.parts().iter().map(Part::count);
@@ -85,7 +91,9 @@ impl Session {
         let mut own = Outcome::NotWritten;
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let (part, text) = (&batch.parts()[index], &texts[index]);
-            if let Outcome::NotWritten = outcome {
+            if text.upsert.is_none() {
+                // There are no slots to know.
+            } else if let Outcome::NotWritten = outcome {
                 self.shared
                     .slots
                     .forget(part.table(), part.slot_row(), text.slot);
@@ -115,7 +123,7 @@ impl Session {
             .iter()
             .map(|part| part.table().clone())
             .collect();
-        for table in &tables {
+        for table in tables.iter().filter(|table| table.slots > 0) {
             self.slot(table);
         }
         batch.split(|part| {
@@ -133,8 +141,12 @@ impl Session {
     /// The statements of each part.
     fn texts(&mut self, batch: &Batch) -> Vec<Texts> {
         let texts = batch.parts().iter().map(|part| {
-            let slot = self.slot(part.table());
             let increment = part.increment();
+            let has_slots = part.table().slots > 0;
+            let slot = match has_slots {
+                true => self.slot(part.table()),
+                false => 0,
+            };
             let rendered = |template: &Template| {
                 let filling = Filling {
                     slot,
@@ -146,11 +158,15 @@ impl Session {
                 template.render(&filling, &mut text);
                 text
             };
-            let is_known = self.shared.slots.knows(part.table(), part.slot_row(), slot);
+            let is_known = || self.shared.slots.knows(part.table(), part.slot_row(), slot);
+            let update = increment.update.as_ref();
             Texts {
                 slot,
-                update: increment.update.as_ref().filter(|_| is_known).map(rendered),
-                upsert: rendered(&increment.upsert),
+                update: match has_slots {
+                    true => update.filter(|_| is_known()).map(rendered),
+                    false => update.filter(|_| !part.may_meet_limits()).map(rendered),
+                },
+                upsert: has_slots.then(|| rendered(&increment.upsert)),
                 adds_nothing: part.sums().iter().all(|sum| sum.is_zero()),
             }
         });
@@ -175,7 +191,10 @@ impl Session {
                 Hidden::Row(_) => return Err(Malformed.into()),
             }
         }
-        Ok(match self.hidden(&texts.upsert).await? {
+        let Some(upsert) = &texts.upsert else {
+            return Ok(Outcome::NotWritten);
+        };
+        Ok(match self.hidden(upsert).await? {
             Hidden::Ok(ok) => match as_update(&ok, self.capabilities)? {
                 Some(ok) => Outcome::Committed(ok.into()),
                 // No such row: MySQL tells each of them in its own words.
@@ -247,7 +266,8 @@ struct Texts {
     slot: u16,
     /// For a slot row that is known.
     update: Option<Vec<u8>>,
-    upsert: Vec<u8>,
+    /// `None` for a table without slots.
+    upsert: Option<Vec<u8>>,
     /// The sums are zero, so that nothing changes.
     adds_nothing: bool,
 }

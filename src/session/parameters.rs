@@ -122,6 +122,13 @@ enum Delta {
     Inexact,
 }
 
+/// What an increment adds to each counter with these values; `None` where one of them is not surely exact.
+pub(super) fn exact_amounts(increment: &Increment, values: &[Value<'_>]) -> Option<Vec<Amount>> {
+    let mut deltas = increment.parameter_deltas.iter();
+    let are_exact = deltas.all(|delta| judge(delta, increment, values) == Delta::Exact);
+    are_exact.then(|| amounts(increment, values))?
+}
+
 /// What an increment adds to each counter with these values.
 fn amounts(increment: &Increment, values: &[Value<'_>]) -> Option<Vec<Amount>> {
     let amounts = increment.counters.iter().zip(&increment.amounts);
@@ -172,7 +179,7 @@ pub(super) fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
         Plan::Ddl(ddl) => ddl.tables.iter().collect(),
         Plan::LockTables(lock) => lock.tables.iter().collect(),
         Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
-        Plan::Forward(_) => Vec::new(),
+        Plan::Forward(_) | Plan::Combine(_) => Vec::new(),
     };
     Fold {
         folds: tables.into_iter().map(FoldTable::whole).collect(),

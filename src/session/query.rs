@@ -288,6 +288,11 @@ impl Session {
                 self.metrics().count(*reason);
                 self.run_original(original, turn).await
             }
+            Plan::Combine(increment) => {
+                let amounts: Option<Vec<_>> = increment.amounts.iter().copied().collect();
+                self.increment_base(increment, (&[], amounts.as_deref()), original, turn)
+                    .await
+            }
             Plan::Increment(increment) if self.state.unguarded => {
                 self.fold_then_original(&increment.exact, Some(&[]), original, turn)
                     .await

@@ -42,6 +42,16 @@ impl Amount {
         })
     }
 
+    /// Whether neither it nor its negative is more than `limit`.
+    pub fn is_within(self, limit: Self) -> bool {
+        let magnitude = Self {
+            unscaled: self.unscaled.saturating_abs(),
+            ..self
+        };
+        let room = limit.plus(magnitude.negated());
+        room.is_some_and(|room| room.unscaled >= 0)
+    }
+
     /// Whether nothing is added.
     pub fn is_zero(self) -> bool {
         self.unscaled == 0
@@ -103,6 +113,13 @@ mod tests {
         assert_eq!(sum, Some(amount("3.75")));
         let none = amount("1").plus(amount("-1.00")).expect("it fits");
         assert!(none.is_zero());
+    }
+
+    #[test]
+    fn a_limit_is_for_both_signs() {
+        for (text, expected) in [("5", true), ("-5", true), ("5.01", false), ("-6", false)] {
+            assert_eq!(amount(text).is_within(amount("5")), expected, "{text}");
+        }
     }
 
     #[test]

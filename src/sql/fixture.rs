@@ -102,9 +102,21 @@ pub(super) fn hits() -> Arc<HotTable> {
     })
 }
 
+/// shop.tallies (id INT PRIMARY KEY, n INT), a table without slots.
+pub(super) fn tallies() -> Arc<HotTable> {
+    let posts = HotTable::clone(&posts());
+    Arc::new(HotTable {
+        name: "tallies".to_owned(),
+        slot_name: "tallies_slots".to_owned(),
+        slots: 0,
+        ..posts
+    })
+}
+
 pub(super) fn catalog() -> Catalog {
     Catalog {
         tables: vec![posts(), hits()],
+        without_slots: vec![tallies()],
         lower_case_table_names: 0,
         mariadb: false,
     }
@@ -173,6 +185,10 @@ pub(super) fn show(plan: &Plan) -> String {
             }
             lines.push(show_fold(&increment.exact));
             lines.join("\n")
+        }
+        Plan::Combine(increment) => {
+            let update = increment.update.as_ref().map(show_template);
+            format!("combine: {}", update.unwrap_or_default())
         }
         Plan::Read(read) => {
             let locks = read

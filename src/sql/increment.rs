@@ -20,7 +20,7 @@ use crate::sql::predicate::Target;
 use crate::sql::rows;
 use crate::sql::template::{Piece, Template};
 use crate::sql::touch::Touch;
-use text::{predicate_text, update_text, upsert_text};
+use text::{base_text, predicate_text, update_text, upsert_text};
 
 /// `counter = counter + constant`.
 #[derive(Clone, Debug)]
@@ -266,15 +266,20 @@ pub(super) fn plan(
     let may_combine = whole_key.is_some()
         && touches.iter().all(Touch::is_now)
         && deltas.iter().zip(&amounts).all(is_summable);
-    Plan::Increment(Arc::new(Increment {
+    let has_slots = target.table.slots > 0;
+    let named = whole_key.as_ref().and(predicate.as_ref());
+    let is_limited = update.limit.is_some();
+    let update = named.map(|predicate| match has_slots {
+        true => update_text(target, deltas, touches, predicate),
+        false => base_text(target, deltas, touches, predicate),
+    });
+    let increment = Arc::new(Increment {
         amounts,
         may_combine,
         table: target.table.clone(),
-        update: whole_key
-            .and(predicate.as_ref())
-            .map(|predicate| update_text(target, deltas, touches, predicate)),
+        update,
         key_parameters,
-        one_key_only: update.limit.is_some(),
+        one_key_only: is_limited,
         upsert: upsert_text(target, deltas, touches, predicate.as_ref()),
         counters: deltas.iter().map(|delta| delta.counter.column).collect(),
         parameter_deltas: deltas
@@ -289,7 +294,12 @@ pub(super) fn plan(
             .collect(),
         shape: shape(context),
         exact: fold(Reason::Fallback),
-    }))
+    });
+    match (has_slots, may_combine) {
+        (true, _) => Plan::Increment(increment),
+        (false, true) => Plan::Combine(increment),
+        (false, false) => Plan::Forward(Reason::OnBase),
+    }
 }
 
 /// A hash of the statement without its constants, and of the schema that its names are in.

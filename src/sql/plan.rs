@@ -57,6 +57,9 @@ pub enum Plan {
     Forward(Reason),
     /// Add to slots instead of the base row.
     Increment(Arc<Increment>),
+    /// Add to the base row together with others, where others add at the same time; else send the client's bytes. Of a
+    /// table without slots.
+    Combine(Arc<Increment>),
     /// Send a text in which each counter is base + SUM(slots).
     Read(Box<Read>),
     /// Move slots into base, then run the client's bytes, in one transaction.
@@ -80,7 +83,10 @@ pub use crate::reason::Reason;
 pub struct Increment {
     /// The table.
     pub table: Arc<HotTable>,
-    /// `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`: for a statement that names one whole primary key
+    /// For [`Plan::Combine`]: `UPDATE base SET c = c + n WHERE <key> AND c BETWEEN ..`, which matches no row where what is
+    /// added could meet the limit of the counter's type. There is no `upsert` then, and `exact` is the original alone.
+    ///
+    /// For [`Plan::Increment`]: `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`, for a statement that names one whole primary key
     /// and nothing else. It answers as the original would; 0 rows mean that the slot row is not there.
     pub update: Option<Template>,
     /// Parameters that `update` compares with key columns: where one of them may equal several keys, `upsert` applies

@@ -6,7 +6,7 @@ use crate::catalog::{Catalog, HotTable};
 use crate::sql::context::{Context, mentioned};
 use crate::sql::ddl::{self, fold_tables};
 use crate::sql::lexer::{Lexer, TokenKind};
-use crate::sql::plan::{Plan, Reason, SessionFacts};
+use crate::sql::plan::{Ddl, Plan, Reason, SessionFacts};
 use crate::sql::statement::{Kind, is_off, statement_kind};
 use crate::sql::words::Words;
 use crate::sql::{lock_tables, prepare, read, syntax, write};
@@ -21,7 +21,17 @@ pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
     let kind = statement_kind(text, facts);
     let tables = mentioned(text, catalog);
     if let Kind::Ddl = kind {
-        return ddl::plan(text, facts, catalog);
+        return match (
+            ddl::plan(text, facts, catalog),
+            ddl::plan(text, facts, &catalog.of_those_without_slots()),
+        ) {
+            // Nothing to fold, but the table may be another one afterwards.
+            (Plan::Forward(_), Plan::Ddl(_) | Plan::Fold(_) | Plan::Shadow(_)) => {
+                let (tables, empties) = (Vec::new(), false);
+                Plan::Ddl(Box::new(Ddl { tables, empties }))
+            }
+            (plan, _) => plan,
+        };
     }
     if let Kind::Prepare = kind {
         return ddl::plan_prepare(text, facts, catalog);
@@ -30,7 +40,7 @@ pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
         return fold_tables(catalog.tables.clone(), Reason::SqlExecute);
     }
     if tables.is_empty() {
-        return Plan::Forward(Reason::NotHot);
+        return without_slots(text, facts, catalog, kind);
     }
     if let Some(reason) = obstacle(text, facts, catalog) {
         return not_understood(text, facts, kind, tables, reason);
@@ -42,6 +52,20 @@ pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
         Kind::LoadData => ddl::plan_load(text, facts, catalog),
         Kind::LockTables => lock_tables::plan(text, facts, catalog),
         _ => not_understood(text, facts, kind, tables, Reason::NotParsed),
+    }
+}
+
+/// The plan of a statement that names no table with slots: tables without slots are plain tables to all but increments.
+fn without_slots(text: &[u8], facts: &SessionFacts, catalog: &Catalog, kind: Kind) -> Plan {
+    let catalog = catalog.of_those_without_slots();
+    let tables = mentioned(text, &catalog);
+    if tables.is_empty() {
+        return Plan::Forward(Reason::NotHot);
+    }
+    let is_read_surely = kind == Kind::Update && obstacle(text, facts, &catalog).is_none();
+    match is_read_surely.then(|| parsed(text, facts, &catalog, kind, tables)) {
+        Some(Plan::Combine(increment)) => Plan::Combine(increment),
+        _ => Plan::Forward(Reason::OnBase),
     }
 }
 

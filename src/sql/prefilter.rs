@@ -26,7 +26,7 @@ struct Pattern {
 impl Prefilter {
     /// A filter for the names of the catalog's tables.
     pub fn new(catalog: &Catalog) -> Self {
-        let tables = catalog.tables.iter();
+        let tables = catalog.tables.iter().chain(&catalog.without_slots);
         let patterns: Vec<Pattern> = tables.flat_map(|table| patterns(&table.name)).collect();
         let whole = patterns.iter().map(|pattern| pattern.whole).collect();
         if patterns.iter().any(|pattern| pattern.bytes.is_empty()) {

@@ -144,17 +144,17 @@ fn only_schema(catalog: &Catalog) -> Option<String> {
 /// Rules for tables that the statement may name, but that are not rewritten.
 fn unserved(config: &Config, statement: &str) -> Vec<String> {
     let statement = statement.to_lowercase();
-    let rules = config.rules.iter().filter(|rule| !rule.rewrites());
+    let rules = config.rules.iter().filter(|rule| !rule.acts());
     let named = rules.filter(|rule| statement.contains(&rule.table.name.to_lowercase()));
     let note = |rule: &crate::config::Rule| {
         let why = match rule.mode {
             Mode::Off => "has mode: off",
             Mode::Observe => "has mode: observe, which is not served yet",
-            Mode::Enforce => "has slots: 0, which is not served yet",
+            Mode::Enforce => return None,
         };
-        format!("{} {why}, so it is no hot table.", rule.table)
+        Some(format!("{} {why}, so it is no hot table.", rule.table))
     };
-    named.map(note).collect()
+    named.filter_map(note).collect()
 }
 
 /// One explanation as it is; of several, each under its statement.

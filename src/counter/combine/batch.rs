@@ -90,6 +90,20 @@ impl Part {
         &self.addition.amounts
     }
 
+    /// Whether the sums are nothing, or so large that a row with room for one slot may not have room for them.
+    pub fn may_meet_limits(&self) -> bool {
+        let counters = self.increment().counters.iter();
+        let mut sums = counters.zip(self.sums());
+        sums.any(|(column, sum)| {
+            let bounds = self
+                .table()
+                .counter(*column)
+                .and_then(|counter| counter.bounds.as_ref());
+            let limit = bounds.and_then(|bounds| Amount::parse(&bounds.slot));
+            sum.is_zero() || !limit.is_some_and(|limit| sum.is_within(limit))
+        })
+    }
+
     /// How many increments they are.
     pub fn count(&self) -> usize {
         self.count

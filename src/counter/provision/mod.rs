@@ -102,7 +102,7 @@ pub async fn refuse_unserved(
     config: &Config,
     catalog: &Catalog,
 ) -> Result<(), Error> {
-    for rule in config.rules.iter().filter(|rule| !rule.rewrites()) {
+    for rule in config.rules.iter().filter(|rule| !rule.has_slots()) {
         unserved(conn, catalog, &rule.slot_table, &rule.table)
             .await
             .map_err(|problem| Error {

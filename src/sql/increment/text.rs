@@ -98,6 +98,43 @@ pub(super) fn update_text(
     text
 }
 
+/// `UPDATE base SET c = c + n WHERE <key> AND c BETWEEN ..`
+///
+/// A row whose counter is NULL, or so close to its limits that a sum could meet them, does not match: MySQL then tells
+/// each of the increments by itself what becomes of it.
+pub(super) fn base_text(
+    target: &Target<'_>,
+    deltas: &[Delta<'_>],
+    touches: &[Touch],
+    predicate: &Template,
+) -> Template {
+    let table = target.table;
+    let alias = quoted(&target.exposed);
+    let mut text = Template::text(format!("UPDATE {} AS {alias} SET ", base_path(table)));
+    for (index, delta) in deltas.iter().enumerate() {
+        let name = quoted(&table.columns[delta.counter.column].name);
+        text.push_text(if index == 0 { "" } else { ", " });
+        text.push_text(format!("{name} = {name} "));
+        text.append(&delta.signed(index));
+    }
+    for touch in touches {
+        text.push_text(", ").append(&touch.assignment(table));
+    }
+    text.push_text(" WHERE (").append(predicate).push_text(")");
+    for delta in deltas {
+        let Bounds {
+            base_low,
+            base_high,
+            ..
+        } = delta.bounds;
+        let name = quoted(&table.columns[delta.counter.column].name);
+        text.push_text(format!(
+            " AND {alias}.{name} BETWEEN {base_low} AND {base_high}"
+        ));
+    }
+    text
+}
+
 /// `INSERT INTO slots SELECT .. FROM base WHERE .. ON DUPLICATE KEY UPDATE ..`
 ///
 /// LOCK IN SHARE MODE keeps the base row from vanishing before we commit, also under READ COMMITTED; both servers
