@@ -1,11 +1,16 @@
 //! The command line: arguments in, exit code out.
 
+mod clients;
 mod demo;
 mod error;
 mod explain;
+mod interrupt;
 mod log;
+mod password;
 mod provision;
+mod proxy;
 mod serve;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
