@@ -24,6 +24,15 @@ pub(super) struct Facts {
 }
 
 impl Facts {
+    /// `MySQL 9.7.4`, `MariaDB 10.11.18`, with whatever the server says behind the number.
+    pub fn name(&self) -> String {
+        let family = match self.version.contains("MariaDB") {
+            true => "MariaDB",
+            false => "MySQL",
+        };
+        format!("{family} {}", self.version.replace("-MariaDB", ""))
+    }
+
     /// Asks, and checks `max_connections` before anything is made.
     pub async fn ask(target: &Target, arguments: &BenchArguments) -> Result<Self, Error> {
         const QUERY: &str = "SELECT VERSION(), @@sync_binlog, @@innodb_flush_log_at_trx_commit, \

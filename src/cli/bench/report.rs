@@ -1,5 +1,7 @@
 //! The report: on standard output, for people, in 80 columns.
 
+use std::time::Duration;
+
 use super::arguments::BenchArguments;
 use super::closing;
 use super::facts::Facts;
@@ -18,7 +20,7 @@ const WIDTH: usize = 78;
 
 /// What is compared, said before the load.
 pub(super) fn heading(arguments: &BenchArguments, target: &Target, facts: &Facts) -> Vec<String> {
-    let title = format!("{} at {}", facts.version, target.upstream);
+    let title = format!("{} at {}", facts.name(), target.upstream);
     let mut lines = vec![
         Paint::Strong.on(&title),
         format!("  {}", durability(facts)),
@@ -27,7 +29,7 @@ pub(super) fn heading(arguments: &BenchArguments, target: &Target, facts: &Facts
             "  {} rounds of {} each way, about {} in all.",
             arguments.rounds,
             number::time(arguments.turn),
-            number::time(arguments.duration())
+            minutes(arguments.duration())
         ),
     ];
     if cfg!(debug_assertions) {
@@ -36,6 +38,14 @@ pub(super) fn heading(arguments: &BenchArguments, target: &Target, facts: &Facts
     }
     lines.push(String::new());
     lines
+}
+
+/// To the second, and above some minutes to the minute.
+fn minutes(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        seconds if seconds < 99.5 => format!("{seconds:.0} s"),
+        seconds => format!("{:.0} min", seconds / 60.0),
+    }
 }
 
 fn durability(facts: &Facts) -> String {

@@ -1,5 +1,7 @@
 //! What a client can fail of.
 
+use std::io;
+
 use crate::driver;
 
 /// Why a client did not get on.
@@ -62,7 +64,13 @@ fn remedy(error: &driver::Error) -> &'static str {
         driver::Error::Unsupported(_) => {
             "; use an account that is IDENTIFIED WITH caching_sha2_password or mysql_native_password"
         }
-        _ => "; if it is about open files, take fewer --clients or raise `ulimit -n`",
+        driver::Error::Write(error) => match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+                "; start the server, or correct its address"
+            }
+            _ => "; if it is about open files, take fewer --clients or raise `ulimit -n`",
+        },
+        _ => "",
     }
 }
 
