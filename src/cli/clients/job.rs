@@ -186,3 +186,106 @@ impl Worker<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Address, Secret};
+    use crate::driver::Login;
+    use crate::net::PacketStream;
+    use crate::wire::packet::encode_packet;
+    use std::path::PathBuf;
+
+    /// MariaDB 10.11.18's, captured.
+    const GREETING: &[u8] = b"\n5.5.5-10.11.18-MariaDB-0+deb12u1-log\0\x0e\0\0\0yI=79Z9O\0\xfe\xf7\x08\x02\0\xff\x81\x15\0\0\0\0\0\0\x1d\0\0\0_r>|v\\K@AeWe\0mysql_native_password\0";
+    const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+
+    /// What a client sends and what it writes down when it is answered by OK (0) or these errors, and then left.
+    async fn played(job: &Job, answers: &[u16]) -> (Vec<String>, Measured, Error) {
+        let (near, far) = tokio::io::duplex(4096);
+        let server = async {
+            let mut stream = PacketStream::new(Box::new(far));
+            let (mut payload, mut heard, mut packet) = (Vec::new(), Vec::new(), Vec::new());
+            encode_packet(&mut packet, 0, GREETING);
+            stream.write(&packet).await.expect("a client");
+            stream
+                .read_payload(&mut payload, 4096)
+                .await
+                .expect("a login");
+            for (answer, sequence_id) in std::iter::once(&0)
+                .chain(answers)
+                .zip([2].into_iter().chain([1; 99]))
+            {
+                packet.clear();
+                match answer {
+                    0 => encode_packet(&mut packet, sequence_id, OK),
+                    code => {
+                        let error = [&[0xFF], &code.to_le_bytes()[..], b"#HY000no"].concat();
+                        encode_packet(&mut packet, sequence_id, &error)
+                    }
+                };
+                stream.write(&packet).await.expect("a client");
+                if stream.read_payload(&mut payload, 4096).await.is_ok() {
+                    heard.push(String::from_utf8_lossy(&payload[1..]).into_owned());
+                }
+            }
+            heard
+        };
+        let account = Account {
+            address: Address::Unix(PathBuf::from("socket")),
+            user: "root".to_owned(),
+            password: Secret::default(),
+            schema: None,
+        };
+        let tally = Mutex::new(Measured::nothing());
+        let client = async {
+            let login = Login::new("root", "");
+            let driver = Driver::connect(Box::new(near), &login).await;
+            let worker = Worker {
+                driver: driver.expect("a login"),
+                account: &account,
+                job,
+                number: 1,
+                tally: &tally,
+            };
+            worker.run(Instant::now() + Duration::from_secs(600)).await
+        };
+        let (heard, ended) = tokio::join!(server, client);
+        let error = ended.expect_err("the server leaves first");
+        (heard, tally.into_inner().expect("nobody panicked"), error)
+    }
+
+    #[tokio::test]
+    async fn a_deadlock_and_a_timeout_are_counted_and_the_statement_is_sent_again() {
+        let job = Job::only("UPDATE t");
+        let (heard, measured, _) = played(&job, &[DEADLOCK, LOCK_WAIT_TIMEOUT, 0]).await;
+        assert_eq!(heard, ["UPDATE t"; 4]);
+        assert_eq!((measured.deadlocks, measured.timeouts), (1, 1));
+        assert_eq!(measured.increments.count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_is_rolled_back_and_sent_again_whole() {
+        let job = Job {
+            transaction: Some(Transaction::new(Duration::ZERO)),
+            ..Job::only("UPDATE t")
+        };
+        let (heard, measured, _) = played(&job, &[0, LOCK_WAIT_TIMEOUT, 0, 0, 0, 0]).await;
+        assert_eq!(
+            heard,
+            [
+                "BEGIN", "UPDATE t", "ROLLBACK", "BEGIN", "UPDATE t", "COMMIT", "BEGIN"
+            ]
+        );
+        assert_eq!((measured.timeouts, measured.increments.count()), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn any_other_refusal_ends_the_load_and_is_not_counted() {
+        let (heard, measured, error) = played(&Job::only("UPDATE t"), &[0, 1690]).await;
+        assert_eq!(heard[..2], ["UPDATE t", "UPDATE t"]);
+        assert_eq!(measured.increments.count(), 1);
+        let text = error.to_string();
+        assert_eq!(text, "`UPDATE t` at unix:socket failed: ERROR 1690: no");
+    }
+}
