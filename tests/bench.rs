@@ -72,8 +72,8 @@ fn on_both(body: impl AsyncFn(Bench)) {
 /// What was counted in a mode, over all levels, agrees with what is said of the sums; returns it.
 fn exact(figures: &Value, mode: &str) -> u64 {
     let of_mode = |list: &Value| -> Value {
-        let list = list.as_array().expect("a list").iter();
-        let found = list.filter(|entry| entry["mode"] == mode).next_back();
+        let mut list = list.as_array().expect("a list").iter();
+        let found = list.rfind(|entry| entry["mode"] == mode);
         found
             .unwrap_or_else(|| panic!("no {mode}: {figures}"))
             .clone()

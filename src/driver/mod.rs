@@ -190,7 +190,7 @@ impl Driver {
     /// Sends a packet and reads its answer, of which nothing is kept: the cheapest round trip, without allocation.
     /// True unless the answer is an ERR. The server must not ask for a local file.
     pub async fn round_trip(&mut self, packet: &[u8], form: Form) -> Result<bool, Error> {
-        Ok(self.refusal(packet, form).await?.is_none())
+        self.exchange(packet, form, None).await
     }
 
     /// [`Driver::round_trip`] that says why the server refused, if it did.
@@ -199,23 +199,38 @@ impl Driver {
         packet: &[u8],
         form: Form,
     ) -> Result<Option<ServerError>, Error> {
+        let mut refused = Vec::new();
+        match self.exchange(packet, form, Some(&mut refused)).await? {
+            true => Ok(None),
+            false => Ok(Some(server_error(&refused)?)),
+        }
+    }
+
+    /// True unless the answer is an ERR, whose payload goes to `refused` if anybody wants it.
+    async fn exchange(
+        &mut self,
+        packet: &[u8],
+        form: Form,
+        mut refused: Option<&mut Vec<u8>>,
+    ) -> Result<bool, Error> {
         self.stream.write(packet).await?;
         let mut walker = Walker::new(form, self.capabilities);
         while !walker.is_done() {
-            match walker.next(self.stream.buffered()) {
-                Next::Need(length) => self.stream.fill_to(length).await?,
-                Next::Packet {
-                    role: Role::Err, ..
-                } => {
-                    let mut payload = Vec::new();
-                    let read = self.stream.read_payload(&mut payload, LARGEST_PACKET);
-                    read.await?;
-                    return Ok(Some(server_error(&payload)?));
+            match (walker.next(self.stream.buffered()), refused.as_deref_mut()) {
+                (Next::Need(length), _) => self.stream.fill_to(length).await?,
+                (
+                    Next::Packet {
+                        role: Role::Err, ..
+                    },
+                    Some(refused),
+                ) => {
+                    self.stream.read_payload(refused, LARGEST_PACKET).await?;
+                    walker.read_whole();
                 }
-                Next::Packet { length, .. } => self.skip(length).await?,
+                (Next::Packet { length, .. }, _) => self.skip(length).await?,
             }
         }
-        Ok(None)
+        Ok(walker.error().is_none())
     }
 
     /// Says goodbye, so that the server does not log the connection as lost.
