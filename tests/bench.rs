@@ -79,8 +79,12 @@ fn exact(figures: &Value, mode: &str) -> u64 {
             .clone()
     };
     let levels = figures["levels"].as_array().expect("levels").iter();
-    let counts = levels.map(|level| of_mode(&level["modes"])["increments"]["count"].as_u64());
-    let counted: u64 = counts.map(|count| count.expect("a number")).sum();
+    let count = |level: &Value| {
+        let way = of_mode(&level["modes"]);
+        let counts = [&way["increments"]["count"], &way["warm_up"]];
+        counts.map(|count| count.as_u64().expect("a number"))
+    };
+    let counted: u64 = levels.flat_map(count).sum();
     let sum = of_mode(&figures["sums"]);
     assert_eq!(sum["exact"], true, "{sum}");
     assert_eq!(sum["acknowledged"], counted, "{sum}");
@@ -92,7 +96,7 @@ fn exact(figures: &Value, mode: &str) -> u64 {
 #[test]
 fn every_mode_counts_exactly_and_the_schema_goes() {
     on_both(async |bench| {
-        let figures = bench.figures(&["--clients", "1,3"]);
+        let figures = bench.figures(&["--clients", "1,3", "--turn", "300ms"]);
         let levels = figures["levels"].as_array().expect("levels");
         let clients: Vec<_> = levels
             .iter()
@@ -165,7 +169,14 @@ fn the_report_says_what_is_gained_and_what_a_read_costs() {
     let servers = servers();
     block_on(async {
         let bench = Bench::new(&servers[0]).await;
-        let ended = bench.run(&["--clients", "2", "--modes", "proxy,direct"]);
+        let ended = bench.run(&[
+            "--clients",
+            "2",
+            "--modes",
+            "proxy,direct",
+            "--turn",
+            "300ms",
+        ]);
         assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
         for part in [
             "Increments of one row, in autocommit",

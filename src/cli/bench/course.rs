@@ -113,7 +113,7 @@ impl<'a> Course<'a> {
                 let account = self.account(mode, proxied);
                 let turn = self.turn.play(&label, &account, clients, &jobs[index]);
                 let turn = turn.await?;
-                *acknowledged.entry(mode).or_default() += turn.increments.count();
+                *acknowledged.entry(mode).or_default() += turn.acknowledged();
                 level.ways[index].add(&turn);
             }
         }

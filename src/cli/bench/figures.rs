@@ -44,7 +44,7 @@ pub(super) struct Level {
 #[derive(Clone, Debug)]
 pub(super) struct Way {
     pub mode: Mode,
-    /// Statements (transactions) acknowledged per second, round by round.
+    /// Statements (transactions) answered per second of the window, round by round.
     pub rates: Vec<f64>,
     /// Half of the reads stayed within this many seconds, round by round.
     pub reads_p50: Vec<f64>,

@@ -61,6 +61,7 @@ struct WayDocument {
     rates: Vec<f64>,
     increments: LatencyDocument,
     reads: LatencyDocument,
+    warm_up: u64,
     deadlocks: u64,
     timeouts: u64,
 }
@@ -148,6 +149,7 @@ fn way(way: &Way) -> WayDocument {
         rates: way.rates.clone(),
         increments: latencies(&way.total.increments),
         reads: latencies(&way.total.reads),
+        warm_up: way.total.warm_up,
         deadlocks: way.total.deadlocks,
         timeouts: way.total.timeouts,
     }
@@ -178,7 +180,9 @@ pub(super) mod tests {
             let mut turn = Measured::nothing();
             for _ in 0..count {
                 turn.increments.record(Duration::from_millis(2));
+                turn.within += 1;
             }
+            turn.warm_up = 3;
             turn.elapsed = Duration::from_secs(1);
             turn.deadlocks = 1;
             way.add(&turn);
@@ -233,7 +237,10 @@ pub(super) mod tests {
             proxy["reads"],
             json!({"count": 0, "p50_us": null, "p99_us": null})
         );
-        assert_eq!(proxy["deadlocks"], 1);
+        assert_eq!(
+            (&proxy["warm_up"], &proxy["deadlocks"]),
+            (&json!(3), &json!(1))
+        );
         let ratio = &level["ratios"][0];
         assert_eq!(
             (&ratio["mode"], &ratio["to"]),

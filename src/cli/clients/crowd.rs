@@ -1,11 +1,12 @@
 //! Many clients at once.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use super::job::Worker;
+use super::window::Window;
 use super::{Account, Error, Job, Measured};
 use crate::driver::Driver;
 
@@ -30,10 +31,10 @@ impl Tallies {
         )
     }
 
-    /// Statements acknowledged so far.
-    pub fn count(&self) -> u64 {
-        let count = |sheet: &Mutex<Measured>| sheet.lock().expect("nobody panics with it").count();
-        self.0.iter().map(count).sum()
+    /// Statements answered within the window so far.
+    pub fn within(&self) -> u64 {
+        let within = |sheet: &Mutex<Measured>| sheet.lock().expect("nobody panics with it").within;
+        self.0.iter().map(within).sum()
     }
 
     fn sum(&self, elapsed: Duration) -> Measured {
@@ -70,18 +71,23 @@ impl Crowd {
         Ok(Self { drivers, account })
     }
 
-    /// Works for `length`, and waits for the last answers.
+    /// Works until the window is over, and waits for the last answers.
     pub async fn run(
         self,
         job: Arc<Job>,
-        length: Duration,
+        window: Arc<Window>,
         tallies: Tallies,
     ) -> Result<Measured, Error> {
         let mut running = JoinSet::new();
         let account = Arc::new(self.account);
-        let start = Instant::now();
+        let opening = Arc::clone(&window);
+        running.spawn(async move {
+            opening.open().await;
+            Ok(())
+        });
         for (driver, number) in self.drivers.into_iter().zip(1..) {
             let (job, account) = (Arc::clone(&job), Arc::clone(&account));
+            let window = Arc::clone(&window);
             let (tallies, sheet) = (tallies.clone(), number as usize % tallies.0.len());
             running.spawn(async move {
                 let worker = Worker {
@@ -90,14 +96,15 @@ impl Crowd {
                     job: &job,
                     number,
                     tally: &tallies.0[sheet],
+                    window: &window,
                 };
-                worker.run(start + length).await
+                worker.run().await
             });
         }
         while let Some(client) = running.join_next().await {
             client.expect("it does not panic")?;
         }
-        Ok(tallies.sum(start.elapsed()))
+        Ok(tallies.sum(window.elapsed()))
     }
 }
 

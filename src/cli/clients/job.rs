@@ -7,6 +7,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::measured::Measured;
+use super::window::{When, Window};
 use super::{Account, Error, Keys, Statement};
 use crate::driver::{Driver, ServerError, query_packet};
 use crate::wire::answer::Form;
@@ -78,16 +79,18 @@ pub(super) struct Worker<'a> {
     pub number: u64,
     /// Where it writes down what it did, with others.
     pub tally: &'a Mutex<Measured>,
+    pub window: &'a Window,
 }
 
 impl Worker<'_> {
-    /// Works until `end`, and then waits for the last answer.
-    pub async fn run(mut self, end: Instant) -> Result<(), Error> {
+    /// Works until the window is over, and then waits for the last answer.
+    pub async fn run(mut self) -> Result<(), Error> {
         // Any other numbers would do; these are the same ones in each turn.
         let mut random = SmallRng::seed_from_u64(self.number);
         let mut packet = Vec::with_capacity(256);
         let mut sent = Instant::now();
-        while sent < end {
+        let mut is_first = true;
+        while self.window.when(sent) != When::After {
             let key = self.job.keys.draw(self.number, &mut random);
             let read = match &self.job.reads {
                 Some(reads) if random.random_bool(reads.share) => Some(&reads.statement),
@@ -105,12 +108,15 @@ impl Worker<'_> {
             };
             while let Some(error) = self.attempt(&packet, open).await? {
                 self.again(error, || statement.text(key, slot))?;
-                if Instant::now() >= end {
+                if self.window.when(Instant::now()) == When::After {
                     return self.leave().await;
                 }
             }
             let answered = Instant::now();
-            self.acknowledged(read.is_some(), answered - sent);
+            self.answered(read.is_some(), answered - sent, self.window.when(answered));
+            if std::mem::take(&mut is_first) {
+                self.window.at_work();
+            }
             sent = answered;
         }
         self.leave().await
@@ -161,12 +167,9 @@ impl Worker<'_> {
         answered.map_err(|source| self.account.lost(source))
     }
 
-    fn acknowledged(&self, is_read: bool, latency: Duration) {
+    fn answered(&self, is_read: bool, latency: Duration, when: When) {
         let mut tally = self.tally.lock().expect("nobody panics with it");
-        match is_read {
-            true => tally.reads.record(latency),
-            false => tally.increments.record(latency),
-        }
+        tally.answered(is_read, latency, when);
     }
 
     /// Counts a failure that may come again; any other ends the load.
@@ -238,6 +241,7 @@ mod tests {
             schema: None,
         };
         let tally = Mutex::new(Measured::nothing());
+        let window = Window::new(Duration::from_secs(600), 1);
         let client = async {
             let login = Login::new("root", "");
             let driver = Driver::connect(Box::new(near), &login).await;
@@ -247,8 +251,9 @@ mod tests {
                 job,
                 number: 1,
                 tally: &tally,
+                window: &window,
             };
-            worker.run(Instant::now() + Duration::from_secs(600)).await
+            worker.run().await
         };
         let (heard, ended) = tokio::join!(server, client);
         let error = ended.expect_err("the server leaves first");
@@ -261,7 +266,7 @@ mod tests {
         let (heard, measured, _) = played(&job, &[DEADLOCK, LOCK_WAIT_TIMEOUT, 0]).await;
         assert_eq!(heard, ["UPDATE t"; 4]);
         assert_eq!((measured.deadlocks, measured.timeouts), (1, 1));
-        assert_eq!(measured.increments.count(), 1);
+        assert_eq!(measured.acknowledged(), 1);
     }
 
     #[tokio::test]
@@ -277,14 +282,14 @@ mod tests {
                 "BEGIN", "UPDATE t", "ROLLBACK", "BEGIN", "UPDATE t", "COMMIT", "BEGIN"
             ]
         );
-        assert_eq!((measured.timeouts, measured.increments.count()), (1, 1));
+        assert_eq!((measured.timeouts, measured.acknowledged()), (1, 1));
     }
 
     #[tokio::test]
     async fn any_other_refusal_ends_the_load_and_is_not_counted() {
         let (heard, measured, error) = played(&Job::only("UPDATE t"), &[0, 1690]).await;
         assert_eq!(heard[..2], ["UPDATE t", "UPDATE t"]);
-        assert_eq!(measured.increments.count(), 1);
+        assert_eq!(measured.acknowledged(), 1);
         let text = error.to_string();
         assert_eq!(text, "`UPDATE t` at unix:socket failed: ERROR 1690: no");
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use super::window::When;
+
 /// Latencies are told apart from here on, in nanoseconds; those above [`LONGEST`] count as that.
 const SHORTEST: u64 = 1_000;
 const LONGEST: u64 = 600_000_000_000;
@@ -49,15 +51,20 @@ impl Latencies {
 /// What came of a load.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Measured {
-    /// Of increments (whole transactions, where they are in some), from the first sending to the answer.
+    /// Of increments (whole transactions, where they are in some), from the first sending to the answer, that were
+    /// answered when the window had begun, or later.
     pub increments: Latencies,
-    /// Of reads.
+    /// Of such reads.
     pub reads: Latencies,
+    /// Increments that were answered before the window began.
+    pub warm_up: u64,
+    /// Increments and reads that were answered within the window.
+    pub within: u64,
     /// Statements that were refused for a deadlock (1213), and sent again.
     pub deadlocks: u64,
     /// Statements that were refused for having waited too long (1205), and sent again.
     pub timeouts: u64,
-    /// From the first statement sent to the last one answered.
+    /// How long the window was.
     pub elapsed: Duration,
 }
 
@@ -67,6 +74,8 @@ impl Measured {
         Self {
             increments: Latencies::none(),
             reads: Latencies::none(),
+            warm_up: 0,
+            within: 0,
             deadlocks: 0,
             timeouts: 0,
             elapsed: Duration::ZERO,
@@ -83,13 +92,28 @@ impl Measured {
     pub(super) fn add_clients(&mut self, clients: &Self) {
         self.increments.add(&clients.increments);
         self.reads.add(&clients.reads);
+        self.warm_up += clients.warm_up;
+        self.within += clients.within;
         self.deadlocks += clients.deadlocks;
         self.timeouts += clients.timeouts;
     }
 
-    /// Statements (transactions) that were acknowledged.
-    pub fn count(&self) -> u64 {
-        self.increments.count() + self.reads.count()
+    /// Writes down an answer.
+    pub(super) fn answered(&mut self, is_read: bool, latency: Duration, when: When) {
+        match (is_read, when) {
+            (true, When::Before) => return,
+            (false, When::Before) => return self.warm_up += 1,
+            (true, _) => self.reads.record(latency),
+            (false, _) => self.increments.record(latency),
+        }
+        if when == When::Within {
+            self.within += 1;
+        }
+    }
+
+    /// Increments that were acknowledged, whenever.
+    pub fn acknowledged(&self) -> u64 {
+        self.warm_up + self.increments.count()
     }
 
     /// Statements that failed at first.
@@ -97,9 +121,9 @@ impl Measured {
         self.deadlocks + self.timeouts
     }
 
-    /// Acknowledged per second.
+    /// Answered per second of the window.
     pub fn rate(&self) -> f64 {
-        self.count() as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
+        self.within as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 }
 
@@ -124,16 +148,33 @@ mod tests {
     #[test]
     fn turns_add_up_in_count_and_time() {
         let mut turn = Measured::nothing();
-        turn.increments.record(Duration::from_millis(1));
-        turn.reads.record(Duration::from_millis(1));
+        turn.answered(false, Duration::from_millis(1), When::Within);
+        turn.answered(true, Duration::from_millis(1), When::Within);
         turn.deadlocks = 2;
         turn.timeouts = 3;
         turn.elapsed = Duration::from_secs(4);
         let mut all = turn.clone();
         all.add_turn(&turn);
-        assert_eq!((all.count(), all.again()), (4, 10));
+        assert_eq!((all.acknowledged(), all.again()), (2, 10));
         assert_eq!(all.elapsed, Duration::from_secs(8));
         assert!((all.rate() - 0.5).abs() < 1e-9);
         assert!(Measured::nothing().rate() <= 0.0);
+    }
+
+    #[test]
+    fn what_is_answered_outside_the_window_is_acknowledged_and_no_part_of_the_rate() {
+        let mut measured = Measured::nothing();
+        measured.elapsed = Duration::from_secs(1);
+        for when in [When::Before, When::Within, When::After] {
+            measured.answered(false, Duration::from_millis(1), when);
+            measured.answered(true, Duration::from_millis(1), when);
+        }
+        assert_eq!((measured.acknowledged(), measured.warm_up), (3, 1));
+        // Who waits beyond the end has waited all the same.
+        assert_eq!(
+            (measured.increments.count(), measured.reads.count()),
+            (2, 2)
+        );
+        assert!((measured.rate() - 2.0).abs() < 1e-9);
     }
 }

@@ -11,6 +11,8 @@ mod job;
 mod measured;
 
 mod apart;
+mod window;
+
 mod crowd;
 mod turn;
 

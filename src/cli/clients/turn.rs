@@ -1,19 +1,20 @@
 //! One turn of a comparison: so many clients, one way, for some time.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 
 use super::apart::apart;
 use super::crowd::{Crowd, Tallies};
+use super::window::Window;
 use super::{Account, Error, Job, Measured};
 use crate::cli::terminal::Progress;
 
 /// What is the same in every turn.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Turn {
-    /// How long clients send.
+    /// How long the window is; connecting, warming up and the last answers come on top.
     pub length: Duration,
     /// Where the clients run.
     pub runtime: Handle,
@@ -33,12 +34,12 @@ impl Turn {
         let crowd = apart(&self.runtime, connecting, || {}).await?;
         self.progress.round(label, self.length);
         let tallies = Tallies::new(clients.into());
-        let start = Instant::now();
-        let running = crowd.run(Arc::clone(job), self.length, tallies.clone());
-        let show = || self.progress.load(start.elapsed(), tallies.count());
+        let window = Arc::new(Window::new(self.length, clients.into()));
+        let running = crowd.run(Arc::clone(job), Arc::clone(&window), tallies.clone());
+        let show = || self.progress.load(window.elapsed(), tallies.within());
         let measured = apart(&self.runtime, running, show).await?;
         self.progress
-            .round_over(label, measured.elapsed, measured.count());
+            .round_over(label, measured.elapsed, measured.within);
         Ok(measured)
     }
 

@@ -121,8 +121,8 @@ async fn show(
     let read = sample::views(&mut through).await;
     let proof = Proof {
         first,
-        direct: compared.direct.count(),
-        proxied: compared.proxy.count(),
+        direct: compared.direct.acknowledged(),
+        proxied: compared.proxy.acknowledged(),
         read: read.map_err(Error::Client)?,
         tables: sample::tables(&mut client).await.map_err(Error::Client)?,
     };

@@ -39,7 +39,7 @@ pub(super) fn heading(upstream: &Upstream, clients: u16) -> Vec<String> {
 pub(super) fn charts(compared: &Compared) -> Vec<String> {
     let (direct, proxy) = (&compared.direct, &compared.proxy);
     let rate = |measured: &Measured| {
-        let rate = number::rate(measured.count(), measured.elapsed);
+        let rate = number::rate(measured.within, measured.elapsed);
         (measured.rate(), number::grouped(rate))
     };
     let latency = |measured: &Measured| {
