@@ -50,6 +50,9 @@ pub enum Error {
     /// The demo.
     #[error(transparent)]
     Demo(#[from] super::demo::Error),
+    /// The benchmark.
+    #[error(transparent)]
+    Bench(#[from] super::bench::Error),
     /// No threads.
     #[error("cannot start: {source}")]
     Runtime {
@@ -94,6 +97,7 @@ impl Error {
             Self::Control(error) if error.is_configuration() => 2,
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
+            Self::Bench(error) => error.exit_code(),
             Self::Control(_) | Self::Runtime { .. } => 1,
             Self::Server(error) => match error {
                 server::Error::Listen { .. } => 1,

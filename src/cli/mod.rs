@@ -1,11 +1,17 @@
 //! The command line: arguments in, exit code out.
 
+mod bench;
+mod clients;
 mod demo;
 mod error;
 mod explain;
+mod interrupt;
 mod log;
+mod password;
 mod provision;
+mod proxy;
 mod serve;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,13 +41,14 @@ Examples:
   countersink serve --rules /etc/countersink/rules.yaml --listen 0.0.0.0:6033
   countersink provision --print                     the statements for a DBA
   countersink explain 'SELECT views FROM posts'     what becomes of a statement, and why
+  countersink bench --rules rules.yaml              what it is worth on your own server
   COUNTERSINK_LOG=debug countersink serve           more of the log
 
 Exit codes:
   0  all went well
   1  a failure while running, such as a server that cannot be reached
   2  wrong usage, or rules.yaml does not fit itself, the server or the tables
-  130  `demo` was interrupted";
+  130  `demo` or `bench` was interrupted";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -63,13 +70,16 @@ Examples:
     /// Shows on this machine what the proxy is good for: fetches a server, loads one hot row, compares.
     #[command(after_help = demo::EXAMPLES)]
     Demo(demo::DemoArguments),
+    /// Measures on your own server what the proxy gains at each number of clients, and what a read costs.
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(bench::BenchArguments),
 }
 
 impl Command {
-    /// What is logged unless the environment says otherwise. The demo prints a report of its own.
+    /// What is logged unless the environment says otherwise. Demo and bench print reports of their own.
     fn log_level(&self) -> &'static str {
         match self {
-            Self::Demo(_) | Self::Explain(_) => "warn",
+            Self::Demo(_) | Self::Bench(_) | Self::Explain(_) => "warn",
             _ => "info",
         }
     }
@@ -139,6 +149,7 @@ fn run_command(command: Command) -> Result<(), Error> {
             Ok(())
         }
         Command::Demo(arguments) => demo::run(&arguments, &runtime),
+        Command::Bench(arguments) => bench::run(&arguments, &runtime),
     }
 }
 

@@ -16,6 +16,15 @@ pub enum Address {
 }
 
 impl Address {
+    /// Parses an address to connect to, as `--upstream` gives it.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it and what would be right.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        upstream(&Text::plain(text))
+    }
+
     /// Whether a server takes the transport for secure without TLS: a unix socket.
     pub fn is_local(&self) -> bool {
         matches!(self, Self::Unix(_))

@@ -6,9 +6,16 @@ use super::check::Text;
 use super::error::Problem;
 
 /// A range of durations, with the words for its ends.
-pub(super) struct Range {
-    pub(super) low: (Duration, &'static str),
-    pub(super) high: (Duration, &'static str),
+pub(crate) struct Range {
+    pub(crate) low: (Duration, &'static str),
+    pub(crate) high: (Duration, &'static str),
+}
+
+impl Range {
+    /// A duration of the command line.
+    pub(crate) fn parse(&self, text: &str) -> Result<Duration, Problem> {
+        duration(&Text::plain(text), self)
+    }
 }
 
 /// `500ms`, `1s`, `2m`, `1h`, within `range`.

@@ -21,6 +21,7 @@ use std::time::Duration;
 pub use address::{Address, HostPort};
 pub(crate) use error::line_suffix;
 pub use error::{Error, Place, Problem};
+pub(crate) use limits::Range as DurationRange;
 pub use names::{SlotTable, TableName};
 pub(crate) use near::did_you_mean;
 pub use rule::{Mode, Rule};

@@ -2,12 +2,14 @@
 
 use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
 use mysql_common::auth::plugins::mysql_native_password::scramble_native;
+use mysql_common::crypto::encrypt;
+use zeroize::Zeroizing;
 
 use super::{Driver, Error, server_error};
 use crate::net::{PacketStream, Transport};
 use crate::wire::capability;
 use crate::wire::handshake::Greeting;
-use crate::wire::handshake::authentication::PluginRequest;
+use crate::wire::handshake::authentication::{MORE_DATA, PasswordPlugin, PluginRequest};
 use crate::wire::packet::encode_packet;
 use crate::wire::reader::{Malformed, put_lenenc_bytes};
 use crate::wire::reply;
@@ -29,6 +31,8 @@ pub struct Login<'a> {
     pub schema: Option<&'a str>,
     /// Capabilities to ask for; what the server does not have is left out.
     pub capabilities: u64,
+    /// The transport is a unix socket, which servers take for secure: a password may travel in the clear.
+    pub is_local: bool,
 }
 
 impl<'a> Login<'a> {
@@ -39,6 +43,7 @@ impl<'a> Login<'a> {
             password,
             schema: None,
             capabilities: Driver::CAPABILITIES,
+            is_local: false,
         }
     }
 }
@@ -95,9 +100,9 @@ impl Driver {
 
     /// Answers the server's requests until it says OK.
     async fn authenticate(&mut self, login: &Login<'_>, greeting: &Greeting) -> Result<(), Error> {
-        const FAST_OK: &[u8] = &[0x01, 0x03];
         let mut payload = Vec::new();
         let mut plugin = greeting.plugin.clone();
+        let mut nonce = greeting.nonce.to_vec();
         loop {
             let read = self.stream.read_payload(&mut payload, LARGEST_PACKET);
             let sequence_id = read.await?;
@@ -107,17 +112,52 @@ impl Driver {
                 Some(&reply::EOF) => {
                     let request = PluginRequest::decode(&payload)?;
                     plugin = request.plugin.to_vec();
-                    let nonce = request.data.strip_suffix(&[0]).unwrap_or(request.data);
-                    let answer = scramble(&plugin, nonce, login)?;
+                    nonce = request.data.to_vec();
+                    let answer = scramble(&plugin, &nonce, login)?;
                     self.write(sequence_id.wrapping_add(1), &answer).await?;
                 }
-                _ if payload == FAST_OK => {}
+                _ if payload == PasswordPlugin::FAST_AUTHENTICATION_SUCCESS => {}
+                _ if payload == PasswordPlugin::PERFORM_FULL_AUTHENTICATION => {
+                    let next = sequence_id.wrapping_add(1);
+                    self.send_password(login, &nonce, next).await?;
+                }
                 _ => {
                     let plugin = String::from_utf8_lossy(&plugin);
                     return Err(Error::Unsupported(format!("the full exchange of {plugin}")));
                 }
             }
         }
+    }
+
+    /// The password itself, which caching_sha2_password wants when the server's cache does not know it: encrypted with
+    /// the server's key unless the transport is secure (manual: "Caching_sha2_password information").
+    async fn send_password(
+        &mut self,
+        login: &Login<'_>,
+        nonce: &[u8],
+        sequence_id: u8,
+    ) -> Result<(), Error> {
+        let mut password = Zeroizing::new(login.password.as_bytes().to_vec());
+        password.push(0);
+        if login.is_local {
+            return self.write(sequence_id, &password).await;
+        }
+        let request = PasswordPlugin::CachingSha2.key_request();
+        self.write(sequence_id, request).await?;
+        let mut payload = Vec::new();
+        let read = self.stream.read_payload(&mut payload, LARGEST_PACKET);
+        let sequence_id = read.await?;
+        let key = match payload.split_first() {
+            Some((&MORE_DATA, key)) => key,
+            Some((&reply::ERR, _)) => return Err(Error::Login(server_error(&payload)?)),
+            _ => return Err(Malformed.into()),
+        };
+        for (byte, mask) in password.iter_mut().zip(nonce.iter().cycle()) {
+            *byte ^= mask;
+        }
+        let unusable = |why| Error::Unsupported(format!("a password under its RSA key: {why}"));
+        let encrypted = encrypt(&password, key).map_err(unusable)?;
+        self.write(sequence_id.wrapping_add(1), &encrypted).await
     }
 
     async fn write(&mut self, sequence_id: u8, payload: &[u8]) -> Result<(), Error> {

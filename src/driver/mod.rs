@@ -1,8 +1,7 @@
 //! A MySQL client on our own wire code, for the demo, the benchmarks and the tests: it costs less than the server
 //! it drives, and it shows every packet as it came.
 //!
-//! It logs in by mysql_native_password or by caching_sha2_password where the server has the password cached (or the
-//! password is empty); it speaks no TLS.
+//! It logs in by mysql_native_password or caching_sha2_password; it speaks no TLS.
 
 mod login;
 
@@ -191,15 +190,53 @@ impl Driver {
     /// Sends a packet and reads its answer, of which nothing is kept: the cheapest round trip, without allocation.
     /// True unless the answer is an ERR. The server must not ask for a local file.
     pub async fn round_trip(&mut self, packet: &[u8], form: Form) -> Result<bool, Error> {
+        self.exchange(packet, form, None).await
+    }
+
+    /// [`Driver::round_trip`] that says why the server refused, if it did.
+    pub async fn refusal(
+        &mut self,
+        packet: &[u8],
+        form: Form,
+    ) -> Result<Option<ServerError>, Error> {
+        let mut refused = Vec::new();
+        match self.exchange(packet, form, Some(&mut refused)).await? {
+            true => Ok(None),
+            false => Ok(Some(server_error(&refused)?)),
+        }
+    }
+
+    /// True unless the answer is an ERR, whose payload goes to `refused` if anybody wants it.
+    async fn exchange(
+        &mut self,
+        packet: &[u8],
+        form: Form,
+        mut refused: Option<&mut Vec<u8>>,
+    ) -> Result<bool, Error> {
         self.stream.write(packet).await?;
         let mut walker = Walker::new(form, self.capabilities);
         while !walker.is_done() {
-            match walker.next(self.stream.buffered()) {
-                Next::Need(length) => self.stream.fill_to(length).await?,
-                Next::Packet { length, .. } => self.skip(length).await?,
+            match (walker.next(self.stream.buffered()), refused.as_deref_mut()) {
+                (Next::Need(length), _) => self.stream.fill_to(length).await?,
+                (
+                    Next::Packet {
+                        role: Role::Err, ..
+                    },
+                    Some(refused),
+                ) => {
+                    self.stream.read_payload(refused, LARGEST_PACKET).await?;
+                    walker.read_whole();
+                }
+                (Next::Packet { length, .. }, _) => self.skip(length).await?,
             }
         }
         Ok(walker.error().is_none())
+    }
+
+    /// Says goodbye, so that the server does not log the connection as lost.
+    pub async fn quit(mut self) -> Result<(), Error> {
+        self.send(&[command::QUIT]).await?;
+        Ok(self.stream.shutdown().await?)
     }
 
     async fn skip(&mut self, length: usize) -> Result<(), Error> {

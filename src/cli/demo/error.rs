@@ -2,7 +2,8 @@
 
 use std::io;
 
-use crate::{driver, sandbox};
+use crate::cli::clients;
+use crate::sandbox;
 
 /// Why the demo did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -31,26 +32,9 @@ pub enum Error {
     /// Nowhere to keep the server.
     #[error("no folder to keep the server's programs in: set HOME or XDG_CACHE_HOME")]
     NoFolder,
-    /// A client has no connection, or lost it.
-    #[error(
-        "a client of {address}: {source}; if it is about open files, take fewer --clients or raise `ulimit -n`"
-    )]
-    Client {
-        /// The server or the proxy.
-        address: String,
-        /// Why.
-        source: driver::Error,
-    },
-    /// A statement of the demo's own was refused.
-    #[error("`{statement}` at {address} failed: {why}")]
-    Statement {
-        /// The server or the proxy.
-        address: String,
-        /// The statement.
-        statement: String,
-        /// The server's words.
-        why: String,
-    },
+    /// A client has no connection, or a statement was refused.
+    #[error(transparent)]
+    Client(#[from] clients::Error),
     /// An increment was lost or counted twice.
     #[error("the sum is not exact, which must never be: please report it with the equation above")]
     NotExact,

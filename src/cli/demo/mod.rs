@@ -5,32 +5,30 @@
 mod arguments;
 mod error;
 
+mod blocking;
 mod home;
-mod interrupt;
-mod progress;
 mod upstream;
 
-mod proxy;
+mod rules;
 mod sample;
 
-mod load;
 mod rounds;
 
-mod chart;
-mod number;
-mod paint;
 mod proof;
 mod report;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
+use super::clients::{Client, Turn};
+use super::interrupt::Interrupt;
+use super::proxy::Proxy;
+use super::terminal::{self, Progress};
+use crate::config::{Address, Config};
+use blocking::or_blocking;
 use home::Home;
-use interrupt::Interrupt;
-use progress::Progress;
 use proof::Proof;
-use proxy::Proxy;
 use rounds::Rounds;
-use sample::{Client, SCHEMA};
+use sample::{SCHEMA, account};
 use upstream::Upstream;
 
 pub(super) use arguments::{DemoArguments, EXAMPLES};
@@ -52,9 +50,11 @@ pub(super) fn run(arguments: &DemoArguments, runtime: &Runtime) -> Result<(), su
 
 /// From nothing to the report, with a live line that leaves no trace.
 async fn demo(arguments: &DemoArguments, clients: Handle) -> Result<(), super::Error> {
-    let progress = Progress::new();
+    let progress = Progress::new("increments");
     let line = progress.clone();
-    let interrupt = Interrupt::listen(move || line.step("Stopping".to_owned()))
+    // The sandbox's guard sees us gone, and needs no help.
+    let left = "the server and its folder go by themselves";
+    let interrupt = Interrupt::listen(move || line.step("Stopping".to_owned()), left)
         .map_err(|source| super::Error::Runtime { source })?;
     let done = stages(arguments, clients, &interrupt, &progress).await;
     progress.clear();
@@ -72,13 +72,19 @@ async fn stages(
     let (flavour, count) = (arguments.flavour.into(), arguments.clients);
     let line = progress.clone();
     let starting = move || upstream::start(flavour, &home, count, &line);
-    let upstream = interrupt.or_blocking(starting).await?;
-    let showing = show(arguments, &upstream, clients, progress);
-    let proxy = interrupt.or(showing).await?;
+    let upstream = or_blocking(interrupt, starting).await?;
+    let turn = Turn {
+        length: arguments.round(),
+        runtime: clients,
+        progress: progress.clone(),
+    };
+    let interrupted = |number| Error::Interrupted { number };
+    let shown = interrupt.or(show(arguments, &upstream, &turn)).await;
+    let proxy = shown.map_err(interrupted)??;
     if arguments.keep {
         let lines = report::invitation(&upstream, &proxy).map_err(Error::Output)?;
-        report::print(&lines).map_err(Error::Output)?;
-        return Err(interrupt.caught().await.into());
+        terminal::print(&lines).map_err(Error::Output)?;
+        return Err(interrupted(interrupt.caught().await).into());
     }
     proxy.stop().await;
     Ok(())
@@ -88,36 +94,41 @@ async fn stages(
 async fn show(
     arguments: &DemoArguments,
     upstream: &Upstream,
-    clients: Handle,
-    progress: &Progress,
+    turn: &Turn,
 ) -> Result<Proxy, super::Error> {
     let direct = upstream.address();
-    Client::connect(&direct, None).await?.create().await?;
-    let mut client = Client::connect(&direct, Some(SCHEMA)).await?;
-    let first = client.views().await?;
-    let proxy = Proxy::start(&arguments.listen, &direct).await?;
-    progress.clear();
-    report::print(&report::heading(upstream, arguments.clients)).map_err(Error::Output)?;
+    let connect = async |address: &Address, schema| {
+        let connected = Client::connect(&account(address, schema)).await;
+        connected.map_err(Error::Client)
+    };
+    let made = sample::create(&mut connect(&direct, None).await?).await;
+    made.map_err(Error::Client)?;
+    let mut client = connect(&direct, Some(SCHEMA)).await?;
+    let first = sample::views(&mut client).await.map_err(Error::Client)?;
+    let rules = rules::rules(&arguments.listen, &direct);
+    let proxy = Proxy::start(Config::from_str(&rules, &|_| None)?).await?;
+    let proxied = Address::Tcp(proxy.address.clone());
+    turn.progress.clear();
+    terminal::print(&report::heading(upstream, arguments.clients)).map_err(Error::Output)?;
 
     let rounds = Rounds {
         direct,
-        proxy: proxy.address.clone(),
+        proxy: proxied.clone(),
         clients: arguments.clients,
-        length: arguments.round(),
-        runtime: clients,
     };
-    let compared = rounds.run(progress).await?;
-    let mut through = Client::connect(&proxy.address, Some(SCHEMA)).await?;
+    let compared = rounds.run(turn).await.map_err(Error::Client)?;
+    let mut through = connect(&proxied, Some(SCHEMA)).await?;
+    let read = sample::views(&mut through).await;
     let proof = Proof {
         first,
-        direct: compared.direct.increments,
-        proxied: compared.proxy.increments,
-        read: through.views().await?,
-        tables: client.tables().await?,
+        direct: compared.direct.acknowledged(),
+        proxied: compared.proxy.acknowledged(),
+        read: read.map_err(Error::Client)?,
+        tables: sample::tables(&mut client).await.map_err(Error::Client)?,
     };
-    progress.clear();
-    report::print(&report::charts(&compared)).map_err(Error::Output)?;
-    report::print(&report::proof(&proof)).map_err(Error::Output)?;
+    turn.progress.clear();
+    terminal::print(&report::charts(&compared)).map_err(Error::Output)?;
+    terminal::print(&report::proof(&proof)).map_err(Error::Output)?;
     match proof.holds() {
         true => Ok(proxy),
         false => Err(Error::NotExact.into()),

@@ -1,7 +1,7 @@
 //! The promise, checked: what the clients were told equals what is there, to the last increment.
 
-use super::number::grouped;
-use super::paint::Paint;
+use crate::cli::terminal::Paint;
+use crate::cli::terminal::number::grouped;
 
 /// Slot rows that are shown one by one.
 const SHOWN: usize = 4;

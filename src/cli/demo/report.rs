@@ -1,15 +1,16 @@
 //! The report: on standard output, for people, in 80 columns and one screen.
 
-use std::io::{self, Write};
+use std::io;
 
-use super::chart::{self, Bar};
-use super::number;
-use super::paint::Paint;
 use super::proof::Proof;
-use super::proxy::Proxy;
 use super::rounds::Compared;
+use super::rules::rules;
 use super::sample::{HOT, INCREMENT, SCHEMA};
 use super::upstream::Upstream;
+use crate::cli::clients::Measured;
+use crate::cli::proxy::Proxy;
+use crate::cli::terminal::chart::{self, Bar};
+use crate::cli::terminal::{Paint, number};
 use crate::config::Address;
 
 /// What is compared, said before the load.
@@ -37,13 +38,12 @@ pub(super) fn heading(upstream: &Upstream, clients: u16) -> Vec<String> {
 /// The charts.
 pub(super) fn charts(compared: &Compared) -> Vec<String> {
     let (direct, proxy) = (&compared.direct, &compared.proxy);
-    let rate = |measured: &super::load::Measured| {
-        let seconds = measured.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-        let rate = number::rate(measured.increments, measured.elapsed);
-        (measured.increments as f64 / seconds, number::grouped(rate))
+    let rate = |measured: &Measured| {
+        let rate = number::rate(measured.within, measured.elapsed);
+        (measured.rate(), number::grouped(rate))
     };
-    let latency = |measured: &super::load::Measured| {
-        let p99 = measured.p99();
+    let latency = |measured: &Measured| {
+        let p99 = measured.increments.within(0.99);
         (p99.as_secs_f64(), number::time(p99))
     };
     let mut lines = vec![Paint::Strong.on("Increments per second")];
@@ -51,7 +51,7 @@ pub(super) fn charts(compared: &Compared) -> Vec<String> {
     lines.push(String::new());
     lines.push(Paint::Strong.on("Latency that 99 of 100 increments stay within"));
     lines.extend(pair(latency(direct), latency(proxy)));
-    let again = direct.again + proxy.again;
+    let again = direct.again() + proxy.again();
     if again > 0 {
         let again = number::grouped(again);
         lines.push(format!(
@@ -66,14 +66,14 @@ fn pair(direct: (f64, String), proxy: (f64, String)) -> Vec<String> {
     let note = number::ratio(direct.0, proxy.0);
     chart::lines(&[
         Bar {
-            label: "direct",
+            label: "direct".to_owned(),
             value: direct.0,
             figure: direct.1,
             paint: Paint::Direct,
             note: String::new(),
         },
         Bar {
-            label: "countersink",
+            label: "countersink".to_owned(),
             value: proxy.0,
             figure: proxy.1,
             paint: Paint::Proxy,
@@ -100,20 +100,15 @@ pub(super) fn invitation(upstream: &Upstream, proxy: &Proxy) -> io::Result<Vec<S
     let mut lines = vec![
         String::new(),
         Paint::Strong.on("Running until Ctrl-C"),
-        format!("  proxy   {}", command(&proxy.address)),
+        format!(
+            "  proxy   {}",
+            command(&Address::Tcp(proxy.address.clone()))
+        ),
         format!("  direct  {}", command(&upstream.address())),
         String::new(),
         Paint::Strong.on("The rules of this proxy (rules.yaml)"),
     ];
-    lines.extend(proxy.rules.lines().map(|line| format!("  {line}")));
+    let rules = rules(&proxy.address, &upstream.address());
+    lines.extend(rules.lines().map(|line| format!("  {line}")));
     Ok(lines)
-}
-
-/// Writes lines; the stream takes colours away where they would not be seen.
-pub(super) fn print(lines: &[String]) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
-    for line in lines {
-        writeln!(out, "{line}")?;
-    }
-    out.flush()
 }

@@ -1,10 +1,8 @@
 //! The table of the demo, and its statements.
 
-use super::Error;
 use super::proof::Tables;
-use crate::config::Address;
-use crate::driver::{Driver, Login, Reply};
-use crate::net::dial;
+use crate::cli::clients::{Account, Client, Error, number};
+use crate::config::{Address, Secret};
 
 /// Schema of the demo's table.
 pub(super) const SCHEMA: &str = "shop";
@@ -30,92 +28,46 @@ const CREATE: [&str; 3] = [
      (43, 'Notes on nothing', 5, 2, 0)",
 ];
 
-/// A client that says what it asked when it is refused.
-pub(super) struct Client {
-    driver: Driver,
-    address: String,
-}
-
-/// Connects as any client would. Cancel safe.
-pub(super) async fn connect(address: &Address, schema: Option<&str>) -> Result<Driver, Error> {
-    let failed = |source| Error::Client {
-        address: address.to_string(),
-        source,
-    };
-    let transport = dial(address).await.map_err(|error| failed(error.into()))?;
-    let login = Login {
-        schema,
-        ..Login::new("root", "")
-    };
-    Driver::connect(transport, &login).await.map_err(failed)
-}
-
-impl Client {
-    pub async fn connect(address: &Address, schema: Option<&str>) -> Result<Self, Error> {
-        Ok(Self {
-            driver: connect(address, schema).await?,
-            address: address.to_string(),
-        })
-    }
-
-    /// Makes the table and its rows.
-    pub async fn create(&mut self) -> Result<(), Error> {
-        for statement in CREATE {
-            self.rows(statement).await?;
-        }
-        Ok(())
-    }
-
-    /// The hot row's counter.
-    pub async fn views(&mut self) -> Result<i64, Error> {
-        let rows = self.rows(READ).await?;
-        number(&rows, 0, 0).ok_or_else(|| self.refused(READ, "no number came back"))
-    }
-
-    /// The hot row and its slots as of one moment, since a roll-up may move one into the other meanwhile.
-    pub async fn tables(&mut self) -> Result<Tables, Error> {
-        const SLOTS: &str =
-            "SELECT slot, views FROM posts_slots WHERE id = 42 ORDER BY views DESC, slot";
-        self.rows("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-            .await?;
-        let base = self.views().await?;
-        let rows = self.rows(SLOTS).await?;
-        self.rows("COMMIT").await?;
-        let slots = (0..rows.len()).map(|row| {
-            let slot = u16::try_from(number(&rows, row, 0)?).ok()?;
-            Some((slot, number(&rows, row, 1)?))
-        });
-        let slots: Option<Vec<_>> = slots.collect();
-        Ok(Tables {
-            base,
-            slots: slots.ok_or_else(|| self.refused(SLOTS, "no numbers came back"))?,
-        })
-    }
-
-    async fn rows(&mut self, statement: &str) -> Result<Vec<Row>, Error> {
-        let reply = self.driver.query(statement).await;
-        match reply.map_err(|source| Error::Client {
-            address: self.address.clone(),
-            source,
-        })? {
-            Reply::Ok(_) => Ok(Vec::new()),
-            Reply::Rows(rows) => Ok(rows),
-            Reply::Err(error) => Err(self.refused(statement, &error.to_string())),
-        }
-    }
-
-    fn refused(&self, statement: &str, why: &str) -> Error {
-        Error::Statement {
-            address: self.address.clone(),
-            statement: statement.to_owned(),
-            why: why.to_owned(),
-        }
+/// Anybody, at this address of the demo.
+pub(super) fn account(address: &Address, schema: Option<&str>) -> Account {
+    Account {
+        address: address.clone(),
+        user: "root".to_owned(),
+        password: Secret::default(),
+        schema: schema.map(str::to_owned),
     }
 }
 
-type Row = Vec<Option<Vec<u8>>>;
+/// Makes the table and its rows.
+pub(super) async fn create(client: &mut Client) -> Result<(), Error> {
+    for statement in CREATE {
+        client.rows(statement).await?;
+    }
+    Ok(())
+}
 
-fn number(rows: &[Row], row: usize, column: usize) -> Option<i64> {
-    let value = rows.get(row)?.get(column)?.as_deref()?;
-    std::str::from_utf8(value).ok()?.parse().ok()
+/// The hot row's counter.
+pub(super) async fn views(client: &mut Client) -> Result<i64, Error> {
+    client.number(READ).await
+}
+
+/// The hot row and its slots as of one moment, since a roll-up may move one into the other meanwhile.
+pub(super) async fn tables(client: &mut Client) -> Result<Tables, Error> {
+    const SLOTS: &str =
+        "SELECT slot, views FROM posts_slots WHERE id = 42 ORDER BY views DESC, slot";
+    client
+        .rows("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        .await?;
+    let base = views(client).await?;
+    let rows = client.rows(SLOTS).await?;
+    client.rows("COMMIT").await?;
+    let slots = (0..rows.len()).map(|row| {
+        let slot = u16::try_from(number(&rows, row, 0)?).ok()?;
+        Some((slot, number(&rows, row, 1)?))
+    });
+    let slots: Option<Vec<_>> = slots.collect();
+    Ok(Tables {
+        base,
+        slots: slots.ok_or_else(|| client.no_number(SLOTS))?,
+    })
 }

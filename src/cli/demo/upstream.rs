@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::home::Home;
-use super::progress::Progress;
+use crate::cli::terminal::Progress;
 use crate::config::{Address, HostPort};
 use crate::sandbox::{Error, Flavour, Installation, Options, Server, Version};
 

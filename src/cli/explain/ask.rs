@@ -4,6 +4,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder};
 
 use super::{Error, ExplainArguments, show};
+use crate::cli::password;
 use crate::config::HostPort;
 use crate::explain::{Line, Part};
 
@@ -19,11 +20,16 @@ pub(super) async fn ask(
         proxy: proxy.to_string(),
         source,
     };
+    let password = password::read(
+        arguments.password_env.as_deref(),
+        arguments.password_file.as_deref(),
+    )
+    .map_err(Error::Password)?;
     let options = OptsBuilder::default()
         .ip_or_hostname(proxy.host.clone())
         .tcp_port(proxy.port)
         .user(arguments.user.clone())
-        .pass(password(arguments)?)
+        .pass(password)
         .db_name(arguments.schema.clone())
         .prefer_socket(false);
     let mut conn = Conn::new(options).await.map_err(lost)?;
@@ -55,22 +61,4 @@ pub(super) async fn ask(
     }
     conn.disconnect().await.map_err(lost)?;
     Ok(explained)
-}
-
-fn password(arguments: &ExplainArguments) -> Result<Option<String>, Error> {
-    if let Some(variable) = &arguments.password_env {
-        let password = std::env::var(variable).map_err(|_| Error::NoPassword {
-            variable: variable.clone(),
-        });
-        return password.map(Some);
-    }
-    let Some(file) = &arguments.password_file else {
-        return Ok(None);
-    };
-    let text = std::fs::read_to_string(file).map_err(|source| Error::Unreadable {
-        name: file.display().to_string(),
-        source,
-    })?;
-    let line = text.strip_suffix('\n').unwrap_or(&text);
-    Ok(Some(line.strip_suffix('\r').unwrap_or(line).to_owned()))
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::catalog::NotACatalog;
+use crate::cli::password;
 
 /// Why nothing is explained.
 #[derive(Debug, thiserror::Error)]
@@ -35,12 +36,9 @@ pub enum Error {
         /// Why.
         source: NotACatalog,
     },
-    /// The environment has no password.
-    #[error("--password-env: the environment has no {variable}; export it")]
-    NoPassword {
-        /// The variable.
-        variable: String,
-    },
+    /// There is no password where it should be.
+    #[error(transparent)]
+    Password(password::Error),
     /// The proxy does not let us in, or goes away.
     #[error("{proxy}: {source}")]
     Proxy {

@@ -1,6 +1,6 @@
 //! Bars that a terminal can draw.
 
-use super::paint::Paint;
+use super::Paint;
 
 /// Columns of the longest bar; with all else in a line it makes 78.
 const LONGEST: usize = 38;
@@ -9,8 +9,8 @@ const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '�
 
 /// One bar of a chart.
 #[derive(Clone, Debug)]
-pub(super) struct Bar {
-    pub label: &'static str,
+pub(in crate::cli) struct Bar {
+    pub label: String,
     /// The value as people read it.
     pub figure: String,
     pub value: f64,
@@ -20,7 +20,7 @@ pub(super) struct Bar {
 }
 
 /// A line for each bar; the longest one has the full length.
-pub(super) fn lines(bars: &[Bar]) -> Vec<String> {
+pub(in crate::cli) fn lines(bars: &[Bar]) -> Vec<String> {
     let largest = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
     let line = |bar: &Bar| {
         let drawn = draw(bar.value, largest);
@@ -57,9 +57,9 @@ fn draw(value: f64, largest: f64) -> String {
 mod tests {
     use super::*;
 
-    fn bar(label: &'static str, value: f64, note: &str) -> Bar {
+    fn bar(label: &str, value: f64, note: &str) -> Bar {
         Bar {
-            label,
+            label: label.to_owned(),
             figure: format!("{value}/s"),
             value,
             paint: Paint::Direct,

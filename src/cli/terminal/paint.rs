@@ -1,12 +1,13 @@
-//! The few colours of the report. They are always written; the stream takes them away where nobody would see them
+//! The few colours of a report. They are always written; the stream takes them away where nobody would see them
 //! (no terminal, NO_COLOR, TERM=dumb).
 
 use anstyle::{AnsiColor, Style};
 
 /// What a piece of text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Paint {
+pub(in crate::cli) enum Paint {
     Strong,
+    Plain,
     Direct,
     Proxy,
     Good,
@@ -23,6 +24,7 @@ impl Paint {
         let plain = Style::new();
         match self {
             Self::Strong => plain.bold(),
+            Self::Plain => plain,
             Self::Direct => AnsiColor::Yellow.on_default(),
             Self::Proxy => AnsiColor::Cyan.on_default(),
             Self::Good => AnsiColor::Green.on_default().bold(),

@@ -11,15 +11,18 @@ const REDRAW: Duration = Duration::from_millis(100);
 
 /// The line; clones are the same line.
 #[derive(Clone, Debug)]
-pub(super) struct Progress {
+pub(in crate::cli) struct Progress {
     /// Draws nothing where standard error is no terminal.
     line: ProgressBar,
+    /// What is counted, in the plural.
+    counted: &'static str,
 }
 
 impl Progress {
-    pub fn new() -> Self {
+    /// `counted` is what a load counts, in the plural.
+    pub fn new(counted: &'static str) -> Self {
         let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        Self { line }
+        Self { line, counted }
     }
 
     /// A step of unknown length begins.
@@ -47,15 +50,15 @@ impl Progress {
     }
 
     /// How far the round is.
-    pub fn load(&self, elapsed: Duration, increments: u64) {
+    pub fn load(&self, elapsed: Duration, count: u64) {
         self.line.set_position(milliseconds(elapsed));
-        self.line.set_message(figures(elapsed, increments));
+        self.line.set_message(self.figures(elapsed, count));
     }
 
     /// The round is over.
-    pub fn round_over(&self, label: &str, elapsed: Duration, increments: u64) {
+    pub fn round_over(&self, label: &str, elapsed: Duration, count: u64) {
         if self.line.is_hidden() {
-            plain(&format!("{label:<15} {}", figures(elapsed, increments)));
+            plain(&format!("{label:<15} {}", self.figures(elapsed, count)));
         }
     }
 
@@ -71,14 +74,15 @@ impl Progress {
         self.line.disable_steady_tick();
         self.line.finish_and_clear();
     }
-}
 
-fn figures(elapsed: Duration, increments: u64) -> String {
-    format!(
-        "{:>9} increments {:>7}/s",
-        number::grouped(increments),
-        number::grouped(number::rate(increments, elapsed))
-    )
+    fn figures(&self, elapsed: Duration, count: u64) -> String {
+        format!(
+            "{:>9} {} {:>7}/s",
+            number::grouped(count),
+            self.counted,
+            number::grouped(number::rate(count, elapsed))
+        )
+    }
 }
 
 /// Nobody may be reading any more, which is no reason to stop.

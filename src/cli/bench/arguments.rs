@@ -1,0 +1,263 @@
+//! What `countersink bench` can be told.
+
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::mode::Mode;
+use crate::config::{Address, DurationRange};
+
+pub(in crate::cli) const EXAMPLES: &str = "\
+Examples:
+  countersink bench --rules rules.yaml              upstream and control account of the rules, 1 to 64 clients
+  BENCH_PASSWORD=.. countersink bench --upstream db.test:3306 --user bench --password-env BENCH_PASSWORD
+  countersink bench --clients 1,64,1024 --modes direct,proxy
+  countersink bench --think 5ms                     transactions that stay open for 5 ms after the increment
+  countersink bench --reads 20% --keys 1000         a fifth of the statements reads, a fifth of the rows is hot
+  countersink bench --json > bench.json             figures for programs; docs/performance.md has the fields
+
+Modes:
+  wire    DO 0, direct: the limit of server, network and clients
+  rows    each client increments a row of its own, direct: the limit without contention
+  direct  all clients increment the same row
+  slots   the hand-written pattern, direct: INSERT .. ON DUPLICATE KEY UPDATE into one of --slots rows, at random
+  proxy   the statements of `direct`, through a Countersink that this command runs
+
+All of it happens in a schema of its own, which must not exist yet and which is removed at the end, also after Ctrl-C
+or an error. The account needs to be allowed to create and drop it:
+  GRANT ALL ON `countersink_bench`.* TO ..;
+The load is real: it takes the server's disk and processors, and goes to its binary log and replicas.";
+
+/// How long a turn may be.
+const TURN: DurationRange = DurationRange {
+    low: (Duration::from_millis(50), "50ms"),
+    high: (Duration::from_secs(600), "10m"),
+};
+
+/// How long a transaction may be held open.
+const THINK: DurationRange = DurationRange {
+    low: (Duration::ZERO, "0ms"),
+    high: (Duration::from_secs(10), "10s"),
+};
+
+/// Arguments of `countersink bench`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct BenchArguments {
+    /// The rules file, for its upstream and control account; rules.yaml unless --upstream and --user are given.
+    #[arg(long, value_name = "FILE")]
+    pub(super) rules: Option<PathBuf>,
+    /// The server, instead of the rules file's `upstream`: HOST:PORT or unix:/path/to/socket.
+    #[arg(long, value_name = "ADDRESS", value_parser = Address::parse)]
+    pub(super) upstream: Option<Address>,
+    /// Who logs in, instead of the rules file's control account.
+    #[arg(long, value_name = "NAME")]
+    pub(super) user: Option<String>,
+    /// The environment variable with that user's password.
+    #[arg(
+        long,
+        value_name = "VARIABLE",
+        requires = "user",
+        conflicts_with = "password_file"
+    )]
+    pub(super) password_env: Option<String>,
+    /// The file with that user's password; one line break at its end is none of it.
+    #[arg(long, value_name = "FILE", requires = "user")]
+    pub(super) password_file: Option<PathBuf>,
+    /// The schema to create and to remove again.
+    #[arg(long, value_name = "NAME", default_value = "countersink_bench", value_parser = schema_name)]
+    pub(super) schema: String,
+    /// Clients that work at the same time, 1 to 1024; several numbers are measured one after the other.
+    #[arg(
+        long,
+        value_name = "N,..",
+        value_delimiter = ',',
+        default_value = "1,4,16,64",
+        value_parser = clap::value_parser!(u16).range(1..=1024)
+    )]
+    clients: Vec<u16>,
+    /// The ways to count that are compared.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE,..",
+        value_delimiter = ',',
+        default_value = "wire,rows,direct,slots,proxy"
+    )]
+    modes: Vec<Mode>,
+    /// How often each mode has its turn at each number of clients. Odd numbers have a median.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub(super) rounds: u32,
+    /// How long a turn is, as in 500ms, 1s or 1m.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = |text: &str| TURN.parse(text))]
+    pub(super) turn: Duration,
+    /// Increment in transactions that stay open for so long: BEGIN, UPDATE, this time, COMMIT.
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| THINK.parse(text))]
+    pub(super) think: Option<Duration>,
+    /// Share of the statements that read the counter by its key, as in 20%.
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
+    pub(super) reads: f64,
+    /// Rows to increment, rather than one: up to 100000.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(super) keys: u32,
+    /// With --keys: this share of the rows gets all statements but this share (Pareto's rule); 0.5 is evenly.
+    #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = skew)]
+    pub(super) skew: f64,
+    /// Most slots of a row, of the hand-written pattern and of the proxy.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(super) slots: u16,
+    /// Threads for the clients; a quarter of the processors when it is not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    /// Print JSON instead of the report.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl BenchArguments {
+    /// Numbers of clients, from few to many.
+    pub(super) fn clients(&self) -> Vec<u16> {
+        sorted(&self.clients)
+    }
+
+    pub(super) fn most_clients(&self) -> u16 {
+        self.clients.iter().copied().max().unwrap_or(1)
+    }
+
+    /// The modes, in the order in which they are shown.
+    pub(super) fn modes(&self) -> Vec<Mode> {
+        sorted(&self.modes)
+    }
+
+    /// What is compared with reads: those of the modes that have some.
+    pub(super) fn modes_with_reads(&self) -> Vec<Mode> {
+        let modes = self.modes().into_iter();
+        modes.filter(|mode| mode.has_reads()).collect()
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        let processors = available_parallelism().map_or(1, usize::from);
+        self.threads.map_or((processors / 4).max(1), usize::from)
+    }
+
+    /// About how long it all takes, without connecting.
+    pub(super) fn duration(&self) -> Duration {
+        let levels = self.clients().len() * self.modes().len() + self.modes_with_reads().len();
+        let turns = u32::try_from(levels).unwrap_or(u32::MAX);
+        self.turn * turns.saturating_mul(self.rounds)
+    }
+}
+
+fn sorted<T: Copy + Ord>(list: &[T]) -> Vec<T> {
+    let mut list = list.to_vec();
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
+/// `20%` as 0.2.
+fn share(text: &str) -> Result<f64, String> {
+    let number = text
+        .strip_suffix('%')
+        .and_then(|number| number.parse().ok());
+    match number {
+        Some(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("write a share from 0% to 100%, as in 20%".to_owned()),
+    }
+}
+
+fn skew(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(skew) if (0.01..=0.5).contains(&skew) => Ok(skew),
+        _ => Err("write a share from 0.01 (very uneven) to 0.5 (even), as in 0.2".to_owned()),
+    }
+}
+
+/// A name that needs no quoting, is the same under any `lower_case_table_names`, and leaves room in the name of a lock.
+fn schema_name(text: &str) -> Result<String, String> {
+    const SYSTEM: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    match text.bytes().all(plain) && (1..=40).contains(&text.len()) && !SYSTEM.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(
+            "write up to 40 lower-case letters, digits and underscores, and no schema of the server's own"
+                .to_owned(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        bench: BenchArguments,
+    }
+
+    fn parse(words: &str) -> Result<BenchArguments, String> {
+        let words = std::iter::once("bench").chain(words.split_whitespace());
+        let line = Line::try_parse_from(words);
+        line.map(|line| line.bench)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_has_to_be_said() {
+        let bench = parse("").unwrap();
+        assert_eq!(bench.clients(), [1, 4, 16, 64]);
+        let modes: Vec<_> = bench.modes().iter().map(|mode| mode.name()).collect();
+        assert_eq!(modes, ["wire", "rows", "direct", "slots", "proxy"]);
+        assert_eq!(bench.duration(), Duration::from_secs(5 * (4 * 5 + 3)));
+        assert_eq!((bench.keys, bench.slots, bench.think), (1, 64, None));
+        assert!(bench.reads.abs() < 1e-9 && (bench.skew - 0.2).abs() < 1e-9);
+        assert!(bench.threads() >= 1);
+    }
+
+    #[test]
+    fn lists_are_sorted_and_have_nothing_twice() {
+        let bench = parse("--clients 64,1,64,1024 --modes proxy,direct,proxy").unwrap();
+        assert_eq!(bench.clients(), [1, 64, 1024]);
+        assert_eq!(bench.most_clients(), 1024);
+        assert_eq!(bench.modes(), [Mode::Direct, Mode::Proxy]);
+        assert_eq!(parse("--modes wire,rows").unwrap().modes_with_reads(), []);
+    }
+
+    #[test]
+    fn workloads_are_understood() {
+        let bench = parse("--think 5ms --reads 20% --keys 1000 --skew 0.1 --turn 500ms").unwrap();
+        assert_eq!(bench.think, Some(Duration::from_millis(5)));
+        assert_eq!(bench.turn, Duration::from_millis(500));
+        assert!((bench.reads - 0.2).abs() < 1e-9 && (bench.skew - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_would() {
+        for (words, remedy) in [
+            ("--clients 0", "1..=1024"),
+            ("--clients 1,1025", "1..=1024"),
+            ("--clients=", "invalid value"),
+            ("--modes fast", "possible values"),
+            ("--reads 20", "as in 20%"),
+            ("--reads 101%", "from 0% to 100%"),
+            ("--reads NaN%", "from 0% to 100%"),
+            ("--skew 0.6", "0.01"),
+            ("--keys 0", "1..=100000"),
+            ("--think 5", "with its unit"),
+            ("--think 11s", "from 0ms to 10s"),
+            ("--turn 1ms", "from 50ms to 10m"),
+            ("--slots 257", "1..=256"),
+            ("--schema mysql", "no schema of the server's own"),
+            ("--schema a`b", "lower-case"),
+            ("--schema Shop", "lower-case"),
+            ("--upstream db", "the port is missing"),
+            ("--password-env X", "--user"),
+        ] {
+            let error = parse(words).unwrap_err();
+            assert!(error.contains(remedy), "{words}: {error}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The schema that comes and goes: taken only when nobody has it, removed only when it is ours.
+
+use super::arguments::BenchArguments;
+use super::error::Error;
+use super::mode::Mode;
+use super::tables::{MARK, TABLES};
+use super::target::Target;
+use crate::cli::clients::{self, Account, Client};
+
+/// Seconds until the removal gives up on somebody else's lock.
+const PATIENCE: u32 = 60;
+
+/// No right to the schema; to create anything; to do what needs SUPER or the like.
+const DENIED: [u16; 3] = [1044, 1142, 1227];
+/// `read_only`, `innodb_read_only`.
+const READ_ONLY: [u16; 3] = [1290, 1792, 1836];
+
+/// A schema that this process may make, and must remove.
+pub(super) struct Schema<'a> {
+    account: Account,
+    arguments: &'a BenchArguments,
+    /// Holds the lock that keeps other runs away; it goes with the connection.
+    lock: Client,
+}
+
+impl<'a> Schema<'a> {
+    /// Makes sure that nobody else uses the name, and removes what a run that was killed has left.
+    pub async fn claim(target: &Target, arguments: &'a BenchArguments) -> Result<Self, Error> {
+        let account = target.direct(None);
+        let name = &arguments.schema;
+        let mut lock = Client::connect(&account).await?;
+        let taken = lock
+            .number(&format!("SELECT GET_LOCK('countersink_bench.{name}', 1)"))
+            .await?;
+        if taken != 1 {
+            return Err(Error::Busy {
+                schema: name.clone(),
+            });
+        }
+        drop_ours(&mut lock, name).await?;
+        Ok(Self {
+            account,
+            arguments,
+            lock,
+        })
+    }
+
+    /// Creates the schema and the tables of all modes.
+    pub async fn make(&self) -> Result<(), Error> {
+        let mut client = Client::connect(&self.account).await?;
+        let made = self.create(&mut client).await;
+        let Err(why) = made else {
+            client.quit().await;
+            return Ok(());
+        };
+        let schema = self.arguments.schema.clone();
+        match why.code().unwrap_or_default() {
+            code if DENIED.contains(&code) => Err(Error::Denied {
+                account: account(&mut client).await,
+                schema,
+                why: why.to_string(),
+            }),
+            code => Err(Error::NotMade {
+                schema,
+                why: Box::new(why),
+                remedy: match READ_ONLY.contains(&code) {
+                    true => "name the server that is written to, not a replica, by --upstream",
+                    false => "see what the server says",
+                },
+            }),
+        }
+    }
+
+    async fn create(&self, client: &mut Client) -> Result<(), clients::Error> {
+        let name = &self.arguments.schema;
+        client.rows(&format!("CREATE DATABASE `{name}`")).await?;
+        client.rows(&format!("USE `{name}`")).await?;
+        client
+            .rows(&format!("CREATE TABLE {MARK} (id INT PRIMARY KEY)"))
+            .await?;
+        let modes: Vec<Mode> = self.arguments.modes();
+        for statement in modes.iter().flat_map(|mode| mode.create(self.arguments)) {
+            client.rows(&statement).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the schema, if it was made.
+    pub async fn remove(self) -> Result<(), Error> {
+        // Another connection: a statement may have been given up in the middle of the one that is there.
+        let mut client = Client::connect(&self.account).await?;
+        client
+            .rows(&format!("SET lock_wait_timeout = {PATIENCE}"))
+            .await?;
+        let removed = drop_ours(&mut client, &self.arguments.schema).await;
+        client.quit().await;
+        self.lock.quit().await;
+        removed
+    }
+}
+
+/// Drops the schema if it is there and ours; refuses if it is there and not.
+async fn drop_ours(client: &mut Client, name: &str) -> Result<(), Error> {
+    let known =
+        format!("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{name}'");
+    if client.number(&known).await? == 0 {
+        return Ok(());
+    }
+    let tables = client
+        .rows(&format!("SHOW TABLES FROM `{name}`"))
+        .await?
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|table| String::from_utf8_lossy(&table).into_owned());
+    foreign(&tables.collect::<Vec<_>>()).map_err(|why| Error::Foreign {
+        schema: name.to_owned(),
+        why,
+    })?;
+    client.rows(&format!("DROP DATABASE `{name}`")).await?;
+    Ok(())
+}
+
+/// Why a schema with these tables is not ours.
+fn foreign(tables: &[String]) -> Result<(), String> {
+    if let Some(table) = tables
+        .iter()
+        .find(|table| !TABLES.contains(&table.as_str()))
+    {
+        return Err(format!("its table {table} is not of this command's making"));
+    }
+    match tables.iter().any(|table| table == MARK) {
+        true => Ok(()),
+        false => Err("this command did not make it".to_owned()),
+    }
+}
+
+/// The account as GRANT writes it.
+async fn account(client: &mut Client) -> String {
+    let rows = client
+        .rows("SELECT CURRENT_USER()")
+        .await
+        .unwrap_or_default();
+    let value = rows
+        .into_iter()
+        .flatten()
+        .flatten()
+        .next()
+        .unwrap_or_default();
+    let value = String::from_utf8_lossy(&value).into_owned();
+    match value.rsplit_once('@') {
+        Some((user, host)) => format!("'{user}'@'{host}'"),
+        None => "..".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_schema_with_our_mark_and_nothing_else_is_ours() {
+        let tables =
+            |names: &[&str]| foreign(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(tables(&[MARK]), Ok(()));
+        assert_eq!(tables(&TABLES), Ok(()));
+        for (names, why) in [
+            (&[][..], "did not make it"),
+            (&["bench_direct"][..], "did not make it"),
+            (&[MARK, "orders"][..], "its table orders is not"),
+        ] {
+            let refused = tables(names).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a client can fail of.
+
+use std::io;
+
+use crate::driver;
+
+/// Why a client did not get on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A client has no connection, or lost it.
+    #[error("a client of {address}: {source}{}", remedy(source))]
+    Lost {
+        /// The server or the proxy.
+        address: String,
+        /// Why.
+        source: driver::Error,
+    },
+    /// A statement was refused.
+    #[error("`{statement}` at {address} failed: {source}")]
+    Refused {
+        /// The server or the proxy.
+        address: String,
+        /// The statement.
+        statement: String,
+        /// The server's words.
+        source: driver::ServerError,
+    },
+    /// An answer without the number that was asked for.
+    #[error("`{statement}` at {address} was answered by something else than numbers")]
+    NoNumber {
+        /// The server or the proxy.
+        address: String,
+        /// The statement.
+        statement: String,
+    },
+}
+
+impl Error {
+    /// The server's error code, if it was the server that refused a login or a statement.
+    pub(in crate::cli) fn code(&self) -> Option<u16> {
+        match self {
+            Self::Refused { source, .. } => Some(source.code),
+            Self::Lost {
+                source: driver::Error::Login(source),
+                ..
+            } => Some(source.code),
+            _ => None,
+        }
+    }
+}
+
+/// What to do about it.
+fn remedy(error: &driver::Error) -> &'static str {
+    match error {
+        driver::Error::Login(error) => match error.code {
+            // Too many connections: of the server, of the account, of the account by GRANT.
+            1040 | 1203 | 1226 => {
+                "; take fewer --clients, or raise max_connections (max_user_connections)"
+            }
+            1045 | 1698 | 1130 => "; correct the user and the password, or the host of the account",
+            3159 => "; let the account be without REQUIRE SSL, or use the server's unix socket",
+            _ => "",
+        },
+        driver::Error::Unsupported(_) => {
+            "; use an account that is IDENTIFIED WITH caching_sha2_password or mysql_native_password"
+        }
+        driver::Error::Write(error) => match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+                "; start the server, or correct its address"
+            }
+            _ => "; if it is about open files, take fewer --clients or raise `ulimit -n`",
+        },
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn login(code: u16) -> Error {
+        Error::Lost {
+            address: "db:3306".into(),
+            source: driver::Error::Login(driver::ServerError {
+                code,
+                message: "no".into(),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_refused_login_says_what_to_do() {
+        assert_eq!(login(1040).code(), Some(1040));
+        for (code, remedy) in [
+            (1040, "fewer --clients"),
+            (1045, "correct the user"),
+            (3159, "unix socket"),
+        ] {
+            let text = login(code).to_string();
+            assert!(text.contains(remedy), "{text}");
+        }
+        let text = login(1).to_string();
+        assert_eq!(text, "a client of db:3306: login refused: ERROR 1: no");
+    }
+}

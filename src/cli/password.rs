@@ -1,0 +1,42 @@
+//! Passwords from where other users of the machine do not read them, unlike the command line.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why there is no password.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The environment has none.
+    #[error("--password-env: the environment has no {variable}; export it")]
+    NoVariable {
+        /// The variable.
+        variable: String,
+    },
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// The password in this environment variable or, without its closing line break, in this file; of neither, none.
+pub(super) fn read(variable: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Error> {
+    if let Some(variable) = variable {
+        let password = std::env::var(variable).map_err(|_| Error::NoVariable {
+            variable: variable.to_owned(),
+        });
+        return password.map(Some);
+    }
+    let Some(file) = file else {
+        return Ok(None);
+    };
+    let text = std::fs::read_to_string(file).map_err(|source| Error::Unreadable {
+        file: file.to_owned(),
+        source,
+    })?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(Some(line.strip_suffix('\r').unwrap_or(line).to_owned()))
+}
