@@ -13,13 +13,40 @@ use countersink::sandbox::{Address, Flavour};
 use support::client::{connect, number, rows, run, run_all};
 use support::proxy::Proxy;
 use support::twin::{Twin, twin};
+use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
+
+/// A server that becomes read-only does so to all tests; the one that makes it do so waits until it is alone.
+static SERVERS: RwLock<()> = RwLock::const_new(());
+
+async fn beside_others(test: impl Future<Output = ()>) {
+    let _shared = SERVERS.read().await;
+    test.await;
+}
 
 macro_rules! on_both {
     ($($name:ident),* $(,)?) => {
-        mod mysql { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MySql)); })* }
-        mod mariadb { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MariaDb)); })* }
+        mod mysql {
+            $(#[test] fn $name() {
+                super::support::block_on(super::beside_others(super::$name(super::Flavour::MySql)));
+            })*
+        }
+        mod mariadb {
+            $(#[test] fn $name() {
+                super::support::block_on(super::beside_others(super::$name(super::Flavour::MariaDb)));
+            })*
+        }
     };
+}
+
+#[test]
+fn a_server_that_becomes_read_only_refuses_each() {
+    support::block_on(async {
+        let _alone = SERVERS.write().await;
+        for flavour in [Flavour::MySql, Flavour::MariaDb] {
+            becomes_read_only(flavour).await;
+        }
+    });
 }
 
 on_both![
@@ -29,7 +56,6 @@ on_both![
     a_lost_connection_closes_all_that_were_on_it,
     a_client_that_goes_takes_nobody_with_it,
     a_lock_wait_timeout_is_for_all_that_waited,
-    a_server_that_becomes_read_only_refuses_each,
     sessions_that_differ_do_not_wait_for_each_other,
     without_slots_the_row_itself_takes_the_sum,
     without_slots_the_limits_of_the_type_are_mysqls,
@@ -369,7 +395,7 @@ async fn a_lock_wait_timeout_is_for_all_that_waited(flavour: Flavour) {
     assert_eq!(stage.value("views", 1).await, "0");
 }
 
-async fn a_server_that_becomes_read_only_refuses_each(flavour: Flavour) {
+async fn becomes_read_only(flavour: Flavour) {
     let stage = Stage::slotted(flavour, "read_only").await;
     let mut direct = stage.direct().await;
     run_all(
