@@ -116,6 +116,7 @@ pub(super) fn show_template(template: &Template) -> String {
         Piece::Text(text) => String::from_utf8_lossy(text).into_owned(),
         Piece::Slot => "<slot>".to_owned(),
         Piece::Parameter(position) => format!("<?{position}>"),
+        Piece::Operand(position) => format!("(<?{position}>)"),
         Piece::Folded(table) => format!("<folded {table}>"),
     };
     template.pieces.iter().map(piece).collect()

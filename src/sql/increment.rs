@@ -37,8 +37,7 @@ impl Delta<'_> {
     fn signed(&self) -> Template {
         let mut text = Template::text(if self.subtracted { "- " } else { "+ " });
         match self.parameter {
-            // In parentheses, as the parameter's text may have a sign of its own.
-            Some(_) => text.push_text("(").append(&self.magnitude).push_text(")"),
+            Some(position) => text.push(Piece::Operand(position)),
             None => text.append(&self.magnitude),
         };
         text

@@ -9,6 +9,8 @@ pub enum Piece {
     Slot,
     /// The client's parameter with this position (from 0), as a SQL literal.
     Parameter(u16),
+    /// The same behind an operator: in parentheses where it may have a sign of its own.
+    Operand(u16),
     /// Where a read of `table` (position in the plan's tables) sums its slots: `` AND NOT (..)`` for each key
     /// that this transaction has folded, whose value is therefore all in base. The condition names the slot
     /// table's key columns unqualified.
@@ -66,12 +68,15 @@ impl Template {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Slot => out.extend_from_slice(filling.slot.to_string().as_bytes()),
-                Piece::Parameter(position) => {
-                    match filling.parameters.get(usize::from(*position)) {
-                        Some(literal) => out.extend_from_slice(literal),
-                        None => out.push(b'?'),
+                Piece::Parameter(position) => out.extend_from_slice(filling.literal(*position)),
+                Piece::Operand(position) => match filling.literal(*position) {
+                    number @ [b'0'..=b'9', ..] => out.extend_from_slice(number),
+                    other => {
+                        out.push(b'(');
+                        out.extend_from_slice(other);
+                        out.push(b')');
                     }
-                }
+                },
                 Piece::Folded(table) => {
                     for predicate in filling.folded.get(*table).into_iter().flatten() {
                         out.extend_from_slice(b" AND NOT (");
@@ -80,6 +85,15 @@ impl Template {
                     }
                 }
             }
+        }
+    }
+}
+
+impl Filling<'_> {
+    fn literal(&self, position: u16) -> &[u8] {
+        match self.parameters.get(usize::from(position)) {
+            Some(literal) => literal,
+            None => b"?",
         }
     }
 }
