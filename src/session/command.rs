@@ -6,11 +6,13 @@ use tokio::sync::watch;
 
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
-use super::shared::{Hot, Shared};
+use super::hot::Hot;
+use super::shared::Shared;
 use super::state::State;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
+use crate::sql::Shape;
 use crate::wire::answer::{Form, Walker};
 use crate::wire::capability;
 use crate::wire::command;
@@ -31,6 +33,8 @@ pub struct Session {
     /// The hot tables as this session last saw them; looked up again at each command.
     pub(super) hot: Arc<Hot>,
     pub(super) state: State,
+    /// Where literals are lifted to.
+    pub(super) shape: Shape,
     /// The client has closed its sending side.
     pub(super) client_closed: bool,
     /// What COM_CHANGE_USER needs to know of the login.
@@ -68,6 +72,7 @@ impl Session {
             hot: shared.hot(),
             shared,
             state,
+            shape: Shape::default(),
             client_closed: false,
             reauthentication: connected.reauthentication,
             bypass,
