@@ -120,22 +120,14 @@ impl<'a> Lift<'a> {
         if self.before[0] == Seen::Mark(b'.') {
             return Ok(Seen::Name);
         }
-        let word = token.of(self.text);
-        let is = |keyword: &[u8]| word.eq_ignore_ascii_case(keyword);
-        let is_any = |keywords: &[&[u8]]| keywords.iter().any(|keyword| is(keyword));
-        // By length, as most words are none of these.
-        match word.len() {
-            2 if is(b"IN") && self.before[0] == Seen::Name => return Ok(Seen::In),
+        match keyword(token.of(self.text)) {
+            Keyword::None => {}
+            Keyword::In if self.before[0] == Seen::Name => return Ok(Seen::In),
+            Keyword::In => {}
             // Another query block.
-            4 if is(b"WITH") => return Err(Unclear),
-            5 | 6 if is_any(&[b"UNION", b"TABLE", b"EXCEPT", b"SELECT", b"VALUES"]) => {
-                return Err(Unclear);
-            }
-            9 if is(b"INTERSECT") => return Err(Unclear),
-            3 if is(b"SET") && self.depth == 0 => self.clause = self.clause.max(Clause::Set),
-            5 if is(b"WHERE") && self.depth == 0 => self.clause = self.clause.max(Clause::Where),
-            3..=9 if self.depth == 0 && is_any(TAIL) => self.clause = self.clause.max(Clause::Tail),
-            _ => {}
+            Keyword::Query => return Err(Unclear),
+            Keyword::Opens(clause) if self.depth == 0 => self.clause = self.clause.max(clause),
+            Keyword::Opens(_) => {}
         }
         Ok(Seen::Name)
     }
@@ -227,22 +219,50 @@ impl<'a> Lift<'a> {
     }
 }
 
-/// What opens a clause behind WHERE.
-const TAIL: &[&[u8]] = &[
-    b"GROUP",
-    b"HAVING",
-    b"WINDOW",
-    b"QUALIFY",
-    b"ORDER",
-    b"LIMIT",
-    b"FETCH",
-    b"OFFSET",
-    b"FOR",
-    b"LOCK",
-    b"INTO",
-    b"PROCEDURE",
-    b"RETURNING",
-];
+/// What a word means here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keyword {
+    None,
+    In,
+    /// A query, or a part of one that has several blocks.
+    Query,
+    Opens(Clause),
+}
+
+/// The meaning of a word that is not quoted. Length and first letter tell which keyword it may be: most are none.
+fn keyword(word: &[u8]) -> Keyword {
+    let first = word.first().map_or(0, u8::to_ascii_lowercase);
+    let (keyword, meaning): (&[u8], _) = match (word.len(), first) {
+        (2, b'i') => (b"IN", Keyword::In),
+        (3, b's') => (b"SET", Keyword::Opens(Clause::Set)),
+        (5, b'w') => (b"WHERE", Keyword::Opens(Clause::Where)),
+        (3, b'f') => (b"FOR", Keyword::Opens(Clause::Tail)),
+        (4, b'l') => (b"LOCK", Keyword::Opens(Clause::Tail)),
+        (4, b'i') => (b"INTO", Keyword::Opens(Clause::Tail)),
+        (5, b'g') => (b"GROUP", Keyword::Opens(Clause::Tail)),
+        (5, b'o') => (b"ORDER", Keyword::Opens(Clause::Tail)),
+        (5, b'l') => (b"LIMIT", Keyword::Opens(Clause::Tail)),
+        (5, b'f') => (b"FETCH", Keyword::Opens(Clause::Tail)),
+        (6, b'h') => (b"HAVING", Keyword::Opens(Clause::Tail)),
+        (6, b'o') => (b"OFFSET", Keyword::Opens(Clause::Tail)),
+        (6, b'w') => (b"WINDOW", Keyword::Opens(Clause::Tail)),
+        (7, b'q') => (b"QUALIFY", Keyword::Opens(Clause::Tail)),
+        (9, b'p') => (b"PROCEDURE", Keyword::Opens(Clause::Tail)),
+        (9, b'r') => (b"RETURNING", Keyword::Opens(Clause::Tail)),
+        (4, b'w') => (b"WITH", Keyword::Query),
+        (5, b't') => (b"TABLE", Keyword::Query),
+        (5, b'u') => (b"UNION", Keyword::Query),
+        (6, b'e') => (b"EXCEPT", Keyword::Query),
+        (6, b's') => (b"SELECT", Keyword::Query),
+        (6, b'v') => (b"VALUES", Keyword::Query),
+        (9, b'i') => (b"INTERSECT", Keyword::Query),
+        _ => return Keyword::None,
+    };
+    match word.eq_ignore_ascii_case(keyword) {
+        true => meaning,
+        false => Keyword::None,
+    }
+}
 
 /// What a constant is, if it is plain.
 fn kind_of(constant: &[u8], kind: TokenKind) -> Option<LiteralKind> {
