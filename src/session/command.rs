@@ -7,12 +7,13 @@ use tokio::sync::watch;
 
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
-use super::shared::{Hot, Shared};
+use super::hot::Hot;
+use super::shared::Shared;
 use super::state::State;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
-use crate::sql::Kind;
+use crate::sql::{Kind, Shape};
 use crate::wire::answer::{Form, Walker};
 use crate::wire::capability;
 use crate::wire::command;
@@ -33,6 +34,8 @@ pub struct Session {
     /// The hot tables as this session last saw them; looked up again at each command.
     pub(super) hot: Arc<Hot>,
     pub(super) state: State,
+    /// Where literals are lifted to.
+    pub(super) shape: Shape,
     /// The client has closed its sending side.
     pub(super) client_closed: bool,
     /// What COM_CHANGE_USER needs to know of the login.
@@ -70,6 +73,7 @@ impl Session {
             hot: shared.hot(),
             shared,
             state,
+            shape: Shape::default(),
             client_closed: false,
             reauthentication: connected.reauthentication,
             bypass,

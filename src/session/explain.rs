@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::by_shape::Found;
 use super::error::Error;
 use super::moving::Bound;
 use super::query::kind_of;
@@ -24,16 +25,17 @@ pub(super) fn asks_to_explain(text: &[u8], kind: Kind) -> bool {
 }
 
 impl Session {
-    /// One statement, or what would become of it.
+    /// One statement, or what would become of it: by the plan of its text, which a shared one comes to.
     pub(super) async fn statement_or_explanation(
         &mut self,
         text: &[u8],
         original: &Original,
         turn: Turn,
+        found: Option<Found>,
     ) -> Result<Done, Error> {
         match asks_to_explain(text, kind_of(text)) {
             true => self.explain(text, turn).await,
-            false => self.statement(text, original, turn).await,
+            false => self.statement(text, original, turn, found).await,
         }
     }
 

@@ -1,6 +1,8 @@
 //! What the session must know of itself to read a statement's text: asked of the upstream when something may
 //! have changed it, so that no SET, procedure or USE has to be understood.
 
+use std::sync::Arc;
+
 use super::Session;
 use super::combine::Combining;
 use super::error::Error;
@@ -22,7 +24,7 @@ const UNSAFE_CHARACTER_SETS: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sj
 
 impl Session {
     /// The session's facts; asks the upstream when they are not known. `None` when it would not say.
-    pub(super) async fn facts(&mut self) -> Result<Option<SessionFacts>, Error> {
+    pub(super) async fn facts(&mut self) -> Result<Option<Arc<SessionFacts>>, Error> {
         if self.state.facts.is_none() {
             self.state.definitions.clear();
             self.state.combining = Combining::Unknown;
@@ -31,7 +33,7 @@ impl Session {
                 false => MYSQL_QUESTION,
             };
             if let Hidden::Row(row) = self.hidden(format!("{QUESTION}{more}")).await? {
-                self.state.facts = Some(facts(&row));
+                self.state.facts = Some(Arc::new(facts(&row)));
                 self.state.speaks_utf8 = matches!(row.get(5), Some(Some(is)) if is == b"1");
                 self.state.big_selects = !matches!(row.get(6), Some(Some(on)) if on == b"0");
                 self.state.locks_gaps = matches!(

@@ -1,10 +1,11 @@
 //! One client and its upstream connection, from login to close.
 //!
 //! `connect` relays the handshake; `relay` passes bytes; `query`, `prepared` and its `execution` find statements on hot
-//! tables and act on their plan by `increment`, `read` and `fold` (whose slots `moving` moves), which run `hidden`
+//! tables and act on their plan by `increment`, `read` and `fold` (whose slots `moving` moves; `by_shape` fills a shared plan with its literals), which run `hidden`
 //! statements on the client's own upstream connection and pass `patched` answers on.
 
 mod asking;
+mod by_shape;
 mod combine;
 mod command;
 pub mod connect;
@@ -16,6 +17,7 @@ mod explain;
 mod facts;
 mod fold;
 mod hidden;
+mod hot;
 mod increment;
 mod leading;
 mod literal;
@@ -23,6 +25,7 @@ mod moving;
 mod one_shot;
 mod parameters;
 mod patched;
+mod plans;
 mod prepared;
 mod query;
 mod read;
@@ -36,4 +39,5 @@ mod user_variables;
 
 pub use command::Session;
 pub use error::Error;
-pub use shared::{Hot, Shared};
+pub use hot::{Hot, Known};
+pub use shared::Shared;

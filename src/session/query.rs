@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
+use super::Session;
+use super::by_shape::Found;
 use super::combine::may_take_locks;
 use super::diagnostics::Told;
 use super::error::Error;
 use super::explain::asks_to_explain;
+use super::hot::Known;
 use super::state::{TableLocks, Transaction};
 use super::turn::{Done, Original, Turn};
-use super::{Session, shared::Hot};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
 use crate::sql::diagnostics::may_ask;
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionFacts};
-use crate::sql::{self, Kind};
+use crate::sql::{self, Kind, Shape};
 use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::command;
@@ -57,18 +59,24 @@ impl Session {
         };
         let kind = kind_of(text);
         let may_lock = may_take_locks(text, kind, self.state.multi_statements);
-        let known = match asks_to_explain(text, kind) {
-            true => None,
-            false => self.known_to_pass(text, kind),
-        };
         self.note_locks(kind, may_lock);
-        if let Some(reason) = known {
-            self.learn_from_forwarded(reason, kind);
-            return self.pass_statement(kind, reason).await;
-        }
+        let mut shape = std::mem::take(&mut self.shape);
+        let text = statement_text(self.command_payload(), capabilities)?;
+        let found = match self.glance(text, kind, &mut shape) {
+            Glance::Pass(reason) => {
+                self.shape = shape;
+                self.learn_from_forwarded(reason, kind);
+                return self.pass_statement(kind, reason).await;
+            }
+            Glance::Planned(known) => Some(Found { known, shape }),
+            Glance::Look => {
+                self.shape = shape;
+                None
+            }
+        };
         let payload = self.command_payload().to_vec();
         self.drop_command();
-        self.hot_query(payload).await
+        self.hot_query(payload, found).await
     }
 
     /// Passes the statement at the front of the client's stream on as it came, in either protocol.
@@ -85,27 +93,29 @@ impl Session {
         Ok(())
     }
 
-    /// Why a statement passes as it came, as far as that is known without a look: its text is not copied then.
-    fn known_to_pass(&self, text: &[u8], kind: Kind) -> Option<Reason> {
+    /// What is known of a statement without a closer look: its text is not copied where it passes. `shape` is where its
+    /// literals are lifted to.
+    fn glance(&self, text: &[u8], kind: Kind, shape: &mut Shape) -> Glance {
         // It may ask about the statement before, or use up what is set for one transaction.
-        if self.state.diagnostics.is_some()
+        if asks_to_explain(text, kind)
+            || self.state.diagnostics.is_some()
             || self.state.one_shot.is_set()
             || sql::one_shot::may_be(text, kind)
         {
-            return None;
+            return Glance::Look;
         }
         if !self.is_hot(text, kind) {
-            return Some(Reason::NotHot);
+            return Glance::Pass(Reason::NotHot);
         }
         let may_be_several = self.state.multi_statements && memchr(b';', text).is_some();
-        let ordinary = self.state.table_locks == TableLocks::None && self.state.shadowed.is_empty();
-        if may_be_several || !ordinary || kind == Kind::Execute {
-            return None;
+        if may_be_several || kind == Kind::Execute || !self.is_ordinary() {
+            return Glance::Look;
         }
-        let known = self.hot.plans.get(text, self.state.facts.as_ref()?)?;
-        match *known {
-            Plan::Forward(reason) => Some(reason),
-            _ => None,
+        let facts = self.state.facts.as_ref();
+        let known = facts.and_then(|facts| self.hot.known(text, facts, shape));
+        match known.as_ref().map(|known| &**known.plan()) {
+            Some(Plan::Forward(reason)) => Glance::Pass(*reason),
+            _ => known.map_or(Glance::Look, Glance::Planned),
         }
     }
 
@@ -168,7 +178,7 @@ impl Session {
     }
 
     /// A statement, or several, of which at least one names a hot table.
-    async fn hot_query(&mut self, payload: Vec<u8>) -> Result<(), Error> {
+    async fn hot_query(&mut self, payload: Vec<u8>, found: Option<Found>) -> Result<(), Error> {
         let text = statement_text(&payload, self.capabilities)?;
         let is_asked = may_ask(text) || sql::prepare::may_execute(text);
         if is_asked && self.state.facts.is_none() && self.state.diagnostics.is_none() {
@@ -184,7 +194,8 @@ impl Session {
         if parts.len() < 2 {
             let turn = Turn::single(Form::Results);
             let text = text.to_vec();
-            self.statement_or_explanation(&text, &Original::Payload(payload), turn)
+            let original = Original::Payload(payload);
+            self.statement_or_explanation(&text, &original, turn, found)
                 .await?;
             return Ok(());
         }
@@ -195,7 +206,7 @@ impl Session {
             let text = text[part].to_vec();
             let original = Original::Payload([prefix, &text].concat());
             let done = self
-                .statement_or_explanation(&text, &original, turn)
+                .statement_or_explanation(&text, &original, turn, None)
                 .await?;
             if done.failed {
                 break;
@@ -205,12 +216,13 @@ impl Session {
         Ok(())
     }
 
-    /// One statement.
+    /// One statement, whose plan may have been found already.
     pub(super) async fn statement(
         &mut self,
         text: &[u8],
         original: &Original,
         turn: Turn,
+        found: Option<Found>,
     ) -> Result<Done, Error> {
         let kind = kind_of(text);
         if kind.is_sql_prepared() {
@@ -233,8 +245,17 @@ impl Session {
         let done = match edited {
             Some(edited) => self.act_with(&edited, text, original, turn).await?,
             None => {
-                let plan = self.plan(text).await?;
-                self.act(&plan, text, original, turn).await?
+                let found = match found {
+                    None => self.find_or_plan(text).await?,
+                    found => found,
+                };
+                match found {
+                    Some(found) => self.act_on_found(found, text, original, turn).await?,
+                    None => {
+                        let plan = self.plan(text).await?;
+                        self.act(&plan, text, original, turn).await?
+                    }
+                }
             }
         };
         self.after(kind, done.failed);
@@ -384,12 +405,14 @@ impl Session {
     }
 }
 
-impl Hot {
-    /// The plan of a text under these facts.
-    fn plan(&self, text: &[u8], facts: &SessionFacts) -> Arc<Plan> {
-        self.plans
-            .get_or_plan(text, facts, || sql::plan(text, facts, &self.catalog))
-    }
+/// What a first look at a statement tells.
+enum Glance {
+    /// It passes as it came.
+    Pass(Reason),
+    /// Its plan.
+    Planned(Known),
+    /// Nothing for certain.
+    Look,
 }
 
 /// The statement in a COM_QUERY payload, behind the query attributes.

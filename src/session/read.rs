@@ -59,35 +59,52 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.count_read(read);
+        match self.read_as(read, text, parameters, original, turn).await? {
+            Some(done) => Ok(done),
+            // MySQL itself refuses the original; let it say so.
+            None => self.run_original(original, turn).await,
+        }
+    }
+
+    /// The same, uncounted; `None` when MySQL does not prepare `text`, so that nobody knows its columns. Nothing has been
+    /// answered then.
+    pub(super) async fn read_as(
+        &mut self,
+        read: &Read,
+        text: &[u8],
+        parameters: &[Vec<u8>],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Option<Done>, Error> {
         match self.prepare_to_read(read, parameters).await? {
             Prepared::Summed => {}
-            Prepared::Folded => return self.run_original(original, turn).await,
-            Prepared::Refused(error) => return self.answer_err(turn, &error).await,
+            Prepared::Folded => return self.run_original(original, turn).await.map(Some),
+            Prepared::Refused(error) => return self.answer_err(turn, &error).await.map(Some),
         }
         let mut rewritten = self.render_read(read, parameters);
         if let (false, Some(facts)) = (parameters.is_empty(), &self.state.facts) {
             rewritten = prepare::filled(&rewritten, parameters, facts);
         }
         let Some(sent) = self.send_read(text, &rewritten).await? else {
-            // MySQL itself refuses the original; let it say so.
-            return self.run_original(original, turn).await;
+            return Ok(None);
         };
         match (self.peek_error(turn).await?, &read.or_fold) {
             // No slot table, no slots: the original is exact.
             (Some(NO_SUCH_TABLE), _) => {
                 self.read_hidden().await?;
                 self.close_asked(sent.asked).await?;
-                return self.run_original(original, turn).await;
+                return self.run_original(original, turn).await.map(Some);
             }
             (Some(_), Some(fold)) => {
                 let answer = self.read_hidden().await?;
                 self.close_asked(sent.asked).await?;
-                return match answer {
+                let done = match answer {
                     Hidden::Err(error) if failure(&error) == Failure::TheClients => {
                         self.answer_err(turn, &error).await
                     }
                     _ => self.fold_then_original(fold, None, original, turn).await,
                 };
+                return done.map(Some);
             }
             _ => {}
         }
@@ -105,10 +122,10 @@ impl Session {
             }
             None => ended.sequence_id,
         };
-        Ok(Done {
+        Ok(Some(Done {
             sequence_id,
             failed: ended.walker.error().is_some(),
-        })
+        }))
     }
 
     /// Counts a read: as one that folds where the transaction has incremented what it reads.

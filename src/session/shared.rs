@@ -4,29 +4,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use equivalent::Equivalent;
 use tokio::sync::{mpsc, oneshot};
 
+use super::hot::Hot;
 use crate::catalog::{Catalog, HotTable};
 use crate::counter::combine::Groups;
 use crate::counter::control::Control;
 use crate::counter::fold::OpenRow;
 use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
-use crate::sql::Prefilter;
-use crate::sql::plan::{Plan, SessionFacts};
-
-/// How many plans are kept.
-const MOST_PLANS: usize = 2048;
 
 /// So long after the last such transaction a shape goes to slots again: one odd transaction must not slow all others for good.
 const MIXED_COUNTS: Duration = Duration::from_secs(60);
 
 /// How many shapes of statements are remembered.
 const MOST_SHAPES: usize = 1024;
-
-/// Texts longer than this are planned anew each time, so that the cache takes at most some 10 MiB.
-const LONGEST_CACHED: usize = 4096;
 
 /// Shared by all sessions of the process.
 #[derive(Debug)]
@@ -52,28 +44,6 @@ enum Shape {
     Pure,
     /// Something, this long ago.
     Mixed(Instant),
-}
-
-/// The hot tables at one time, and the plans made for them.
-#[derive(Debug)]
-pub struct Hot {
-    /// The tables.
-    pub catalog: Arc<Catalog>,
-    /// Tells statements that cannot concern them.
-    pub prefilter: Prefilter,
-    /// Plans of texts seen.
-    pub plans: Plans,
-}
-
-impl Hot {
-    /// With an empty plan cache.
-    pub fn new(catalog: Catalog) -> Self {
-        Self {
-            prefilter: Prefilter::new(&catalog),
-            catalog: Arc::new(catalog),
-            plans: Plans::default(),
-        }
-    }
 }
 
 impl Shared {
@@ -148,67 +118,5 @@ impl Shared {
         if self.refresh.send(done).await.is_ok() {
             refreshed.await.ok();
         }
-    }
-}
-
-/// Plans by text and session facts.
-#[derive(Debug)]
-pub struct Plans {
-    cache: quick_cache::sync::Cache<PlanKey, Arc<Plan>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct PlanKey {
-    facts: SessionFacts,
-    text: Vec<u8>,
-}
-
-/// A key that borrows; hashes as [`PlanKey`] does, field by field.
-#[derive(Hash)]
-struct PlanKeyRef<'a> {
-    facts: &'a SessionFacts,
-    text: &'a [u8],
-}
-
-impl Equivalent<PlanKey> for PlanKeyRef<'_> {
-    fn equivalent(&self, key: &PlanKey) -> bool {
-        self.text == key.text && *self.facts == key.facts
-    }
-}
-
-impl Default for Plans {
-    fn default() -> Self {
-        Self {
-            cache: quick_cache::sync::Cache::new(MOST_PLANS),
-        }
-    }
-}
-
-impl Plans {
-    /// The plan kept for this text.
-    pub(super) fn get(&self, text: &[u8], facts: &SessionFacts) -> Option<Arc<Plan>> {
-        self.cache.get(&PlanKeyRef { facts, text })
-    }
-
-    /// The plan kept for this text, or the one that `plan` makes.
-    pub(super) fn get_or_plan(
-        &self,
-        text: &[u8],
-        facts: &SessionFacts,
-        plan: impl FnOnce() -> Plan,
-    ) -> Arc<Plan> {
-        if text.len() > LONGEST_CACHED {
-            return Arc::new(plan());
-        }
-        if let Some(plan) = self.get(text, facts) {
-            return plan;
-        }
-        let plan = Arc::new(plan());
-        let key = PlanKey {
-            facts: facts.clone(),
-            text: text.to_vec(),
-        };
-        self.cache.insert(key, Arc::clone(&plan));
-        plan
     }
 }

@@ -51,7 +51,7 @@ enum Prepared {
 #[derive(Debug)]
 struct Text {
     text: Vec<u8>,
-    facts: SessionFacts,
+    facts: Arc<SessionFacts>,
     kind: Kind,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct State {
     /// The last answer was an ERR: whether a transaction is open is not known.
     pub status_uncertain: bool,
     /// `None`: something may have changed them, so the upstream must be asked.
-    pub facts: Option<SessionFacts>,
+    pub facts: Option<Arc<SessionFacts>>,
     /// The session's isolation level has locking reads lock gaps: REPEATABLE READ or SERIALIZABLE.
     pub locks_gaps: bool,
     /// `sql_big_selects` is on: `max_join_size` refuses nothing.

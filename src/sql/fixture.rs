@@ -129,6 +129,7 @@ pub(super) fn show_template(template: &Template) -> String {
         Piece::Slot => "<slot>".to_owned(),
         Piece::Parameter(position) => format!("<?{position}>"),
         Piece::Delta { own, .. } => show_template(own),
+        Piece::Operand(position) => format!("(<?{position}>)"),
         Piece::Folded(table) => format!("<folded {table}>"),
     };
     template.pieces.iter().map(piece).collect()

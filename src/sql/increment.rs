@@ -39,8 +39,7 @@ impl Delta<'_> {
     fn signed(&self, position: usize) -> Template {
         let mut own = Template::text(if self.subtracted { "- " } else { "+ " });
         match self.parameter {
-            // In parentheses, as the parameter's text may have a sign of its own.
-            Some(_) => own.push_text("(").append(&self.magnitude).push_text(")"),
+            Some(position) => own.push(Piece::Operand(position)),
             None => own.append(&self.magnitude),
         };
         let mut text = Template::default();

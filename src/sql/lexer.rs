@@ -87,9 +87,20 @@ impl<'a> Lexer<'a> {
 
     /// Kind and end of the token that starts at `at`, which is inside the text.
     fn scan_token(&self, at: usize) -> (TokenKind, usize) {
+        match CLASSES[usize::from(self.text[at])] {
+            Class::Space => (TokenKind::Space, self.skip(at + 1, is_space)),
+            Class::Word => self.word(at),
+            Class::Digit if self.after_dot(at) => self.word(at),
+            Class::Digit => self.number(at),
+            Class::Mark => (TokenKind::Punctuation, at + 1),
+            Class::Other => self.scan_other(at),
+        }
+    }
+
+    /// The same for a byte whose meaning depends on what follows or on the session.
+    fn scan_other(&self, at: usize) -> (TokenKind, usize) {
         let next = self.byte(at + 1);
         match self.text[at] {
-            b' ' | b'\t'..=b'\r' => (TokenKind::Space, self.skip(at, is_space)),
             b'`' => (TokenKind::Quoted, self.quoted(at, false)),
             b'"' if self.ansi_quotes => (TokenKind::Quoted, self.quoted(at, false)),
             b'\'' | b'"' => (TokenKind::String, self.quoted(at, self.backslash_escapes)),
@@ -103,8 +114,6 @@ impl<'a> Lexer<'a> {
             b'.' if next.is_ascii_digit() && !self.in_name => {
                 (TokenKind::Number, self.fraction(at))
             }
-            b'0'..=b'9' if !self.after_dot(at) => self.number(at),
-            byte if is_word(byte) => self.word(at),
             _ => (TokenKind::Punctuation, at + 1),
         }
     }
@@ -246,12 +255,43 @@ impl Iterator for Lexer<'_> {
 }
 
 fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t'..=b'\r')
+    CLASSES[usize::from(byte)] == Class::Space
 }
 
 fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+    matches!(CLASSES[usize::from(byte)], Class::Word | Class::Digit)
 }
+
+/// What a byte may be the first of. A look into a table costs half of what comparing does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Space,
+    /// A word; digits may follow in it.
+    Word,
+    Digit,
+    /// A token by itself, whatever follows.
+    Mark,
+    /// It depends.
+    Other,
+}
+
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Mark; 256];
+    let mut byte = 0_u8;
+    loop {
+        classes[byte as usize] = match byte {
+            b' ' | b'\t'..=b'\r' => Class::Space,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => Class::Word,
+            b'0'..=b'9' => Class::Digit,
+            b'`' | b'"' | b'\'' | b'?' | b'#' | b'-' | b'/' | b'@' | b'.' => Class::Other,
+            _ => Class::Mark,
+        };
+        if byte == u8::MAX {
+            break classes;
+        }
+        byte += 1;
+    }
+};
 
 #[cfg(test)]
 mod tests;

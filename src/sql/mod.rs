@@ -5,7 +5,8 @@
 //!
 //! Layout, in the order data flows: `prefilter`; `lexer`, `statement` (tokens of our own, first words);
 //! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables`, `prepare`, `one_shot` (read by words alone),
-//! `increment`, `write` (planned by syntax tree), `read` (counters in queries); `planner` puts them together.
+//! `increment`, `write` (planned by syntax tree), `read` (counters in queries); `planner` puts them together;
+//! `shape` tells which statements share a plan.
 
 mod amount;
 mod context;
@@ -26,6 +27,8 @@ mod prefilter;
 pub mod prepare;
 mod read;
 mod rows;
+mod shape;
+mod size;
 mod statement;
 mod stored;
 mod syntax;
@@ -46,5 +49,6 @@ pub use explain::explained;
 pub use lexer::{Lexer, Token, TokenKind};
 pub use planner::plan;
 pub use prefilter::Prefilter;
+pub use shape::{Literal, LiteralKind, Shape};
 pub use statement::{Kind, is_off, is_several, split, statement_kind};
 pub use stored::is_stored_as_written;

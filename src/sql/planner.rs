@@ -121,7 +121,7 @@ fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reas
 }
 
 /// Whether a text has names that begin like the aliases in our own texts.
-fn names_like_ours(text: &[u8]) -> bool {
+pub(super) fn names_like_ours(text: &[u8]) -> bool {
     const START: &[u8] = b"countersink_";
     text.windows(START.len())
         .any(|window| window.eq_ignore_ascii_case(START))

@@ -1,5 +1,6 @@
 //! The first look at a text: can it concern a hot table at all?
 
+use aho_corasick::packed::{MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use crate::catalog::Catalog;
@@ -15,7 +16,16 @@ pub struct Prefilter {
     names: Option<AhoCorasick>,
     /// By pattern: whether it is a whole name, which cannot be the beginning of another one.
     whole: Vec<bool>,
+    /// Finds how the names begin, in each letter case: by many bytes at a time, where the processor can, and so most texts
+    /// are known to have none of them. `None`: it cannot, or there are too many.
+    starts: Option<Searcher>,
 }
+
+/// How much of a name its beginning is, in bytes. Each letter doubles what is looked for.
+const START: usize = 3;
+
+/// The most beginnings that are looked for at a time.
+const MOST_STARTS: usize = 64;
 
 /// What to look for.
 struct Pattern {
@@ -30,7 +40,11 @@ impl Prefilter {
         let patterns: Vec<Pattern> = tables.flat_map(|table| patterns(&table.name)).collect();
         let whole = patterns.iter().map(|pattern| pattern.whole).collect();
         if patterns.iter().any(|pattern| pattern.bytes.is_empty()) {
-            return Self { names: None, whole };
+            return Self {
+                names: None,
+                whole,
+                starts: None,
+            };
         }
         // A table name that is too much for the automaton only costs us the shortcut.
         let names = AhoCorasick::builder()
@@ -38,7 +52,11 @@ impl Prefilter {
             .kind(Some(AhoCorasickKind::DFA))
             .build(patterns.iter().map(|pattern| &pattern.bytes))
             .ok();
-        Self { names, whole }
+        Self {
+            names,
+            whole,
+            starts: starts(&patterns),
+        }
     }
 
     /// Whether the text may name a hot table. `false` is certain.
@@ -46,12 +64,45 @@ impl Prefilter {
         let Some(names) = &self.names else {
             return true;
         };
+        if let Some(starts) = &self.starts
+            && starts.find(text).is_none()
+        {
+            return false;
+        }
         // Overlapping: what is not `post` may be `posts`.
         names.find_overlapping_iter(text).any(|found| {
             let goes_on = text.get(found.end()).is_some_and(continues_a_name);
             !(self.whole[found.pattern()] && goes_on)
         })
     }
+}
+
+/// Finds the beginnings of these.
+fn starts(patterns: &[Pattern]) -> Option<Searcher> {
+    let mut starts = Vec::new();
+    for pattern in patterns {
+        let mut cases = vec![Vec::new()];
+        for byte in pattern.bytes.iter().take(START) {
+            let (lower, upper) = (byte.to_ascii_lowercase(), byte.to_ascii_uppercase());
+            let both = [lower, upper]
+                .into_iter()
+                .take(1 + usize::from(lower != upper));
+            let longer = both.flat_map(|byte| {
+                let cases = cases.iter();
+                cases.map(move |case: &Vec<u8>| [case.as_slice(), &[byte]].concat())
+            });
+            cases = longer.collect();
+        }
+        starts.extend(cases);
+    }
+    starts.sort();
+    starts.dedup();
+    let few = !starts.is_empty() && starts.len() <= MOST_STARTS;
+    few.then(|| {
+        let mut config = aho_corasick::packed::Config::new();
+        config.match_kind(MatchKind::LeftmostFirst);
+        config.builder().extend(&starts).build()
+    })?
 }
 
 /// Whether a name cannot end before this byte, quoted or not, in any character set: `posts` is not `posts_tags`.
@@ -115,6 +166,27 @@ mod tests {
         assert!(named("a`b").may_concern(b"SELECT * FROM `a``b`"));
         assert!(named("a\"b").may_concern(b"SELECT * FROM \"a\"\"b\""));
         assert!(!Prefilter::new(&Catalog::default()).may_concern(b"SELECT 1"));
+    }
+
+    #[test]
+    fn many_names_and_short_ones_are_found_in_any_letter_case() {
+        let names: Vec<String> = (0..40).map(|number| format!("t{number}_hits")).collect();
+        let many = Prefilter::new(&Catalog {
+            tables: names.iter().map(|name| table(name)).collect(),
+            ..Catalog::default()
+        });
+        assert!(many.starts.is_none());
+        assert!(many.may_concern(b"SELECT n FROM T39_HITS"));
+        let text = "SELECT something FROM somewhere WHERE a = 5 AND b IN (1, 2, 3)";
+        for name in ["q", "qz", "qzx", "qzxy", "q_1", "\u{e9}qz"] {
+            let filter = named(name);
+            assert!(!filter.may_concern(text.as_bytes()), "{name}");
+            for at in 0..text.len() {
+                let found = [&text[..at], &name.to_uppercase(), " ", &text[at..]].concat();
+                assert!(filter.may_concern(found.as_bytes()), "{found}");
+            }
+        }
+        assert!(!many.may_concern(text.as_bytes()));
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub enum Piece {
     Slot,
     /// The client's parameter with this position (from 0), as a SQL literal.
     Parameter(u16),
+    /// The same behind an operator: in parentheses where it may have a sign of its own.
+    Operand(u16),
     /// What is added to a counter: the sum of several increments, or what this one adds, signed: `+ 1`, `- (?)`.
     Delta {
         /// Position among the counters of the statement.
@@ -75,12 +77,15 @@ impl Template {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Slot => out.extend_from_slice(filling.slot.to_string().as_bytes()),
-                Piece::Parameter(position) => {
-                    match filling.parameters.get(usize::from(*position)) {
-                        Some(literal) => out.extend_from_slice(literal),
-                        None => out.push(b'?'),
+                Piece::Parameter(position) => out.extend_from_slice(filling.literal(*position)),
+                Piece::Operand(position) => match filling.literal(*position) {
+                    number @ [b'0'..=b'9', ..] => out.extend_from_slice(number),
+                    other => {
+                        out.push(b'(');
+                        out.extend_from_slice(other);
+                        out.push(b')');
                     }
-                }
+                },
                 Piece::Delta { position, own } => match filling.sums.get(*position) {
                     Some(sum) => out.extend_from_slice(sum.to_string().as_bytes()),
                     None => own.render(filling, out),
@@ -93,6 +98,15 @@ impl Template {
                     }
                 }
             }
+        }
+    }
+}
+
+impl Filling<'_> {
+    fn literal(&self, position: u16) -> &[u8] {
+        match self.parameters.get(usize::from(position)) {
+            Some(literal) => literal,
+            None => b"?",
         }
     }
 }

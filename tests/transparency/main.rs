@@ -77,6 +77,7 @@ topics![
     large,
     touch,
     keys,
+    shapes,
 ];
 
 #[test]

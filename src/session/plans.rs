@@ -1,0 +1,179 @@
+//! Plans that are kept, by text (or shape) and session facts. The cache is bounded in bytes.
+
+use std::mem::size_of;
+use std::sync::Arc;
+
+use equivalent::Equivalent;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+
+use crate::sql::plan::{Plan, SessionFacts};
+
+/// How much texts and plans may take together, in bytes, by estimate.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Into so many parts the cache is divided, so that sessions do not wait for each other.
+const SHARDS: usize = 8;
+
+/// What an entry takes, in bytes, as a guess by which the cache sizes what it remembers of evicted ones.
+const USUAL_ENTRY: usize = 2048;
+
+/// What the cache itself keeps for an entry beside key and value, in bytes.
+const BOOKKEEPING: usize = 64;
+
+/// Plans by text and session facts; those that are not asked for are the first to go.
+#[derive(Debug)]
+pub(super) struct Plans {
+    cache: Cache<Key, Kept, Bytes>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    facts: SessionFacts,
+    text: Vec<u8>,
+}
+
+/// A key that borrows; hashes as [`Key`] does, field by field.
+#[derive(Hash)]
+struct KeyRef<'a> {
+    facts: &'a SessionFacts,
+    text: &'a [u8],
+}
+
+impl Equivalent<Key> for KeyRef<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        self.text == key.text && *self.facts == key.facts
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    plan: Arc<Plan>,
+    /// Of the plan, in bytes.
+    size: usize,
+}
+
+/// Weighs entries by their size in bytes.
+#[derive(Clone, Debug)]
+struct Bytes;
+
+impl Weighter<Key, Kept> for Bytes {
+    fn weight(&self, key: &Key, kept: &Kept) -> u64 {
+        let schema = key.facts.schema.as_ref().map_or(0, String::len);
+        let entry = size_of::<Key>() + size_of::<Kept>() + BOOKKEEPING;
+        u64::try_from(entry + schema + key.text.len() + kept.size).unwrap_or(u64::MAX)
+    }
+}
+
+impl Default for Plans {
+    fn default() -> Self {
+        Self::holding(MOST_BYTES, SHARDS)
+    }
+}
+
+impl Plans {
+    fn holding(bytes: u64, shards: usize) -> Self {
+        let entries = usize::try_from(bytes).unwrap_or(usize::MAX) / USUAL_ENTRY;
+        let options = OptionsBuilder::new()
+            .shards(shards)
+            .weight_capacity(bytes)
+            .estimated_items_capacity(entries)
+            .build()
+            .expect("both capacities are set");
+        let hasher = DefaultHashBuilder::default();
+        Self {
+            cache: Cache::with_options(options, Bytes, hasher, DefaultLifecycle::default()),
+        }
+    }
+
+    /// The plan kept for this text.
+    pub(super) fn get(&self, text: &[u8], facts: &SessionFacts) -> Option<Arc<Plan>> {
+        let kept = self.cache.get(&KeyRef { facts, text })?;
+        Some(kept.plan)
+    }
+
+    /// The plan kept for this text, or the one that `plan` makes.
+    pub(super) fn get_or_plan(
+        &self,
+        text: &[u8],
+        facts: &SessionFacts,
+        plan: impl FnOnce() -> Plan,
+    ) -> Arc<Plan> {
+        if let Some(plan) = self.get(text, facts) {
+            return plan;
+        }
+        let plan = plan();
+        let size = plan.size();
+        let plan = Arc::new(plan);
+        let key = Key {
+            facts: facts.clone(),
+            text: text.to_vec(),
+        };
+        let kept = Kept {
+            plan: Arc::clone(&plan),
+            size,
+        };
+        // What is larger than a part of the cache is not kept.
+        self.cache.insert(key, kept);
+        plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::plan::Reason;
+
+    fn plan(plans: &Plans, text: &str) -> bool {
+        let mut is_new = false;
+        plans.get_or_plan(text.as_bytes(), &SessionFacts::default(), || {
+            is_new = true;
+            Plan::Forward(Reason::NoCounter)
+        });
+        is_new
+    }
+
+    #[test]
+    fn a_plan_is_made_once_for_each_text_and_its_facts() {
+        let plans = Plans::default();
+        assert!(plan(&plans, "SELECT 1"));
+        assert!(!plan(&plans, "SELECT 1"));
+        assert!(plan(&plans, "SELECT 2"));
+        let ansi = SessionFacts {
+            ansi_quotes: true,
+            ..SessionFacts::default()
+        };
+        assert!(plans.get(b"SELECT 1", &ansi).is_none());
+        assert!(plans.get(b"SELECT 1", &SessionFacts::default()).is_some());
+    }
+
+    #[test]
+    fn the_bound_is_in_bytes_and_what_is_asked_for_stays() {
+        const BYTES: u64 = 256 * 1024;
+        let plans = Plans::holding(BYTES, 2);
+        let often = |number: usize| match number < 5_000 {
+            true => "SELECT early",
+            false => "SELECT late",
+        };
+        let text = |number: usize| format!("SELECT {number} {}", "x".repeat(number % 2_000));
+        for number in 0..10_000 {
+            assert!(plan(&plans, &text(number)));
+            plan(&plans, often(number));
+            assert!(plans.cache.weight() <= BYTES);
+        }
+        assert!(!plan(&plans, "SELECT late"));
+        assert!(plans.cache.weight() > BYTES / 2);
+        let kept = (0..10_000).filter(|&number| {
+            let text = text(number);
+            plans
+                .get(text.as_bytes(), &SessionFacts::default())
+                .is_some()
+        });
+        assert!(kept.count() < 1_000);
+        // Larger than a part of the cache.
+        let long = "x".repeat(usize::try_from(BYTES).expect("small") / 2);
+        assert!(plan(&plans, &long));
+        assert!(plan(&plans, &long));
+        assert!(plans.cache.weight() <= BYTES);
+    }
+}

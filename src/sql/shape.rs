@@ -1,0 +1,123 @@
+//! Shapes: a statement's text with `?` in place of its literals, which all statements share that differ in these alone.
+//!
+//! The plan of a shape is that of the same text as if it had been prepared. It is the plan of the literal text as well
+//! where [`Shape::fits`] says so: with the literals in its holes it sends the same bytes.
+
+mod lift;
+
+use std::ops::Range;
+
+use crate::catalog::Counter;
+use crate::sql::plan::{Increment, Plan, Reason, SessionFacts};
+use lift::Lift;
+
+/// A text whose literals have been lifted out. It can be used again and again, and keeps what it has allocated.
+#[derive(Clone, Debug, Default)]
+pub struct Shape {
+    text: Vec<u8>,
+    literals: Vec<Literal>,
+}
+
+/// A literal that has been lifted: a number of digits, with a point perhaps, and a `-` right before it; or a string in
+/// single quotes without quotes and backslashes in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Literal {
+    /// Where it stood in the text, its sign and quotes included.
+    pub place: Range<usize>,
+    /// What it is.
+    pub kind: LiteralKind,
+}
+
+/// What a literal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LiteralKind {
+    /// Digits alone.
+    Digits,
+    /// Digits with a sign, a point, or both.
+    Number,
+    /// A string.
+    Text,
+}
+
+impl Shape {
+    /// Lifts the literals of a statement; false when it has none that can be. Some are left where they are: only those
+    /// that are compared with a column by `=` or `IN` in the WHERE of an UPDATE or of a plain SELECT, and those that an
+    /// UPDATE assigns, or adds to a name, are surely no more to the grammar than a parameter would be.
+    pub fn lift(&mut self, text: &[u8], facts: &SessionFacts) -> bool {
+        self.text.clear();
+        self.literals.clear();
+        Lift::new(text, facts, self).is_some_and(Lift::run) && !self.literals.is_empty()
+    }
+
+    /// The text with `?` for each literal.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The literals in the order of the text.
+    pub fn literals(&self) -> &[Literal] {
+        &self.literals
+    }
+
+    /// Whether the plan of [`Shape::text`], filled with these literals of `text`, is the plan of `text`.
+    pub fn fits(&self, plan: &Plan, text: &[u8]) -> bool {
+        match plan {
+            // What is read and written is told by names.
+            Plan::Forward(Reason::NoCounter) | Plan::Read(_) => true,
+            Plan::Increment(increment) | Plan::Combine(increment) => {
+                increment.update.is_some() && self.fit_increment(increment, text)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether each literal is of the kind that its place in an increment of one whole key asks for: text and integer
+    /// keys, deltas that a slot has room for, times.
+    fn fit_increment(&self, increment: &Increment, text: &[u8]) -> bool {
+        let mut literals = (0..).zip(&self.literals);
+        literals.all(|(position, literal): (u16, _)| {
+            let deltas = &mut increment.parameter_deltas.iter();
+            if let Some(delta) = deltas.find(|delta| delta.parameter == position) {
+                let counter = increment.table.counter(delta.column);
+                return counter.is_some_and(|counter| literal.is_delta(counter, text));
+            }
+            let keys = &mut increment.key_parameters.iter();
+            match keys.find(|key| key.parameter == position) {
+                Some(key) if key.of_integers => literal.kind == LiteralKind::Digits,
+                _ => literal.kind == LiteralKind::Text,
+            }
+        })
+    }
+}
+
+impl Literal {
+    /// Its bytes.
+    pub fn of<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        &text[self.place.clone()]
+    }
+
+    /// The whole number that it is, if it is one without a sign.
+    pub fn integer(&self, text: &[u8]) -> Option<i128> {
+        /// Any number of so many digits can be read.
+        const MOST_DIGITS: usize = 18;
+        let digits = self.of(text);
+        let is_short = self.kind == LiteralKind::Digits && digits.len() <= MOST_DIGITS;
+        is_short.then(|| {
+            digits.iter().fold(0, |number, digit| {
+                number * 10 + i128::from(digit.saturating_sub(b'0'))
+            })
+        })
+    }
+
+    /// Whether it is a number from one to what a slot of this counter may hold.
+    fn is_delta(&self, counter: &Counter, text: &[u8]) -> bool {
+        let most = counter.bounds.as_ref().map(|bounds| bounds.slot.parse());
+        match (self.integer(text), most) {
+            (Some(delta), Some(Ok(most))) => (1..=most).contains(&delta),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
