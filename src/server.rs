@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use crate::catalog::{self, Catalog};
 use crate::config::{ClientTls, Config, UpstreamTls};
 use crate::counter::control::Control;
+use crate::counter::node::{self, Node};
 use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
 use crate::session::connect::{self, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
@@ -56,6 +57,7 @@ pub struct Server {
     shared: Arc<Shared>,
     refreshes: mpsc::Receiver<oneshot::Sender<()>>,
     control: Control,
+    node: Option<Node>,
 }
 
 impl Server {
@@ -70,10 +72,16 @@ impl Server {
             })?;
         let setup = Arc::new(setup(&config)?);
         let (requests, refreshes) = mpsc::channel(16);
+        let shared = Arc::new(Shared::new(catalog, requests, control.clone()));
+        let node = Node::claim(&control).await;
+        if let Some(node) = &node {
+            shared.slots.set_node(node.number);
+        }
         Ok(Self {
             listener,
             setup,
-            shared: Arc::new(Shared::new(catalog, requests, control.clone())),
+            shared,
+            node,
             refreshes,
             config,
             control,
@@ -95,6 +103,10 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(());
         let places = Arc::new(Semaphore::new(self.config.max_connections));
+        let (control, shared) = (self.control.clone(), Arc::clone(&self.shared));
+        let node = tokio::spawn(async move {
+            node::keep(&control, self.node, |number| shared.slots.set_node(number)).await;
+        });
         let refresher = tokio::spawn(refresh(
             self.refreshes,
             self.control,
@@ -140,6 +152,7 @@ impl Server {
             sessions.shutdown().await;
         }
         refresher.abort();
+        node.abort();
     }
 }
 

@@ -135,6 +135,14 @@ impl Stage {
         locker
     }
 
+    /// The same for the slot row that this proxy's increments of row 1 go to.
+    async fn lock_the_slot_row(&self) -> Driver {
+        let lowest = "SELECT MIN(slot) FROM posts_slots WHERE id = 1";
+        let slot = number(&mut self.direct().await, lowest).await;
+        self.lock(&format!("posts_slots WHERE id = 1 AND slot = {slot}"))
+            .await
+    }
+
     /// Waits until so many increments wait.
     async fn until_waiting(&self, count: u64) {
         let waiting = || self.proxy.shared.metrics.waiting() == count;
@@ -229,7 +237,7 @@ async fn clients(stage: &Stage, count: usize) -> Vec<Driver> {
 
 async fn each_is_told_what_its_own_update_would_have_told_it(flavour: Flavour) {
     let stage = Stage::slotted(flavour, "told").await;
-    let locker = stage.lock("posts_slots WHERE id = 1 AND slot = 0").await;
+    let locker = stage.lock_the_slot_row().await;
     let mut sent = stage.queue(clients(&stage, 4).await, INCREMENT).await;
     let more = [
         "UPDATE posts SET views = views + 1 WHERE id = 1 LIMIT 1",
@@ -300,7 +308,7 @@ async fn keys_that_wait_share_a_transaction(flavour: Flavour) {
 
 async fn who_is_killed_is_told_and_the_others_count(flavour: Flavour) {
     let stage = Stage::slotted(flavour, "killed").await;
-    let locker = stage.lock("posts_slots WHERE id = 1 AND slot = 0").await;
+    let locker = stage.lock_the_slot_row().await;
     let clients = clients(&stage, 4).await;
     let ids: Vec<u32> = clients.iter().map(Driver::thread_id).collect();
     let mut sent = stage.queue(clients, INCREMENT).await;
@@ -323,7 +331,7 @@ async fn who_is_killed_is_told_and_the_others_count(flavour: Flavour) {
 
 async fn a_lost_connection_closes_all_that_were_on_it(flavour: Flavour) {
     let stage = Stage::slotted(flavour, "lost").await;
-    let locker = stage.lock("posts_slots WHERE id = 1 AND slot = 0").await;
+    let locker = stage.lock_the_slot_row().await;
     let clients = clients(&stage, 4).await;
     let ids: Vec<u32> = clients.iter().map(Driver::thread_id).collect();
     let mut sent = stage.queue(clients, INCREMENT).await;
@@ -348,7 +356,7 @@ async fn a_lost_connection_closes_all_that_were_on_it(flavour: Flavour) {
 
 async fn a_client_that_goes_takes_nobody_with_it(flavour: Flavour) {
     let stage = Stage::slotted(flavour, "gone").await;
-    let locker = stage.lock("posts_slots WHERE id = 1 AND slot = 0").await;
+    let locker = stage.lock_the_slot_row().await;
     let mut sent = stage.queue(clients(&stage, 5).await, INCREMENT).await;
     // The one that leads, and one that waits.
     for gone in [0, 2] {
@@ -376,7 +384,7 @@ async fn a_client_that_goes_takes_nobody_with_it(flavour: Flavour) {
 
 async fn a_lock_wait_timeout_is_for_all_that_waited(flavour: Flavour) {
     let stage = Stage::slotted(flavour, "timeout").await;
-    let locker = stage.lock("posts_slots WHERE id = 1 AND slot = 0").await;
+    let locker = stage.lock_the_slot_row().await;
     let mut impatient = Vec::new();
     for mut client in clients(&stage, 3).await {
         run(&mut client, "SET innodb_lock_wait_timeout = 1").await;
@@ -421,7 +429,7 @@ async fn becomes_read_only(flavour: Flavour) {
         .await;
         clients.push(client);
     }
-    let locker = stage.lock("posts_slots WHERE id = 1 AND slot = 0").await;
+    let locker = stage.lock_the_slot_row().await;
     let sent = stage.queue(clients, INCREMENT).await;
     // It waits for statements that write, and those that come wait for it.
     let read_only = send(direct, "SET GLOBAL read_only = 1".to_owned());
@@ -450,7 +458,7 @@ async fn becomes_read_only(flavour: Flavour) {
 
 async fn sessions_that_differ_do_not_wait_for_each_other(flavour: Flavour) {
     let stage = Stage::slotted(flavour, "differ").await;
-    let locker = stage.lock("posts_slots WHERE id = 1 AND slot = 0").await;
+    let locker = stage.lock_the_slot_row().await;
     let sent = stage.queue(clients(&stage, 1).await, INCREMENT).await;
     for difference in [
         "SET time_zone = '+05:00'",

@@ -5,6 +5,7 @@ pub mod control;
 pub mod fold;
 pub mod grants;
 mod key;
+pub mod node;
 pub mod provision;
 mod quote;
 mod slots;

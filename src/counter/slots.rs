@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rand::RngExt;
 
 use super::unpoisoned;
-use crate::catalog::HotTable;
+use crate::catalog::{Bounds, HotTable};
 
 /// How many (key, slot) pairs are remembered to have a slot row. One costs some 50 bytes.
 const MOST_KNOWN: usize = 64 * 1024;
@@ -21,6 +21,8 @@ pub struct Slots {
     /// Hashes of (slot table, key, slot) whose slot row was there. A wrong entry costs one UPDATE of no row.
     known: quick_cache::sync::Cache<u64, ()>,
     hasher: RandomState,
+    /// Number of this proxy among those in front of the server.
+    node: AtomicU16,
 }
 
 /// The slots of one table.
@@ -35,6 +37,8 @@ struct Pool {
 #[derive(Debug)]
 pub struct SlotLease {
     pool: Arc<Pool>,
+    /// Its place in the range of this proxy.
+    place: usize,
     slot: u16,
     /// All slots were held, so this one is shared and not ours to give back.
     shared: bool,
@@ -55,7 +59,7 @@ impl SlotLease {
 impl Drop for SlotLease {
     fn drop(&mut self) {
         if !self.shared {
-            unpoisoned(&self.pool.held)[usize::from(self.slot)] = false;
+            unpoisoned(&self.pool.held)[self.place] = false;
         }
     }
 }
@@ -66,6 +70,7 @@ impl Default for Slots {
             pools: Mutex::default(),
             known: quick_cache::sync::Cache::new(MOST_KNOWN),
             hasher: RandomState::new(),
+            node: AtomicU16::new(0),
         }
     }
 }
@@ -85,12 +90,27 @@ impl Slots {
             held[free] = true;
         }
         drop(held);
-        let slot = free.unwrap_or_else(|| rand::rng().random_range(0..most));
+        let place = free.unwrap_or_else(|| rand::rng().random_range(0..most));
+        let offset = u16::try_from(place).expect("a table has at most 256 slots");
         SlotLease {
             pool,
-            slot: u16::try_from(slot).expect("a table has at most 256 slots"),
+            place,
+            slot: self.first(table) + offset,
             shared: free.is_none(),
         }
+    }
+
+    /// This proxy is the one of this number among several: it leases slots of a range of its own, as long as there are
+    /// enough of them.
+    pub fn set_node(&self, number: u16) {
+        self.node.store(number, Ordering::Relaxed);
+    }
+
+    /// The first slot of this proxy's range, which is leased first.
+    pub fn first(&self, table: &HotTable) -> u16 {
+        let most = table.slots.max(1);
+        let ranges = (Bounds::MAX_SLOTS / most).max(1);
+        self.node.load(Ordering::Relaxed) % ranges * most
     }
 
     /// Whether the slot row of this key has been seen.
@@ -126,5 +146,50 @@ impl Slots {
         let generation = self.pool(table).generation.load(Ordering::Relaxed);
         self.hasher
             .hash_one((self.name(table), generation, key, slot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(slots: u16) -> HotTable {
+        HotTable {
+            slots,
+            ..HotTable::clone(&crate::sql::posts_in_fixture())
+        }
+    }
+
+    #[test]
+    fn the_lowest_free_slot_is_leased_first() {
+        let (slots, table) = (Slots::default(), table(3));
+        let leases = [0, 1, 2].map(|_| slots.lease(&table));
+        assert_eq!(leases.each_ref().map(SlotLease::slot), [0, 1, 2]);
+        let shared = slots.lease(&table);
+        assert!(shared.is_shared() && shared.slot() < 3);
+        let [_first, second, _third] = leases;
+        drop((shared, second));
+        assert_eq!(slots.lease(&table).slot(), 1);
+    }
+
+    #[test]
+    fn proxies_lease_from_ranges_of_their_own() {
+        let slots = Slots::default();
+        for (most, node, expected) in [
+            (64, 0, 0),
+            (64, 1, 64),
+            (64, 3, 192),
+            // There are only four ranges.
+            (64, 4, 0),
+            (256, 1, 0),
+            (1, 255, 255),
+        ] {
+            slots.set_node(node);
+            assert_eq!(
+                slots.lease(&table(most)).slot(),
+                expected,
+                "{most} slots, node {node}"
+            );
+        }
     }
 }

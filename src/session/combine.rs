@@ -78,7 +78,8 @@ impl Session {
         // Once more, when the slot row turned out not to be there, or closed.
         for _ in 0..2 {
             let table = &addition.increment.table;
-            let is_known = self.shared.slots.knows(table, &addition.key.slot_row, 0);
+            let slots = &self.shared.slots;
+            let is_known = slots.knows(table, &addition.key.slot_row, slots.first(table));
             let call = match group.enter(addition.clone(), is_known) {
                 Entered::Lead(batch) => Call::Lead(batch),
                 Entered::Wait(called) => self.await_call(called).await?,

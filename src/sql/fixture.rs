@@ -26,7 +26,7 @@ fn bounds(base: &str, slot: &str) -> Option<Bounds> {
 }
 
 /// posts(id, author_id, title, views INT, likes BIGINT UNSIGNED, score DECIMAL(10,2)).
-pub(super) fn posts() -> Arc<HotTable> {
+pub(crate) fn posts() -> Arc<HotTable> {
     Arc::new(HotTable {
         schema: "shop".to_owned(),
         name: "posts".to_owned(),

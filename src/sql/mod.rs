@@ -41,7 +41,7 @@ mod write;
 mod fixture;
 
 #[cfg(test)]
-pub(crate) use fixture::plan_of as planned_in_fixture;
+pub(crate) use fixture::{plan_of as planned_in_fixture, posts as posts_in_fixture};
 
 pub use amount::Amount;
 pub use effect::glance;
