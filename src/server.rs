@@ -168,7 +168,8 @@ async fn serve(
     if let Err(error) = client.set_nodelay(true) {
         tracing::debug!(%peer, "cannot set TCP_NODELAY: {error}");
     }
-    let connected = match connect::connect(client, peer, setup).await {
+    // Boxed, so that the session's task is not as large for good as a login needs to be.
+    let connected = match Box::pin(connect::connect(client, peer, setup)).await {
         Ok(connected) => connected,
         Err(error) => {
             tracing::debug!(%peer, "not connected: {error}");

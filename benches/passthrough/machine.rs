@@ -4,6 +4,27 @@ use std::fmt;
 use std::fs;
 use std::time::Duration;
 
+/// Processors, memory and system.
+pub fn description() -> String {
+    let field = |file: &str, name: &str| {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with(name));
+        let value = line.and_then(|line| line.split_once(':'));
+        value.map_or_else(
+            || "unknown".to_owned(),
+            |(_, value)| value.trim().to_owned(),
+        )
+    };
+    let processors = std::thread::available_parallelism().map_or(0, usize::from);
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!(
+        "{processors} x {}; memory {}; Linux {}",
+        field("/proc/cpuinfo", "model name"),
+        field("/proc/meminfo", "MemTotal"),
+        release.trim()
+    )
+}
+
 /// Processor time that the process's threads have used so far.
 pub fn processor_time(process: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
@@ -12,6 +33,24 @@ pub fn processor_time(process: u32) -> Duration {
         schedule.split_whitespace().next()?.parse::<u64>().ok()
     });
     Duration::from_nanos(nanoseconds.sum())
+}
+
+/// Resident memory of the process, in bytes.
+pub fn memory(process: u32) -> u64 {
+    status(process, "VmRSS:")
+}
+
+/// The most memory that was ever resident of the process, in bytes.
+pub fn peak_memory(process: u32) -> u64 {
+    status(process, "VmHWM:")
+}
+
+/// Manual: proc_pid_status(5).
+fn status(process: u32, field: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with(field));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    kib.expect("a number") * 1024
 }
 
 /// What all processors have done since the start, in ticks.

@@ -7,14 +7,17 @@
 //! Linux only; `haproxy` must be on PATH. All statements run on one thread of this process, which measures itself too:
 //! what the client costs is in all the latencies and in none of the differences.
 
+mod idle;
 mod load;
 mod machine;
 mod report;
+mod stream;
 mod target;
 
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
@@ -36,14 +39,23 @@ struct Arguments {
     #[arg(long, default_value_t = 200)]
     turn: u64,
     /// Numbers of connections.
-    #[arg(long, value_delimiter = ',', default_values_t = [1, 16])]
+    #[arg(long, value_delimiter = ',', num_args = 0.., default_values_t = [1, 16, 64])]
     connections: Vec<usize>,
+    /// Rounds of large results; 0 leaves them out.
+    #[arg(long, default_value_t = 9)]
+    streams: usize,
+    /// How many idle sessions to open for their memory; 0 leaves them out.
+    #[arg(long, default_value_t = 5000)]
+    idle: usize,
     /// The server is a MariaDB.
     #[arg(long)]
     mariadb: bool,
     /// Leaves Countersink's `upstream_tls` at its default: encrypted, which HAProxy's relay is not.
     #[arg(long)]
     upstream_tls: bool,
+    /// Another build of Countersink to measure beside this one.
+    #[arg(long)]
+    against: Option<PathBuf>,
     /// What `cargo bench` says to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -58,20 +70,31 @@ fn main() {
         true => Flavour::MariaDb,
         false => Flavour::MySql,
     };
-    let server = Server::start(&installation(flavour), &options()).expect("a server");
+    let mut options = options();
+    let most = format!("--max-connections={}", arguments.idle + 1000);
+    options.extra.push(most);
+    let server = Server::start(&installation(flavour), &options).expect("a server");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime");
     runtime.block_on(make_tables(&server.address()));
     let upstream = server.address();
-    let targets = [
+    let countersink = |name, binary: &Path| {
+        Target::countersink(name, binary, &upstream, SCHEMA, arguments.upstream_tls)
+    };
+    let mut targets = vec![
         Target::direct(&upstream),
         Target::haproxy(&upstream, Haproxy::OneThread),
         Target::haproxy(&upstream, Haproxy::Default),
-        Target::countersink(&upstream, SCHEMA, arguments.upstream_tls),
     ];
+    if let Some(other) = &arguments.against {
+        targets.push(countersink("countersink, other", other));
+    }
+    let ours = Path::new(env!("CARGO_BIN_EXE_countersink"));
+    targets.push(countersink("countersink", ours));
     println!("{STATEMENT}\n{flavour} {}", server.version.text);
+    println!("{}", machine::description());
     for &connections in &arguments.connections {
         println!(
             "\n{connections} connections, {} rounds, turns of {} ms",
@@ -79,6 +102,12 @@ fn main() {
         );
         let measured = measure(&runtime, &targets, connections, &arguments);
         print!("{measured}");
+    }
+    if arguments.streams > 0 {
+        runtime.block_on(stream::measure(&targets, &arguments));
+    }
+    if arguments.idle > 0 {
+        runtime.block_on(idle::measure(&targets, arguments.idle));
     }
 }
 
@@ -89,7 +118,10 @@ async fn make_tables(upstream: &Address) {
         USE {SCHEMA};
         CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0);
         CREATE TABLE posts_cold (id INT PRIMARY KEY, title VARCHAR(40) NOT NULL);
-        INSERT INTO posts_cold VALUES (1, 'a title')"
+        INSERT INTO posts_cold VALUES (1, 'a title');
+        CREATE TABLE numbers (n INT PRIMARY KEY);
+        INSERT INTO numbers WITH RECURSIVE n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 31)
+            SELECT a.i * 32 + b.i FROM n AS a JOIN n AS b"
     );
     run_all(&mut driver, &script).await;
 }

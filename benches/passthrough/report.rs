@@ -22,7 +22,8 @@ struct Column {
     costs: Vec<f64>,
 }
 
-/// Turns, and what the machine did meanwhile. The first target is the server, the last Countersink, HAProxies between.
+/// Turns, and what the machine did meanwhile. The first target is the server, the last Countersink; between
+/// them stands what it is compared with.
 pub struct Report {
     columns: Vec<Column>,
     began: Activity,
@@ -81,6 +82,16 @@ impl Report {
         rounds.map(|(direct, proxied)| proxied - direct).collect()
     }
 
+    /// By round, how many times a HAProxy's rate Countersink's is.
+    fn rates(&self, haproxy: usize) -> Vec<f64> {
+        let haproxy = &self.columns[haproxy].rates;
+        let countersink = &self.columns[self.columns.len() - 1].rates;
+        let rounds = countersink.iter().zip(haproxy);
+        rounds
+            .map(|(countersink, haproxy)| countersink / haproxy)
+            .collect()
+    }
+
     /// By round, how many times a HAProxy's added latency Countersink's is.
     fn ratios(&self, haproxy: usize, figures: impl Fn(&Column) -> &[f64] + Copy) -> Vec<f64> {
         let haproxy = self.added(haproxy, figures);
@@ -133,6 +144,8 @@ impl fmt::Display for Report {
                 Estimate::of(&self.ratios(haproxy, |column| &column.means)),
                 added(self.columns.len() - 1) / added(haproxy),
             )?;
+            let rates = Estimate::of(&self.rates(haproxy));
+            writeln!(f, "throughput over that of {}: {rates}", column.name)?;
         }
         match &self.load {
             Some(load) => writeln!(f, "{load}"),
@@ -169,14 +182,16 @@ impl fmt::Display for Spread {
 
 /// The median of rounds, and where it would lie in 95 of 100 such runs: the interval of the sign test, which asks
 /// nothing of the distribution.
-struct Estimate {
+pub struct Estimate {
     low: f64,
-    median: f64,
+    /// In the middle.
+    pub median: f64,
     high: f64,
 }
 
 impl Estimate {
-    fn of(figures: &[f64]) -> Self {
+    /// Of figures by round.
+    pub fn of(figures: &[f64]) -> Self {
         let mut sorted = figures.to_vec();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len() - 1;

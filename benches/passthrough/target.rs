@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -55,7 +56,7 @@ impl Target {
         let file = folder.path().join("haproxy.cfg");
         // HAProxy gets its socket as standard input: no port has to be guessed.
         let config = format!(
-            "global\n  maxconn 1000\n  {threads}\n\
+            "global\n  maxconn 6000\n  {threads}\n\
              defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n\
              listen mysql\n  bind fd@0\n  server upstream {}:{}\n",
             upstream.host, upstream.port
@@ -73,8 +74,14 @@ impl Target {
         Self::behind(name, upstream, port, child, folder)
     }
 
-    /// Countersink with a rule for `posts` in this schema.
-    pub fn countersink(upstream: &Address, schema: &str, upstream_tls: bool) -> Self {
+    /// This binary of Countersink with a rule for `posts` in this schema.
+    pub fn countersink(
+        name: &'static str,
+        binary: &Path,
+        upstream: &Address,
+        schema: &str,
+        upstream_tls: bool,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("rules.yaml");
         let encryption = match upstream_tls {
@@ -84,7 +91,7 @@ impl Target {
         let counters = format!("counters:\n- {{table: {schema}.posts, columns: [views]}}\n");
         let rules = rules_head(upstream) + encryption + &counters;
         fs::write(&file, rules).expect("it can be written");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_countersink"))
+        let mut child = Command::new(binary)
             .args(["serve", "--rules"])
             .arg(&file)
             .stderr(Stdio::piped())
@@ -93,7 +100,7 @@ impl Target {
         let log = child.stderr.take().expect("it is piped");
         let lines = BufReader::new(log).lines().map_while(Result::ok);
         let port = lines.filter_map(port_of).next().expect("it listens");
-        Self::behind("countersink", upstream, port, child, folder)
+        Self::behind(name, upstream, port, child, folder)
     }
 
     fn behind(
@@ -117,12 +124,15 @@ impl Target {
         }
     }
 
+    /// The proxy's process; none for the server itself.
+    pub fn process(&self) -> Option<u32> {
+        self.proxy.as_ref().map(|proxy| proxy.child.id())
+    }
+
     /// Processor time that the proxy has used so far; nothing for the server itself.
     pub fn processor_time(&self) -> Duration {
-        let proxy = self.proxy.as_ref();
-        proxy.map_or(Duration::ZERO, |proxy| {
-            machine::processor_time(proxy.child.id())
-        })
+        self.process()
+            .map_or(Duration::ZERO, machine::processor_time)
     }
 }
 

@@ -72,6 +72,7 @@ impl Driver {
         };
         driver.respond(login, &greeting).await?;
         driver.authenticate(login, &greeting).await?;
+        driver.stream.scrub();
         Ok(driver)
     }
 

@@ -1,5 +1,6 @@
 //! Bytes on sockets: one packet stream over plain TCP, TLS or a unix socket.
 
+mod buffer;
 mod dial;
 mod packet_stream;
 pub mod tls;

@@ -1,10 +1,14 @@
 //! A socket with a read buffer in which packets are looked at where they lie.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use zeroize::Zeroize;
 
+use super::buffer;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 
 /// What a packet stream runs over.
@@ -33,30 +37,42 @@ pub enum ReadError {
 
 /// One peer's byte stream, buffered for reading, unbuffered for writing.
 ///
-/// Memory: one read buffer of [`PacketStream::BUFFER`] bytes, for a while up to [`PacketStream::LARGEST_PEEK`];
-/// what is larger is streamed in pieces or copied out by [`PacketStream::read_payload`] under the caller's limit.
+/// Memory: nothing while no bytes are in flight. A read buffer is lent for as long as unread bytes lie in it or more
+/// of them keep coming: [`PacketStream::BUFFER`] bytes, or [`PacketStream::LARGE_BUFFER`] while a stream fills that,
+/// and for a while up to [`PacketStream::LARGEST_PEEK`]; what is larger is streamed in pieces or copied out by
+/// [`PacketStream::read_payload`] under the caller's limit.
 pub struct PacketStream {
     transport: Box<dyn Transport>,
+    /// Empty when none is lent.
     buffer: Box<[u8]>,
     /// Unread bytes are `buffer[start..end]`.
     start: usize,
     end: usize,
+    /// The last read would have filled a buffer of the usual size.
+    streams: bool,
+    /// Secrets may lie in the buffer: it is not given back before [`PacketStream::scrub`].
+    secret: bool,
 }
 
 impl PacketStream {
     /// Size of the read buffer in bytes.
-    pub const BUFFER: usize = 32 * 1024;
+    pub const BUFFER: usize = buffer::SMALL;
+
+    /// Size of the read buffer while more comes than fits into [`PacketStream::BUFFER`], in bytes.
+    pub const LARGE_BUFFER: usize = buffer::LARGE;
 
     /// Largest packet that may be looked at whole where it lies; the buffer grows to hold it and shrinks again.
     pub const LARGEST_PEEK: usize = 1024 * 1024;
 
-    /// Wraps a connected transport.
+    /// Wraps a connected transport. Until [`PacketStream::scrub`] what comes is taken for secret.
     pub fn new(transport: Box<dyn Transport>) -> Self {
         Self {
             transport,
-            buffer: vec![0; Self::BUFFER].into_boxed_slice(),
+            buffer: Box::default(),
             start: 0,
             end: 0,
+            streams: false,
+            secret: true,
         }
     }
 
@@ -95,29 +111,60 @@ impl PacketStream {
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
-            if self.buffer.len() > Self::BUFFER {
-                self.buffer = vec![0; Self::BUFFER].into_boxed_slice();
+            if self.buffer.len() > Self::LARGE_BUFFER {
+                self.give_back();
             }
         }
     }
 
     /// Whether no more bytes fit behind the buffered ones.
     pub fn is_full(&self) -> bool {
-        self.end - self.start == self.buffer.len()
+        self.end > self.start && self.end - self.start == self.buffer.len()
     }
 
     /// Reads more bytes behind the buffered ones and returns how many; 0 means that the peer has closed.
     /// The buffer must not be full. Cancel safe.
     pub async fn fill(&mut self) -> io::Result<usize> {
+        poll_fn(|context| self.poll_fill(context)).await
+    }
+
+    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         debug_assert!(!self.is_full());
         if self.end == self.buffer.len() {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
+            self.make_room();
         }
-        let read = self.transport.read(&mut self.buffer[self.end..]).await?;
-        self.end += read;
-        Ok(read)
+        let mut room = ReadBuf::new(&mut self.buffer[self.end..]);
+        let polled = Pin::new(&mut self.transport).poll_read(context, &mut room);
+        let read = room.filled().len();
+        match polled {
+            Poll::Ready(result) => {
+                self.end += read;
+                self.streams = read >= Self::BUFFER;
+                Poll::Ready(result.map(|()| read))
+            }
+            Poll::Pending => {
+                if self.start == self.end && !self.secret {
+                    self.give_back();
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Makes room behind the unread bytes, which reach to the buffer's end.
+    fn make_room(&mut self) {
+        let length = match self.streams {
+            true => Self::LARGE_BUFFER,
+            false => Self::BUFFER,
+        };
+        match self.buffer.len() < length {
+            true => self.grow(length),
+            false => {
+                self.buffer.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+            }
+        }
     }
 
     /// Waits until at least `length` bytes (at most [`PacketStream::LARGEST_PEEK`]) are buffered. Cancel safe.
@@ -139,18 +186,31 @@ impl PacketStream {
 
     fn grow(&mut self, length: usize) {
         debug_assert!(length <= Self::LARGEST_PEEK);
-        let mut larger = vec![0; length].into_boxed_slice();
+        let mut larger = buffer::lend(length);
         let held = self.end - self.start;
-        larger[..held].copy_from_slice(&self.buffer[self.start..self.end]);
+        larger[..held].copy_from_slice(self.buffered());
+        self.give_back();
         self.buffer = larger;
-        self.start = 0;
         self.end = held;
+    }
+
+    /// Goes on without a buffer.
+    fn give_back(&mut self) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        self.start = 0;
+        self.end = 0;
+        if self.secret {
+            buffer.zeroize();
+        }
+        buffer::give_back(buffer);
     }
 
     /// As [`PacketStream::fill_to`], but takes no byte beyond `length` from the transport, so that whatever
     /// the peer sends next is left for TLS. For the first packets of a connection. Cancel safe.
     pub async fn fill_exactly(&mut self, length: usize) -> Result<(), ReadError> {
-        debug_assert!(self.start + length <= self.buffer.len());
+        if self.start + length > self.buffer.len() {
+            self.grow(length);
+        }
         while self.end - self.start < length {
             let room = self.end..self.start + length;
             let read = self.transport.read(&mut self.buffer[room]).await?;
@@ -165,10 +225,16 @@ impl PacketStream {
         Ok(())
     }
 
+    /// What comes from now on may be secret: the buffer stays this stream's own until [`PacketStream::scrub`].
+    pub fn expect_secrets(&mut self) {
+        self.secret = true;
+    }
+
     /// Overwrites consumed bytes that still lie in the buffer: a password may have been among them.
     pub fn scrub(&mut self) {
         self.buffer[..self.start].zeroize();
         self.buffer[self.end..].zeroize();
+        self.secret = false;
     }
 
     /// Waits for the next packet's header without consuming it. Cancel safe.
@@ -228,5 +294,88 @@ impl PacketStream {
     /// Says that nothing more will be written; what the peer still sends can be read.
     pub async fn shutdown(&mut self) -> io::Result<()> {
         self.transport.shutdown().await
+    }
+}
+
+impl Drop for PacketStream {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::duplex;
+
+    use super::*;
+
+    /// A stream behind its login, and its peer.
+    fn stream() -> (PacketStream, tokio::io::DuplexStream) {
+        let (ours, theirs) = duplex(1 << 20);
+        let mut stream = PacketStream::new(Box::new(ours));
+        stream.scrub();
+        (stream, theirs)
+    }
+
+    /// Polls once for bytes that are not there.
+    async fn find_nothing(stream: &mut PacketStream) {
+        tokio::select! {
+            biased;
+            _ = stream.fill() => panic!("nothing was sent"),
+            () = std::future::ready(()) => {}
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_with_nothing_in_flight_holds_no_buffer() {
+        let (mut stream, mut peer) = stream();
+        find_nothing(&mut stream).await;
+        assert_eq!(stream.buffer.len(), 0);
+        peer.write_all(b"command").await.unwrap();
+        stream.fill_to(7).await.unwrap();
+        assert_eq!(stream.buffer.len(), PacketStream::BUFFER);
+        stream.consume(3);
+        find_nothing(&mut stream).await;
+        assert_eq!(stream.buffered(), b"mand");
+        stream.consume(4);
+        find_nothing(&mut stream).await;
+        assert_eq!(stream.buffer.len(), 0);
+        assert!(!stream.is_full());
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_fills_its_buffer_gets_a_larger_one_until_it_is_read_empty() {
+        let (mut stream, mut peer) = stream();
+        let sent: Vec<u8> = (0..PacketStream::LARGE_BUFFER).map(|at| at as u8).collect();
+        peer.write_all(&sent).await.unwrap();
+        stream.fill().await.unwrap();
+        // As a header stands at the end, the rest of its packet still to come.
+        stream.consume(PacketStream::BUFFER - 2);
+        stream.fill().await.unwrap();
+        assert_eq!(stream.buffer.len(), PacketStream::LARGE_BUFFER);
+        assert_eq!(stream.buffered(), &sent[PacketStream::BUFFER - 2..]);
+        stream.consume(stream.buffered().len());
+        peer.write_all(b"small").await.unwrap();
+        stream.fill().await.unwrap();
+        stream.consume(5);
+        find_nothing(&mut stream).await;
+        peer.write_all(b"small").await.unwrap();
+        stream.fill().await.unwrap();
+        assert_eq!(stream.buffer.len(), PacketStream::BUFFER);
+    }
+
+    #[tokio::test]
+    async fn a_buffer_with_secrets_is_wiped_before_others_get_it() {
+        let (mut stream, mut peer) = stream();
+        stream.expect_secrets();
+        peer.write_all(b"password").await.unwrap();
+        stream.fill().await.unwrap();
+        stream.consume(8);
+        find_nothing(&mut stream).await;
+        assert_eq!(stream.buffer[..8], *b"password");
+        stream.scrub();
+        assert_eq!(stream.buffer[..8], [0; 8]);
+        find_nothing(&mut stream).await;
+        assert_eq!(stream.buffer.len(), 0);
     }
 }

@@ -22,9 +22,9 @@ use crate::wire::status;
 
 /// A session in the command phase.
 ///
-/// Memory: two read buffers of [`PacketStream::BUFFER`], the statement at hand (up to
-/// [`PacketStream::LARGEST_PEEK`]), the prepared statements that concern hot tables, and column definitions of some
-/// rewritten reads.
+/// Memory: while bytes are in flight two read buffers of up to [`PacketStream::LARGE_BUFFER`], the statement at hand
+/// (up to [`PacketStream::LARGEST_PEEK`]); for good the prepared statements that concern hot tables, and column
+/// definitions of some rewritten reads.
 pub struct Session {
     pub(super) client: PacketStream,
     pub(super) upstream: PacketStream,
@@ -172,7 +172,7 @@ impl Session {
                 }
             }
             command::SET_OPTION => self.set_option().await?,
-            command::CHANGE_USER => self.change_user().await?,
+            command::CHANGE_USER => Box::pin(self.change_user()).await?,
             command::QUIT => {
                 self.pass_command().await?;
                 return Ok(Flow::Close);
@@ -208,6 +208,8 @@ impl Session {
 
     /// COM_CHANGE_USER: the login once more.
     async fn change_user(&mut self) -> Result<(), Error> {
+        self.client.expect_secrets();
+        self.upstream.expect_secrets();
         let mut command = Vec::new();
         let read = self
             .client

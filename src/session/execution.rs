@@ -22,10 +22,10 @@ impl Session {
         statement: &mut Statement,
     ) -> Result<(), Error> {
         if !statement.text.is_empty() && statement.shadowed != self.state.shadowed {
-            self.plan_again(statement).await?;
+            Box::pin(self.plan_again(statement)).await?;
         }
         if let Some(asks) = statement.asks.clone() {
-            self.execute_asking(id, statement, &asks).await?;
+            Box::pin(self.execute_asking(id, statement, &asks)).await?;
         } else {
             self.state.diagnostics = None;
             self.execute_as_planned(id, statement).await?;
@@ -62,7 +62,7 @@ impl Session {
                 self.learn_from_forwarded(reason, statement.kind);
                 self.pass_statement(statement.kind, reason).await
             }
-            _ => self.execute(id, statement).await,
+            _ => Box::pin(self.execute(id, statement)).await,
         }
     }
 

@@ -218,14 +218,14 @@ impl Session {
         };
         let done = match command_byte {
             command::STMT_EXECUTE => self.execute_known(id, &mut statement).await,
-            command::STMT_FETCH => self.fetch(id, &mut statement).await,
+            command::STMT_FETCH => Box::pin(self.fetch(id, &mut statement)).await,
             command::STMT_RESET => self.reset_statement(&mut statement).await,
             command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
             command::STMT_CLOSE => {
                 self.close_rewritten(&mut statement).await?;
                 return self.pass_command().await.map(drop);
             }
-            _ => self.execute_in_bulk(&statement).await,
+            _ => Box::pin(self.execute_in_bulk(&statement)).await,
         };
         self.state.statements.insert(id, statement);
         done

@@ -51,7 +51,7 @@ impl Session {
     pub(super) async fn query(&mut self) -> Result<(), Error> {
         let capabilities = self.capabilities;
         if !self.buffer_command().await? {
-            return self.long_query().await;
+            return Box::pin(self.long_query()).await;
         }
         let payload = self.command_payload();
         let Ok(text) = statement_text(payload, capabilities) else {
@@ -76,7 +76,8 @@ impl Session {
         };
         let payload = self.command_payload().to_vec();
         self.drop_command();
-        self.hot_query(payload, found).await
+        // Boxed: a task is as large as the largest of what it may do, and most sessions never come here.
+        Box::pin(self.hot_query(payload, found)).await
     }
 
     /// Passes the statement at the front of the client's stream on as it came, in either protocol.
