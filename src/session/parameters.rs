@@ -35,8 +35,17 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         let deltas = increment.parameter_deltas.iter();
-        let worst = deltas.map(|delta| judge(delta, increment, values)).max();
-        let reason = match worst.unwrap_or(Delta::Exact) {
+        let deltas = deltas.map(|delta| judge(delta, increment, values));
+        // A zero beside others does no harm.
+        let constants = increment
+            .amounts
+            .iter()
+            .flatten()
+            .map(|amount| match amount.is_zero() {
+                true => Delta::Zero,
+                false => Delta::Exact,
+            });
+        let reason = match deltas.chain(constants).max().unwrap_or(Delta::Exact) {
             Delta::Exact => {
                 let amounts = amounts(increment, values);
                 return self
@@ -114,19 +123,19 @@ impl Typing {
     }
 }
 
-/// What a delta parameter's value allows, from best to worst.
+/// What the value of a delta allows; of several, the last decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Delta {
-    Exact,
     Zero,
+    Exact,
     Inexact,
 }
 
 /// What an increment adds to each counter with these values; `None` where one of them is not surely exact.
 pub(super) fn exact_amounts(increment: &Increment, values: &[Value<'_>]) -> Option<Vec<Amount>> {
     let mut deltas = increment.parameter_deltas.iter();
-    let are_exact = deltas.all(|delta| judge(delta, increment, values) == Delta::Exact);
-    are_exact.then(|| amounts(increment, values))?
+    let is_exact = |delta| judge(delta, increment, values) != Delta::Inexact;
+    deltas.all(is_exact).then(|| amounts(increment, values))?
 }
 
 /// What an increment adds to each counter with these values.
