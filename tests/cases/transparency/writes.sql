@@ -209,6 +209,7 @@ UPDATE posts SET views = 5 WHERE title = 'tenth';
 SELECT id, views FROM posts ORDER BY id;
 
 == rows in the way of new ones
+[direct] SET timestamp = 1700000000;
 REPLACE INTO posts (id, author_id, title, views) VALUES (60, 1, 'first', 5);
 REPLACE INTO posts (id, author_id, title) VALUES (61, 1, 'second'), (3, 2, 'sixty-two'), (10, 2, 'third');
 REPLACE INTO posts (id, author_id, title) VALUES (4.4, 1, 'rounded');
