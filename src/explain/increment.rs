@@ -91,6 +91,9 @@ fn notes(increment: &Increment, situation: &Situation) -> Vec<String> {
         "<slot> is the lowest number from 0 to {} that no other session holds.",
         increment.table.slots - 1
     )];
+    if increment.may_combine && !situation.in_transaction {
+        notes.push("What others add to the row while it is on its way is written as one behind it.".to_owned());
+    }
     if situation.in_transaction {
         notes.push(
             "In a transaction of which it is not known yet that such ones do nothing but increment, the row itself \

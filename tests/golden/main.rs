@@ -45,6 +45,7 @@ topics![
     increments,
     reads,
     writes,
+    without_slots,
     schema,
     unsupported,
 ];

@@ -116,6 +116,11 @@ impl Queue {
         if parts.is_empty() {
             return None;
         }
+        // In one order, which for integers is that of the keys: folds lock slot rows in the order of keys as well.
+        parts.sort_by(|left, right| {
+            let (left, right) = (left.slot_row(), right.slot_row());
+            left.len().cmp(&right.len()).then_with(|| left.cmp(right))
+        });
         self.lanes += 1;
         Some(parts)
     }
