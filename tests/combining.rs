@@ -396,8 +396,12 @@ async fn a_lock_wait_timeout_is_for_all_that_waited(flavour: Flavour) {
         impatient.push(client);
     }
     let sent = stage.queue(impatient, INCREMENT).await;
-    for answer in answers(sent).await {
+    for answer in sent {
+        let (mut client, answer) = answer.await.expect("it does not panic");
         assert_eq!(code(&answer), Some(1205), "{answer:?}");
+        let shown = rows(&mut client, "SHOW WARNINGS").await;
+        let codes: Vec<_> = shown.iter().map(|row| row[1].as_str()).collect();
+        assert_eq!(codes, ["1205"]);
     }
     drop(locker);
     assert_eq!(stage.value("views", 1).await, "0");

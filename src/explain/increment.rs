@@ -92,7 +92,10 @@ fn notes(increment: &Increment, situation: &Situation) -> Vec<String> {
         increment.table.slots - 1
     )];
     if increment.may_combine && !situation.in_transaction {
-        notes.push("What others add to the row while it is on its way is written as one behind it.".to_owned());
+        notes.push(
+            "What others add to the row while it is on its way is written as one behind it."
+                .to_owned(),
+        );
     }
     if situation.in_transaction {
         notes.push(

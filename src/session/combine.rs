@@ -94,6 +94,8 @@ impl Session {
             match outcome {
                 Outcome::Committed(ok) => return self.combined(slotting, &ok).await.map(Some),
                 Outcome::Failed(error) => {
+                    self.state.diagnostics = Some(Diagnostics::of_an_error());
+                    self.raise_again(&error).await?;
                     return self.answer_err(slotting.turn, &error).await.map(Some);
                 }
                 Outcome::Lost => return Err(Error::Batch),

@@ -65,6 +65,15 @@ impl Diagnostics {
         }
     }
 
+    /// After a statement that has failed in another session, with one message.
+    pub(super) fn of_an_error() -> Self {
+        Self {
+            row_count: -1,
+            messages: None,
+            counts: Some((1, 1)),
+        }
+    }
+
     /// A statement that the upstream has prepared since has cleared the messages.
     pub(super) fn clear_messages(&mut self) {
         self.messages = None;
