@@ -396,12 +396,14 @@ async fn a_lock_wait_timeout_is_for_all_that_waited(flavour: Flavour) {
         impatient.push(client);
     }
     let sent = stage.queue(impatient, INCREMENT).await;
-    for answer in sent {
+    for (position, answer) in sent.into_iter().enumerate() {
         let (mut client, answer) = answer.await.expect("it does not panic");
         assert_eq!(code(&answer), Some(1205), "{answer:?}");
         let shown = rows(&mut client, "SHOW WARNINGS").await;
-        let codes: Vec<_> = shown.iter().map(|row| row[1].as_str()).collect();
-        assert_eq!(codes, ["1205"]);
+        let mut codes: Vec<_> = shown.iter().map(|row| row[1].as_str()).collect();
+        // MariaDB says it twice to the session that has waited itself.
+        codes.dedup();
+        assert_eq!(codes, ["1205"], "client {position}");
     }
     drop(locker);
     assert_eq!(stage.value("views", 1).await, "0");

@@ -112,7 +112,15 @@ impl Session {
             }
             batch.settle(index, told);
         }
-        Ok(Led::Written(own))
+        drop(batch);
+        match (&texts[..], own) {
+            // The upstream has the error itself, and can be asked about it.
+            ([_], Outcome::Failed(error)) => {
+                let done = self.answer_err(slotting.turn, &error).await?;
+                Ok(Led::Answered(done))
+            }
+            (_, own) => Ok(Led::Written(own)),
+        }
     }
 
     /// Keeps what may be written in one transaction: increments whose slot rows are there and nobody else's. Base rows are
