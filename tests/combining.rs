@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use countersink::driver::{Driver, Error, Reply};
 use countersink::sandbox::{Address, Flavour};
+use countersink::wire::answer::Form;
+use countersink::wire::reply::Ok as OkPacket;
 use support::client::{connect, number, rows, run, run_all};
 use support::proxy::Proxy;
 use support::twin::{Twin, twin};
@@ -60,6 +62,9 @@ on_both![
     without_slots_the_row_itself_takes_the_sum,
     without_slots_the_limits_of_the_type_are_mysqls,
 ];
+
+/// The status flag of a session in autocommit mode, without a transaction.
+const AUTOCOMMIT: u16 = 0x0002;
 
 const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
 
@@ -278,11 +283,12 @@ async fn keys_that_wait_share_a_transaction(flavour: Flavour) {
                 // Row 9 is not there.
                 let id = (number + round) % 9 + 1;
                 let text = format!("UPDATE posts SET views = views + 1 WHERE id = {id}");
-                let expected = u64::from(id < 9);
-                match client.query(&text).await {
-                    Ok(Reply::Ok(rows)) if rows == expected => {}
-                    other => panic!("{text}: {other:?}"),
-                }
+                let payload = client.query_payload(&text);
+                client.send(&payload).await.expect("the proxy is there");
+                let answer = client.packets(Form::Results).await.expect("an answer");
+                let ok = OkPacket::decode(&answer[0].payload).expect("an OK");
+                assert_eq!(ok.affected_rows, u64::from(id < 9), "{text}");
+                assert_eq!(ok.status, AUTOCOMMIT, "the client is in no transaction");
             }
         }));
     }

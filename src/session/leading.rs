@@ -91,16 +91,13 @@ impl Session {
         let mut own = Outcome::NotWritten;
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let (part, text) = (&batch.parts()[index], &texts[index]);
-            if text.upsert.is_none() {
+            let slots = &self.shared.slots;
+            match &outcome {
                 // There are no slots to know.
-            } else if let Outcome::NotWritten = outcome {
-                self.shared
-                    .slots
-                    .forget(part.table(), part.slot_row(), text.slot);
-            } else {
-                self.shared
-                    .slots
-                    .learn(part.table(), part.slot_row(), text.slot);
+                _ if text.upsert.is_none() => {}
+                Outcome::Committed(_) => slots.learn(part.table(), part.slot_row(), text.slot),
+                Outcome::NotWritten => slots.forget(part.table(), part.slot_row(), text.slot),
+                Outcome::Failed(_) | Outcome::Lost => {}
             }
             // Whoever was not killed writes its own.
             let told = match &outcome {
