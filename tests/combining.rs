@@ -61,6 +61,7 @@ on_both![
     sessions_that_differ_do_not_wait_for_each_other,
     without_slots_the_row_itself_takes_the_sum,
     without_slots_the_limits_of_the_type_are_mysqls,
+    without_slots_a_value_is_cut_to_its_type_as_mysql_does,
 ];
 
 /// The status flag of a session in autocommit mode, without a transaction.
@@ -542,4 +543,35 @@ async fn without_slots_the_limits_of_the_type_are_mysqls(flavour: Flavour) {
         .count();
     assert_eq!((written, refused), (2, 3), "{answers:?}");
     assert_eq!(stage.value("views", 1).await, "2147483647");
+}
+
+/// Without a strict sql_mode the server cuts a value to its type, and warns: a sum would be cut for all of them.
+async fn without_slots_a_value_is_cut_to_its_type_as_mysql_does(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cut", "slots: 0").await;
+    let mut direct = stage.direct().await;
+    run(
+        &mut direct,
+        "UPDATE posts SET views = 2147483645 WHERE id = 1",
+    )
+    .await;
+    let locker = stage.lock("posts WHERE id = 1").await;
+    let mut lenient = Vec::new();
+    for mut client in clients(&stage, 5).await {
+        run(&mut client, "SET sql_mode = ''").await;
+        run(
+            &mut client,
+            "UPDATE posts SET views = views + 1 WHERE id = 8",
+        )
+        .await;
+        lenient.push(client);
+    }
+    let sent = stage.queue(lenient, INCREMENT).await;
+    drop(locker);
+    let answers = answers(sent).await;
+    let written = answers.iter().filter(|answer| is_one_row(answer)).count();
+    let cut = answers
+        .iter()
+        .filter(|answer| matches!(answer, Ok(Reply::Ok(0))))
+        .count();
+    assert_eq!((written, cut), (2, 3), "{answers:?}");
 }
