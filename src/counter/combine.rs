@@ -62,6 +62,8 @@ pub struct Group {
 pub struct CombineKey {
     /// The shape of the statement.
     pub shape: u64,
+    /// The times that it sets, as SQL.
+    pub times: Vec<u8>,
     /// The key, and which counters: what its slot row is known by.
     pub slot_row: Vec<u8>,
 }

@@ -44,7 +44,9 @@ const MYSQL_QUESTION: &str = "SELECT @@SESSION.session_track_gtids = 'OFF' AND @
      @@SESSION.innodb_lock_wait_timeout, @@SESSION.lock_wait_timeout, @@SESSION.sql_big_selects";
 
 const MARIADB_QUESTION: &str = "SELECT @@SESSION.session_track_state_change = 0 \
-     AND @@SESSION.session_track_transaction_info = 'OFF', \
+     AND @@SESSION.session_track_transaction_info = 'OFF' \
+     AND @@SESSION.session_track_system_variables NOT LIKE '%last_gtid%' \
+     AND @@SESSION.session_track_system_variables NOT LIKE '%*%', \
      ABS(@@SESSION.timestamp - UNIX_TIMESTAMP(SYSDATE(6))) < 1, CURRENT_USER(), CURRENT_ROLE(), DATABASE(), \
      @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.character_set_connection, \
      @@SESSION.collation_connection, @@SESSION.character_set_results, @@SESSION.time_zone, @@SESSION.lc_messages, \
@@ -137,6 +139,7 @@ impl Session {
         let addition = Addition {
             key: Arc::new(CombineKey {
                 shape: increment.shape,
+                times: increment.times.clone(),
                 slot_row: slot_row.clone(),
             }),
             increment: Arc::clone(increment),

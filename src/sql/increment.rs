@@ -18,7 +18,7 @@ use crate::sql::key::{self, KeyValueKind, WholeKey};
 use crate::sql::plan::{Fold, Increment, ParameterDelta, Plan, Reason};
 use crate::sql::predicate::Target;
 use crate::sql::rows;
-use crate::sql::template::{Piece, Template};
+use crate::sql::template::{Filling, Piece, Template};
 use crate::sql::touch::Touch;
 use text::{base_text, predicate_text, update_text, upsert_text};
 
@@ -275,6 +275,10 @@ pub(super) fn plan(
     let increment = Arc::new(Increment {
         amounts,
         may_combine,
+        times: match may_combine {
+            true => times(target, touches),
+            false => Vec::new(),
+        },
         table: target.table.clone(),
         update,
         key_parameters,
@@ -299,6 +303,17 @@ pub(super) fn plan(
         (false, true) => Plan::Combine(increment),
         (false, false) => Plan::Forward(Reason::OnBase),
     }
+}
+
+/// What the touch columns are set to: the statement's own present, in one precision or another.
+fn times(target: &Target<'_>, touches: &[Touch]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for touch in touches {
+        let assignment = touch.assignment(target.table);
+        assignment.render(&Filling::default(), &mut text);
+        text.push(b',');
+    }
+    text
 }
 
 /// A hash of the statement without its constants, and of the schema that its names are in.

@@ -105,6 +105,8 @@ pub struct Increment {
     /// Several of its kind may be added up and written as one: the key is named whole, and no time is set but the
     /// statement's own present.
     pub may_combine: bool,
+    /// The times that it sets, as SQL: increments with other ones are not of its kind.
+    pub times: Vec<u8>,
     /// Parameters that are deltas: they must hold exact values of the counter's type, at most [`Bounds::slot`] in
     /// size and not negative for an unsigned counter, or `exact` applies.
     ///

@@ -41,6 +41,7 @@ fn of_increment(increment: &Increment) -> usize {
         + increment.parameter_deltas.len() * size_of::<ParameterDelta>()
         + (increment.key_parameters.len() + increment.counters.len()) * size_of::<usize>()
         + increment.amounts.len() * size_of::<Option<Amount>>()
+        + increment.times.len()
         + of_fold(&increment.exact)
 }
 

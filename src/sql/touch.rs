@@ -154,10 +154,14 @@ mod tests {
 
     use crate::catalog::{Catalog, Column, HotTable};
     use crate::sql::fixture::{posts, show};
-    use crate::sql::plan::SessionFacts;
+    use crate::sql::plan::{Plan, SessionFacts};
 
     /// posts with `changed_at DATETIME(3)`, and `updated_at TIMESTAMP` that sets itself if `automatic`.
     fn planned(automatic: bool, text: &str) -> String {
+        show(&plan_of(automatic, text))
+    }
+
+    fn plan_of(automatic: bool, text: &str) -> Plan {
         let mut table = HotTable::clone(&posts());
         let time = |name: &str, definition: &str, on_update_now| Column {
             name: name.to_owned(),
@@ -181,7 +185,21 @@ mod tests {
             schema: Some("shop".to_owned()),
             ..SessionFacts::default()
         };
-        show(&crate::sql::plan(text.as_bytes(), &facts, &catalog))
+        crate::sql::plan(text.as_bytes(), &facts, &catalog)
+    }
+
+    #[test]
+    fn times_of_different_precision_are_not_of_one_kind() {
+        let increment = |text: &str| match plan_of(false, text) {
+            Plan::Increment(increment) => increment,
+            other => panic!("{text}: {}", show(&other)),
+        };
+        let whole =
+            increment("UPDATE posts SET views = views + 1, changed_at = NOW() WHERE id = 1");
+        let finer =
+            increment("UPDATE posts SET views = views + 1, changed_at = NOW(3) WHERE id = 1");
+        assert!(whole.may_combine && finer.may_combine);
+        assert_ne!(whole.times, finer.times);
     }
 
     #[test]

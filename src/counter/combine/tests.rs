@@ -10,6 +10,7 @@ fn addition(id: u32, amount: i128) -> Addition {
     Addition {
         key: Arc::new(CombineKey {
             shape: increment.shape,
+            times: increment.times.clone(),
             slot_row: id.to_string().into_bytes(),
         }),
         increment,
