@@ -371,6 +371,11 @@ impl Exchange {
             // COM_STATISTICS.
             Role::Other if packet.payload.starts_with(b"Uptime: ") => packet.payload.clear(),
             Role::Err => packet.payload = self.without_statement_id(&packet.payload),
+            Role::Ok => {
+                if let Some(sorted) = with_variables_in_order(&packet.payload) {
+                    packet.payload = sorted;
+                }
+            }
             _ => {}
         }
         packet
@@ -395,6 +400,40 @@ impl Exchange {
             None => payload.to_vec(),
         }
     }
+}
+
+/// An OK payload with the system variables that it tells of in one order: MariaDB keeps them in a hash of addresses, so
+/// that two servers of one version tell of the same in another order. `None`: it tells of none.
+fn with_variables_in_order(payload: &[u8]) -> Option<Vec<u8>> {
+    const SYSTEM_VARIABLES: u8 = 0;
+    let ok = OkPacket::decode(payload).ok()?;
+    if ok.status & status::SESSION_STATE_CHANGED == 0 {
+        return None;
+    }
+    let mut tail = Reader::new(ok.tail);
+    let _info = tail.lenenc_bytes().ok()?;
+    let changes = tail.lenenc_bytes().ok()?;
+    if !tail.rest().is_empty() {
+        return None;
+    }
+    let mut entries = Vec::new();
+    let mut rest = Reader::new(changes);
+    while !rest.rest().is_empty() {
+        let before = rest.rest();
+        let kind = rest.u8().ok()?;
+        rest.lenenc_bytes().ok()?;
+        entries.push((kind, &before[..before.len() - rest.rest().len()]));
+    }
+    for run in entries.chunk_by_mut(|left, right| left.0 == right.0) {
+        if run[0].0 == SYSTEM_VARIABLES {
+            run.sort_unstable();
+        }
+    }
+    let mut sorted = payload[..payload.len() - changes.len()].to_vec();
+    entries
+        .iter()
+        .for_each(|(_, entry)| sorted.extend_from_slice(entry));
+    Some(sorted)
 }
 
 /// Both sides' packets; those that differ one above the other.
