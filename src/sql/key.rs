@@ -1,6 +1,8 @@
 //! Which primary keys a predicate confines a statement to.
 
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, ValueWithSpan};
+use sqlparser::ast::{
+    BinaryOperator, DataType, Expr, TimezoneInfo, TypedString, UnaryOperator, Value, ValueWithSpan,
+};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
 
@@ -22,6 +24,8 @@ pub(super) struct KeyValue {
 pub(super) enum KeyValueKind {
     Integer,
     OtherNumber,
+    /// `DATE '..'` and its kin.
+    Temporal,
     Text,
     Parameter(u16),
 }
@@ -116,6 +120,31 @@ fn has_neighbour(context: &Context<'_>, start: usize, end: usize) -> bool {
             .is_some_and(|token| is_string(&token.token))
 }
 
+/// The constant that an expression is: one that [`key_value`] knows, or a literal of a date or time (manual: "Date and
+/// Time Literals"), which is no number to add and no value as a column has it, but compares as well as any.
+fn compared(context: &Context<'_>, expr: &Expr) -> Option<KeyValue> {
+    let Expr::TypedString(TypedString {
+        data_type,
+        value,
+        uses_odbc_syntax: false,
+    }) = bare(expr)
+    else {
+        return key_value(context, expr);
+    };
+    let name = match data_type {
+        DataType::Date => "DATE ",
+        DataType::Time(None, TimezoneInfo::None) => "TIME ",
+        DataType::Timestamp(None, TimezoneInfo::None) => "TIMESTAMP ",
+        _ => return None,
+    };
+    let mut text = Template::text(name);
+    text.append(&constant(context, value)?.text);
+    Some(KeyValue {
+        text,
+        kind: KeyValueKind::Temporal,
+    })
+}
+
 /// What a conjunct says of a key column.
 struct KeyTest {
     column: usize,
@@ -141,7 +170,7 @@ fn key_test(context: &Context<'_>, target: &Target<'_>, conjunct: &Expr) -> Opti
             };
             Some(KeyTest {
                 column,
-                values: vec![key_value(context, value)?],
+                values: vec![compared(context, value)?],
                 is_list: false,
             })
         }
@@ -153,7 +182,7 @@ fn key_test(context: &Context<'_>, target: &Target<'_>, conjunct: &Expr) -> Opti
             let column = key_column(expr)?;
             let values = list
                 .iter()
-                .map(|value| key_value(context, value))
+                .map(|value| compared(context, value))
                 .collect::<Option<_>>()?;
             Some(KeyTest {
                 column,

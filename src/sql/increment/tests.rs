@@ -285,6 +285,18 @@ fn what_may_not_be_slotted_folds_with_its_reason() {
             "views = views + 1 WHERE id = 1 ORDER BY id LIMIT 1",
             "fold Unresolved: posts where `id` = 1",
         ),
+        (
+            "views = views + 1, id = id WHERE id = DATE '2024-02-29'",
+            "fold KeyChange: posts where `id` = DATE '2024-02-29'",
+        ),
+        (
+            "views = views + 1 WHERE id IN (TIME '1:2:3', TIMESTAMP'2024-02-29 00:00:00') LIMIT 1",
+            "fold Unresolved: posts where `id` IN (TIME '1:2:3', TIMESTAMP '2024-02-29 00:00:00')",
+        ),
+        (
+            "views = views + DATE '2024-02-29' WHERE id = 1",
+            "fold AbsoluteSet: posts where `id` = 1",
+        ),
         ("views = views + 1 LIMIT 1", "fold Unresolved: posts"),
         (
             "views = views + 1 WHERE id = 1 AND @x := 5",
