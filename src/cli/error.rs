@@ -100,7 +100,7 @@ impl Error {
             Self::Bench(error) => error.exit_code(),
             Self::Control(_) | Self::Runtime { .. } => 1,
             Self::Server(error) => match error {
-                server::Error::Listen { .. } => 1,
+                server::Error::Listen { .. } | server::Error::Threads { .. } => 1,
                 server::Error::File { .. } | server::Error::Tls(_) => 2,
             },
             Self::Catalog(catalog::Error {

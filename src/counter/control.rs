@@ -8,6 +8,8 @@ use mysql_async::{
     PoolOpts, Row, SslOpts, TlsError, Value,
 };
 
+use tokio::runtime::Handle;
+
 use super::fold::{self, OpenRow};
 use super::grants;
 use super::key::{Key, KeyForm};
@@ -23,6 +25,8 @@ pub struct Control {
     pool: Pool,
     /// Of connections that read what is not committed, and do nothing else.
     looks: Pool,
+    /// Where it was opened, and its connections live: those who ask for slot rows may live elsewhere, and end earlier.
+    runtime: Handle,
     timeout: Duration,
     remedies: Remedies,
 }
@@ -94,6 +98,7 @@ impl Control {
         let mut control = Self {
             pool: Pool::new(options(config, encrypted.clone())),
             looks: Pool::new(looking(config, encrypted)),
+            runtime: Handle::current(),
             timeout: config.handshake_timeout,
             remedies: Remedies {
                 upstream: config.upstream.to_string(),
@@ -141,11 +146,16 @@ impl Control {
         keys: Option<&[Key]>,
     ) -> Option<Vec<OpenRow>> {
         let text = fold::open_rows(table, form, keys);
-        let look = async {
-            let mut conn = self.looks.get_conn().await?;
-            conn.query::<Row, _>(text).await
-        };
-        let rows = match tokio::time::timeout(LOOK_TIMEOUT, look).await {
+        let looks = self.looks.clone();
+        let look = self.runtime.spawn(async move {
+            let look = async {
+                let mut conn = looks.get_conn().await?;
+                conn.query::<Row, _>(text).await
+            };
+            tokio::time::timeout(LOOK_TIMEOUT, look).await
+        });
+        // A runtime that ends answers nobody.
+        let rows = match look.await.ok()? {
             Ok(Ok(rows)) => rows,
             Ok(Err(error)) => {
                 tracing::warn!(

@@ -1,5 +1,7 @@
 //! Accepts clients, gives each a session, and closes them when told to stop.
 
+mod workers;
+
 use std::fs;
 use std::future::Future;
 use std::io;
@@ -18,6 +20,7 @@ use crate::counter::node::{self, Node};
 use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
 use crate::session::connect::{self, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
+use workers::Workers;
 
 /// How long open transactions may take to end after the signal to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,6 +50,12 @@ pub enum Error {
     /// A certificate or key is not usable.
     #[error("tls: {0}")]
     Tls(#[from] TlsError),
+    /// The threads that serve sessions do not start.
+    #[error("cannot start threads: {source}")]
+    Threads {
+        /// Why.
+        source: io::Error,
+    },
 }
 
 /// A server that listens and does not accept yet.
@@ -58,6 +67,7 @@ pub struct Server {
     refreshes: mpsc::Receiver<oneshot::Sender<()>>,
     control: Control,
     node: Option<Node>,
+    workers: Workers,
 }
 
 impl Server {
@@ -78,6 +88,7 @@ impl Server {
             shared.slots.set_node(node.number);
         }
         Ok(Self {
+            workers: Workers::start().map_err(|source| Error::Threads { source })?,
             listener,
             setup,
             shared,
@@ -129,13 +140,16 @@ impl Server {
             };
             match accepted {
                 Ok((client, peer)) => {
+                    let on_thread = self.workers.place();
+                    let runtime = on_thread.runtime.clone();
                     let setup = Arc::clone(&self.setup);
                     let shared = Arc::clone(&self.shared);
                     let (config, stopped) = (Arc::clone(&config), stopped.clone());
-                    sessions.spawn(async move {
+                    let session = async move {
                         serve(client, peer, &setup, shared, &config, stopped).await;
-                        drop(place);
-                    });
+                        drop((place, on_thread));
+                    };
+                    sessions.spawn_on(session, &runtime);
                 }
                 Err(error) => {
                     tracing::warn!("cannot accept: {error}");
@@ -156,15 +170,22 @@ impl Server {
     }
 }
 
-/// One client, from its connection to its close.
+/// One client, from its connection to its close, on the thread that it is to stay on.
 async fn serve(
-    client: TcpStream,
+    accepted: TcpStream,
     peer: SocketAddr,
     setup: &ConnectSetup,
     shared: Arc<Shared>,
     config: &Config,
     stopped: watch::Receiver<()>,
 ) {
+    let client = match accepted.into_std().and_then(TcpStream::from_std) {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::warn!(%peer, "cannot serve: {error}");
+            return;
+        }
+    };
     if let Err(error) = client.set_nodelay(true) {
         tracing::debug!(%peer, "cannot set TCP_NODELAY: {error}");
     }

@@ -9,7 +9,7 @@ use super::patched::Patch;
 use super::prepared::Statement;
 use super::query::kind_of;
 use super::turn::{Done, Original, Turn};
-use crate::sql::diagnostics::{Question, may_ask};
+use crate::sql::diagnostics::{Question, may_ask, may_be_question};
 use crate::sql::plan::{Plan, Reason};
 use crate::sql::{self, Kind};
 use crate::wire::answer::Form;
@@ -30,6 +30,10 @@ impl Session {
         kind: Kind,
         turn: Turn,
     ) -> Result<Told, Error> {
+        if !may_be_question(text, kind) {
+            self.state.diagnostics = None;
+            return Ok(Told::Not);
+        }
         // Statements of ours come before the client's.
         if self.state.diagnostics.is_none() && may_ask(text) && self.is_hot(text, kind) {
             self.keep_numbers().await?;

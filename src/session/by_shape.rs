@@ -7,6 +7,7 @@ use super::Session;
 use super::error::Error;
 use super::hot::Known;
 use super::parameters::exact_amounts;
+use super::planning;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::Plan;
@@ -29,9 +30,17 @@ impl Session {
         if !self.is_ordinary() {
             return Ok(None);
         }
-        let known = self.hot.known_or_planned(text, &facts, &mut self.shape);
-        let shape = std::mem::take(&mut self.shape);
-        Ok(Some(Found { known, shape }))
+        let mut shape = std::mem::take(&mut self.shape);
+        if !planning::is_long(text) {
+            let known = self.hot.known_or_planned(text, &facts, &mut shape);
+            return Ok(Some(Found { known, shape }));
+        }
+        let (hot, text) = (Arc::clone(&self.hot), text.to_vec());
+        let found = planning::apart(move || {
+            let known = hot.known_or_planned(&text, &facts, &mut shape);
+            Found { known, shape }
+        });
+        Ok(Some(found.await))
     }
 
     /// Whether neither LOCK TABLES nor temporary tables change what names mean.

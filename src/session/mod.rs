@@ -25,6 +25,7 @@ mod moving;
 mod one_shot;
 mod parameters;
 mod patched;
+mod planning;
 mod plans;
 mod prepared;
 mod query;

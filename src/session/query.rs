@@ -11,11 +11,12 @@ use super::diagnostics::Told;
 use super::error::Error;
 use super::explain::asks_to_explain;
 use super::hot::Known;
+use super::planning;
 use super::state::{TableLocks, Transaction};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
-use crate::sql::diagnostics::may_ask;
+use crate::sql::diagnostics::{may_ask, may_be_question};
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::{self, Kind, Shape};
 use crate::wire::answer::Form;
@@ -65,6 +66,7 @@ impl Session {
         let found = match self.glance(text, kind, &mut shape) {
             Glance::Pass(reason) => {
                 self.shape = shape;
+                self.state.diagnostics = None;
                 self.learn_from_forwarded(reason, kind);
                 return self.pass_statement(kind, reason).await;
             }
@@ -99,7 +101,7 @@ impl Session {
     fn glance(&self, text: &[u8], kind: Kind, shape: &mut Shape) -> Glance {
         // It may ask about the statement before, or use up what is set for one transaction.
         if asks_to_explain(text, kind)
-            || self.state.diagnostics.is_some()
+            || (self.state.diagnostics.is_some() && may_be_question(text, kind))
             || self.state.one_shot.is_set()
             || sql::one_shot::may_be(text, kind)
         {
@@ -181,14 +183,16 @@ impl Session {
     /// A statement, or several, of which at least one names a hot table.
     async fn hot_query(&mut self, payload: Vec<u8>, found: Option<Found>) -> Result<(), Error> {
         let text = statement_text(&payload, self.capabilities)?;
-        let is_asked = may_ask(text) || sql::prepare::may_execute(text);
-        if is_asked && self.state.facts.is_none() && self.state.diagnostics.is_none() {
+        if self.state.facts.is_none()
+            && self.state.diagnostics.is_none()
+            && (may_ask(text) || sql::prepare::may_execute(text))
+        {
             self.keep_numbers().await?;
         }
         let facts = self.facts().await?.unwrap_or_default();
         let text = statement_text(&payload, self.capabilities)?;
         let prefix = &payload[..payload.len() - text.len()];
-        let parts = match self.state.multi_statements {
+        let parts = match self.state.multi_statements && memchr(b';', text).is_some() {
             true => sql::split(text, &facts),
             false => Vec::new(),
         };
@@ -279,10 +283,24 @@ impl Session {
             // The upstream is not in a state to answer; whatever the statement is, it will say so.
             return Ok(Arc::new(Plan::Forward(Reason::Off)));
         };
-        Ok(match self.state.shadowed.is_empty() {
-            true => self.hot.plan(text, &facts),
-            false => Arc::new(sql::plan(text, &facts, &self.catalog())),
-        })
+        if !self.state.shadowed.is_empty() {
+            return Ok(Arc::new(self.plan_anew(text, facts).await));
+        }
+        if !planning::is_long(text) {
+            return Ok(self.hot.plan(text, &facts));
+        }
+        let (hot, text) = (Arc::clone(&self.hot), text.to_vec());
+        Ok(planning::apart(move || hot.plan(&text, &facts)).await)
+    }
+
+    /// The plan of a statement by the tables that this session sees and by these facts, whatever plans are kept.
+    pub(super) async fn plan_anew(&mut self, text: &[u8], facts: Arc<SessionFacts>) -> Plan {
+        let catalog = self.catalog();
+        if !planning::is_long(text) {
+            return sql::plan(text, &facts, &catalog);
+        }
+        let text = text.to_vec();
+        planning::apart(move || sql::plan(&text, &facts, &catalog)).await
     }
 
     /// What becomes of a plan under LOCK TABLES.

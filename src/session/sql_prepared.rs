@@ -15,9 +15,9 @@ use super::query::kind_of;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::user_variables::{Variable, unhex};
+use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::prepare::{self, Command, Source, Using};
-use crate::sql::{self, Kind};
 use crate::wire::execute::Value;
 
 /// The most that the texts of a session's prepared statements may take together, in bytes.
@@ -321,7 +321,7 @@ impl Session {
         let plan = match self.facts().await?.as_ref() == Some(facts) {
             true => self.plan_without_locks(text).await?,
             false => {
-                let plan = sql::plan(text, facts, &self.catalog());
+                let plan = self.plan_anew(text, Arc::clone(facts)).await;
                 Arc::new(match plan {
                     Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) | Plan::LockTables(_) => {
                         // Our own texts would be read in another way than the client's was.

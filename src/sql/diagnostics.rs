@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use memchr::memchr_iter;
+
 use crate::sql::lexer::{Token, TokenKind};
 use crate::sql::plan::SessionFacts;
+use crate::sql::statement::Kind;
 use crate::sql::words::Words;
 
 /// What a statement asks about the one before it.
@@ -122,11 +125,35 @@ fn into(mut words: Words<'_>, text: &[u8]) -> Option<Question> {
 
 /// Whether a text may ask; `false` is certain.
 pub fn may_ask(text: &[u8]) -> bool {
-    const ASKING: [&[u8]; 3] = [b"ROW_COUNT", b"WARNING_COUNT", b"ERROR_COUNT"];
-    ASKING.iter().any(|word| {
-        text.windows(word.len())
-            .any(|window| window.eq_ignore_ascii_case(word))
+    const ASKING: [&[u8]; 3] = [b"ROW", b"WARNING", b"ERROR"];
+    const COUNT: &[u8] = b"_COUNT";
+    memchr_iter(b'_', text).any(|at| {
+        let (before, rest) = text.split_at(at);
+        let counts = rest.len() >= COUNT.len() && rest[..COUNT.len()].eq_ignore_ascii_case(COUNT);
+        counts
+            && ASKING.iter().any(|word| {
+                before.len() >= word.len()
+                    && before[before.len() - word.len()..].eq_ignore_ascii_case(word)
+            })
     })
+}
+
+/// Whether a statement of this kind may ask; `false` is certain.
+pub fn may_be_question(text: &[u8], kind: Kind) -> bool {
+    match kind {
+        // Others begin in other ways (SHOW, GET), or have bodies.
+        Kind::Select
+        | Kind::Insert
+        | Kind::Replace
+        | Kind::Update
+        | Kind::Delete
+        | Kind::Begin
+        | Kind::Commit
+        | Kind::Rollback
+        | Kind::Savepoint
+        | Kind::Release => may_ask(text),
+        _ => true,
+    }
 }
 
 /// The numbers in a statement.
@@ -180,8 +207,25 @@ fn numbers(text: &[u8], facts: &SessionFacts) -> Option<Question> {
 mod tests {
     use super::*;
 
+    /// The question, which must be found as one that may be.
     fn ask(text: &str) -> Option<Question> {
-        question(text.as_bytes(), &SessionFacts::default())
+        let (text, facts) = (text.as_bytes(), SessionFacts::default());
+        let question = question(text, &facts);
+        let kind = crate::sql::statement_kind(text, &facts);
+        assert!(question.is_none() || may_be_question(text, kind));
+        question
+    }
+
+    #[test]
+    fn most_statements_are_seen_not_to_ask() {
+        for text in [
+            "UPDATE t SET view_count = view_count + 1",
+            "SELECT rows_count, _COUNT FROM t",
+            "COMMIT",
+        ] {
+            let kind = crate::sql::statement_kind(text.as_bytes(), &SessionFacts::default());
+            assert!(!may_be_question(text.as_bytes(), kind), "{text}");
+        }
     }
 
     #[test]

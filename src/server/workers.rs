@@ -1,0 +1,103 @@
+//! Threads that serve sessions, each with an event loop of its own.
+//!
+//! A session stays on the thread where it began, and its two sockets with it. Of an event loop that all threads share one
+//! of them at a time asks what has happened, and has to wake the others (`docs/performance.md` has the figures). The price
+//! is that a session that computes for long holds up those of its thread, so what takes long is computed elsewhere
+//! (`session::planning`).
+
+use std::io;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+/// The threads. Each ends when this is dropped, and its sessions with it.
+#[derive(Debug)]
+pub(super) struct Workers {
+    workers: Vec<Worker>,
+}
+
+#[derive(Debug)]
+struct Worker {
+    runtime: Handle,
+    /// Held here once, and once by each session.
+    sessions: Arc<()>,
+    /// Ends the thread when dropped.
+    _stop: oneshot::Sender<()>,
+}
+
+/// A session's place on a thread, taken for as long as this is held.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Where the session's task is to be spawned.
+    pub runtime: Handle,
+    _session: Arc<()>,
+}
+
+impl Workers {
+    /// Starts as many threads as the process may use processors.
+    pub(super) fn start() -> io::Result<Self> {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let workers = (0..threads).map(|_| Worker::start());
+        Ok(Self {
+            workers: workers.collect::<io::Result<_>>()?,
+        })
+    }
+
+    /// A place on the thread that has the fewest sessions.
+    pub(super) fn place(&self) -> Place {
+        let sessions = |worker: &&Worker| Arc::strong_count(&worker.sessions);
+        let worker = self.workers.iter().min_by_key(sessions);
+        let worker = worker.expect("there is one for each processor");
+        Place {
+            runtime: worker.runtime.clone(),
+            _session: Arc::clone(&worker.sessions),
+        }
+    }
+}
+
+impl Worker {
+    fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        thread::Builder::new()
+            .name("sessions".to_owned())
+            .spawn(move || runtime.block_on(stopped).ok())?;
+        Ok(Self {
+            runtime: handle,
+            sessions: Arc::new(()),
+            _stop: stop,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_spread_evenly_and_make_room_when_they_go() {
+        let workers = Workers {
+            workers: vec![Worker::start().unwrap(), Worker::start().unwrap()],
+        };
+        let id = |place: &Place| place.runtime.id();
+        let [first, second, third] = [(); 3].map(|()| workers.place());
+        assert_ne!(id(&first), id(&second));
+        let (crowded, other) = match id(&third) == id(&first) {
+            true => ((first, third), second),
+            false => ((second, third), first),
+        };
+        assert_eq!(id(&workers.place()), id(&other));
+        let freed = id(&crowded.0);
+        let fourth = workers.place();
+        drop(crowded);
+        assert_eq!(id(&workers.place()), freed);
+        drop((other, fourth));
+    }
+}
