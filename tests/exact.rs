@@ -35,6 +35,7 @@ on_both![
     several_rows_in_random_order,
     clients_that_vanish,
     transactions_that_read_what_they_have_incremented,
+    several_proxies,
 ];
 
 async fn autocommit_increments_of_one_row(flavour: Flavour) {
@@ -295,6 +296,66 @@ async fn transactions_that_read_what_they_have_incremented(flavour: Flavour) {
 const AMBIGUOUS: u16 = 0;
 
 /// One connection, from its login to a random end. The connection must not be used afterwards.
+/// Each proxy has slots of its own, by a lock on the server. While one has lost that lock to another, unknowing, both write
+/// to the same slots, and nothing is lost.
+async fn several_proxies(flavour: Flavour) {
+    /// So few that each of the proxies of all tests at this time has a range.
+    const SLOTS: u16 = 16;
+    let stage = Stage::with_slots(flavour, "cs_exact_proxies", SLOTS).await;
+    stage.show_that_transactions_only_increment().await;
+    let other = Proxy::start(&stage.twin.proxied, &stage.rules);
+    assert_ne!(first_slot(&stage.proxy), first_slot(&other));
+    let mut expected = stage.work_through(&[&stage.proxy, &other]).await;
+    let mut direct = connect(&stage.twin.proxied, Some(&stage.schema)).await;
+    let used = rows(
+        &mut direct,
+        "SELECT DISTINCT slot DIV 16 * 16 FROM posts_slots WHERE id = 1 ORDER BY 1",
+    )
+    .await;
+    let mut ranges =
+        [first_slot(&stage.proxy), first_slot(&other)].map(|slot| vec![slot.to_string()]);
+    ranges.sort_by_key(|range| range[0].parse::<u16>().unwrap());
+    assert_eq!(used, ranges);
+
+    let range = first_slot(&stage.proxy);
+    let holder = format!("SELECT IS_USED_LOCK('countersink.node.{}')", range / SLOTS);
+    let killed = number(&mut direct, &holder).await;
+    run(&mut direct, &format!("KILL {killed}")).await;
+    // Proxies of other tests may be faster.
+    let third = Proxy::start(&stage.twin.proxied, &stage.rules);
+    eprintln!(
+        "{flavour}: range {range} was lost, and went to {}",
+        match first_slot(&third) == range {
+            true => "the third proxy",
+            false => "another",
+        }
+    );
+    expected += stage.work_through(&[&stage.proxy, &other, &third]).await;
+    stage.expect_value(1, expected).await;
+
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let ours = first_slot(&stage.proxy);
+        if ours != range && ours != first_slot(&third) {
+            break;
+        }
+        let holder = number(&mut direct, &holder).await;
+        if ours == range && first_slot(&third) != range && holder != killed {
+            break;
+        }
+        assert!(Instant::now() < deadline, "it claims another number");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    expected += stage.work_through(&[&stage.proxy, &other, &third]).await;
+    stage.expect_value(1, expected).await;
+}
+
+/// The first slot of a proxy's range.
+fn first_slot(proxy: &Proxy) -> u16 {
+    let hot = proxy.shared.hot();
+    proxy.shared.slots.first(&hot.catalog.tables[0])
+}
+
 async fn live_and_vanish(client: &mut Driver, chance: u64, outcome: &mut Outcome) {
     let increments = 1 + (chance >> 8) % 4;
     let query = |client: &Driver, text: &str| client.query_payload(text);
@@ -406,11 +467,17 @@ fn mix(seed: u64) -> u64 {
 struct Stage {
     twin: &'static Twin,
     schema: String,
+    /// The rules of the proxy, for others beside it.
+    rules: String,
     proxy: Proxy,
 }
 
 impl Stage {
     async fn new(flavour: Flavour, schema: &str) -> Self {
+        Self::with_slots(flavour, schema, 64).await
+    }
+
+    async fn with_slots(flavour: Flavour, schema: &str, slots: u16) -> Self {
         let twin = twin(flavour);
         for server in [&twin.plain, &twin.proxied] {
             let mut driver = connect(server, None).await;
@@ -431,13 +498,42 @@ impl Stage {
         }
         // Slots stay where they are, so that their sum is seen.
         let rules = format!(
-            "counters:\n- {{table: {schema}.posts, columns: [views, likes], slots: 64, rollup: 1h}}\n"
+            "counters:\n- {{table: {schema}.posts, columns: [views, likes], slots: {slots}, rollup: 1h}}\n"
         );
         Self {
             twin,
             schema: schema.to_owned(),
             proxy: Proxy::start(&twin.proxied, &rules),
+            rules,
         }
+    }
+
+    /// Has clients of each proxy increment row 1, in autocommit and in transactions by turns. How much was acknowledged.
+    async fn work_through(&self, proxies: &[&Proxy]) -> i64 {
+        const CLIENTS: usize = 8;
+        const INCREMENTS: usize = 100;
+        let mut tasks = JoinSet::new();
+        for number in 0..proxies.len() * CLIENTS {
+            let proxy = proxies[number % proxies.len()];
+            let mut client = connect(&proxy.address, Some(&self.schema)).await;
+            tasks.spawn(async move {
+                for round in 0..INCREMENTS {
+                    let in_transaction = (number + round) % 2 == 0;
+                    if in_transaction {
+                        run(&mut client, "BEGIN").await;
+                    }
+                    increment(&mut client, 1, 1).await.expect("an increment");
+                    if in_transaction {
+                        run(&mut client, "COMMIT").await;
+                    }
+                }
+            });
+        }
+        let expected = to_number(tasks.len() * INCREMENTS);
+        while let Some(done) = tasks.join_next().await {
+            done.expect("a client that does not panic");
+        }
+        expected
     }
 
     /// Runs clients through the proxy and adds up what they saw.

@@ -33,6 +33,13 @@ pub enum Command {
     Pipeline,
     /// The end of a pipeline.
     End,
+    /// `\at_once 4 3: text [|| text ..]`: so many connections of their own, in autocommit mode, send one of the texts each, by
+    /// turns, so often, all at the same time. Their answers are compared whoever of them got which.
+    AtOnce {
+        connections: usize,
+        times: usize,
+        texts: Vec<String>,
+    },
     /// `\infile text`: the file to send when the server asks for one; `\n` ends its lines.
     Infile(Vec<u8>),
     /// `\quit`.
@@ -67,6 +74,14 @@ impl fmt::Display for Command {
             Self::Close(name) => write!(formatter, "close {name}"),
             Self::Pipeline => formatter.write_str("pipeline"),
             Self::End => formatter.write_str("end"),
+            Self::AtOnce {
+                connections,
+                times,
+                texts,
+            } => {
+                let texts = texts.join(" || ");
+                write!(formatter, "at_once {connections} {times}: {texts}")
+            }
             Self::Infile(file) => {
                 let file = String::from_utf8_lossy(file).replace('\n', "\\n");
                 write!(formatter, "infile {file}")
@@ -136,6 +151,15 @@ impl Command {
             "close" => Some(Self::Close(name)),
             "pipeline" => Some(Self::Pipeline),
             "end" => Some(Self::End),
+            "at_once" => {
+                let (numbers, texts) = rest.split_once(": ")?;
+                let (connections, times) = numbers.split_once(' ')?;
+                Some(Self::AtOnce {
+                    connections: connections.parse().ok()?,
+                    times: times.parse().ok()?,
+                    texts: texts.split(" || ").map(str::to_owned).collect(),
+                })
+            }
             "infile" => Some(Self::Infile(rest.replace("\\n", "\n").into_bytes())),
             "quit" => Some(Self::Quit),
             _ => None,

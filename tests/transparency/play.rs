@@ -395,6 +395,11 @@ impl<'a> Player<'a> {
             }
             Command::Pipeline => self.pipeline = Some(Vec::new()),
             Command::End => self.run_pipeline().await,
+            Command::AtOnce {
+                connections,
+                times,
+                texts,
+            } => self.at_once(*connections, *times, texts).await,
             Command::Infile(file) => self.connection().await.infile.clone_from(file),
             Command::Quit => {
                 self.exchange("\\quit", "command", &[command::QUIT], Form::Single, false)
@@ -402,6 +407,54 @@ impl<'a> Player<'a> {
                 self.connections.remove(&self.current);
             }
         }
+    }
+
+    /// A text to each of so many connections of their own, so often, then all answers, in an order that does not tell who
+    /// was first.
+    async fn at_once(&mut self, connections: usize, times: usize, texts: &[String]) {
+        let current = std::mem::take(&mut self.current);
+        for number in 0..connections {
+            self.current = format!("at once {number}");
+            self.connection().await;
+        }
+        for number in 0..connections {
+            self.current = format!("at once {number}");
+            let text = self.world.expand(&texts[number % texts.len()]);
+            let mut bytes = Vec::new();
+            for _ in 0..times {
+                encode_packet(&mut bytes, 0, &self.query_payload(&text));
+            }
+            let connection = self.connection().await;
+            connection.lost |= connection.driver.send_raw(&bytes).await.is_err();
+        }
+        let mut answers = Vec::new();
+        for number in 0..connections {
+            self.current = format!("at once {number}");
+            for _ in 0..times {
+                let answer = self.connection().await.read(Form::Results).await;
+                let bytes = |packets: &Vec<Packet>| {
+                    let payloads = packets.iter().map(|packet| packet.payload.clone());
+                    payloads.collect::<Vec<_>>()
+                };
+                answers.push((
+                    number % texts.len(),
+                    answer.as_ref().map(bytes).ok(),
+                    answer,
+                ));
+            }
+        }
+        answers.sort_by(|left, right| (left.0, &left.1).cmp(&(right.0, &right.1)));
+        for (text, _, answer) in answers {
+            self.exchanges.push(Exchange {
+                label: texts[text].clone(),
+                request: "at once",
+                answer,
+                masked: false,
+                binary: Vec::new(),
+                statement_id: None,
+            });
+        }
+        self.current = current;
     }
 
     /// All packets in one write, then all answers.

@@ -173,11 +173,12 @@ impl Prover {
         let count = |why: Ended| ended.iter().filter(|ended| **ended == why).count();
         let (blocked, waited) = (count(Ended::Blocked), count(Ended::Waited));
         let refused = count(Ended::Refused);
+        let (batches, combined) = self.proxy.shared.metrics.combined();
         // Past the harness, which keeps what a passing test prints.
         let report = format!(
             "random on {flavour} {version}: {compared} statements of {} sequences compared, {} with differences; seeds \
              {first} to {}; sequences ended early: {blocked} where MySQL had a session wait, {waited} where the proxy had, {refused} where a READ \
-             ONLY transaction refused a fold; {:.0} s\n",
+             ONLY transaction refused a fold; {combined} increments of several clients written as {batches}; {:.0} s\n",
             seed - first,
             failures.len(),
             seed - 1,

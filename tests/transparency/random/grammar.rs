@@ -293,8 +293,10 @@ impl Writer {
             56..71 => self.transaction(dice),
             71..76 => self.insert(dice, subject),
             76..80 => self.delete(dice, subject),
-            80..86 => self.reuse(dice),
-            86..90 => self.lock(dice, subject),
+            80..84 => self.reuse(dice),
+            84..87 if self.is_quiet() => self.at_once(dice, subject),
+            84..87 => self.reuse(dice),
+            87..90 => self.lock(dice, subject),
             90..94 => self.about_the_session(dice, subject),
             94..97 if !self.apart() => self.several_tables(dice),
             97..99 if !self.apart() => self.prepare_in_sql(dice, subject),
@@ -603,6 +605,53 @@ impl Writer {
     }
 
     /// COM_STMT_PREPARE once, COM_STMT_EXECUTE many times.
+    /// Whether nobody can have a row locked.
+    fn is_quiet(&self) -> bool {
+        !self.open.iter().any(|open| *open) && self.autocommit.iter().all(|autocommit| *autocommit)
+    }
+
+    /// The same update by several clients at the same time, of one row or of two. Whoever comes first, the answers are the
+    /// same ones.
+    fn at_once(&mut self, dice: &mut Dice<'_>, subject: &'static Subject) {
+        let connections = 2 + dice.roll(7);
+        let at_once = |times, texts| Command::AtOnce {
+            connections,
+            times,
+            texts,
+        };
+        // Those who have a time of their own write what stamps rows by themselves.
+        if subject.name == "topics" {
+            let timestamp = format!("SET timestamp = {}", self.now);
+            self.command(at_once(1, vec![timestamp]));
+        }
+        let mut set = Text::default();
+        assignments(dice, subject, "", &mut set);
+        let rows = 1 + dice.roll(3) / 2;
+        let texts = (0..rows).map(|_| {
+            let row = subject.keys[dice.roll(9)];
+            let key = subject.key.iter().zip(row);
+            let key: Vec<_> = key
+                .map(|(column, literal)| format!("{column} = {literal}"))
+                .collect();
+            let statement = Statement {
+                text: format!(
+                    "UPDATE {} SET {} WHERE {}",
+                    subject.name,
+                    set.sql,
+                    key.join(" AND ")
+                ),
+                parameters: set.parameters.clone(),
+                masked: false,
+                direct: true,
+                cursorless: false,
+            };
+            statement.with_literals()
+        });
+        // The first time little is known of row and sessions, and each writes its own.
+        let texts = texts.collect();
+        self.command(at_once(8, texts));
+    }
+
     fn reuse(&mut self, dice: &mut Dice<'_>) {
         let number = dice.roll(PREPARED.len());
         let (text, lists) = PREPARED[number];
