@@ -20,6 +20,10 @@ use divan::{Bencher, black_box};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::runtime::Builder;
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What is planned.
 #[derive(Clone, Copy, Debug)]
 enum Statement {

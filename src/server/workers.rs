@@ -68,7 +68,10 @@ impl Worker {
         let (stop, stopped) = oneshot::channel();
         thread::Builder::new()
             .name("sessions".to_owned())
-            .spawn(move || runtime.block_on(stopped).ok())?;
+            .spawn(move || {
+                interrupt_nobody();
+                runtime.block_on(stopped).ok();
+            })?;
         Ok(Self {
             runtime: handle,
             sessions: Arc::new(()),
@@ -77,9 +80,55 @@ impl Worker {
     }
 }
 
+/// Lets whoever has this thread's processor finish when there is something to do here (SCHED_BATCH; manual: sched(7)). That
+/// is the server as a rule, where it shares the machine: it is interrupted less often, and more has come by the time it is
+/// done. An idle processor is taken at once, as ever.
+#[cfg(target_os = "linux")]
+fn interrupt_nobody() {
+    use thread_priority::unix::set_thread_priority_and_policy;
+    use thread_priority::{
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadPriorityOsValue, ThreadSchedulePolicy,
+        thread_native_id,
+    };
+
+    // Together with the policy niceness is set; who has chosen one has chosen how this process is to be scheduled.
+    if !matches!(rustix::process::getpriority_process(None), Ok(0)) {
+        return;
+    }
+    let priority = ThreadPriority::Os(ThreadPriorityOsValue::default());
+    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Batch);
+    if let Err(error) = set_thread_priority_and_policy(thread_native_id(), priority, policy) {
+        tracing::debug!("scheduled as any other thread: {error}");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn interrupt_nobody() {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_for_sessions_is_scheduled_as_one_that_interrupts_nobody() {
+        use thread_priority::unix::thread_schedule_policy;
+        use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy};
+
+        if !matches!(rustix::process::getpriority_process(None), Ok(0)) {
+            return;
+        }
+        let policy = thread::spawn(|| {
+            interrupt_nobody();
+            thread_schedule_policy()
+        });
+        assert_eq!(
+            policy.join().unwrap(),
+            Ok(ThreadSchedulePolicy::Normal(
+                NormalThreadSchedulePolicy::Batch
+            ))
+        );
+    }
 
     #[test]
     fn sessions_are_spread_evenly_and_make_room_when_they_go() {
