@@ -17,7 +17,7 @@
 //! | floor | rooms |
 //! |---|---|
 //! | 8 | [`cli`]: arguments in, exit code out; the demo, explain, bench |
-//! | 7 | [`server`]: accept, stop · [`sandbox`]: throwaway MySQL and MariaDB servers |
+//! | 7 | [`server`]: accept, the threads of sessions, stop · [`sandbox`]: throwaway MySQL and MariaDB servers |
 //! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests |
 //! | 5 | [`explain`]: what becomes of a statement, for people, pure |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining |
