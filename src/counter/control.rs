@@ -7,7 +7,6 @@ use mysql_async::{
     Conn, DriverError, Error as DriverFailure, IoError, Opts, OptsBuilder, Pool, PoolConstraints,
     PoolOpts, Row, SslOpts, TlsError, Value,
 };
-
 use tokio::runtime::Handle;
 
 use super::fold::{self, OpenRow};
