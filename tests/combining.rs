@@ -6,7 +6,9 @@
 
 mod support;
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Error, Reply};
 use countersink::sandbox::{Address, Flavour};
@@ -58,6 +60,7 @@ on_both![
     a_lost_connection_closes_all_that_were_on_it,
     a_client_that_goes_takes_nobody_with_it,
     a_lock_wait_timeout_is_for_all_that_waited,
+    a_deadlock_of_a_batch_is_nobodys,
     sessions_that_differ_do_not_wait_for_each_other,
     without_slots_the_row_itself_takes_the_sum,
     without_slots_the_limits_of_the_type_are_mysqls,
@@ -180,6 +183,19 @@ impl Stage {
             number(*direct.lock().await, question).await > 0
         })
         .await;
+    }
+
+    /// How many deadlocks the server has seen.
+    async fn deadlocks(&self, flavour: Flavour) -> i64 {
+        let question = match flavour {
+            Flavour::MySql => {
+                "SELECT `count` FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'"
+            }
+            Flavour::MariaDb => {
+                "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'Innodb_deadlocks'"
+            }
+        };
+        number(&mut self.direct().await, question).await
     }
 
     async fn value(&self, column: &str, id: u32) -> String {
@@ -414,6 +430,74 @@ async fn a_lock_wait_timeout_is_for_all_that_waited(flavour: Flavour) {
     }
     drop(locker);
     assert_eq!(stage.value("views", 1).await, "0");
+}
+
+/// A transaction of several keys may be in a circle of waits, where none of its increments would have been by itself.
+async fn a_deadlock_of_a_batch_is_nobodys(flavour: Flavour) {
+    const CLIENTS: usize = 24;
+    let stage = Stage::slotted(flavour, "deadlock").await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut running = Vec::new();
+    for (number, mut client) in clients(&stage, CLIENTS).await.into_iter().enumerate() {
+        let is_over = Arc::clone(&is_over);
+        running.push(tokio::spawn(async move {
+            let mut sent = [0_i64; 9];
+            for round in 0.. {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+                let id = (number + round) % 8 + 1;
+                let text = format!("UPDATE posts SET views = views + 1 WHERE id = {id}");
+                let answer = client.query(&text).await;
+                assert!(is_one_row(&answer), "{answer:?}");
+                sent[id] += 1;
+            }
+            sent
+        }));
+    }
+    // A session past the proxy locks the slot rows from the last key to the first, and has written more than any batch: of
+    // the two the batch is rolled back.
+    let mut locker = stage.direct().await;
+    run(&mut locker, "CREATE TABLE weights (n INT PRIMARY KEY)").await;
+    let numbers = (0..1000)
+        .map(|n| format!("({n})"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let before = stage.deadlocks(flavour).await;
+    let mut own = 0;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while stage.deadlocks(flavour).await - before - own < 3 {
+        assert!(Instant::now() < deadline, "no deadlock of a batch");
+        run(&mut locker, "BEGIN").await;
+        run(
+            &mut locker,
+            &format!("INSERT INTO weights VALUES {numbers}"),
+        )
+        .await;
+        for id in (1..=8).rev() {
+            let text = format!("SELECT * FROM posts_slots WHERE id = {id} FOR UPDATE");
+            if let Ok(Reply::Err(error)) = locker.query(&text).await {
+                assert_eq!(error.code, 1213, "{error:?}");
+                own += 1;
+                break;
+            }
+        }
+        run(&mut locker, "ROLLBACK").await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let mut expected = [0; 9];
+    for client in running {
+        let sent = client.await.expect("it does not panic");
+        for (expected, sent) in expected.iter_mut().zip(sent) {
+            *expected += sent;
+        }
+    }
+    // Those by which sessions introduced themselves.
+    expected[8] += i64::try_from(CLIENTS).expect("few");
+    for id in 1..=8 {
+        let value = stage.value("views", id).await;
+        assert_eq!(value, expected[id as usize].to_string(), "row {id}");
+    }
 }
 
 async fn becomes_read_only(flavour: Flavour) {
