@@ -304,6 +304,7 @@ async fn several_proxies(flavour: Flavour) {
     let stage = Stage::with_slots(flavour, "cs_exact_proxies", SLOTS).await;
     stage.show_that_transactions_only_increment().await;
     let other = Proxy::start(&stage.twin.proxied, &stage.rules);
+    stage.show_to(&other).await;
     assert_ne!(first_slot(&stage.proxy), first_slot(&other));
     let mut expected = stage.work_through(&[&stage.proxy, &other]).await;
     let mut direct = connect(&stage.twin.proxied, Some(&stage.schema)).await;
@@ -323,6 +324,7 @@ async fn several_proxies(flavour: Flavour) {
     run(&mut direct, &format!("KILL {killed}")).await;
     // Proxies of other tests may be faster.
     let third = Proxy::start(&stage.twin.proxied, &stage.rules);
+    stage.show_to(&third).await;
     eprintln!(
         "{flavour}: range {range} was lost, and went to {}",
         match first_slot(&third) == range {
@@ -560,7 +562,11 @@ impl Stage {
 
     /// The first transaction with an increment of a shape increments base, until it has shown that it does nothing else.
     async fn show_that_transactions_only_increment(&self) {
-        let mut client = connect(&self.proxy.address, Some(&self.schema)).await;
+        self.show_to(&self.proxy).await;
+    }
+
+    async fn show_to(&self, proxy: &Proxy) {
+        let mut client = connect(&proxy.address, Some(&self.schema)).await;
         run(&mut client, "BEGIN").await;
         increment(&mut client, 2, 1).await.expect("an increment");
         run(&mut client, "COMMIT").await;
