@@ -145,7 +145,9 @@ pub fn open_rows(table: &HotTable, form: &KeyForm, keys: Option<&[Key]>) -> Stri
     text
 }
 
-/// Moves slot rows into base, one statement for each key. Each of them can stand alone.
+/// Moves slot rows into base, one statement for each key. Each of them can stand alone. Before each its slot rows are locked
+/// for writing: the move would first lock them for reading, and two of those who want more wait for each other (seen on
+/// MariaDB).
 pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Vec<u8>> {
     let mut keys: Vec<(&Key, Vec<u16>)> = Vec::new();
     for row in rows {
@@ -154,7 +156,7 @@ pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Vec<u8>>
             None => keys.push((&row.key, vec![row.slot])),
         }
     }
-    let statements = keys.into_iter().map(|(key, slots)| {
+    let statements = keys.into_iter().flat_map(|(key, slots)| {
         let slot = quote::name(table.slot_column());
         let slots: Vec<_> = slots.iter().map(u16::to_string).collect();
         let slots = format!("{slot} IN ({})", slots.join(", "));
@@ -167,7 +169,12 @@ pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Vec<u8>>
             condition(&b),
             condition(&s)
         );
-        move_text(0, table, Some(of_slots.as_bytes()), joined.as_bytes())
+        let lock = format!(
+            "SELECT COUNT(*) FROM {} WHERE {of_slots} FOR UPDATE",
+            quote::pair(&table.slot_schema, &table.slot_name)
+        );
+        let moves = move_text(0, table, Some(of_slots.as_bytes()), joined.as_bytes());
+        [lock.into_bytes(), moves]
     });
     statements.collect()
 }

@@ -153,7 +153,7 @@ impl Prover {
             compared += played.compared;
             ended.extend(played.ended);
             if !played.found.is_empty() {
-                let failure = self.simplest(seed).await;
+                let failure = self.simplest(seed, &played.found).await;
                 std::io::stderr().write_all(failure.as_bytes()).ok();
                 failures.push(failure);
             }
@@ -253,11 +253,13 @@ impl Prover {
         }
     }
 
-    /// The shortest sequence to be found that shows a difference, and the difference.
-    async fn simplest(&self, seed: u64) -> String {
+    /// The shortest sequence to be found that shows a difference, and the difference; or the whole one with `first`, which
+    /// was found in it, where the shortest does not show it every time.
+    async fn simplest(&self, seed: u64, first: &[Difference]) -> String {
         let deadline = Instant::now() + PATIENCE;
         let mut tree = tree(seed);
-        let mut simplest = tree.current();
+        let whole = tree.current();
+        let mut simplest = whole.clone();
         while Instant::now() < deadline {
             let rolls = tree.current();
             let differs = !self.play(seed, &rolls).await.found.is_empty();
@@ -272,15 +274,21 @@ impl Prover {
                 break;
             }
         }
-        let (session, variant) = self.sequence(seed, &simplest);
-        let found = self.play(seed, &simplest).await.found;
+        let again = self.play(seed, &simplest).await.found;
+        let (what, rolls, found) = match again.is_empty() {
+            true => (
+                "the whole sequence, which does not differ every time",
+                whole,
+                first,
+            ),
+            false => ("the shortest sequence found", simplest, &again[..]),
+        };
+        let (session, variant) = self.sequence(seed, &rolls);
         let mut shown = String::new();
         for difference in found.iter().take(3) {
             let _ = writeln!(shown, "{difference}");
         }
-        format!(
-            "COUNTERSINK_SEED={seed} ({variant}), the shortest sequence found:\n\n{session}\n{shown}"
-        )
+        format!("COUNTERSINK_SEED={seed} ({variant}), {what}:\n\n{session}\n{shown}")
     }
 }
 
