@@ -12,6 +12,7 @@ mod show_create;
 mod snapshot;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) use check::definition;
 pub use error::{Error, Problem};
@@ -80,6 +81,8 @@ pub struct HotTable {
     pub unique_keys: Option<Vec<Vec<usize>>>,
     /// Most slots of a key (the rule's `slots`); 0: there is no slot table.
     pub slots: u16,
+    /// How often its slots are rolled up (the rule's `rollup`).
+    pub rollup: Duration,
 }
 
 impl HotTable {

@@ -15,6 +15,16 @@ pub struct Metrics {
     combined: AtomicU64,
     /// Increments that wait now, for one of their kind to land or for a lane.
     waiting: AtomicU64,
+    /// Transactions that have rolled up, or found nothing to.
+    roll_ups: AtomicU64,
+    /// Slot rows that were rolled up.
+    rolled_up: AtomicU64,
+    /// Slot rows without a base row, which were deleted.
+    orphans: AtomicU64,
+    /// Roll-ups that failed.
+    failed_roll_ups: AtomicU64,
+    /// Those among them that would have changed a value.
+    drifted: AtomicU64,
 }
 
 impl Default for Metrics {
@@ -24,6 +34,11 @@ impl Default for Metrics {
             batches: AtomicU64::new(0),
             combined: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
+            roll_ups: AtomicU64::new(0),
+            rolled_up: AtomicU64::new(0),
+            orphans: AtomicU64::new(0),
+            failed_roll_ups: AtomicU64::new(0),
+            drifted: AtomicU64::new(0),
         }
     }
 }
@@ -39,6 +54,40 @@ impl Metrics {
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.combined
             .fetch_add(increments as u64, Ordering::Relaxed);
+    }
+
+    /// Counts a transaction that has rolled up so many slot rows, and deleted so many that have no base row.
+    pub fn count_roll_up(&self, moved: u64, orphans: u64) {
+        self.roll_ups.fetch_add(1, Ordering::Relaxed);
+        self.rolled_up.fetch_add(moved, Ordering::Relaxed);
+        self.orphans.fetch_add(orphans, Ordering::Relaxed);
+    }
+
+    /// Counts a roll-up that failed; `has_drifted` if it would have changed a value, and was rolled back for that.
+    pub fn count_failed_roll_up(&self, has_drifted: bool) {
+        self.failed_roll_ups.fetch_add(1, Ordering::Relaxed);
+        self.drifted
+            .fetch_add(u64::from(has_drifted), Ordering::Relaxed);
+    }
+
+    /// Transactions that have rolled up, or found nothing to.
+    pub fn roll_ups(&self) -> u64 {
+        self.roll_ups.load(Ordering::Relaxed)
+    }
+
+    /// Roll-ups that failed, and are tried again.
+    pub fn failed_roll_ups(&self) -> u64 {
+        self.failed_roll_ups.load(Ordering::Relaxed)
+    }
+
+    /// Slot rows that were rolled up.
+    pub fn rolled_up(&self) -> u64 {
+        self.rolled_up.load(Ordering::Relaxed)
+    }
+
+    /// Roll-ups that would have changed a value: none, unless there is a bug.
+    pub fn drifted(&self) -> u64 {
+        self.drifted.load(Ordering::Relaxed)
     }
 
     /// Batches, and the increments in them.

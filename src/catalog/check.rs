@@ -35,6 +35,7 @@ pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
         touches,
         unique_keys: unique_keys(facts),
         slots: rule.slots,
+        rollup: rule.rollup,
     })
 }
 

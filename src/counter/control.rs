@@ -24,6 +24,8 @@ pub struct Control {
     pool: Pool,
     /// Of connections that read what is not committed, and do nothing else.
     looks: Pool,
+    /// For connections that roll up.
+    roll_ups: Opts,
     /// Where it was opened, and its connections live: those who ask for slot rows may live elsewhere, and end earlier.
     runtime: Handle,
     timeout: Duration,
@@ -96,7 +98,8 @@ impl Control {
         let encrypted = tls(&config.upstream_tls, &config.upstream);
         let mut control = Self {
             pool: Pool::new(options(config, encrypted.clone())),
-            looks: Pool::new(looking(config, encrypted)),
+            looks: Pool::new(looking(config, encrypted.clone())),
+            roll_ups: rolling_up(config, encrypted),
             runtime: Handle::current(),
             timeout: config.handshake_timeout,
             remedies: Remedies {
@@ -111,6 +114,7 @@ impl Control {
                 tracing::debug!("no TLS toward the upstream: {why}");
                 control.pool = Pool::new(options(config, None));
                 control.looks = Pool::new(looking(config, None));
+                control.roll_ups = rolling_up(config, None);
                 control.connect().await?;
                 Ok(control)
             }
@@ -126,7 +130,24 @@ impl Control {
     ///
     /// Why there is none, with the remedy.
     pub async fn connect(&self) -> Result<Conn, Error> {
-        match tokio::time::timeout(self.timeout, self.pool.get_conn()).await {
+        self.in_time(self.pool.get_conn()).await
+    }
+
+    /// A connection that waits for nobody, and whose locking reads lock no gaps. It is no pool's: dropped in
+    /// mid-transaction, it is closed, and the server rolls back.
+    ///
+    /// # Errors
+    ///
+    /// As [`Control::connect`].
+    pub async fn roll_up_connection(&self) -> Result<Conn, Error> {
+        self.in_time(Conn::new(self.roll_ups.clone())).await
+    }
+
+    async fn in_time(
+        &self,
+        connecting: impl Future<Output = Result<Conn, DriverFailure>>,
+    ) -> Result<Conn, Error> {
+        match tokio::time::timeout(self.timeout, connecting).await {
             Ok(Ok(conn)) => Ok(conn),
             Ok(Err(failure)) => Err(self.remedies.explain(failure)),
             Err(_) => Err(Error::Unreachable {
@@ -176,11 +197,7 @@ impl Control {
             return None;
         }
         let rows = rows.into_iter().map(|row| {
-            let values = row.unwrap_raw().into_iter().map(|value| match value {
-                Some(Value::Bytes(bytes)) => Some(bytes),
-                _ => None,
-            });
-            let mut values: Vec<_> = values.collect();
+            let mut values = texts(row);
             let slot = values.pop()??;
             Some(OpenRow {
                 key: form.read(&values)?,
@@ -198,6 +215,15 @@ impl Control {
             }
         }
     }
+}
+
+/// The values of a row of the text protocol.
+pub(super) fn texts(row: Row) -> Vec<Option<Vec<u8>>> {
+    let values = row.unwrap_raw().into_iter().map(|value| match value {
+        Some(Value::Bytes(bytes)) => Some(bytes),
+        _ => None,
+    });
+    values.collect()
 }
 
 const CERTIFICATE: &str = "let upstream_tls.ca name the certificate that signed the server's";
@@ -309,6 +335,20 @@ fn looking(config: &Config, tls: Option<SslOpts>) -> Opts {
     let setup = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED";
     let pool = pool().with_reset_connection(false);
     builder(config, tls, pool).setup(vec![setup]).into()
+}
+
+/// Row locks are not waited for at all; tables that are locked, for a second, which is the least (manual: lock_wait_timeout).
+/// The statements name keys and few rows, whatever the server's globals have sessions beware of. Times are read and written
+/// where no hour comes twice.
+fn rolling_up(config: &Config, tls: Option<SslOpts>) -> Opts {
+    let setup = "SET autocommit = 1, completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_big_selects = 1, \
+                 time_zone = '+00:00', \
+                 sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 1, \
+                 innodb_lock_wait_timeout = 1 /*M!100201 , check_constraint_checks = 1 */";
+    let isolation = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+    builder(config, tls, pool())
+        .setup(vec![setup, isolation])
+        .into()
 }
 
 fn pool() -> PoolOpts {

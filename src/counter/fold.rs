@@ -97,7 +97,7 @@ pub const MOST_KEYS: usize = 64;
 pub const MOST_ROWS: usize = 512;
 
 /// A slot row that is open: it may hold a value, and takes increments.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OpenRow {
     /// Its key.
     pub key: Key,

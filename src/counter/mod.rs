@@ -8,6 +8,7 @@ mod key;
 pub mod node;
 pub mod provision;
 mod quote;
+pub mod rollup;
 mod slots;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,19 +2,27 @@
 //! meet on a slot row.
 //!
 //! The number is claimed by a user lock of the server's (GET_LOCK), which goes with the connection that holds it. While it
-//! is lost, two proxies may lease the same slots: that costs waits, and nothing else.
+//! is lost, two proxies may lease the same slots: that costs waits, and nothing else. By another such lock for each slot table
+//! one of the proxies leads there: it looks after what the others leave behind. While two lead, or none, slots are looked
+//! through twice, or later.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use mysql_async::Conn;
+use aws_lc_rs::digest::{SHA256, digest};
 use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error as DriverFailure};
 
 use super::control::Control;
+use crate::catalog::HotTable;
 
 /// So many proxies may be told apart: there are no more ranges than slots.
 const MOST_NODES: u16 = 256;
 
-/// How often the connection that holds the lock is looked at.
+/// How long to wait for a number that was lost, or could not be had.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How often the connection that holds the locks is looked at.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The number of this proxy, held as long as this is.
@@ -22,6 +30,8 @@ const LOOK: Duration = Duration::from_secs(5);
 pub struct Node {
     /// From 0, the lowest that was free.
     pub number: u16,
+    /// Where it leads.
+    leads: Vec<Arc<HotTable>>,
     conn: Conn,
 }
 
@@ -36,13 +46,16 @@ impl Node {
             }
         };
         for number in 0..MOST_NODES {
-            let lock = format!("SELECT GET_LOCK('countersink.node.{number}', 0)");
-            match conn.query_first::<Option<i64>, _>(lock).await {
-                Ok(Some(Some(1))) => {
+            match has_locked(&mut conn, &lock_of(number)).await {
+                Ok(true) => {
                     tracing::debug!("node {number}");
-                    return Some(Self { number, conn });
+                    return Some(Self {
+                        number,
+                        leads: Vec::new(),
+                        conn,
+                    });
                 }
-                Ok(_) => {}
+                Ok(false) => {}
                 Err(error) => {
                     tracing::warn!(
                         "no node number: {error}; two proxies may wait for each other's slots"
@@ -57,29 +70,74 @@ impl Node {
         None
     }
 
-    /// Returns when the number is lost. Cancel safe.
-    async fn lost(&mut self) {
-        loop {
-            tokio::time::sleep(LOOK).await;
-            if let Err(error) = self.conn.ping().await {
-                tracing::warn!("node {} is lost: {error}", self.number);
-                return;
+    /// Comes to lead where nobody does.
+    async fn lead(&mut self, tables: &[Arc<HotTable>]) -> Result<(), DriverFailure> {
+        let is_here = |led: &Arc<HotTable>| {
+            let mut tables = tables.iter();
+            tables.any(|table| lock_of_leader(table) == lock_of_leader(led))
+        };
+        self.leads.retain(is_here);
+        for table in tables {
+            let lock = lock_of_leader(table);
+            let mut leads = self.leads.iter();
+            if !leads.any(|led| lock_of_leader(led) == lock)
+                && has_locked(&mut self.conn, &lock).await?
+            {
+                tracing::debug!("leads {}.{}", table.schema, table.name);
+                self.leads.push(Arc::clone(table));
             }
         }
+        // Nothing may have been asked.
+        self.conn.ping().await
     }
 }
 
+/// What the rest of the proxy is told of its number.
+pub trait Listener {
+    /// The hot tables with slots, now.
+    fn tables(&self) -> Vec<Arc<HotTable>>;
+
+    /// The proxy has this number, and leads in these tables.
+    fn stands(&self, number: u16, leads: &[Arc<HotTable>]);
+}
+
 /// Holds a number, claims another when it is lost, and tells of each. Never returns.
-pub async fn keep(control: &Control, first: Option<Node>, claimed: impl Fn(u16)) {
+pub async fn keep(control: &Control, first: Option<Node>, listener: &impl Listener) {
     let mut node = first;
     loop {
-        match &mut node {
-            Some(node) => {
-                claimed(node.number);
-                node.lost().await;
+        if let Some(node) = &mut node {
+            listener.stands(node.number, &node.leads);
+            while let Ok(()) = node.lead(&listener.tables()).await.inspect_err(|error| {
+                tracing::warn!("node {} is lost: {error}", node.number);
+            }) {
+                listener.stands(node.number, &node.leads);
+                tokio::time::sleep(LOOK).await;
             }
-            None => tokio::time::sleep(LOOK).await,
+            listener.stands(node.number, &[]);
         }
+        tokio::time::sleep(PAUSE).await;
         node = Node::claim(control).await;
     }
+}
+
+/// The name of the lock of the proxy with this number.
+pub(super) fn lock_of(number: u16) -> String {
+    format!("countersink.node.{number}")
+}
+
+/// The lock of the proxy that leads in a table. Names of locks have 64 characters at most, and do not tell case.
+fn lock_of_leader(table: &HotTable) -> String {
+    let slots = format!("{}.{}", table.slot_schema, table.slot_name);
+    let digest = digest(&SHA256, slots.as_bytes());
+    let hex = digest.as_ref().iter().take(16);
+    let hex: String = hex.map(|byte| format!("{byte:02x}")).collect();
+    format!("countersink.leader.{hex}")
+}
+
+/// Whether a user lock could be had at once; it is held then.
+pub(super) async fn has_locked(conn: &mut Conn, lock: &str) -> Result<bool, DriverFailure> {
+    let got: Option<Option<i64>> = conn
+        .query_first(format!("SELECT GET_LOCK('{lock}', 0)"))
+        .await?;
+    Ok(got.flatten() == Some(1))
 }

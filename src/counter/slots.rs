@@ -2,16 +2,21 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rand::RngExt;
 
+use super::rollup::Dirty;
 use super::unpoisoned;
 use crate::catalog::{Bounds, HotTable};
 
 /// How many (key, slot) pairs are remembered to have a slot row. One costs some 50 bytes.
 const MOST_KNOWN: usize = 64 * 1024;
+
+/// How many keys a lease remembers.
+const MOST_INCREMENTED: usize = 64;
 
 /// Slots of all hot tables, shared by all sessions.
 #[derive(Debug)]
@@ -23,6 +28,8 @@ pub struct Slots {
     hasher: RandomState,
     /// Number of this proxy among those in front of the server.
     node: AtomicU16,
+    /// What is to be rolled up.
+    dirty: Arc<Dirty>,
 }
 
 /// The slots of one table.
@@ -33,9 +40,13 @@ struct Pool {
     generation: AtomicU64,
 }
 
-/// A slot that a session holds until the lease is dropped.
+/// A slot that a session holds until the lease is dropped, which is when what it has put there is committed or rolled back.
 #[derive(Debug)]
 pub struct SlotLease {
+    table: Arc<HotTable>,
+    dirty: Arc<Dirty>,
+    /// Predicates of the keys that it has incremented there; `None` for keys that cannot be told.
+    incremented: Vec<Option<Box<[u8]>>>,
     pool: Arc<Pool>,
     /// Its place in the range of this proxy.
     place: usize,
@@ -54,10 +65,27 @@ impl SlotLease {
     pub fn is_shared(&self) -> bool {
         self.shared
     }
+
+    /// The keys under `predicate` (unqualified key columns; `None` where they cannot be told) have been incremented in this
+    /// slot: when the lease ends, they are to be rolled up.
+    pub fn incremented(&mut self, predicate: Option<&[u8]>) {
+        let predicate = predicate.filter(|_| self.incremented.len() < MOST_INCREMENTED);
+        if !self
+            .incremented
+            .iter()
+            .any(|known| known.as_deref() == predicate)
+        {
+            self.incremented.push(predicate.map(Box::from));
+        }
+    }
 }
 
 impl Drop for SlotLease {
     fn drop(&mut self) {
+        for predicate in &self.incremented {
+            self.dirty
+                .mark(&self.table, predicate.as_deref(), self.slot);
+        }
         if !self.shared {
             unpoisoned(&self.pool.held)[self.place] = false;
         }
@@ -71,6 +99,7 @@ impl Default for Slots {
             known: quick_cache::sync::Cache::new(MOST_KNOWN),
             hasher: RandomState::new(),
             node: AtomicU16::new(0),
+            dirty: Arc::default(),
         }
     }
 }
@@ -78,7 +107,7 @@ impl Default for Slots {
 impl Slots {
     /// Leases the lowest free slot of a table, so that the number of slot rows follows the number of sessions
     /// that increment at one time. When all are taken, one is shared by chance.
-    pub fn lease(&self, table: &HotTable) -> SlotLease {
+    pub fn lease(&self, table: &Arc<HotTable>) -> SlotLease {
         let pool = self.pool(table);
         let most = usize::from(table.slots.max(1));
         let mut held = unpoisoned(&pool.held);
@@ -92,12 +121,53 @@ impl Slots {
         drop(held);
         let place = free.unwrap_or_else(|| rand::rng().random_range(0..most));
         let offset = u16::try_from(place).expect("a table has at most 256 slots");
+        let slot = self.first(table) + offset;
+        self.leased(table, pool, place, slot, free.is_none())
+    }
+
+    /// The slots of this proxy's range.
+    pub(super) fn range(&self, table: &HotTable) -> Range<u16> {
+        let first = self.first(table);
+        first..first + table.slots
+    }
+
+    /// Leases this slot, unless somebody holds it.
+    pub(super) fn lease_of(&self, table: &Arc<HotTable>, slot: u16) -> Option<SlotLease> {
+        let place = usize::from(slot.checked_sub(self.first(table))?);
+        let pool = self.pool(table);
+        let mut held = unpoisoned(&pool.held);
+        if held.len() <= place {
+            held.resize(place + 1, false);
+        }
+        if std::mem::replace(&mut held[place], true) {
+            return None;
+        }
+        drop(held);
+        Some(self.leased(table, pool, place, slot, false))
+    }
+
+    fn leased(
+        &self,
+        table: &Arc<HotTable>,
+        pool: Arc<Pool>,
+        place: usize,
+        slot: u16,
+        shared: bool,
+    ) -> SlotLease {
         SlotLease {
+            table: Arc::clone(table),
+            dirty: Arc::clone(&self.dirty),
+            incremented: Vec::new(),
             pool,
             place,
-            slot: self.first(table) + offset,
-            shared: free.is_none(),
+            slot,
+            shared,
         }
+    }
+
+    /// What has been put into slots and is to be rolled up.
+    pub fn dirty(&self) -> &Arc<Dirty> {
+        &self.dirty
     }
 
     /// This proxy is the one of this number among several: it leases slots of a range of its own, as long as there are
@@ -153,11 +223,11 @@ impl Slots {
 mod tests {
     use super::*;
 
-    fn table(slots: u16) -> HotTable {
-        HotTable {
+    fn table(slots: u16) -> Arc<HotTable> {
+        Arc::new(HotTable {
             slots,
             ..HotTable::clone(&crate::sql::posts_in_fixture())
-        }
+        })
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::catalog::{self, Catalog};
 use crate::config::{ClientTls, Config, UpstreamTls};
 use crate::counter::control::Control;
 use crate::counter::node::{self, Node};
+use crate::counter::rollup::RollUp;
 use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
 use crate::session::connect::{self, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
@@ -116,14 +117,23 @@ impl Server {
         let places = Arc::new(Semaphore::new(self.config.max_connections));
         let (control, shared) = (self.control.clone(), Arc::clone(&self.shared));
         let node = tokio::spawn(async move {
-            node::keep(&control, self.node, |number| shared.slots.set_node(number)).await;
+            node::keep(&control, self.node, &*shared).await;
         });
         let refresher = tokio::spawn(refresh(
             self.refreshes,
-            self.control,
+            self.control.clone(),
             self.config.clone(),
             Arc::clone(&self.shared),
         ));
+        let (ended, last_roll_up) = oneshot::channel();
+        let (rolling, shared) = (
+            RollUp::new(self.control.clone(), Arc::clone(&self.shared.metrics)),
+            Arc::clone(&self.shared),
+        );
+        let roll_up = tokio::spawn(async move {
+            let stop = async { last_roll_up.await.unwrap_or_default() };
+            rolling.keep(&shared.slots, stop).await;
+        });
         let config = Arc::new(self.config);
         let mut sessions = JoinSet::new();
         tokio::pin!(stop);
@@ -160,13 +170,18 @@ impl Server {
         }
         drop(self.listener);
         stopping.send(()).ok();
-        let ended = async { while sessions.join_next().await.is_some() {} };
-        if tokio::time::timeout(STOP_TIMEOUT, ended).await.is_err() {
+        let closed = async { while sessions.join_next().await.is_some() {} };
+        if tokio::time::timeout(STOP_TIMEOUT, closed).await.is_err() {
             tracing::warn!("{} sessions closed in mid-transaction", sessions.len());
             sessions.shutdown().await;
         }
         refresher.abort();
         node.abort();
+        // What is in slots is as safe there; but base is what others read.
+        ended.send(()).ok();
+        if tokio::time::timeout(STOP_TIMEOUT, roll_up).await.is_err() {
+            tracing::warn!("stopped before everything was rolled up; the next start goes on");
+        }
     }
 }
 

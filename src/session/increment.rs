@@ -152,7 +152,7 @@ impl Session {
             match self.run_template(update, slot, parameters).await? {
                 Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
                     self.found_slot(&increment.table, key, slot);
-                    return self.slotted(slotting, ok).await;
+                    return self.slotted(slotting, slot, ok).await;
                 }
                 // Closed by a fold, or full: base must be asked.
                 Hidden::Err(error) if is_check_violation(&error) => {}
@@ -176,7 +176,7 @@ impl Session {
                     }
                     // The upstream's own count has existing slot rows twice.
                     self.state.diagnostics = Some(Diagnostics::of(&ok, None));
-                    self.slotted(slotting, ok).await
+                    self.slotted(slotting, slot, ok).await
                 }
             },
             Hidden::Err(error) => self.refused(slotting, &error).await,
@@ -206,8 +206,15 @@ impl Session {
         }
     }
 
-    async fn slotted(&mut self, slotting: &Slotting<'_>, ok: Vec<u8>) -> Result<Done, Error> {
+    async fn slotted(
+        &mut self,
+        slotting: &Slotting<'_>,
+        slot: u16,
+        ok: Vec<u8>,
+    ) -> Result<Done, Error> {
         self.metrics().count(Reason::Slotted);
+        let keys = &slotting.keys;
+        self.slot_incremented(&keys.table, keys.predicate.as_deref(), slot);
         if self.state.in_transaction() {
             let transaction = &mut self.state.transaction;
             transaction.remember_increment(slotting.keys.clone());
@@ -244,6 +251,21 @@ impl Session {
         let slot = lease.slot();
         leases.push((Arc::clone(table), lease));
         slot
+    }
+
+    /// A slot has taken an increment of the keys under `predicate`: it is to be rolled up, once it is committed.
+    pub(super) fn slot_incremented(
+        &mut self,
+        table: &Arc<HotTable>,
+        predicate: Option<&[u8]>,
+        slot: u16,
+    ) {
+        let mut leases = self.state.transaction.leases.iter_mut();
+        match leases.find(|(leased, _)| leased == table) {
+            Some((_, lease)) => lease.incremented(predicate),
+            // In autocommit the lease has gone with the commit that the answer told of.
+            None => self.shared.slots.dirty().mark(table, predicate, slot),
+        }
     }
 
     /// The lease that it holds of a table's slots.
@@ -285,6 +307,12 @@ fn slot_row(predicate: &[u8], increment: &Increment) -> Vec<u8> {
         key.extend_from_slice(&column.to_le_bytes());
     }
     key
+}
+
+/// The predicate in it.
+pub(super) fn predicate_of<'a>(slot_row: &'a [u8], increment: &Increment) -> Option<&'a [u8]> {
+    let counters = increment.counters.len() * (1 + size_of::<usize>());
+    slot_row.get(..slot_row.len().checked_sub(counters)?)
 }
 
 /// Whether each parameter of the key, as a literal, equals one key at most.

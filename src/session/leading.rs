@@ -5,7 +5,7 @@ use super::combine::patiently;
 use super::error::Error;
 use super::fold::{BEGIN, COMMIT};
 use super::hidden::{Hidden, affected_rows, encode_query};
-use super::increment::{Slotting, as_update, is_check_violation};
+use super::increment::{Slotting, as_update, is_check_violation, predicate_of};
 use super::patched::patch_status;
 use super::turn::Done;
 use crate::counter::combine::{Batch, Outcome, Part};
@@ -91,6 +91,10 @@ impl Session {
         let mut own = Outcome::NotWritten;
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let (part, text) = (&batch.parts()[index], &texts[index]);
+            if matches!(&outcome, Outcome::Committed(_)) && text.upsert.is_some() {
+                let predicate = predicate_of(part.slot_row(), part.increment());
+                self.slot_incremented(part.table(), predicate, text.slot);
+            }
             let slots = &self.shared.slots;
             match &outcome {
                 // There are no slots to know.

@@ -11,6 +11,7 @@ use crate::catalog::{Catalog, HotTable};
 use crate::counter::combine::Groups;
 use crate::counter::control::Control;
 use crate::counter::fold::OpenRow;
+use crate::counter::node::Listener;
 use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
 
@@ -31,7 +32,7 @@ pub struct Shared {
     /// What is known of the transactions that increments of a shape stand in.
     shapes: quick_cache::sync::Cache<u64, Shape>,
     /// Every metric.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
     /// Tells which slot rows there are.
     control: Control,
@@ -46,6 +47,17 @@ enum Shape {
     Mixed(Instant),
 }
 
+impl Listener for Shared {
+    fn tables(&self) -> Vec<Arc<HotTable>> {
+        self.hot().catalog.tables.clone()
+    }
+
+    fn stands(&self, number: u16, leads: &[Arc<HotTable>]) {
+        self.slots.set_node(number);
+        self.slots.dirty().lead(leads);
+    }
+}
+
 impl Shared {
     /// `refresh` takes requests to read the catalog again, each answered by [`Shared::replace`] and a signal.
     pub fn new(
@@ -58,7 +70,7 @@ impl Shared {
             slots: Slots::default(),
             groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
-            metrics: Metrics::default(),
+            metrics: Arc::default(),
             refresh,
             control,
         }

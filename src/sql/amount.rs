@@ -52,6 +52,11 @@ impl Amount {
         room.is_some_and(|room| room.unscaled >= 0)
     }
 
+    /// Whether it is less than nothing.
+    pub fn is_negative(self) -> bool {
+        self.unscaled < 0
+    }
+
     /// Whether nothing is added.
     pub fn is_zero(self) -> bool {
         self.unscaled == 0

@@ -71,6 +71,7 @@ pub(crate) fn posts() -> Arc<HotTable> {
             },
         ],
         slots: 32,
+        rollup: std::time::Duration::from_secs(1),
     })
 }
 
@@ -99,6 +100,7 @@ pub(super) fn hits() -> Arc<HotTable> {
             bounds: bounds("4000000000000000000", "9007199254740991"),
         }],
         slots: 32,
+        rollup: std::time::Duration::from_secs(1),
     })
 }
 
@@ -109,6 +111,7 @@ pub(super) fn tallies() -> Arc<HotTable> {
         name: "tallies".to_owned(),
         slot_name: "tallies_slots".to_owned(),
         slots: 0,
+        rollup: std::time::Duration::from_secs(1),
         ..posts
     })
 }

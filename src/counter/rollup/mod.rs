@@ -1,0 +1,304 @@
+//! Roll-up: what lies in slots is moved into base rows in the background, so that reads find little to add up, and who
+//! reads past the proxy sees nearly the whole value.
+//!
+//! It moves values and changes none, whatever rows it takes. It waits for nobody: slot rows and base rows that somebody
+//! else has locked are left for the next time, and since it never waits while it holds locks, it is in no deadlock. A
+//! transaction takes few rows and lasts a few round trips. Every proxy rolls up what its own sessions have put into slots
+//! (`Dirty`), so that nothing is asked while nothing changes. The leader among them looks after the rest: what others
+//! have left when they ended, and slot rows that nobody uses any more.
+
+mod dirty;
+mod pass;
+mod sweep;
+mod text;
+mod values;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mysql_async::{Conn, Error as DriverFailure};
+use rand::RngExt;
+
+use super::control::Control;
+use super::fold::OpenRow;
+use super::{KeyForm, Slots};
+use crate::catalog::HotTable;
+use crate::metrics::Metrics;
+
+pub use dirty::Dirty;
+use dirty::Marks;
+pub use pass::Error;
+use pass::Pass;
+
+/// The keys of one transaction: it holds their base rows for as long as they take.
+const KEYS: usize = 16;
+
+/// How often rows that somebody has locked are tried again within one roll-up. A row that is incremented without a pause is
+/// free between two commits alone.
+const TRIES: u32 = 24;
+
+/// The longest pause between two tries.
+const PAUSE: Duration = Duration::from_millis(6);
+
+/// The longest time until a table is tried again whose roll-up has failed.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+
+/// How long a slot row is there without being used.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// How many slot rows in use are remembered. One costs some 100 bytes.
+const MOST_IN_USE: usize = 64 * 1024;
+
+/// So long after a slot table was searched it is not searched again.
+const BETWEEN_SWEEPS: Duration = Duration::from_secs(10);
+
+/// The background task's state.
+pub struct RollUp {
+    control: Control,
+    metrics: Arc<Metrics>,
+    conn: Option<Conn>,
+    tables: HashMap<(String, String), History>,
+    idle: Duration,
+}
+
+/// What has become of a table's roll-ups so far.
+#[derive(Debug)]
+struct History {
+    /// Failures since the last one that went well.
+    failures: u32,
+    /// What was logged last.
+    complaint: Option<String>,
+    /// When the slot table was searched.
+    swept: Option<Instant>,
+    /// When slot rows that nobody uses were deleted.
+    cleaned: Instant,
+    /// Those that were rolled up since then.
+    in_use: HashSet<OpenRow>,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            failures: 0,
+            complaint: None,
+            swept: None,
+            cleaned: Instant::now(),
+            in_use: HashSet::new(),
+        }
+    }
+}
+
+impl RollUp {
+    /// Over a connection of its own, made when it is needed.
+    pub fn new(control: Control, metrics: Arc<Metrics>) -> Self {
+        Self {
+            control,
+            metrics,
+            conn: None,
+            tables: HashMap::new(),
+            idle: IDLE,
+        }
+    }
+
+    /// Slot rows are deleted when nobody has used them for so long, ten minutes by default.
+    #[must_use]
+    pub fn with_idle(mut self, idle: Duration) -> Self {
+        self.idle = idle;
+        self
+    }
+
+    /// Rolls up what is marked, each table an interval after the first mark, until `stop` is there; then all that is left,
+    /// once.
+    pub async fn keep(mut self, slots: &Slots, stop: impl Future<Output = ()>) {
+        let dirty = slots.dirty();
+        tokio::pin!(stop);
+        loop {
+            let due = dirty.due();
+            let next = due.iter().map(|(_, at)| *at).min();
+            let wait = async {
+                match next {
+                    Some(next) => tokio::time::sleep_until(next.into()).await,
+                    None => dirty.wait().await,
+                }
+            };
+            let stopped = tokio::select! {
+                () = &mut stop => true,
+                () = wait => false,
+            };
+            let now = Instant::now();
+            for (table, _) in due.into_iter().filter(|(_, at)| stopped || *at <= now) {
+                self.table(slots, &table).await;
+            }
+            if stopped {
+                return;
+            }
+        }
+    }
+
+    /// Rolls up one table; what could not be rolled up is marked again.
+    async fn table(&mut self, slots: &Slots, table: &Arc<HotTable>) {
+        let dirty = slots.dirty();
+        let mut left = dirty.take(table);
+        let result = self.marked(slots, table, &mut left).await;
+        let metrics = Arc::clone(&self.metrics);
+        let history = self.history(table);
+        let wait = match result {
+            Ok(()) => {
+                if history.complaint.take().is_some() {
+                    tracing::info!("roll-up of {} works again", full_name(table));
+                }
+                history.failures = 0;
+                table.rollup
+            }
+            Err(error) => {
+                metrics.count_failed_roll_up(matches!(error, Error::Drift));
+                let complaint = error.to_string();
+                if is_of_another_table(&error) {
+                    tracing::warn!("roll-up of {}: {complaint}", full_name(table));
+                    return;
+                }
+                history.failures += 1;
+                let doubled = 2_u32.saturating_pow(history.failures);
+                let wait = table.rollup.saturating_mul(doubled).min(LONGEST_BACKOFF);
+                if history.complaint.as_ref() != Some(&complaint) {
+                    tracing::warn!(
+                        "roll-up of {}: {complaint}; slots keep what they have, and it is tried again",
+                        full_name(table)
+                    );
+                    history.complaint = Some(complaint);
+                }
+                wait
+            }
+        };
+        if left.others || !left.rows.is_empty() {
+            dirty.put_back(table, &left, wait);
+        }
+    }
+
+    /// Rolls up what is marked, and leaves in `marks` what is left.
+    async fn marked(
+        &mut self,
+        slots: &Slots,
+        table: &Arc<HotTable>,
+        marks: &mut Marks,
+    ) -> Result<(), Error> {
+        let Some(form) = KeyForm::of(table) else {
+            // Its keys cannot be named; statements that need it fold by predicates.
+            *marks = Marks::default();
+            return Ok(());
+        };
+        let mut conn = match self.conn.take() {
+            Some(conn) => conn,
+            None => self.control.roll_up_connection().await?,
+        };
+        let pass = Pass { table, form: &form };
+        let mut result = self.moved(&pass, &mut conn, marks).await;
+        if result.is_ok() {
+            result = self.cleaned(&pass, &mut conn, (slots, table)).await;
+        }
+        // What is not the server's own answer leaves a connection in a state that nobody knows.
+        if !matches!(&result, Err(Error::Server(failure)) if !is_from_the_server(failure)) {
+            self.conn = Some(conn);
+        }
+        result
+    }
+
+    async fn moved(
+        &mut self,
+        pass: &Pass<'_>,
+        conn: &mut Conn,
+        marks: &mut Marks,
+    ) -> Result<(), Error> {
+        if marks.others {
+            let swept = &mut self.history(pass.table).swept;
+            if swept.is_none_or(|swept| swept.elapsed() >= BETWEEN_SWEEPS) {
+                sweep::mark_all(pass, conn, marks).await?;
+                *swept = Some(Instant::now());
+            }
+        }
+        for again in 0..TRIES {
+            if again > 0 {
+                let pause = rand::rng().random_range(PAUSE / 6..PAUSE);
+                tokio::time::sleep(pause).await;
+            }
+            let mut parts = marks.take_rows().parts(KEYS);
+            while let Some(part) = parts.pop() {
+                match pass.run(conn, &part).await {
+                    Ok(rolled) => {
+                        let (moved, orphans) = (rolled.moved.len(), rolled.orphans);
+                        self.metrics.count_roll_up(moved as u64, orphans);
+                        self.history(pass.table).remember(rolled.moved);
+                        marks.rows.extend(rolled.locked.rows);
+                    }
+                    Err(error) => {
+                        marks.rows.extend(part.rows);
+                        marks
+                            .rows
+                            .extend(parts.into_iter().flat_map(|part| part.rows));
+                        return Err(error);
+                    }
+                }
+            }
+            if marks.rows.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// From time to time deletes slot rows that nobody uses; the leader has what others have left rolled up next.
+    async fn cleaned(
+        &mut self,
+        pass: &Pass<'_>,
+        conn: &mut Conn,
+        (slots, table): (&Slots, &Arc<HotTable>),
+    ) -> Result<(), Error> {
+        let idle = self.idle;
+        let history = self.history(table);
+        if history.cleaned.elapsed() < idle {
+            return Ok(());
+        }
+        history.cleaned = Instant::now();
+        let in_use = std::mem::take(&mut history.in_use);
+        let mut deleted = 0;
+        if in_use.len() <= MOST_IN_USE {
+            deleted += sweep::delete_own_idle(pass, conn, (slots, table), &in_use).await?;
+        }
+        if slots.dirty().leads(table) {
+            deleted += sweep::delete_abandoned(pass, conn, slots.range(table)).await?;
+            slots.dirty().mark(table, None, 0);
+        }
+        tracing::debug!("{deleted} slot rows of {} were idle", full_name(table));
+        Ok(())
+    }
+
+    fn history(&mut self, table: &HotTable) -> &mut History {
+        let name = (table.schema.clone(), table.name.clone());
+        self.tables.entry(name).or_default()
+    }
+}
+
+impl History {
+    /// These are in use. Once they are too many to remember, none is deleted.
+    fn remember(&mut self, rows: Vec<OpenRow>) {
+        if self.in_use.len() <= MOST_IN_USE {
+            self.in_use.extend(rows);
+        }
+    }
+}
+
+/// Whether the server has answered, so that the connection is as it was.
+fn is_from_the_server(failure: &DriverFailure) -> bool {
+    matches!(failure, DriverFailure::Server(_))
+}
+
+/// Whether the tables are no longer those that were incremented: gone, or with other columns.
+fn is_of_another_table(error: &Error) -> bool {
+    const GONE: [u16; 3] = [1051, 1054, 1146];
+    matches!(error, Error::Server(DriverFailure::Server(error)) if GONE.contains(&error.code))
+}
+
+fn full_name(table: &HotTable) -> String {
+    format!("{}.{}", table.schema, table.name)
+}
