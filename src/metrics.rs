@@ -80,6 +80,11 @@ impl Metrics {
         self.failed_roll_ups.load(Ordering::Relaxed)
     }
 
+    /// Slot rows that were deleted with a base row that was no more.
+    pub fn orphans(&self) -> u64 {
+        self.orphans.load(Ordering::Relaxed)
+    }
+
     /// Slot rows that were rolled up.
     pub fn rolled_up(&self) -> u64 {
         self.rolled_up.load(Ordering::Relaxed)

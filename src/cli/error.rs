@@ -33,6 +33,14 @@ pub enum Error {
         /// Why.
         problem: Box<counter::provision::Problem>,
     },
+    /// A roll-up.
+    #[error("roll-up of {table}: {source}")]
+    RollUp {
+        /// The hot table.
+        table: String,
+        /// Why.
+        source: counter::rollup::Error,
+    },
     /// The listener.
     #[error(transparent)]
     Server(#[from] server::Error),
@@ -98,7 +106,7 @@ impl Error {
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Bench(error) => error.exit_code(),
-            Self::Control(_) | Self::Runtime { .. } => 1,
+            Self::Control(_) | Self::Runtime { .. } | Self::RollUp { .. } => 1,
             Self::Server(error) => match error {
                 server::Error::Listen { .. } | server::Error::Threads { .. } => 1,
                 server::Error::File { .. } | server::Error::Tls(_) => 2,

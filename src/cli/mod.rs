@@ -10,6 +10,7 @@ mod log;
 mod password;
 mod provision;
 mod proxy;
+mod rollup;
 mod serve;
 mod terminal;
 
@@ -40,6 +41,7 @@ Examples:
   countersink serve                                 with ./rules.yaml
   countersink serve --rules /etc/countersink/rules.yaml --listen 0.0.0.0:6033
   countersink provision --print                     the statements for a DBA
+  countersink rollup --now                          slots into base rows, at once
   countersink explain 'SELECT views FROM posts'     what becomes of a statement, and why
   countersink bench --rules rules.yaml              what it is worth on your own server
   COUNTERSINK_LOG=debug countersink serve           more of the log
@@ -64,6 +66,9 @@ Examples:
   countersink provision                             as the control account; `serve` does the same at start
   countersink provision --print > slots.sql         for a DBA, when the control account may not create tables")]
     Provision(ProvisionArguments),
+    /// Shows what slots hold, or moves it into the base rows now; a running proxy does so by itself.
+    #[command(name = "rollup", after_help = rollup::EXAMPLES)]
+    RollUp(rollup::RollUpArguments),
     /// Shows what becomes of statements: the plan and why, the SQL that is sent, the locks that it takes.
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::ExplainArguments),
@@ -79,7 +84,7 @@ impl Command {
     /// What is logged unless the environment says otherwise. Demo and bench print reports of their own.
     fn log_level(&self) -> &'static str {
         match self {
-            Self::Demo(_) | Self::Bench(_) | Self::Explain(_) => "warn",
+            Self::Demo(_) | Self::Bench(_) | Self::Explain(_) | Self::RollUp(_) => "warn",
             _ => "info",
         }
     }
@@ -141,6 +146,14 @@ fn run_command(command: Command) -> Result<(), Error> {
             let config = load(&file)?;
             let provisioned = runtime.block_on(provision::provision(&config, arguments.print));
             let text = provisioned.map_err(|error| error.in_file(&file))?;
+            print!("{text}");
+            Ok(())
+        }
+        Command::RollUp(arguments) => {
+            let file = &arguments.file.rules;
+            let config = load(file)?;
+            let rolled_up = runtime.block_on(rollup::roll_up(&config, &arguments));
+            let text = rolled_up.map_err(|error| error.in_file(file))?;
             print!("{text}");
             Ok(())
         }

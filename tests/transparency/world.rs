@@ -238,7 +238,7 @@ impl World {
         for hot in HOT {
             let (columns, touch) = (hot.counters.join(", "), hot.touch.join(", "));
             text += &format!(
-                "  - {{table: {}.{}, columns: [{columns}], touch: [{touch}]}}\n",
+                "  - {{table: {}.{}, columns: [{columns}], touch: [{touch}], rollup: 10ms}}\n",
                 self.schema, hot.name
             );
         }
@@ -272,32 +272,31 @@ impl World {
 
     /// Puts the rows into the tables of the plain server; `rewind` sets AUTO_INCREMENT back as well.
     pub async fn fill(&self, server: &Address, rewind: bool) {
-        self.fill_base(server, rewind).await;
+        self.fill_and("", server, rewind).await;
     }
 
     /// Puts the same values into the tables of the server behind the proxy, a part of them into slots.
     pub async fn fill_with_slots(&self, server: &Address, rewind: bool) {
-        let mut driver = self.fill_base(server, rewind).await;
         let slots = HOT
             .iter()
             .map(|hot| format!("DELETE FROM {}_slots;\n", hot.name));
-        let script = format!("BEGIN;\n{}{INTO_SLOTS}COMMIT", slots.collect::<String>());
-        run_all(&mut driver, &script).await;
+        let script = slots.collect::<String>() + INTO_SLOTS;
+        self.fill_and(&script, server, rewind).await;
     }
 
-    async fn fill_base(&self, server: &Address, rewind: bool) -> Driver {
+    /// In one transaction, for slots may be rolled up at any time.
+    async fn fill_and(&self, script: &str, server: &Address, rewind: bool) {
         let mut driver = connect(server, Some(&self.schema)).await;
         let names = HOT.iter().map(|hot| hot.name).chain(COLD.iter().copied());
         let empty: String = names.map(|name| format!("DELETE FROM {name};\n")).collect();
         run_all(
             &mut driver,
-            &format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}COMMIT"),
+            &format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}{script}COMMIT"),
         )
         .await;
         if rewind {
             run_all(&mut driver, REWIND).await;
         }
-        driver
     }
 
     /// A session that reads what all tables hold, for [`World::observe`].

@@ -14,6 +14,7 @@ mod text;
 mod values;
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -136,6 +137,55 @@ impl RollUp {
         }
     }
 
+    /// Rolls up all slots of a table, whoever has filled them.
+    ///
+    /// # Errors
+    ///
+    /// Why it did not come to an end; what it has done until then is done.
+    pub async fn now(&mut self, table: &HotTable) -> Result<Rolled, Error> {
+        let (form, mut conn) = self.ready(table).await?;
+        let pass = Pass { table, form: &form };
+        let (moved, orphans) = (self.metrics.rolled_up(), self.metrics.orphans());
+        loop {
+            let before = self.metrics.rolled_up() + self.metrics.orphans();
+            let mut marks = Marks::default();
+            sweep::mark_all(&pass, &mut conn, &mut marks).await?;
+            self.moved(&pass, &mut conn, &mut marks).await?;
+            let has_moved = self.metrics.rolled_up() + self.metrics.orphans() > before;
+            if !(marks.others && has_moved) {
+                break;
+            }
+        }
+        let rolled = Rolled {
+            moved: self.metrics.rolled_up() - moved,
+            orphans: self.metrics.orphans() - orphans,
+            left: sweep::count(&pass, &mut conn).await?,
+        };
+        self.conn = Some(conn);
+        Ok(rolled)
+    }
+
+    /// How many slot rows of a table hold something.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot be counted.
+    pub async fn held(&mut self, table: &HotTable) -> Result<u64, Error> {
+        let (form, mut conn) = self.ready(table).await?;
+        let held = sweep::count(&Pass { table, form: &form }, &mut conn).await?;
+        self.conn = Some(conn);
+        Ok(held)
+    }
+
+    async fn ready(&mut self, table: &HotTable) -> Result<(KeyForm, Conn), Error> {
+        let form = KeyForm::of(table).ok_or(Error::Unnamed)?;
+        let conn = match self.conn.take() {
+            Some(conn) => conn,
+            None => self.control.roll_up_connection().await?,
+        };
+        Ok((form, conn))
+    }
+
     /// Rolls up one table; what could not be rolled up is marked again.
     async fn table(&mut self, slots: &Slots, table: &Arc<HotTable>) {
         let dirty = slots.dirty();
@@ -183,14 +233,13 @@ impl RollUp {
         table: &Arc<HotTable>,
         marks: &mut Marks,
     ) -> Result<(), Error> {
-        let Some(form) = KeyForm::of(table) else {
-            // Its keys cannot be named; statements that need it fold by predicates.
-            *marks = Marks::default();
-            return Ok(());
-        };
-        let mut conn = match self.conn.take() {
-            Some(conn) => conn,
-            None => self.control.roll_up_connection().await?,
+        let (form, mut conn) = match self.ready(table).await {
+            Ok(ready) => ready,
+            Err(Error::Unnamed) => {
+                *marks = Marks::default();
+                return Ok(());
+            }
+            Err(error) => return Err(error),
         };
         let pass = Pass { table, form: &form };
         let mut result = self.moved(&pass, &mut conn, marks).await;
@@ -276,6 +325,40 @@ impl RollUp {
     fn history(&mut self, table: &HotTable) -> &mut History {
         let name = (table.schema.clone(), table.name.clone());
         self.tables.entry(name).or_default()
+    }
+}
+
+/// What a roll-up of a whole table has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rolled {
+    /// Slot rows that were moved.
+    pub moved: u64,
+    /// Slot rows without a base row, which were deleted.
+    pub orphans: u64,
+    /// Slot rows that hold something still, or again.
+    pub left: u64,
+}
+
+impl fmt::Display for Rolled {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = |count: u64| match count {
+            1 => "1 slot row".to_owned(),
+            count => format!("{count} slot rows"),
+        };
+        write!(formatter, "{} rolled up", rows(self.moved))?;
+        if self.orphans > 0 {
+            let rows = rows(self.orphans);
+            write!(formatter, ", {rows} of rows that are no more deleted")?;
+        }
+        match self.left {
+            0 => Ok(()),
+            left => write!(
+                formatter,
+                ", {} left (locked by open transactions, incremented meanwhile, or so near a limit of the type that \
+                 the row has no room)",
+                rows(left)
+            ),
+        }
     }
 }
 

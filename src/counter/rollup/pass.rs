@@ -23,6 +23,12 @@ pub enum Error {
     /// The server refused a statement, or is gone.
     #[error(transparent)]
     Server(#[from] DriverFailure),
+    /// The key has a type whose values look different in each session.
+    #[error(
+        "the primary key has a column of a type (TIMESTAMP, FLOAT) whose values cannot be named for certain; its slots \
+         are moved by the statements that need them alone"
+    )]
+    Unnamed,
     /// The server answered with something that cannot be.
     #[error("an answer that no server gives; nothing was moved")]
     Malformed,

@@ -36,6 +36,12 @@ pub(super) async fn mark_all(
     Ok(())
 }
 
+/// How many slot rows hold something.
+pub(super) async fn count(pass: &Pass<'_>, conn: &mut Conn) -> Result<u64, Error> {
+    let held = conn.query_first(text::count(pass.table)).await?;
+    held.ok_or(Error::Malformed)
+}
+
 /// Deletes slot rows of this proxy's range that hold nothing and are not among those `in_use`. How many.
 ///
 /// Who knows a slot row updates it, and a miss would lock the gap; so their slot is leased meanwhile, and none is known

@@ -146,6 +146,15 @@ pub(super) fn holds_something(table: &HotTable) -> String {
     counters.chain(touches).collect::<Vec<_>>().join(" OR ")
 }
 
+/// How many slot rows hold something.
+pub(super) fn count(table: &HotTable) -> String {
+    format!(
+        "SELECT COUNT(*) FROM {} WHERE {}",
+        slot_table(table),
+        holds_something(table)
+    )
+}
+
 fn hot_columns(table: &HotTable) -> String {
     let counters = table.counters.iter().map(|counter| counter.column);
     let mut list = String::new();

@@ -620,7 +620,7 @@ impl Writer {
             texts,
         };
         // Those who have a time of their own write what stamps rows by themselves.
-        if subject.name == "topics" {
+        if ["articles", "topics"].contains(&subject.name) {
             let timestamp = format!("SET timestamp = {}", self.now);
             self.command(at_once(1, vec![timestamp]));
         }

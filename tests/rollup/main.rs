@@ -1,5 +1,10 @@
 //! Roll-up: what lies in slots comes to lie in base rows, nobody waits for that, and no value changes.
 
+mod command;
+mod killed;
+mod stage;
+
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::sync::Arc;
@@ -8,11 +13,11 @@ use std::time::{Duration, Instant};
 use countersink::config::Config;
 use countersink::counter::control::Control;
 use countersink::counter::rollup::RollUp;
-use countersink::driver::{Driver, Reply};
+use countersink::driver::Reply;
 use countersink::sandbox::Flavour;
-use support::client::{connect, number, rows, run, run_all};
-use support::proxy::{Proxy, rules_head};
-use support::twin::{Twin, twin};
+use stage::{POSTS, Stage, deadline};
+use support::client::{connect, number, rows, run};
+use support::proxy::Proxy;
 use tokio::task::JoinSet;
 
 macro_rules! on_both {
@@ -523,108 +528,4 @@ async fn a_proxy_that_starts_rolls_up_what_another_has_left(flavour: Flavour) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     drop(proxy);
-}
-
-const POSTS: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0, likes BIGINT NOT NULL DEFAULT 0, title VARCHAR(9));
-    INSERT INTO posts (id, title) VALUES (1, 'one'), (2, 'two'), (3, 'three')";
-
-/// A schema of one test with a proxy in front of it.
-struct Stage {
-    twin: &'static Twin,
-    schema: String,
-    /// The rules, whole and without their head.
-    rules: String,
-    counters: String,
-    proxy: Proxy,
-}
-
-fn deadline() -> Instant {
-    Instant::now() + Duration::from_secs(20)
-}
-
-impl Stage {
-    async fn new(flavour: Flavour, schema: &str, tables: &str, interval: &str) -> Self {
-        Self::with_rule(flavour, schema, tables, interval, "").await
-    }
-
-    async fn with_rule(
-        flavour: Flavour,
-        schema: &str,
-        tables: &str,
-        interval: &str,
-        more: &str,
-    ) -> Self {
-        let twin = twin(flavour);
-        let mut driver = connect(&twin.proxied, None).await;
-        let script = format!(
-            "DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema}; {tables}"
-        );
-        run_all(&mut driver, &script).await;
-        let counters = format!(
-            "counters:\n- {{table: {schema}.posts, columns: [views, likes], {more}rollup: {interval}}}\n"
-        );
-        Self {
-            twin,
-            schema: schema.to_owned(),
-            rules: rules_head(&twin.proxied) + &counters,
-            proxy: Proxy::start(&twin.proxied, &counters),
-            counters,
-        }
-    }
-
-    async fn client(&self) -> Driver {
-        connect(&self.proxy.address, Some(&self.schema)).await
-    }
-
-    async fn direct(&self) -> Driver {
-        connect(&self.twin.proxied, Some(&self.schema)).await
-    }
-
-    /// The first transaction with an increment of a shape increments base.
-    async fn show_that_transactions_only_increment(&self) {
-        let mut client = self.client().await;
-        run(&mut client, "BEGIN").await;
-        run(
-            &mut client,
-            "UPDATE posts SET views = views + 1 WHERE id = 2",
-        )
-        .await;
-        run(&mut client, "COMMIT").await;
-    }
-
-    async fn until<F: Future<Output = bool>>(&self, holds: impl Fn() -> F) {
-        let deadline = deadline();
-        while !holds().await {
-            assert!(Instant::now() < deadline, "it comes to pass");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-
-    async fn until_base_is(&self, id: i64, expected: i64) {
-        let mut direct = self.direct().await;
-        let base = format!("SELECT views FROM posts WHERE id = {id}");
-        let deadline = deadline();
-        loop {
-            let found = number(&mut direct, &base).await;
-            if found == expected {
-                return;
-            }
-            assert!(
-                Instant::now() < deadline,
-                "base of {id} is {found}, not {expected}"
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-
-    /// Waits until slots hold nothing.
-    async fn until_rolled_up(&self) {
-        let mut direct = self.direct().await;
-        let full = "SELECT COUNT(*) FROM posts_slots WHERE views <> 0 OR likes <> 0";
-        let deadline = deadline();
-        while number(&mut direct, full).await > 0 {
-            assert!(Instant::now() < deadline, "slots are rolled up");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
 }

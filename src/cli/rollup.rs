@@ -1,0 +1,61 @@
+//! `countersink rollup`: what slots hold, and now into the base rows with it.
+
+use std::fmt::Write;
+
+use clap::Args;
+
+use super::{Error, RulesArguments};
+use crate::catalog;
+use crate::config::Config;
+use crate::counter::control::Control;
+use crate::counter::rollup::RollUp;
+
+/// What `--help` ends with.
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  countersink rollup                                what slots hold that base rows do not have yet
+  countersink rollup --now                          moves it, as a running proxy does by itself
+
+Proxies may run meanwhile: a roll-up waits for nobody and changes no value. What an open
+transaction has incremented stays in its slot until that ends.";
+
+#[derive(Debug, Args)]
+pub(super) struct RollUpArguments {
+    #[command(flatten)]
+    pub(super) file: RulesArguments,
+    /// Move it into the base rows.
+    #[arg(long)]
+    now: bool,
+}
+
+/// What to print: a line for each table.
+pub(super) async fn roll_up(config: &Config, arguments: &RollUpArguments) -> Result<String, Error> {
+    let control = Control::open(config).await?;
+    let text = text(&control, config, arguments.now).await;
+    control.close().await;
+    text
+}
+
+async fn text(control: &Control, config: &Config, now: bool) -> Result<String, Error> {
+    let mut conn = control.connect().await?;
+    let catalog = catalog::load(&mut conn, config).await?;
+    let mut rolling = RollUp::new(control.clone(), Default::default());
+    let mut text = String::new();
+    for table in &catalog.tables {
+        let name = format!("{}.{}", table.schema, table.name);
+        let done = match now {
+            true => rolling.now(table).await.map(|rolled| rolled.to_string()),
+            false => rolling.held(table).await.map(|rows| match rows {
+                0 => "all slots are empty".to_owned(),
+                1 => "1 slot row holds something".to_owned(),
+                rows => format!("{rows} slot rows hold something"),
+            }),
+        };
+        let done = done.map_err(|source| Error::RollUp {
+            table: name.clone(),
+            source,
+        })?;
+        writeln!(text, "{name}: {done}").expect("a String takes all");
+    }
+    Ok(text)
+}

@@ -1,0 +1,176 @@
+//! The proxy is killed in the middle of its work, again and again, while clients increment through it: what was acknowledged
+//! is there, and nothing twice.
+//!
+//! COUNTERSINK_KILLS and COUNTERSINK_SECONDS have it last longer; COUNTERSINK_SEED repeats the times.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use countersink::driver::{Driver, Reply};
+use countersink::sandbox::{Address, Flavour};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::task::JoinSet;
+
+use crate::stage::{POSTS, Stage};
+use crate::support::binary::Serving;
+use crate::support::block_on;
+use crate::support::client::{connect, connect_as, number, rows};
+
+const CLIENTS: u64 = 64;
+
+#[test]
+fn on_mysql() {
+    block_on(killed(Flavour::MySql));
+}
+
+#[test]
+fn on_mariadb() {
+    block_on(killed(Flavour::MariaDb));
+}
+
+/// What a client has seen.
+#[derive(Debug, Default)]
+struct Seen {
+    acknowledged: i64,
+    /// Their answers were lost with the connection.
+    ambiguous: i64,
+    errors: Vec<String>,
+}
+
+async fn killed(flavour: Flavour) {
+    let kills = setting("COUNTERSINK_KILLS").unwrap_or(3);
+    let seconds = setting("COUNTERSINK_SECONDS").unwrap_or(6);
+    let seed = setting("COUNTERSINK_SEED").unwrap_or_else(|| {
+        let now = SystemTime::UNIX_EPOCH.elapsed().expect("a time after 1970");
+        now.as_secs()
+    });
+    eprintln!("COUNTERSINK_SEED={seed}");
+    let mut chance = StdRng::seed_from_u64(seed);
+    let stage = Stage::new(flavour, "cs_rollup_killed", POSTS, "10ms").await;
+    let Stage {
+        twin, rules, proxy, ..
+    } = stage;
+    drop(proxy);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("rules.yaml");
+    std::fs::write(&file, &rules).expect("written");
+
+    let started = Instant::now();
+    let end = started + Duration::from_secs(seconds);
+    let mut times: Vec<_> = (0..kills)
+        .map(|_| Duration::from_millis(chance.random_range(300..seconds * 1000)))
+        .collect();
+    times.sort_unstable();
+    let mut serving = Serving::start(&file).expect("it serves");
+    let address = Arc::new(Mutex::new(serving.address));
+    let mut clients = JoinSet::new();
+    for number in 0..CLIENTS {
+        let (address, upstream) = (Arc::clone(&address), twin.proxied.clone());
+        clients.spawn(client(number, upstream, address, end));
+    }
+    for time in times {
+        tokio::time::sleep_until((started + time).into()).await;
+        serving.binary.signal("KILL");
+        let ended = serving.binary.wait();
+        assert_eq!(ended.signal, Some(9));
+        assert!(!ended.errors.contains("roll-up of"), "{}", ended.errors);
+        serving = Serving::start(&file).expect("it serves again");
+        *address.lock().expect("no panic") = serving.address;
+    }
+    let mut seen = Seen::default();
+    while let Some(one) = clients.join_next().await {
+        let one = one.expect("a client that does not panic");
+        seen.acknowledged += one.acknowledged;
+        seen.ambiguous += one.ambiguous;
+        seen.errors.extend(one.errors);
+    }
+    let mut direct = connect(&twin.proxied, Some("cs_rollup_killed")).await;
+    let ended = serving.stop();
+    assert!(!ended.errors.contains("roll-up of"), "{}", ended.errors);
+    let value = number(&mut direct, "SELECT views FROM posts WHERE id = 1").await;
+    eprintln!(
+        "{flavour}: {kills} kills in {seconds} s: {} acknowledged, {} ambiguous, value {value}",
+        seen.acknowledged, seen.ambiguous
+    );
+    assert_eq!(seen.errors, Vec::<String>::new());
+    assert_eq!(
+        number(
+            &mut direct,
+            "SELECT COALESCE(SUM(views), 0) FROM posts_slots"
+        )
+        .await,
+        0
+    );
+    let most = seen.acknowledged + seen.ambiguous;
+    assert!(
+        (seen.acknowledged..=most).contains(&value),
+        "{value} is not between {} and {most}: {:?}",
+        seen.acknowledged,
+        rows(&mut direct, "SELECT * FROM posts_slots").await
+    );
+}
+
+/// Increments row 1 until the time is over, in autocommit or (every third client) in transactions, through whatever proxy
+/// there is.
+async fn client(
+    number: u64,
+    upstream: Address,
+    address: Arc<Mutex<SocketAddr>>,
+    end: Instant,
+) -> Seen {
+    let mut seen = Seen::default();
+    while Instant::now() < end {
+        let at = *address.lock().expect("no panic");
+        let to = Address {
+            host: at.ip().to_string(),
+            port: at.port(),
+            ..upstream.clone()
+        };
+        let Ok(mut driver) = connect_as(&to, Some("cs_rollup_killed"), Driver::CAPABILITIES).await
+        else {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            continue;
+        };
+        while Instant::now() < end {
+            let (texts, counts): (&[&str], _) = match number % 3 {
+                0 => (&["BEGIN", INCREMENT, INCREMENT, "COMMIT"], 2),
+                _ => (&[INCREMENT], 1),
+            };
+            let mut lost_at = None;
+            for (position, text) in texts.iter().enumerate() {
+                match driver.query(text).await {
+                    Ok(Reply::Err(error)) => seen.errors.push(error.to_string()),
+                    Ok(_) => {}
+                    Err(_) => {
+                        lost_at = Some(position);
+                        break;
+                    }
+                }
+            }
+            match lost_at {
+                None => seen.acknowledged += counts,
+                // Only the last statement commits.
+                Some(position) => {
+                    if position + 1 == texts.len() {
+                        seen.ambiguous += counts;
+                    }
+                    break;
+                }
+            }
+        }
+    }
+    seen
+}
+
+const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
+
+fn setting(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is a number")),
+    )
+}
