@@ -9,7 +9,7 @@ use super::moving::Bound;
 use super::state::{Keys, TableLocks, Transaction};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
-use crate::counter::fold;
+use crate::counter::fold::{self, COMMIT};
 use crate::sql::Kind;
 use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
 use crate::wire::reader::Malformed;
@@ -27,9 +27,12 @@ impl Session {
         let folds: Vec<Bound> = tables
             .map(|table| Keys::whole(Arc::clone(table)).into())
             .collect();
+        // After an error only the upstream knows.
+        if self.state.status_uncertain {
+            self.hidden("DO 0").await?;
+        }
         // In an open transaction the DDL itself commits what was folded in it.
-        let open = self.state.in_transaction() && !self.state.status_uncertain;
-        match open {
+        match self.state.in_transaction() {
             true => {
                 for bound in folds {
                     match self.fold(&bound).await? {
@@ -49,6 +52,10 @@ impl Session {
             if ddl.empties {
                 for table in &ddl.tables {
                     self.hidden(fold::empty(table)).await?;
+                }
+                // With autocommit off that has begun a transaction.
+                if self.state.in_transaction() {
+                    self.hidden(COMMIT).await?;
                 }
             }
             self.refresh_catalog().await;

@@ -436,8 +436,11 @@ impl<'a> Player<'a> {
                     let payloads = packets.iter().map(|packet| packet.payload.clone());
                     payloads.collect::<Vec<_>>()
                 };
+                // Of equal texts any may be the first.
+                let text = &texts[number % texts.len()];
+                let first = texts.iter().position(|other| other == text);
                 answers.push((
-                    number % texts.len(),
+                    first.expect("it is one of them"),
                     answer.as_ref().map(bytes).ok(),
                     answer,
                 ));

@@ -98,3 +98,17 @@ RENAME TABLE posts TO old_posts;
 SELECT views FROM old_posts WHERE id IN (1, 3) ORDER BY id;
 RENAME TABLE old_posts TO posts;
 SELECT views FROM posts WHERE id IN (1, 3) ORDER BY id;
+
+== truncated with autocommit off [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SET autocommit = 0;
+TRUNCATE posts;
+SELECT DISTINCT score FROM posts ORDER BY score;
+SET autocommit = 1;
+
+== truncated behind an error in a transaction [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+START TRANSACTION;
+INSERT INTO authors (id, name) VALUES (1, 'again');
+TRUNCATE posts;
+SELECT id FROM posts;
