@@ -2,7 +2,7 @@
 //!
 //! A move is one statement, so that nothing (a KILL QUERY, a lost connection) can come between adding to base
 //! and taking from the slots. It closes the slot rows: whoever increments next goes through the base row again, where
-//! the guard against overflow stands. They are never deleted, not even when their base row goes: an UPDATE that misses
+//! the guard against overflow stands. It never deletes them, not even when their base row goes: an UPDATE that misses
 //! its slot row locks the gap where it would be, and two transactions that do so and then insert deadlock. Measured on
 //! MySQL 9.7 and MariaDB 10.11: the derived table is materialised before the first row is changed, and a base row that
 //! joins with several slot rows is changed once.
