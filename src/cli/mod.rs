@@ -58,7 +58,11 @@ enum Command {
     #[command(after_help = "\
 Examples:
   countersink serve --rules rules.yaml
-  countersink serve --listen 127.0.0.1:7000         instead of the file's listen")]
+  countersink serve --listen 127.0.0.1:7000         instead of the file's listen
+  countersink serve --take-over                     a new version: once it listens, end the old one by SIGTERM
+
+Signals:
+  TERM, INT   accepts no more clients, closes idle sessions, gives open transactions drain_timeout to end")]
     Serve(ServeArguments),
     /// Makes the slot tables that the rules need, or prints the statements that would.
     #[command(after_help = "\
@@ -104,6 +108,9 @@ struct ServeArguments {
     /// Where to listen, instead of the rules file's `listen`.
     #[arg(long, value_name = "HOST:PORT", value_parser = HostPort::parse)]
     listen: Option<HostPort>,
+    /// Listen beside a running Countersink, which is to be told to stop then (SIGTERM): no client is refused.
+    #[arg(long)]
+    take_over: bool,
 }
 
 #[derive(Debug, Args)]
@@ -138,7 +145,7 @@ fn run_command(command: Command) -> Result<(), Error> {
             let file = arguments.file.rules;
             let mut config = load(&file)?;
             config.listen = arguments.listen.unwrap_or(config.listen);
-            let serving = runtime.block_on(serve::serve(config));
+            let serving = runtime.block_on(serve::serve(config, arguments.take_over));
             serving.map_err(|error| error.in_file(&file))
         }
         Command::Provision(arguments) => {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Error;
@@ -12,23 +13,35 @@ use crate::counter::provision;
 use crate::server::Server;
 
 /// Prepares, then serves until told to stop.
-pub(super) async fn serve(config: Config) -> Result<(), Error> {
+pub(super) async fn serve(config: Config, take_over: bool) -> Result<(), Error> {
     let control = Control::open(&config).await?;
     let catalog = prepare_with(&control, &config).await?;
     let stop = stop_signal().map_err(|source| Error::Runtime { source })?;
     let upstream = config.upstream.to_string();
-    let server = Server::bind(config, catalog, control).await?;
+    let server = Server::bind(config, catalog, control, take_over).await?;
     let address = server
         .address()
         .map_err(|source| Error::Runtime { source })?;
     tracing::info!("listening on {address}, upstream {upstream}");
+    tell_systemd(NotifyState::Ready);
     let shared = server.shared();
+    let stop = async {
+        stop.await;
+        tell_systemd(NotifyState::Stopping);
+    };
     server.run(stop).await;
     for (reason, count) in shared.metrics.statements() {
         tracing::info!("{count} statements: {reason}");
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Where systemd has started the process and wants to know (manual: sd_notify(3)).
+fn tell_systemd(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        tracing::warn!("cannot tell systemd: {error}");
+    }
 }
 
 /// Ready when the process is told to stop: SIGTERM or Ctrl-C.

@@ -46,6 +46,8 @@ pub struct Config {
     pub slot_table: SlotTable,
     /// How long the connection phase of a client may take.
     pub handshake_timeout: Duration,
+    /// How long open transactions may take to end once the proxy is told to stop.
+    pub drain_timeout: Duration,
     /// Most clients at the same time.
     pub max_connections: usize,
     /// Sessions that are not rewritten.

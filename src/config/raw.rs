@@ -23,6 +23,7 @@ pub(super) struct RawConfig {
     pub(super) upstream_tls: Option<RawUpstreamTls>,
     pub(super) slot_table: Option<Scalar>,
     pub(super) handshake_timeout: Option<Scalar>,
+    pub(super) drain_timeout: Option<Scalar>,
     pub(super) max_connections: Option<Scalar>,
     pub(super) bypass: Option<RawBypass>,
     pub(super) counters: Option<Vec<Spanned<RawRule>>>,

@@ -40,6 +40,7 @@ fn only_upstream_and_counters_are_required() {
     assert_eq!(config.tls, ClientTls::SelfSigned);
     assert_eq!(config.upstream_tls, UpstreamTls::Preferred);
     assert_eq!(config.handshake_timeout, Duration::from_secs(10));
+    assert_eq!(config.drain_timeout, Duration::from_secs(10));
     assert_eq!(config.max_connections, 10_000);
     assert!(config.bypass.covers("anna", Some("/usr/bin/mysqldump")));
     let [rule] = &config.rules[..] else {
@@ -56,7 +57,7 @@ fn everything_can_be_said() {
     let config = parse(
         "listen: '[::1]:7000'\nupstream: unix:/run/mysqld.sock\nadmin: 127.0.0.1:6032\n\
          control: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem}\n\
-         upstream_tls: {mode: disabled}\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\nmax_connections: 5\n\
+         upstream_tls: {mode: disabled}\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\ndrain_timeout: 0s\nmax_connections: 5\n\
          bypass: {users: [backup], programs: [my-tool]}\n\
          counters:\n- table: shop.posts\n  columns: [views, likes]\n  touch: [updated_at]\n  slots: ${SLOTS}\n  \
          mode: observe\n  rollup: 2m\n- table: shop.hits\n  columns: [n]\n  slot_table: side.hits_n\n",

@@ -1,5 +1,6 @@
 //! Accepts clients, gives each a session, and closes them when told to stop.
 
+mod listener;
 mod workers;
 
 use std::fs;
@@ -23,8 +24,11 @@ use crate::session::connect::{self, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
 use workers::Workers;
 
-/// How long open transactions may take to end after the signal to stop.
-const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// So long after the signal to stop clients are accepted still, which have connected before they could know.
+const SETTLING: Duration = Duration::from_millis(200);
+
+/// How long the last roll-up may take.
+const ROLL_UP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long to wait after an accept that failed for want of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -33,7 +37,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The listening address cannot be used.
-    #[error("listen: {address}: {source}; choose another address or stop what listens there")]
+    #[error(
+        "listen: {address}: {source}; choose another address, or stop what listens there (serve --take-over takes the port over from a running Countersink)"
+    )]
     Listen {
         /// The address.
         address: String,
@@ -72,15 +78,18 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, and makes ready what sessions share.
-    pub async fn bind(config: Config, catalog: Catalog, control: Control) -> Result<Self, Error> {
-        let address = (config.listen.host.as_str(), config.listen.port);
-        let listener = TcpListener::bind(address)
-            .await
-            .map_err(|source| Error::Listen {
-                address: config.listen.to_string(),
-                source,
-            })?;
+    /// Listens, and makes ready what sessions share. `take_over` says that another process listens there, which is to stop.
+    pub async fn bind(
+        config: Config,
+        catalog: Catalog,
+        control: Control,
+        take_over: bool,
+    ) -> Result<Self, Error> {
+        let listening = listener::listen(&config.listen, take_over).await;
+        let listener = listening.map_err(|source| Error::Listen {
+            address: config.listen.to_string(),
+            source,
+        })?;
         let setup = Arc::new(setup(&config)?);
         let (requests, refreshes) = mpsc::channel(16);
         let shared = Arc::new(Shared::new(catalog, requests, control.clone()));
@@ -110,21 +119,14 @@ impl Server {
         Arc::clone(&self.shared)
     }
 
-    /// Serves clients until `stop` is there; then accepts no more, closes idle sessions, and gives open
-    /// transactions some seconds to end.
+    /// Serves clients until `stop` is there; then accepts no more, closes sessions as they become idle, and gives
+    /// open transactions `drain_timeout` to end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(());
-        let places = Arc::new(Semaphore::new(self.config.max_connections));
         let (control, shared) = (self.control.clone(), Arc::clone(&self.shared));
         let node = tokio::spawn(async move {
             node::keep(&control, self.node, &*shared).await;
         });
-        let refresher = tokio::spawn(refresh(
-            self.refreshes,
-            self.control.clone(),
-            self.config.clone(),
-            Arc::clone(&self.shared),
-        ));
         let (ended, last_roll_up) = oneshot::channel();
         let (rolling, shared) = (
             RollUp::new(self.control.clone(), Arc::clone(&self.shared.metrics)),
@@ -134,53 +136,91 @@ impl Server {
             let stop = async { last_roll_up.await.unwrap_or_default() };
             rolling.keep(&shared.slots, stop).await;
         });
-        let config = Arc::new(self.config);
-        let mut sessions = JoinSet::new();
-        tokio::pin!(stop);
-        loop {
-            let place = tokio::select! {
-                () = &mut stop => break,
-                place = Arc::clone(&places).acquire_owned() => {
-                    place.expect("the semaphore is never closed")
-                }
-            };
-            let accepted = tokio::select! {
-                () = &mut stop => break,
-                accepted = self.listener.accept() => accepted,
-            };
-            match accepted {
-                Ok((client, peer)) => {
-                    let on_thread = self.workers.place();
-                    let runtime = on_thread.runtime.clone();
-                    let setup = Arc::clone(&self.setup);
-                    let shared = Arc::clone(&self.shared);
-                    let (config, stopped) = (Arc::clone(&config), stopped.clone());
-                    let session = async move {
-                        serve(client, peer, &setup, shared, &config, stopped).await;
-                        drop((place, on_thread));
-                    };
-                    sessions.spawn_on(session, &runtime);
-                }
-                Err(error) => {
-                    tracing::warn!("cannot accept: {error}");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
-            while sessions.try_join_next().is_some() {}
+        let refresher = tokio::spawn(refresh(
+            self.refreshes,
+            self.control,
+            self.config.clone(),
+            Arc::clone(&self.shared),
+        ));
+        let patience = self.config.drain_timeout;
+        let mut clients = Clients {
+            listener: self.listener,
+            places: Arc::new(Semaphore::new(self.config.max_connections)),
+            setup: self.setup,
+            shared: self.shared,
+            config: Arc::new(self.config),
+            workers: self.workers,
+            sessions: JoinSet::new(),
+        };
+        tokio::select! {
+            () = clients.accept(stopped.clone()) => {}
+            () = stop => {}
         }
-        drop(self.listener);
         stopping.send(()).ok();
-        let closed = async { while sessions.join_next().await.is_some() {} };
-        if tokio::time::timeout(STOP_TIMEOUT, closed).await.is_err() {
-            tracing::warn!("{} sessions closed in mid-transaction", sessions.len());
+        let deadline = tokio::time::Instant::now() + patience;
+        // Connections that were made already are nobody else's: the port may be another process's as well by now.
+        let settled = tokio::time::timeout(SETTLING, clients.accept(stopped)).await;
+        debug_assert!(settled.is_err(), "it accepts until it is told to stop");
+        let mut sessions = clients.sessions;
+        drop(clients.listener);
+        let all_ended = async { while sessions.join_next().await.is_some() {} };
+        if tokio::time::timeout_at(deadline, all_ended).await.is_err() {
+            tracing::warn!(
+                "{} sessions closed in mid-transaction: drain_timeout is over",
+                sessions.len()
+            );
             sessions.shutdown().await;
         }
         refresher.abort();
         node.abort();
         // What is in slots is as safe there; but base is what others read.
         ended.send(()).ok();
-        if tokio::time::timeout(STOP_TIMEOUT, roll_up).await.is_err() {
+        if tokio::time::timeout(ROLL_UP_TIMEOUT, roll_up)
+            .await
+            .is_err()
+        {
             tracing::warn!("stopped before everything was rolled up; the next start goes on");
+        }
+    }
+}
+
+/// Those who connect, and the sessions that they have.
+struct Clients {
+    listener: TcpListener,
+    /// One for each session that may be there.
+    places: Arc<Semaphore>,
+    setup: Arc<ConnectSetup>,
+    shared: Arc<Shared>,
+    config: Arc<Config>,
+    workers: Workers,
+    sessions: JoinSet<()>,
+}
+
+impl Clients {
+    /// Accepts clients for good; their sessions close when they are idle and `stopped` has changed. Cancel safe.
+    async fn accept(&mut self, stopped: watch::Receiver<()>) {
+        loop {
+            let place = Arc::clone(&self.places).acquire_owned().await;
+            let place = place.expect("the semaphore is never closed");
+            match self.listener.accept().await {
+                Ok((client, peer)) => {
+                    let on_thread = self.workers.place();
+                    let runtime = on_thread.runtime.clone();
+                    let setup = Arc::clone(&self.setup);
+                    let shared = Arc::clone(&self.shared);
+                    let (config, stopped) = (Arc::clone(&self.config), stopped.clone());
+                    let session = async move {
+                        serve(client, peer, &setup, shared, &config, stopped).await;
+                        drop((place, on_thread));
+                    };
+                    self.sessions.spawn_on(session, &runtime);
+                }
+                Err(error) => {
+                    tracing::warn!("cannot accept: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+            while self.sessions.try_join_next().is_some() {}
         }
     }
 }

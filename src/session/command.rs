@@ -1,7 +1,7 @@
 //! The command phase: one command after the other, each answered before the next is looked at.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
@@ -43,7 +43,16 @@ pub struct Session {
     bypass: Bypass,
     /// Changes once, when the server stops.
     stopped: watch::Receiver<()>,
+    /// When it was seen to.
+    stopping: Option<Instant>,
 }
+
+/// A session that has done nothing for so long is idle. When the server stops, one that has just come, or is between two
+/// statements, goes on,
+const QUIET: Duration = Duration::from_millis(500);
+
+/// but no longer than this.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// What MySQL takes an empty packet for (COM_SLEEP), which it refuses.
 const NO_COMMAND: u8 = 0x00;
@@ -78,6 +87,7 @@ impl Session {
             reauthentication: connected.reauthentication,
             bypass,
             stopped,
+            stopping: None,
         }
     }
 
@@ -110,8 +120,15 @@ impl Session {
             if self.client_closed {
                 return Ok(false);
             }
-            let idle = !self.state.in_transaction();
-            if idle && self.stopped.has_changed().unwrap_or(true) {
+            if self.stopping.is_none() && self.stopped.has_changed().unwrap_or(true) {
+                self.stopping = Some(Instant::now());
+            }
+            let in_transaction = self.state.in_transaction();
+            let closes_at = self
+                .stopping
+                .filter(|_| !in_transaction)
+                .map(|stopping| (self.state.heard + QUIET).min(stopping + GRACE));
+            if closes_at.is_some_and(|at| at <= Instant::now()) {
                 return Ok(false);
             }
             tokio::select! {
@@ -122,7 +139,10 @@ impl Session {
                         self.client_closed = true;
                     }
                 }
-                _ = self.stopped.changed(), if idle => return Ok(false),
+                _ = self.stopped.changed(), if self.stopping.is_none() => {
+                    self.stopping = Some(Instant::now());
+                }
+                () = until(closes_at), if closes_at.is_some() => {}
                 read = self.upstream.fill(), if !self.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
                         return Err(Error::Upstream(ReadError::Closed));
@@ -267,6 +287,12 @@ impl Session {
 
     pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    if let Some(at) = at {
+        tokio::time::sleep_until(at.into()).await;
     }
 }
 

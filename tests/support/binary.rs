@@ -194,7 +194,17 @@ impl Serving {
     ///
     /// What it said when it ended rather than listen.
     pub fn start(rules: &Path) -> Result<Self, Ended> {
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--rules"].map(OsStr::new);
+        Self::start_with(rules, &["--listen", "127.0.0.1:0"])
+    }
+
+    /// Serves with these arguments.
+    ///
+    /// # Errors
+    ///
+    /// As [`Serving::start`].
+    pub fn start_with(rules: &Path, arguments: &[&str]) -> Result<Self, Ended> {
+        let arguments = [&["serve"], arguments, &["--rules"]].concat();
+        let arguments: Vec<_> = arguments.into_iter().map(OsStr::new).collect();
         let mut binary = Binary::start(&[&arguments[..], &[rules.as_os_str()]].concat());
         let Some(line) = binary.wait_for("listening on ") else {
             return Err(binary.wait());

@@ -85,7 +85,7 @@ async fn serve(
     let catalog = prepare_with(&control, &config)
         .await
         .unwrap_or_else(|error| panic!("the proxy is not ready: {error}"));
-    let server = Server::bind(config, catalog, control)
+    let server = Server::bind(config, catalog, control, false)
         .await
         .expect("a free port");
     let address = server.address().expect("an address");

@@ -36,6 +36,11 @@ const TIMEOUT: Range = Range {
     high: (Duration::from_secs(600), "10m"),
 };
 
+const DRAIN: Range = Range {
+    low: (Duration::ZERO, "0s"),
+    high: (Duration::from_secs(3600), "1h"),
+};
+
 /// Checks everything.
 pub(in crate::config) fn config(
     raw: RawConfig,
@@ -70,6 +75,11 @@ pub(in crate::config) fn config(
         handshake_timeout: check
             .field("handshake_timeout", raw.handshake_timeout, |text| {
                 duration(text, &TIMEOUT)
+            })?
+            .unwrap_or(Duration::from_secs(10)),
+        drain_timeout: check
+            .field("drain_timeout", raw.drain_timeout, |text| {
+                duration(text, &DRAIN)
             })?
             .unwrap_or(Duration::from_secs(10)),
         max_connections: check
