@@ -273,7 +273,7 @@ impl RollUp {
             }
             let mut parts = marks.take_rows().parts(KEYS);
             while let Some(part) = parts.pop() {
-                match pass.run(conn, &part).await {
+                match pass.run(conn, &part, again > 0).await {
                     Ok(rolled) => {
                         let (moved, orphans) = (rolled.moved.len(), rolled.orphans);
                         self.metrics.count_roll_up(moved as u64, orphans);

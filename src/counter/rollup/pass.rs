@@ -59,16 +59,25 @@ pub(super) struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Rolls up the slot rows that are marked. Not cancel safe: a connection whose future was dropped is to be closed, which
-    /// rolls back.
-    pub(super) async fn run(&self, conn: &mut Conn, marks: &Marks) -> Result<Rolled, Error> {
+    /// Rolls up the slot rows that are marked; `again` when all of them were locked a moment ago. Not cancel safe: a
+    /// connection whose future was dropped is to be closed, which rolls back.
+    pub(super) async fn run(
+        &self,
+        conn: &mut Conn,
+        marks: &Marks,
+        again: bool,
+    ) -> Result<Rolled, Error> {
         let which = format!(
             "({}) AND ({})",
             text::marked(self.table, marks),
             text::holds_something(self.table)
         );
-        conn.query_drop(text::BEGIN).await?;
-        let mut rolled = match self.within(conn, &which).await {
+        let begun = self.begin(conn, &which).await;
+        let moved = match begun {
+            Ok(slots) => self.within(conn, slots).await,
+            Err(error) => Err(error),
+        };
+        let mut rolled = match moved {
             Ok(rolled) => {
                 conn.query_drop(text::END).await?;
                 rolled
@@ -80,7 +89,9 @@ impl Pass<'_> {
         };
         // What was locked by others was left out without a word. What they have not committed concerns the next roll-up.
         let named: usize = marks.rows.values().map(HashSet::len).sum();
-        if rolled.moved.len() as u64 + rolled.orphans < named as u64 {
+        if again && rolled.moved.is_empty() && rolled.orphans == 0 {
+            rolled.locked.rows.clone_from(&marks.rows);
+        } else if rolled.moved.len() as u64 + rolled.orphans < named as u64 {
             let left = text::slot_rows(self.table, self.form, &which, Lock::None);
             let left = self.slot_rows(conn.query(left).await?)?;
             let left = left.into_iter().map(|slot| slot.row);
@@ -91,11 +102,16 @@ impl Pass<'_> {
         Ok(rolled)
     }
 
-    async fn within(&self, conn: &mut Conn, which: &str) -> Result<Rolled, Error> {
+    /// Begins the transaction with the slot rows that nobody else has locked.
+    async fn begin(&self, conn: &mut Conn, which: &str) -> Result<Vec<Values<OpenRow>>, Error> {
+        let slots = text::slot_rows(self.table, self.form, which, Lock::SkipLocked);
+        let answers = run_all(conn, format!("{}; {slots}", text::BEGIN)).await?;
+        self.slot_rows(answers.into_iter().next_back().ok_or(Error::Malformed)?)
+    }
+
+    async fn within(&self, conn: &mut Conn, slots: Vec<Values<OpenRow>>) -> Result<Rolled, Error> {
         let (table, form) = (self.table, self.form);
         let mut rolled = Rolled::default();
-        let slots = text::slot_rows(table, form, which, Lock::SkipLocked);
-        let slots = self.slot_rows(conn.query(slots).await?)?;
         if slots.is_empty() {
             return Ok(rolled);
         }
