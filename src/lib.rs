@@ -17,7 +17,7 @@
 //! | floor | rooms |
 //! |---|---|
 //! | 8 | [`cli`]: arguments in, exit code out; the demo, explain, bench |
-//! | 7 | [`server`]: accept, the threads of sessions, stop · [`sandbox`]: throwaway MySQL and MariaDB servers |
+//! | 7 | [`server`]: accept, the threads of sessions, stop · [`admin`]: metrics and health over HTTP · [`sandbox`]: throwaway MySQL and MariaDB servers |
 //! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests |
 //! | 5 | [`explain`]: what becomes of a statement, for people, pure |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining |
@@ -39,6 +39,7 @@
 //! 4. the client gets the answer that MySQL would have given: row counts, info text, column definitions and status
 //!    flags are those of its own statement.
 
+pub mod admin;
 pub mod catalog;
 pub mod cli;
 pub mod config;

@@ -17,6 +17,14 @@ pub struct Metrics {
     waiting: AtomicU64,
     /// Transactions that have rolled up, or found nothing to.
     roll_ups: AtomicU64,
+    /// Clients that are connected.
+    sessions: AtomicU64,
+    /// Clients that have connected.
+    connections: AtomicU64,
+    /// Those among them that did not come to be logged in.
+    refused: AtomicU64,
+    /// Sessions that ended in the middle of a command, by the side at fault.
+    lost: [AtomicU64; 2],
     /// Slot rows that were rolled up.
     rolled_up: AtomicU64,
     /// Slot rows without a base row, which were deleted.
@@ -35,6 +43,10 @@ impl Default for Metrics {
             combined: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             roll_ups: AtomicU64::new(0),
+            sessions: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            lost: [const { AtomicU64::new(0) }; 2],
             rolled_up: AtomicU64::new(0),
             orphans: AtomicU64::new(0),
             failed_roll_ups: AtomicU64::new(0),
@@ -104,7 +116,44 @@ impl Metrics {
     /// Counts an increment that waits, until what is returned is dropped.
     pub fn count_waiting(&self) -> impl Drop + use<'_> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(&self.waiting)
+        Present(&self.waiting)
+    }
+
+    /// Counts a client that is connected, until what is returned is dropped.
+    pub fn count_session(&self) -> impl Drop + use<'_> {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.sessions.fetch_add(1, Ordering::Relaxed);
+        Present(&self.sessions)
+    }
+
+    /// Clients that are connected.
+    pub fn sessions(&self) -> u64 {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    /// Clients that have connected.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Counts a client that did not come to be logged in.
+    pub fn count_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Clients that did not come to be logged in.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Counts a session that has ended in the middle of a command.
+    pub fn count_lost(&self, side: Side) {
+        self.lost[side as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Sessions that have ended in the middle of a command for this side's fault.
+    pub fn lost(&self, side: Side) -> u64 {
+        self.lost[side as usize].load(Ordering::Relaxed)
     }
 
     /// Increments that wait now to be combined.
@@ -122,10 +171,29 @@ impl Metrics {
     }
 }
 
-/// One that waits.
-struct Waiting<'a>(&'a AtomicU64);
+/// Who is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The client.
+    Client,
+    /// The server behind the proxy.
+    Upstream,
+}
 
-impl Drop for Waiting<'_> {
+impl Side {
+    /// As metrics call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Upstream => "upstream",
+        }
+    }
+}
+
+/// One that is there now.
+struct Present<'a>(&'a AtomicU64);
+
+impl Drop for Present<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

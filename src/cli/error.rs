@@ -44,6 +44,9 @@ pub enum Error {
     /// The listener.
     #[error(transparent)]
     Server(#[from] server::Error),
+    /// The HTTP port.
+    #[error(transparent)]
+    Http(#[from] crate::admin::Error),
     /// The log filter cannot be read.
     #[error("{variable}: {why}; write a level (error, warn, info, debug, trace) or target=level")]
     LogFilter {
@@ -106,7 +109,7 @@ impl Error {
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Bench(error) => error.exit_code(),
-            Self::Control(_) | Self::Runtime { .. } | Self::RollUp { .. } => 1,
+            Self::Control(_) | Self::Runtime { .. } | Self::RollUp { .. } | Self::Http(_) => 1,
             Self::Server(error) => match error {
                 server::Error::Listen { .. } | server::Error::Threads { .. } => 1,
                 server::Error::File { .. } | server::Error::Tls(_) => 2,

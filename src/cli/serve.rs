@@ -1,13 +1,16 @@
 //! `countersink serve`: everything that must be right before the first client.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 
 use super::Error;
+use crate::admin::{Http, State};
 use crate::catalog::{self, Catalog};
-use crate::config::{Config, Mode};
+use crate::config::{Config, HostPort, Mode};
 use crate::counter::control::Control;
 use crate::counter::provision;
 use crate::server::Server;
@@ -18,23 +21,41 @@ pub(super) async fn serve(config: Config, take_over: bool) -> Result<(), Error> 
     let catalog = prepare_with(&control, &config).await?;
     let stop = stop_signal().map_err(|source| Error::Runtime { source })?;
     let upstream = config.upstream.to_string();
-    let server = Server::bind(config, catalog, control, take_over).await?;
+    let http_address = config.http.clone();
+    let server = Server::bind(config, catalog, control.clone(), take_over).await?;
     let address = server
         .address()
         .map_err(|source| Error::Runtime { source })?;
     tracing::info!("listening on {address}, upstream {upstream}");
     tell_systemd(NotifyState::Ready);
     let shared = server.shared();
+    let state = Arc::new(State::new(Arc::clone(&shared), control));
+    let http = match &http_address {
+        Some(address) => Some(show(address, &state).await?),
+        None => None,
+    };
     let stop = async {
         stop.await;
+        state.stop();
         tell_systemd(NotifyState::Stopping);
     };
     server.run(stop).await;
+    if let Some(http) = http {
+        http.abort();
+    }
     for (reason, count) in shared.metrics.statements() {
         tracing::info!("{count} statements: {reason}");
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Metrics and health, from now on.
+async fn show(address: &HostPort, state: &Arc<State>) -> Result<JoinHandle<()>, Error> {
+    let http = Http::bind(address, Arc::clone(state)).await?;
+    let address = http.address().map_err(|source| Error::Runtime { source })?;
+    tracing::info!("metrics at http://{address}/metrics");
+    Ok(tokio::spawn(http.run()))
 }
 
 /// Where systemd has started the process and wants to know (manual: sd_notify(3)).

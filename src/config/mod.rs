@@ -36,6 +36,8 @@ pub struct Config {
     pub upstream: Address,
     /// Where the admin console listens, if anywhere.
     pub admin: Option<HostPort>,
+    /// Where metrics are shown over HTTP, if anywhere.
+    pub http: Option<HostPort>,
     /// The proxy's own account on the upstream.
     pub control: Account,
     /// TLS toward clients.

@@ -241,6 +241,8 @@ async fn serve(
             return;
         }
     };
+    let metrics = Arc::clone(&shared.metrics);
+    let _session = metrics.count_session();
     if let Err(error) = client.set_nodelay(true) {
         tracing::debug!(%peer, "cannot set TCP_NODELAY: {error}");
     }
@@ -248,6 +250,7 @@ async fn serve(
     let connected = match Box::pin(connect::connect(client, peer, setup)).await {
         Ok(connected) => connected,
         Err(error) => {
+            metrics.count_refused();
             tracing::debug!(%peer, "not connected: {error}");
             return;
         }
@@ -257,7 +260,10 @@ async fn serve(
     match session.run().await {
         Ok(()) => tracing::debug!(%peer, "session closed"),
         Err(error) if error.is_clean() => tracing::debug!(%peer, "session closed: {error}"),
-        Err(error) => tracing::info!(%peer, "session lost: {error}"),
+        Err(error) => {
+            metrics.count_lost(error.side());
+            tracing::info!(%peer, "session lost: {error}");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::connect::ConnectError;
+use crate::metrics::Side;
 use crate::net::ReadError;
 use crate::wire::reader::Malformed;
 
@@ -36,6 +37,14 @@ impl Error {
     /// A failed write to the upstream.
     pub(super) fn upstream(error: io::Error) -> Self {
         Self::Upstream(error.into())
+    }
+
+    /// Who is at fault.
+    pub fn side(&self) -> Side {
+        match self {
+            Self::Client(_) | Self::ChangeUser(_) => Side::Client,
+            Self::Upstream(_) | Self::Batch | Self::Answer(_) => Side::Upstream,
+        }
     }
 
     /// Whether this is an ordinary way to go: the peer closed between two commands.

@@ -69,6 +69,7 @@ pub(in crate::config) fn config(
             port: 6033,
         }),
         admin: host_port("admin", raw.admin)?,
+        http: host_port("http", raw.http)?,
         control: check.account(raw.control.unwrap_or_default())?,
         tls: check.client_tls(raw.tls.unwrap_or_default())?,
         upstream_tls: check.upstream_tls(raw.upstream_tls.unwrap_or_default(), &upstream)?,

@@ -1,0 +1,198 @@
+//! The HTTP port: `/metrics`, `/healthz`, `/readyz`.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use mysql_async::prelude::Queryable;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use super::exposition;
+use crate::config::HostPort;
+use crate::counter::control::Control;
+use crate::session::Shared;
+
+/// Connections at the same time; more wait. Who scrapes needs one.
+const MOST_CONNECTIONS: usize = 64;
+
+/// How long a client may take for the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the upstream may take to show that it is there.
+const READY_TIMEOUT: Duration = Duration::from_secs(2);
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+const HELP: &str = "\
+Countersink
+  /metrics  for Prometheus
+  /healthz  200 while the process runs
+  /readyz   200 while clients are served and the upstream answers
+";
+
+/// The port cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[error("http: {address}: {source}; choose another address or stop what listens there")]
+pub struct Error {
+    address: String,
+    source: io::Error,
+}
+
+/// What is shown.
+#[derive(Debug)]
+pub struct State {
+    shared: Arc<Shared>,
+    control: Control,
+    stopping: AtomicBool,
+}
+
+impl State {
+    /// Of a proxy that serves.
+    pub fn new(shared: Arc<Shared>, control: Control) -> Self {
+        Self {
+            shared,
+            control,
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// The proxy has been told to stop, and is not ready for clients any more.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The listening port.
+#[derive(Debug)]
+pub struct Http {
+    listener: TcpListener,
+    state: Arc<State>,
+}
+
+impl Http {
+    /// Listens.
+    ///
+    /// # Errors
+    ///
+    /// When the port cannot be had.
+    pub async fn bind(address: &HostPort, state: Arc<State>) -> Result<Self, Error> {
+        let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
+        let listener = listener.map_err(|source| Error {
+            address: address.to_string(),
+            source,
+        })?;
+        Ok(Self { listener, state })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    ///
+    /// When the system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers for good.
+    pub async fn run(self) {
+        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        loop {
+            let place = Arc::clone(&places).acquire_owned().await;
+            let Ok((stream, peer)) = self.listener.accept().await else {
+                // Out of file descriptors, as a rule.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let state = Arc::clone(&self.state);
+            tokio::spawn(async move {
+                let answer = |request| {
+                    let state = Arc::clone(&state);
+                    async move { Ok::<_, Infallible>(answer(&request, &state).await) }
+                };
+                let connection = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEAD_TIMEOUT)
+                    .serve_connection(TokioIo::new(stream), service_fn(answer));
+                if let Err(error) = connection.await {
+                    tracing::debug!(%peer, "http: {error}");
+                }
+                drop(place);
+            });
+        }
+    }
+}
+
+async fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> {
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+        let headers = refused.headers_mut();
+        headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return refused;
+    }
+    match request.uri().path() {
+        "/metrics" => metrics(state),
+        "/healthz" => plain(StatusCode::OK, "ok\n"),
+        "/readyz" => match ready(state).await {
+            Ok(()) => plain(StatusCode::OK, "ready\n"),
+            Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+        },
+        "/" => plain(StatusCode::OK, HELP),
+        _ => plain(StatusCode::NOT_FOUND, HELP),
+    }
+}
+
+fn metrics(state: &State) -> Response<Full<Bytes>> {
+    match exposition::text(&state.shared) {
+        Ok(text) => of_type(StatusCode::OK, exposition::CONTENT_TYPE, text),
+        Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+    }
+}
+
+/// Why no client should be sent here, if there is a reason.
+async fn ready(state: &State) -> Result<(), String> {
+    if state.stopping.load(Ordering::Relaxed) {
+        return Err("stopping".to_owned());
+    }
+    let look = async {
+        let mut conn = state
+            .control
+            .connect()
+            .await
+            .map_err(|error| error.to_string())?;
+        conn.ping()
+            .await
+            .map_err(|error| format!("upstream: {error}"))
+    };
+    match tokio::time::timeout(READY_TIMEOUT, look).await {
+        Ok(looked) => looked,
+        Err(_) => Err(format!("upstream: no answer within {READY_TIMEOUT:?}")),
+    }
+}
+
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    of_type(status, PLAIN, text)
+}
+
+fn of_type(
+    status: StatusCode,
+    content_type: &'static str,
+    text: impl Into<Bytes>,
+) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
