@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
@@ -71,6 +71,23 @@ fn metrics_count_what_was_done() {
         .await;
         let lag = "countersink_rollup_lag_seconds{table=\"cs_metrics.posts\"}";
         assert!(serving.metrics()[lag] > 0.0, "rollup: 1h");
+    });
+}
+
+#[test]
+fn every_metric_is_documented_and_no_other() {
+    support::block_on(async {
+        let serving = Serving::start("cs_metrics_documented", "").await;
+        let bare = |name: &str| name.split('{').next().unwrap_or_default().to_owned();
+        let there: BTreeSet<_> = serving.metrics().keys().map(|name| bare(name)).collect();
+        let page = include_str!("../docs/operate.md");
+        let rows = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `countersink_"));
+        let told: BTreeSet<_> = rows
+            .filter_map(|row| Some(bare(&format!("countersink_{}", row.split_once('`')?.0))))
+            .collect();
+        assert_eq!(there, told);
     });
 }
 
