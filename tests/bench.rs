@@ -129,7 +129,7 @@ fn every_mode_counts_exactly_and_the_schema_goes() {
             (&"proxy".into(), &proxied["acknowledged"])
         );
         assert!(
-            proxied["slots"].as_u64() > Some(0),
+            proxied["slot_rows"].as_u64() > Some(0),
             "nothing went to a slot: {proxied}"
         );
         assert_eq!(

@@ -150,7 +150,9 @@ impl<'a> Course<'a> {
             };
             let mut client = Client::connect(&self.account(Mode::Direct, None)).await?;
             let rows = client.rows(&query).await?;
-            let (Some(base), Some(slots)) = (number(&rows, 0, 0), number(&rows, 0, 1)) else {
+            let [Some(base), Some(slots), Some(slot_rows)] =
+                [0, 1, 2].map(|column| number(&rows, 0, column))
+            else {
                 return Err(client.no_number(&query).into());
             };
             client.quit().await;
@@ -159,6 +161,7 @@ impl<'a> Course<'a> {
                 acknowledged: acknowledged.get(&mode).copied().unwrap_or_default(),
                 base,
                 slots,
+                slot_rows,
                 read,
             });
         }

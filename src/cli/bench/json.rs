@@ -211,6 +211,7 @@ pub(super) mod tests {
                 acknowledged: 25,
                 base: 0,
                 slots: 25,
+                slot_rows: 1,
                 read: Some(25),
             }],
         }

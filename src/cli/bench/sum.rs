@@ -12,8 +12,10 @@ pub(super) struct Sum {
     pub acknowledged: u64,
     /// The sum over the counters' own rows.
     pub base: i64,
-    /// The sum over their slots.
+    /// The sum over their slots. The proxy has rolled up most of them.
     pub slots: i64,
+    /// How many slot rows there are.
+    pub slot_rows: i64,
     /// The sum as a client of the proxy reads it.
     pub read: Option<i64>,
 }
@@ -38,6 +40,7 @@ mod tests {
             acknowledged: 10,
             base: 3,
             slots: 7,
+            slot_rows: 2,
             read: Some(10),
         };
         assert!(exact.is_exact());

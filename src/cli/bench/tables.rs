@@ -123,12 +123,14 @@ impl Mode {
         }
     }
 
-    /// The sums over base and over the slots, in one statement, and so as of one moment.
+    /// The sums over base and over the slots, and the number of slot rows, in one statement, and so as of one moment.
     pub fn sums(self) -> Option<String> {
         let sum = |table: &str| format!("(SELECT COALESCE(SUM(views), 0) FROM {table})");
         let base = sum(self.base()?);
         let slots = self.slots().map_or_else(|| "0".to_owned(), sum);
-        Some(format!("SELECT {base}, {slots}"))
+        let count = |table| format!("(SELECT COUNT(*) FROM {table})");
+        let rows = self.slots().map_or_else(|| "0".to_owned(), count);
+        Some(format!("SELECT {base}, {slots}, {rows}"))
     }
 
     /// The sum as an application asks for it, where that is another question.
