@@ -78,6 +78,7 @@ impl Session {
                 }
                 _ => patiently(&mut batch, self.slot_alone(slotting)).await?,
             };
+            self.give_slots_back();
             return Ok(Led::Answered(done));
         }
         let counts = batch.parts().iter().map(Part::count);
@@ -113,6 +114,7 @@ impl Session {
             }
             batch.settle(index, told);
         }
+        self.give_slots_back();
         drop(batch);
         match (&texts[..], own) {
             // The upstream has the error itself, and can be asked about it.
@@ -122,6 +124,12 @@ impl Session {
             }
             (_, own) => Ok(Led::Written(own)),
         }
+    }
+
+    /// In autocommit nothing holds a slot behind its answer, be that an error. The batch calls the next session as it goes,
+    /// which is to find the lowest slot free.
+    fn give_slots_back(&mut self) {
+        self.state.transaction.leases.clear();
     }
 
     /// Keeps what may be written in one transaction: increments whose slot rows are there and nobody else's. Base rows are
