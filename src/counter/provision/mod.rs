@@ -129,6 +129,7 @@ async fn unserved(
     let counters: Vec<String> = facts
         .columns
         .iter()
+        .filter(|column| column.data_type != "tinyint") // says whether the row is open; no counter's slots are
         .map(|column| column.name.clone())
         .filter(|name| !key.contains(&name.as_str()))
         .collect();
