@@ -2,6 +2,7 @@
 
 mod ddl;
 mod error;
+mod survey;
 mod verify;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use ddl::slot_table;
 use verify::Difference;
 
 pub use error::{Error, Problem};
+pub(crate) use survey::{State, survey, survey_unserved};
 
 /// What was done, one entry per hot table in the catalog's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
