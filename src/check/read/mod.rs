@@ -1,0 +1,172 @@
+//! Asks the control connection for everything that findings are made of. Each statement reads.
+
+mod accounts;
+mod extremes;
+mod programs;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error as DriverFailure};
+
+use super::Error;
+use super::evidence::{Clock, Evidence, Seen};
+use crate::catalog::read::rows;
+use crate::catalog::{Catalog, Examined, HotTable, Problem, examine};
+use crate::config::Config;
+use crate::counter::provision::{self, State};
+use crate::counter::quote;
+
+/// What is asked about the account and the binary log.
+const SURROUNDINGS: &str = "SELECT CURRENT_USER(), @@GLOBAL.log_bin, @@GLOBAL.binlog_format";
+
+pub(super) async fn gather(conn: &mut Conn, config: &Config) -> Result<Evidence, Error> {
+    let examination = examine(conn, config).await?;
+    let tuple = mysql_async::from_row_opt::<(String, bool, String)>;
+    let surroundings = rows(conn, "its binary log", SURROUNDINGS, (), tuple).await;
+    let (account, logs, format) = surroundings
+        .map_err(Error::Query)?
+        .pop()
+        .unwrap_or_default();
+    if !examination.server.mariadb {
+        fresh_statistics(conn).await;
+    }
+    let mut tables = Vec::new();
+    for examined in &examination.tables {
+        tables.push(seen(conn, &examination.catalog, examined).await?);
+    }
+    let accounts = accounts::read(conn, examination.server.mariadb).await;
+    Ok(Evidence {
+        account: quoted(&account),
+        binlog_format: logs.then_some(format),
+        clock: clock(conn).await?,
+        tables,
+        unserved: unserved(conn, config, &examination.catalog).await?,
+        accounts: unless_denied(accounts).map_err(Error::Query)?,
+        examination,
+    })
+}
+
+/// MySQL may show numbers of rows that are a day old. Where it will not, so be it: they are only estimates.
+async fn fresh_statistics(conn: &mut Conn) {
+    let set = "SET SESSION information_schema_stats_expiry = 0";
+    if let Err(error) = conn.query_drop(set).await {
+        tracing::debug!("numbers of rows may be old: {error}");
+    }
+}
+
+/// `user@host` as SQL writes it.
+fn quoted(account: &str) -> String {
+    let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
+    format!("{}@{}", quote::text(user), quote::text(host))
+}
+
+async fn clock(conn: &mut Conn) -> Result<Clock, Error> {
+    let asked = now();
+    // Not SYSDATE(): what NOW() says is what touch columns get.
+    let query = "SELECT CAST(UNIX_TIMESTAMP(NOW(6)) AS CHAR)";
+    let tuple = mysql_async::from_row_opt::<String>;
+    let said = rows(conn, "its clock", query, (), tuple).await;
+    let answered = now();
+    let said = said.map_err(Error::Query)?.pop().unwrap_or_default();
+    Ok(Clock {
+        asked,
+        said: said.parse().unwrap_or(asked),
+        answered,
+    })
+}
+
+fn now() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs_f64()
+}
+
+async fn seen(conn: &mut Conn, catalog: &Catalog, examined: &Examined) -> Result<Seen, Error> {
+    let table = examined.table.as_ref().filter(|table| table.slots > 0);
+    let (Some(table), Some(facts)) = (table, &examined.facts) else {
+        return Ok(Seen::default());
+    };
+    let (partitioned, size) = storage(conn, table).await.map_err(Error::Query)?;
+    let extremes = extremes::read(conn, catalog.mariadb, table, facts, size).await;
+    Ok(Seen {
+        slots: slots(conn, catalog, table).await?,
+        partitioned,
+        extremes: unless_denied(extremes)
+            .map_err(Error::Query)?
+            .unwrap_or_default(),
+        programs: programs::read(conn, table).await.map_err(Error::Query)?,
+    })
+}
+
+/// Whether the table is partitioned, and about how many rows it has.
+async fn storage(conn: &mut Conn, table: &HotTable) -> Result<(bool, u64), Problem> {
+    let query = "SELECT COALESCE(CREATE_OPTIONS, ''), CAST(COALESCE(TABLE_ROWS, 0) AS UNSIGNED) \
+                 FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?";
+    let tuple = mysql_async::from_row_opt::<(String, u64)>;
+    let names = (&table.schema, &table.name);
+    let mut found = rows(conn, "the table's storage", query, names, tuple).await?;
+    let (options, size) = found.pop().unwrap_or_default();
+    Ok((options.contains("partitioned"), size))
+}
+
+/// None when the control account may not look, which its grants tell.
+async fn slots(
+    conn: &mut Conn,
+    catalog: &Catalog,
+    table: &HotTable,
+) -> Result<Option<State>, Error> {
+    match provision::survey(conn, catalog, table).await {
+        Ok(state) => Ok(Some(state)),
+        Err(problem) if is_denied_slots(&problem) => Ok(None),
+        Err(problem) => Err(Error::Slots(problem)),
+    }
+}
+
+async fn unserved(
+    conn: &mut Conn,
+    config: &Config,
+    catalog: &Catalog,
+) -> Result<Vec<(usize, provision::Problem)>, Error> {
+    let mut found = Vec::new();
+    for rule in config.rules.iter().filter(|rule| !rule.has_slots()) {
+        match provision::survey_unserved(conn, catalog, rule).await {
+            Ok(problem) => found.extend(problem.map(|problem| (rule.index, problem))),
+            Err(problem) if is_denied_slots(&problem) => {}
+            Err(problem) => return Err(Error::Slots(problem)),
+        }
+    }
+    Ok(found)
+}
+
+/// None when the control account may not see what was asked for.
+fn unless_denied<T>(found: Result<T, Problem>) -> Result<Option<T>, Problem> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Problem::Query { source, .. }) if is_denied(&source) => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+fn is_denied_slots(problem: &provision::Problem) -> bool {
+    match problem {
+        provision::Problem::Failed { source, .. }
+        | provision::Problem::Catalog(Problem::Query { source, .. }) => is_denied(source),
+        _ => false,
+    }
+}
+
+/// 1044 schema, 1142 table, 1143 column, 1227 super.
+fn is_denied(failure: &DriverFailure) -> bool {
+    matches!(failure, DriverFailure::Server(error) if [1044, 1142, 1143, 1227].contains(&error.code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn accounts_are_quoted() {
+        assert_eq!(quoted("app@%"), "'app'@'%'");
+        assert_eq!(quoted("a@b'c@10.0.0.%"), "'a@b''c'@'10.0.0.%'");
+    }
+}
