@@ -320,6 +320,8 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::ClientGrants, "client_accounts"),
     (Code::HeadroomUnseen, "tables_of_many_rows"),
     (Code::BinlogFormat, "servers_with_settings"),
+    (Code::ReadOnly, "servers_with_settings"),
+    (Code::NoSlotSchema, "slot_tables_in_a_schema_of_their_own"),
     (Code::ChecksOff, "servers_with_settings"),
     (Code::ServerVersion, "src/check/server.rs"),
     (Code::NoSkipLocked, "src/check/server.rs"),
@@ -594,8 +596,13 @@ async fn servers_with_settings() {
             assert!(!statements.is_empty(), "{}", code.name());
             run_all(&sandbox, &statements).await;
         }
-        let cured = Found::of(&sandbox.rules(RULE));
-        assert_eq!(cured.codes(), ["slot-table-missing"]);
+        let rules = sandbox.rules(RULE);
+        assert_eq!(Found::of(&rules).codes(), ["slot-table-missing"]);
+        sandbox.run("SET GLOBAL read_only = ON").await;
+        let replica = Found::of(&rules);
+        assert_eq!(replica.codes(), ["read-only", "slot-table-missing"]);
+        assert_eq!(replica.exit, 2);
+        sandbox.run("SET GLOBAL read_only = OFF").await;
     }
 }
 
@@ -689,6 +696,26 @@ async fn slot_tables_that_drifted() {
         )
         .await;
         assert_eq!(Found::of(&rules).codes(), [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn slot_tables_in_a_schema_of_their_own() {
+    for server in servers() {
+        let sandbox = Sandbox::new(&server, POSTS).await;
+        let rules = sandbox.rules(&format!("{RULE}\nslot_table: '~_slots.{{table}}'"));
+        let missing = Found::of(&rules);
+        assert_eq!(missing.codes(), ["no-slot-schema"]);
+        assert_eq!(missing.exit, 2);
+        assert_eq!(
+            countersink(&["provision"], &rules).0,
+            1,
+            "`serve` fails of it"
+        );
+        run_all(&sandbox, &missing.statements(Code::NoSlotSchema)).await;
+        let there = Found::of(&rules);
+        sandbox.run("DROP DATABASE ~_slots").await;
+        assert_eq!(there.codes(), ["slot-table-missing"]);
     }
 }
 
@@ -831,9 +858,23 @@ async fn client_accounts() {
             assert_eq!(Found::of(&rules).codes(), [""; 0], "{grant}");
         }
         let user = sandbox.user("BY 'secret'").await;
+        sandbox.run("CREATE ROLE ~_role").await;
+        sandbox.run("GRANT SELECT ON ~.posts TO ~_role").await;
+        let role = Found::of(&rules);
+        run_all(&sandbox, &role.statements(Code::ClientGrants)).await;
+        sandbox.run(&format!("GRANT ~_role TO '{user}'")).await;
         sandbox
             .run(&format!("GRANT SELECT ON ~.posts TO '{user}'"))
             .await;
+        let member = Found::of(&rules);
+        sandbox.run("DROP ROLE ~_role").await;
+        let finding = role.one(Code::ClientGrants);
+        let reason = finding["reason"].as_str().expect("a text");
+        assert!(
+            reason.contains("_role'"),
+            "a role has grants, too: {reason}"
+        );
+        assert_eq!(member.codes(), [""; 0], "the role's grant suffices");
         let bypassed = format!(
             "{}bypass: {{users: [{user}]}}\n",
             std::fs::read_to_string(&rules).expect("rules")

@@ -22,6 +22,13 @@ pub(crate) struct Examination {
     pub(crate) catalog: Catalog,
 }
 
+impl Examination {
+    /// Whether the server lacks what would be asked of it.
+    pub(crate) fn is_too_old(&self) -> bool {
+        matches!(self.problem, Some(Problem::TooOld { .. }))
+    }
+}
+
 /// What the upstream says of one rule's table.
 #[derive(Debug)]
 pub(crate) struct Examined {
@@ -56,8 +63,7 @@ pub(crate) async fn examine(conn: &mut Conn, config: &Config) -> Result<Examinat
         },
         server,
     };
-    // An older server lacks what would be asked.
-    if matches!(examination.problem, Some(Problem::TooOld { .. })) {
+    if examination.is_too_old() {
         return Ok(examination);
     }
     let mut seen = HashMap::new();

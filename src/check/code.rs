@@ -50,6 +50,8 @@ codes! {
     ServerVersion, "server-version", Error;
     /// MariaDB with check_constraint_checks off.
     ChecksOff, "checks-off", Error;
+    /// The server is a replica, or closed for writes.
+    ReadOnly, "read-only", Error;
     /// No such table can be seen.
     NoTable, "no-table", Error;
     /// A view, a sequence, a system-versioned table.
@@ -92,6 +94,8 @@ codes! {
     ControlGrants, "control-grants", Error;
     /// A table of somebody else has the slot table's name.
     NotASlotTable, "not-a-slot-table", Error;
+    /// There is no schema for the slot table.
+    NoSlotSchema, "no-slot-schema", Error;
     /// The slot table differs from what the hot table needs, and is not empty.
     SlotTableDrift, "slot-table-drift", Error;
     /// Slots hold values of a counter that the rule no longer names.

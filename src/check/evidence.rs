@@ -9,6 +9,7 @@ pub(super) struct Evidence {
     pub(super) examination: Examination,
     /// The control account as the server matched it, quoted: `'user'@'host'`.
     pub(super) account: String,
+    pub(super) read_only: bool,
     /// None when there is no binary log.
     pub(super) binlog_format: Option<String>,
     pub(super) clock: Clock,
@@ -33,6 +34,8 @@ pub(super) struct Clock {
 pub(super) struct Seen {
     /// None when it cannot be hot, has no slots, or the control account may not look.
     pub(super) slots: Option<State>,
+    /// There is no schema for the slot table, or the control account may not see it.
+    pub(super) lacks_schema: bool,
     pub(super) partitioned: bool,
     /// One entry per counter that may be slotted.
     pub(super) extremes: Vec<(usize, Extremes)>,

@@ -21,6 +21,7 @@ pub(super) fn findings(config: &Config, evidence: &Evidence) -> Vec<Finding> {
     if evidence.examination.catalog.tables.is_empty() {
         return findings; // Without slots, nothing below matters.
     }
+    findings.extend(read_only(evidence));
     findings.extend(skip_locked(evidence));
     findings.extend(binlog(evidence));
     findings.extend(clock(evidence));
@@ -29,6 +30,13 @@ pub(super) fn findings(config: &Config, evidence: &Evidence) -> Vec<Finding> {
         findings.push(unseen_accounts(config, evidence));
     }
     findings
+}
+
+fn read_only(evidence: &Evidence) -> Option<Finding> {
+    let reason = "the server has read_only on, as replicas do: slot tables cannot be made and nothing can be rolled up";
+    let finding = Finding::new(Code::ReadOnly, None, reason);
+    let advice = "name the primary server as upstream, or open this one for writes (SET GLOBAL read_only = OFF)";
+    evidence.read_only.then(|| finding.advice(advice))
 }
 
 fn skip_locked(evidence: &Evidence) -> Option<Finding> {
@@ -198,6 +206,7 @@ mod tests {
                 },
             },
             account: "'c'@'%'".to_owned(),
+            read_only: false,
             binlog_format: Some("ROW".to_owned()),
             clock: Clock {
                 asked: 100.0,

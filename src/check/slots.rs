@@ -6,6 +6,7 @@ use super::finding::Finding;
 use super::problem;
 use crate::config::Rule;
 use crate::counter::provision::State;
+use crate::counter::quote;
 
 /// What provisioning would do.
 pub(super) fn findings(rule: &Rule, seen: &Seen) -> Option<Finding> {
@@ -14,6 +15,17 @@ pub(super) fn findings(rule: &Rule, seen: &Seen) -> Option<Finding> {
     let about = |code, reason: String| Finding::new(code, Some(&rule.table), reason).advice(made);
     match seen.slots.as_ref()? {
         State::Verified => None,
+        State::Missing(_) if seen.lacks_schema => {
+            let reason =
+                format!("there is no schema for the slot table {slots}, or none can be seen");
+            let create = format!("CREATE DATABASE {}", quote::name(&slots.schema));
+            let finding = Finding::new(Code::NoSlotSchema, Some(&rule.table), reason);
+            Some(
+                finding
+                    .advice("make it, or name another with slot_table")
+                    .statements([create]),
+            )
+        }
         State::Missing(create) => {
             let reason = format!("the slot table {slots} is not there yet and will be made");
             Some(about(Code::SlotTableMissing, reason).statements([create.clone()]))

@@ -17,34 +17,57 @@ use crate::config::Config;
 use crate::counter::provision::{self, State};
 use crate::counter::quote;
 
-/// What is asked about the account and the binary log.
-const SURROUNDINGS: &str = "SELECT CURRENT_USER(), @@GLOBAL.log_bin, @@GLOBAL.binlog_format";
-
 pub(super) async fn gather(conn: &mut Conn, config: &Config) -> Result<Evidence, Error> {
     let examination = examine(conn, config).await?;
-    let tuple = mysql_async::from_row_opt::<(String, bool, String)>;
-    let surroundings = rows(conn, "its binary log", SURROUNDINGS, (), tuple).await;
-    let (account, logs, format) = surroundings
-        .map_err(Error::Query)?
-        .pop()
-        .unwrap_or_default();
-    if !examination.server.mariadb {
+    let mut evidence = Evidence {
+        account: quoted(&value(conn, "CURRENT_USER()").await?),
+        read_only: is_on(&value(conn, "@@GLOBAL.read_only").await?),
+        binlog_format: None,
+        clock: clock(conn).await?,
+        tables: Vec::new(),
+        unserved: Vec::new(),
+        accounts: None,
+        examination,
+    };
+    // Such servers lack what would be asked.
+    if evidence.examination.is_too_old() {
+        return Ok(evidence);
+    }
+    let mariadb = evidence.examination.server.mariadb;
+    if is_on(&value(conn, "@@GLOBAL.log_bin").await?) {
+        evidence.binlog_format = Some(value(conn, "@@GLOBAL.binlog_format").await?);
+    }
+    if !mariadb {
         fresh_statistics(conn).await;
     }
-    let mut tables = Vec::new();
-    for examined in &examination.tables {
-        tables.push(seen(conn, &examination.catalog, examined).await?);
+    let catalog = &evidence.examination.catalog;
+    for examined in &evidence.examination.tables {
+        evidence.tables.push(seen(conn, catalog, examined).await?);
     }
-    let accounts = accounts::read(conn, examination.server.mariadb).await;
-    Ok(Evidence {
-        account: quoted(&account),
-        binlog_format: logs.then_some(format),
-        clock: clock(conn).await?,
-        tables,
-        unserved: unserved(conn, config, &examination.catalog).await?,
-        accounts: unless_denied(accounts).map_err(Error::Query)?,
-        examination,
-    })
+    evidence.unserved = unserved(conn, config, catalog).await?;
+    let accounts = accounts::read(conn, mariadb).await;
+    evidence.accounts = unless_denied(accounts).map_err(Error::Query)?;
+    Ok(evidence)
+}
+
+/// The value of an expression as text; empty where the server has no such variable.
+async fn value(conn: &mut Conn, expression: &str) -> Result<String, Error> {
+    let query = format!("SELECT CAST({expression} AS CHAR)");
+    let tuple = mysql_async::from_row_opt::<String>;
+    match rows(conn, "its settings", &query, (), tuple).await {
+        Ok(mut found) => Ok(found.pop().unwrap_or_default()),
+        // 1193: unknown variable.
+        Err(Problem::Query {
+            source: DriverFailure::Server(error),
+            ..
+        }) if error.code == 1193 => Ok(String::new()),
+        Err(problem) => Err(Error::Query(problem)),
+    }
+}
+
+/// Whether a switch is on: MySQL casts it to a number, MariaDB to a word.
+fn is_on(value: &str) -> bool {
+    !["", "0", "OFF"].contains(&value)
 }
 
 /// MySQL may show numbers of rows that are a day old. Where it will not, so be it: they are only estimates.
@@ -64,15 +87,11 @@ fn quoted(account: &str) -> String {
 async fn clock(conn: &mut Conn) -> Result<Clock, Error> {
     let asked = now();
     // Not SYSDATE(): what NOW() says is what touch columns get.
-    let query = "SELECT CAST(UNIX_TIMESTAMP(NOW(6)) AS CHAR)";
-    let tuple = mysql_async::from_row_opt::<String>;
-    let said = rows(conn, "its clock", query, (), tuple).await;
-    let answered = now();
-    let said = said.map_err(Error::Query)?.pop().unwrap_or_default();
+    let said = value(conn, "UNIX_TIMESTAMP(NOW(6))").await?;
     Ok(Clock {
         asked,
         said: said.parse().unwrap_or(asked),
-        answered,
+        answered: now(),
     })
 }
 
@@ -87,9 +106,15 @@ async fn seen(conn: &mut Conn, catalog: &Catalog, examined: &Examined) -> Result
         return Ok(Seen::default());
     };
     let (partitioned, size) = storage(conn, table).await.map_err(Error::Query)?;
+    let slots = slots(conn, catalog, table).await?;
+    let lacks_schema = matches!(slots, Some(State::Missing(_)))
+        && !has_schema(conn, &table.slot_schema)
+            .await
+            .map_err(Error::Query)?;
     let extremes = extremes::read(conn, catalog.mariadb, table, facts, size).await;
     Ok(Seen {
-        slots: slots(conn, catalog, table).await?,
+        slots,
+        lacks_schema,
         partitioned,
         extremes: unless_denied(extremes)
             .map_err(Error::Query)?
@@ -107,6 +132,13 @@ async fn storage(conn: &mut Conn, table: &HotTable) -> Result<(bool, u64), Probl
     let mut found = rows(conn, "the table's storage", query, names, tuple).await?;
     let (options, size) = found.pop().unwrap_or_default();
     Ok((options.contains("partitioned"), size))
+}
+
+async fn has_schema(conn: &mut Conn, schema: &str) -> Result<bool, Problem> {
+    let query = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
+    let tuple = mysql_async::from_row_opt::<String>;
+    let found = rows(conn, "the schemas", query, (schema,), tuple).await?;
+    Ok(!found.is_empty())
 }
 
 /// None when the control account may not look, which its grants tell.
