@@ -1,6 +1,6 @@
 //! What is wrong, or will be, between the rules and the live server: everything at once, and nothing is changed.
 //!
-//! [`read`] asks the control connection, the other modules turn what it says into findings: pure.
+//! `read` asks the control connection, the other modules turn what it says into findings: pure.
 
 mod accounts;
 mod code;
