@@ -184,8 +184,9 @@ pub const CASES: &[Case] = &[
     ),
     case(
         Code::Cascade,
-        "CREATE TABLE ~.parents (id INT PRIMARY KEY); CREATE TABLE ~.posts (id INT PRIMARY KEY, parent INT, views INT, \
-         CONSTRAINT up FOREIGN KEY (parent) REFERENCES ~.parents (id) ON DELETE CASCADE)",
+        "CREATE TABLE ~.parents (a INT, b INT, PRIMARY KEY (a, b)); \
+         CREATE TABLE ~.posts (id INT PRIMARY KEY, a INT, b INT, views INT, \
+         CONSTRAINT up FOREIGN KEY (a, b) REFERENCES ~.parents (a, b) ON DELETE CASCADE)",
         RULE,
         Cure::Remedy,
     ),
