@@ -26,30 +26,36 @@ pub(super) fn control(
         .copied()
         .filter(|privilege| *privilege != "TRIGGER")
         .collect();
-    let on_slots = match seen.slots {
-        Some(State::Verified | State::Refused(_)) => ON_SLOT_TABLE.to_vec(),
+    let (on_slots, advice) = match seen.slots {
+        Some(State::Verified | State::Refused(_)) => (ON_SLOT_TABLE.to_vec(), "allow it"),
         // A table on which the account has no right at all is not shown to it either.
-        _ => [ON_SLOT_TABLE, TO_MAKE_SLOT_TABLE].concat(),
+        _ => (
+            [ON_SLOT_TABLE, TO_MAKE_SLOT_TABLE].concat(),
+            "allow it, or let a DBA run what `countersink provision --print` shows",
+        ),
     };
     let given = &evidence.examination.server.grants;
-    [(&rule.table, to_use), (&rule.slot_table, on_slots)]
-        .into_iter()
-        .filter_map(|(table, wanted)| {
-            let lacking = grants::lacking(given, &table.schema, Some(&table.name), &wanted);
-            if lacking.is_empty() {
-                return None;
-            }
-            let reason = format!(
-                "the control account {} lacks {} on {table}",
-                evidence.account,
-                lacking.join(", ")
-            );
-            let finding = Finding::new(Code::ControlGrants, Some(&rule.table), reason)
-                .advice("allow it")
-                .statements([grant(&lacking, table, &evidence.account)]);
-            Some(finding)
-        })
-        .collect()
+    [
+        (&rule.table, to_use, "allow it"),
+        (&rule.slot_table, on_slots, advice),
+    ]
+    .into_iter()
+    .filter_map(|(table, wanted, advice)| {
+        let lacking = grants::lacking(given, &table.schema, Some(&table.name), &wanted);
+        if lacking.is_empty() {
+            return None;
+        }
+        let reason = format!(
+            "the control account {} lacks {} on {table}",
+            evidence.account,
+            lacking.join(", ")
+        );
+        let finding = Finding::new(Code::ControlGrants, Some(&rule.table), reason)
+            .advice(advice)
+            .statements([grant(&lacking, table, &evidence.account)]);
+        Some(finding)
+    })
+    .collect()
 }
 
 /// Accounts that may use the hot table, but not its slot table.

@@ -86,8 +86,9 @@ fn quoted(account: &str) -> String {
 
 async fn clock(conn: &mut Conn) -> Result<Clock, Error> {
     let asked = now();
-    // Not SYSDATE(): what NOW() says is what touch columns get.
-    let said = value(conn, "UNIX_TIMESTAMP(NOW(6))").await?;
+    // In UTC, where no hour comes twice.
+    let since = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1000000";
+    let said = value(conn, since).await?;
     Ok(Clock {
         asked,
         said: said.parse().unwrap_or(asked),
