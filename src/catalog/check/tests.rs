@@ -1,6 +1,7 @@
 //! Tables that can and cannot be hot, from facts written by hand.
 
 use super::*;
+use crate::catalog::Domain;
 use crate::catalog::read::{ForeignKeyFacts, IndexFacts};
 use crate::config::Config;
 
