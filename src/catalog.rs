@@ -3,9 +3,10 @@
 //! The types here are pure data; [`load`] fills them through the control account.
 
 mod bounds;
-mod check;
+pub(crate) mod check;
 mod error;
-mod grants;
+mod examine;
+pub(crate) mod grants;
 mod load;
 pub(crate) mod read;
 mod show_create;
@@ -16,6 +17,8 @@ use std::time::Duration;
 
 pub(crate) use check::definition;
 pub use error::{Error, Problem};
+pub(crate) use examine::{Examination, Examined, examine};
+pub(crate) use load::version;
 pub use load::{load, offline, survey};
 pub use snapshot::{NotACatalog, Snapshot};
 

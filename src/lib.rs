@@ -16,10 +16,10 @@
 //!
 //! | floor | rooms |
 //! |---|---|
-//! | 8 | [`cli`]: arguments in, exit code out; the demo, explain, bench |
+//! | 8 | [`cli`]: arguments in, exit code out; the demo, explain, check, bench |
 //! | 7 | [`server`]: accept, the threads of sessions, stop · [`admin`]: metrics and health over HTTP · [`sandbox`]: throwaway MySQL and MariaDB servers |
 //! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests |
-//! | 5 | [`explain`]: what becomes of a statement, for people, pure |
+//! | 5 | [`explain`]: what becomes of a statement, for people, pure · [`check`]: what is wrong between rules and server |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining |
 //! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets · [`sql`]: text to plan, pure |
 //! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like |
@@ -41,6 +41,7 @@
 
 pub mod admin;
 pub mod catalog;
+pub mod check;
 pub mod cli;
 pub mod config;
 pub mod counter;

@@ -9,7 +9,7 @@ const FLOORS: &[&[&str]] = &[
     &["wire", "catalog"],
     &["net", "sql"],
     &["counter"],
-    &["explain"],
+    &["explain", "check"],
     &["driver", "session"],
     &["sandbox", "admin", "server"],
     &["cli"],

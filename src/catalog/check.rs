@@ -1,9 +1,14 @@
 //! Whether a table can be hot: from what the upstream says of it to a [`HotTable`], pure.
 
+mod columns;
+
 use super::error::{Error, Problem};
-use super::read::{ColumnFacts, Facts};
-use super::{Bounds, Column, Counter, Domain, HotTable};
+use super::read::{ColumnFacts, Facts, ForeignKeyFacts};
+use super::{Column, HotTable};
 use crate::config::{Rule, did_you_mean};
+use columns::{counter, touches};
+
+pub(crate) use columns::is_checked;
 
 /// Turns `facts` into the hot table of `rule`.
 ///
@@ -11,19 +16,36 @@ use crate::config::{Rule, did_you_mean};
 ///
 /// The first reason why the table or one of its columns cannot be hot.
 pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
-    let about = |field, problem| Error {
-        place: Box::new(rule.place(field)),
-        problem,
+    examine(rule, facts).map_err(|mut errors| errors.swap_remove(0))
+}
+
+/// [`hot_table`], for those who want to know everything at once.
+///
+/// # Errors
+///
+/// Every reason why the table or its columns cannot be hot; at least one.
+pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>> {
+    let mut reasons = Reasons {
+        rule,
+        errors: Vec::new(),
     };
-    plain_table(facts).map_err(|problem| about("table", problem))?;
-    let primary_key = primary_key(facts).map_err(|problem| about("table", problem))?;
+    if let Err(problem) = plain_table(facts) {
+        reasons.add("table", [problem]);
+        return Err(reasons.errors); // Of a view, nothing else would make sense.
+    }
+    reasons.add("table", engine(facts).into_iter().chain(triggers(facts)));
+    let primary_key = reasons.unless("table", primary_key(facts));
     let counters = rule
         .columns
         .iter()
-        .map(|name| counter(facts, name))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|problem| about("columns", problem))?;
-    let touches = touches(facts, &rule.touch).map_err(|problem| about("touch", problem))?;
+        .filter_map(|name| reasons.unless("columns", counter(facts, name)))
+        .collect();
+    let touches = reasons.unless("touch", touches(facts, &rule.touch));
+    let (Some(primary_key), Some(touches), true) =
+        (primary_key, touches, reasons.errors.is_empty())
+    else {
+        return Err(reasons.errors);
+    };
     Ok(HotTable {
         schema: facts.schema.clone(),
         name: facts.name.clone(),
@@ -37,6 +59,43 @@ pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
         slots: rule.slots,
         rollup: rule.rollup,
     })
+}
+
+/// Why a table cannot be hot, as far as it has been looked at.
+struct Reasons<'a> {
+    rule: &'a Rule,
+    errors: Vec<Error>,
+}
+
+impl Reasons<'_> {
+    fn add(&mut self, field: &str, problems: impl IntoIterator<Item = Problem>) {
+        self.errors
+            .extend(problems.into_iter().map(|problem| Error {
+                place: Box::new(self.rule.place(field)),
+                problem,
+            }));
+    }
+
+    /// What was found; its problems are added if it was not.
+    fn unless<T>(&mut self, field: &str, found: Result<T, Vec<Problem>>) -> Option<T> {
+        found.map_err(|problems| self.add(field, problems)).ok()
+    }
+}
+
+/// `first`, unless it or one of the others has a problem.
+fn all<T>(
+    first: Result<T, Problem>,
+    others: impl IntoIterator<Item = Result<(), Problem>>,
+) -> Result<T, Vec<Problem>> {
+    let mut problems: Vec<Problem> = others.into_iter().filter_map(Result::err).collect();
+    match first {
+        Ok(found) if problems.is_empty() => Ok(found),
+        Ok(_) => Err(problems),
+        Err(problem) => {
+            problems.insert(0, problem);
+            Err(problems)
+        }
+    }
 }
 
 /// The unique keys beside the primary one.
@@ -61,21 +120,24 @@ fn unique_keys(facts: &Facts) -> Option<Vec<Vec<usize>>> {
     Some(keys.into_iter().map(|(_, columns)| columns).collect())
 }
 
-/// What MySQL does to the table's keys without a statement of its own on it, if anything: a warning.
-pub(super) fn cascade(facts: &Facts) -> Option<String> {
+/// What MySQL does to the table's keys without a statement of its own on it, if anything: warnings, by foreign key.
+pub(crate) fn cascades(facts: &Facts) -> impl Iterator<Item = (&ForeignKeyFacts, String)> {
     let in_key = |column: &str| facts.primary_key().any(|key| is(&key.column, column));
-    let cascading = facts.foreign_keys.iter().find(|key| {
+    let cascading = facts.foreign_keys.iter().filter(move |key| {
         key.delete_rule == "CASCADE" || (key.update_rule == "CASCADE" && in_key(&key.column))
-    })?;
-    Some(format!(
-        "the foreign key `{}` of {} deletes rows or changes keys by CASCADE, which the proxy does not see: \
-         slots of such rows stay behind",
-        cascading.name,
-        full_name(facts)
-    ))
+    });
+    cascading.map(|key| {
+        let warning = format!(
+            "the foreign key `{}` of {} deletes rows or changes keys by CASCADE, which the proxy does not see: \
+             slots of such rows stay behind",
+            key.name,
+            full_name(facts)
+        );
+        (key, warning)
+    })
 }
 
-pub(super) fn full_name(facts: &Facts) -> String {
+pub(crate) fn full_name(facts: &Facts) -> String {
     format!("{}.{}", facts.schema, facts.name)
 }
 
@@ -105,38 +167,51 @@ fn plain_table(facts: &Facts) -> Result<(), Problem> {
         }
         kind => return not(kind, "name a table"),
     }
-    if !facts.engine.eq_ignore_ascii_case("InnoDB") {
-        let engine = facts.engine.clone();
-        return Err(Problem::Engine { table, engine });
-    }
-    match facts.update_triggers.first() {
-        Some(trigger) => Err(Problem::UpdateTrigger {
-            table,
+    Ok(())
+}
+
+fn engine(facts: &Facts) -> Option<Problem> {
+    let innodb = facts.engine.eq_ignore_ascii_case("InnoDB");
+    (!innodb).then(|| Problem::Engine {
+        table: full_name(facts),
+        engine: facts.engine.clone(),
+    })
+}
+
+fn triggers(facts: &Facts) -> impl Iterator<Item = Problem> {
+    facts
+        .update_triggers
+        .iter()
+        .map(|trigger| Problem::UpdateTrigger {
+            table: full_name(facts),
             trigger: trigger.clone(),
-        }),
-        None => Ok(()),
-    }
+        })
 }
 
 /// Positions of the key's columns, in key order.
-fn primary_key(facts: &Facts) -> Result<Vec<usize>, Problem> {
+fn primary_key(facts: &Facts) -> Result<Vec<usize>, Vec<Problem>> {
     let table = || full_name(facts);
     if facts.primary_key().next().is_none() {
-        return Err(Problem::NoPrimaryKey { table: table() });
+        return Err(vec![Problem::NoPrimaryKey { table: table() }]);
     }
-    facts
-        .primary_key()
-        .map(|key| {
-            let name = key.column.as_deref().unwrap_or_default();
-            match key.prefix {
-                true => Err(Problem::PrefixKey {
-                    table: table(),
-                    column: name.to_owned(),
-                }),
-                false => position(facts, name),
-            }
-        })
-        .collect()
+    let (mut positions, mut problems) = (Vec::new(), Vec::new());
+    for key in facts.primary_key() {
+        let name = key.column.as_deref().unwrap_or_default();
+        match key.prefix {
+            true => problems.push(Problem::PrefixKey {
+                table: table(),
+                column: name.to_owned(),
+            }),
+            false => match position(facts, name) {
+                Ok(position) => positions.push(position),
+                Err(problem) => problems.push(problem),
+            },
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(positions),
+        false => Err(problems),
+    }
 }
 
 fn position(facts: &Facts, name: &str) -> Result<usize, Problem> {
@@ -157,153 +232,6 @@ fn position(facts: &Facts, name: &str) -> Result<usize, Problem> {
             hint,
         }
     })
-}
-
-fn counter(facts: &Facts, name: &str) -> Result<Counter, Problem> {
-    let position = position(facts, name)?;
-    let column = &facts.columns[position];
-    let domain = domain(column)?;
-    not_in_an_index(facts, &column.name)?;
-    nothing_computed(facts, &column.name)?;
-    let checked = facts
-        .checks
-        .iter()
-        .any(|clause| mentions(clause, &column.name));
-    Ok(Counter {
-        column: position,
-        domain,
-        bounds: Bounds::of(domain).filter(|_| !checked),
-    })
-}
-
-/// The columns that an increment may set to its time: those named, and those that set themselves.
-fn touches(facts: &Facts, named: &[String]) -> Result<Vec<usize>, Problem> {
-    let named = named.iter().map(|name| position(facts, name));
-    let mut touches = named.collect::<Result<Vec<_>, _>>()?;
-    for (position, column) in facts.columns.iter().enumerate() {
-        if column.extra.contains("on update") && !touches.contains(&position) {
-            touches.push(position);
-        }
-    }
-    for &position in &touches {
-        let column = &facts.columns[position];
-        if !["datetime", "timestamp"].contains(&column.data_type.as_str()) {
-            return Err(Problem::NotATime {
-                column: column.name.clone(),
-                kind: column.column_type.to_uppercase(),
-            });
-        }
-        not_in_an_index(facts, &column.name)?;
-        nothing_computed(facts, &column.name)?;
-    }
-    Ok(touches)
-}
-
-/// The exact type of a column that can count.
-fn domain(facts: &ColumnFacts) -> Result<Domain, Problem> {
-    let column = || facts.name.clone();
-    let kind = || facts.column_type.to_uppercase();
-    let unsigned = facts.column_type.to_lowercase().contains("unsigned");
-    let integer = |bytes| Domain::Integer { bytes, unsigned };
-    let domain = match facts.data_type.as_str() {
-        "tinyint" => integer(1),
-        "smallint" => integer(2),
-        "mediumint" => integer(3),
-        "int" => integer(4),
-        "bigint" => integer(8),
-        "decimal" => Domain::Decimal {
-            precision: facts.precision,
-            scale: facts.scale,
-            unsigned,
-        },
-        "float" | "double" => {
-            return Err(Problem::Approximate {
-                column: column(),
-                kind: kind(),
-            });
-        }
-        _ => {
-            return Err(Problem::NotNumeric {
-                column: column(),
-                kind: kind(),
-            });
-        }
-    };
-    if kind().contains("ZEROFILL") {
-        return Err(Problem::Zerofill {
-            column: column(),
-            without: kind().replace(" ZEROFILL", ""),
-        });
-    }
-    if !facts.expression.is_empty() {
-        return Err(Problem::Generated { column: column() });
-    }
-    match facts.extra.contains("auto_increment") {
-        true => Err(Problem::AutoIncrement { column: column() }),
-        false => Ok(domain),
-    }
-}
-
-/// Refuses a counter on which a key or a constraint of its own depends.
-fn not_in_an_index(facts: &Facts, name: &str) -> Result<(), Problem> {
-    let column = || name.to_owned();
-    let unique = facts
-        .indexes
-        .iter()
-        .find(|index| index.unique && is(&index.column, name));
-    if let Some(index) = unique {
-        return Err(match index.index.as_str() {
-            "PRIMARY" => Problem::InPrimaryKey { column: column() },
-            index => Problem::InUniqueIndex {
-                column: column(),
-                index: index.to_owned(),
-            },
-        });
-    }
-    let foreign = facts
-        .foreign_keys
-        .iter()
-        .find(|key| key.column.to_lowercase() == name.to_lowercase());
-    match foreign {
-        Some(key) => Err(Problem::InForeignKey {
-            column: column(),
-            key: key.name.clone(),
-        }),
-        None => Ok(()),
-    }
-}
-
-/// Refuses a counter from which MySQL computes something: it would compute from base alone.
-fn nothing_computed(facts: &Facts, name: &str) -> Result<(), Problem> {
-    let column = || name.to_owned();
-    if let Some(generated) = facts
-        .columns
-        .iter()
-        .find(|generated| mentions(&generated.expression, name))
-    {
-        return Err(Problem::GeneratedFrom {
-            generated: generated.name.clone(),
-            column: column(),
-        });
-    }
-    match facts
-        .indexes
-        .iter()
-        .find(|index| mentions(&index.expression, name))
-    {
-        Some(index) => Err(Problem::IndexFrom {
-            index: index.index.clone(),
-            column: column(),
-        }),
-        None => Ok(()),
-    }
-}
-
-/// Whether an expression names the column. The server prints every identifier in backquotes; the same within
-/// a string literal is taken for one, which errs on the safe side.
-fn mentions(expression: &str, column: &str) -> bool {
-    let quoted = format!("`{}`", column.replace('`', "``"));
-    expression.to_lowercase().contains(&quoted.to_lowercase())
 }
 
 fn column(facts: &ColumnFacts) -> Column {

@@ -1,34 +1,57 @@
-//! Reads SHOW GRANTS: whether the account may see triggers. A trigger that it may not see would go unnoticed.
+//! Reads SHOW GRANTS: what the control account may do. A trigger that it may not see would go unnoticed.
 
 /// Whether one of `grants` (lines of SHOW GRANTS, active roles included) gives TRIGGER on the table.
 pub(super) fn see_triggers(grants: &[String], schema: &str, table: &str) -> bool {
-    grants.iter().any(|line| {
-        let parsed = line
-            .strip_prefix("GRANT ")
-            .and_then(|rest| rest.split_once(" ON "))
-            .and_then(|(privileges, rest)| Some((privileges, rest.split_once(" TO ")?.0)));
-        let Some((privileges, object)) = parsed else {
-            return false;
-        };
-        let enough = privileges
-            .split(", ")
-            .any(|privilege| matches!(privilege, "ALL PRIVILEGES" | "ALL" | "TRIGGER"));
-        enough && covers(object, schema, table)
-    })
+    lacking(grants, schema, Some(table), &["TRIGGER"]).is_empty()
 }
 
-/// Whether `*.*`, `` `pattern`.* `` or `` `schema`.`table` `` names the table.
-fn covers(object: &str, schema: &str, table: &str) -> bool {
+/// Those of `wanted` that no line of `grants` gives on all of the table; without a table, on all of the schema.
+///
+/// A grant on some columns is none on the table.
+pub(crate) fn lacking<'a>(
+    grants: &[String],
+    schema: &str,
+    table: Option<&str>,
+    wanted: &[&'a str],
+) -> Vec<&'a str> {
+    let given: Vec<&str> = grants
+        .iter()
+        .filter_map(|line| {
+            let (privileges, rest) = line.strip_prefix("GRANT ")?.split_once(" ON ")?;
+            let (object, _) = rest.split_once(" TO ")?;
+            covers(object, schema, table).then_some(privileges)
+        })
+        // The dynamic privileges stand in a list without spaces.
+        .flat_map(|privileges| privileges.split(',').map(str::trim))
+        .collect();
+    let is_given = |privilege: &str| {
+        given
+            .iter()
+            .any(|given| ["ALL PRIVILEGES", "ALL", privilege].contains(given))
+    };
+    let lacking = wanted.iter().filter(|privilege| !is_given(privilege));
+    lacking.copied().collect()
+}
+
+/// Whether `*.*`, `` `pattern`.* `` or `` `schema`.`table` `` covers the table.
+fn covers(object: &str, schema: &str, table: Option<&str>) -> bool {
     if object == "*.*" {
         return true;
     }
     if let Some(pattern) = object.strip_suffix(".*") {
-        let pattern: Vec<char> = unquoted(pattern).to_lowercase().chars().collect();
-        let schema: Vec<char> = schema.to_lowercase().chars().collect();
-        return like(&pattern, &schema);
+        return matches(&unquoted(pattern), schema);
     }
     let quoted = |name: &str| format!("`{}`", name.replace('`', "``")).to_lowercase();
-    object.to_lowercase() == format!("{}.{}", quoted(schema), quoted(table))
+    table.is_some_and(|table| {
+        object.to_lowercase() == format!("{}.{}", quoted(schema), quoted(table))
+    })
+}
+
+/// Whether the schema of a grant, which is a pattern, covers `schema`.
+pub(crate) fn matches(pattern: &str, schema: &str) -> bool {
+    let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
+    let schema: Vec<char> = schema.to_lowercase().chars().collect();
+    like(&pattern, &schema)
 }
 
 fn unquoted(name: &str) -> String {
@@ -52,7 +75,24 @@ fn like(pattern: &[char], text: &[char]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::see_triggers;
+    use super::{lacking, see_triggers};
+
+    #[test]
+    fn what_is_lacking_is_what_no_line_gives() {
+        let grants = [
+            "GRANT SELECT ON `shop`.* TO `c`@`%`",
+            "GRANT INSERT, UPDATE (`views`, `likes`) ON `shop`.`posts` TO `c`@`%`",
+            "GRANT SHOW_ROUTINE,BACKUP_ADMIN ON *.* TO `c`@`%`",
+        ]
+        .map(str::to_owned);
+        let on = |table, wanted: &[&'static str]| lacking(&grants, "shop", table, wanted);
+        let wanted = ["SELECT", "INSERT", "UPDATE"];
+        assert_eq!(on(Some("posts"), &wanted), ["UPDATE"]);
+        assert_eq!(on(Some("users"), &wanted), ["INSERT", "UPDATE"]);
+        assert_eq!(on(None, &wanted), ["INSERT", "UPDATE"]);
+        assert_eq!(on(None, &["SHOW_ROUTINE", "BACKUP_ADMIN"]), [""; 0]);
+        assert_eq!(lacking(&grants, "other", None, &wanted), wanted);
+    }
 
     #[test]
     fn grants_that_show_triggers() {

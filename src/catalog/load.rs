@@ -110,30 +110,43 @@ impl HotTables {
             return Ok(None);
         }
         self.catalog.tables.push(Arc::new(table));
-        Ok(check::cascade(facts))
+        let warning = check::cascades(facts).next();
+        Ok(warning.map(|(_, warning)| warning))
     }
 }
 
 /// The facts of a rule's table, complete: with its triggers.
 async fn describe(conn: &mut Conn, server: &Server, rule: &Rule) -> Result<Facts, Problem> {
+    let facts = found(conn, server, rule).await?;
+    sees_triggers(conn, server, &facts)?;
+    Ok(facts)
+}
+
+/// The facts of a rule's table, as far as the control account may see them.
+pub(super) async fn found(conn: &mut Conn, server: &Server, rule: &Rule) -> Result<Facts, Problem> {
     let table = &rule.table;
-    let Some(facts) = read::table(conn, server, &table.schema, &table.name).await? else {
-        let names = read::table_names(conn, &table.schema).await?;
-        let near = did_you_mean(&table.name, names.iter().map(String::as_str));
-        return Err(Problem::NoTable {
-            table: table.to_string(),
-            hint: if near.is_empty() {
-                ".".to_owned()
-            } else {
-                near
-            },
-            grant: grant(conn, table.schema.as_str(), &table.name),
-        });
-    };
+    if let Some(facts) = read::table(conn, server, &table.schema, &table.name).await? {
+        return Ok(facts);
+    }
+    let names = read::table_names(conn, &table.schema).await?;
+    let near = did_you_mean(&table.name, names.iter().map(String::as_str));
+    Err(Problem::NoTable {
+        table: table.to_string(),
+        hint: if near.is_empty() {
+            ".".to_owned()
+        } else {
+            near
+        },
+        grant: grant(conn, table.schema.as_str(), &table.name),
+    })
+}
+
+/// Refuses a table whose triggers would go unnoticed.
+pub(super) fn sees_triggers(conn: &Conn, server: &Server, facts: &Facts) -> Result<(), Problem> {
     match grants::see_triggers(&server.grants, &facts.schema, &facts.name) {
-        true => Ok(facts),
+        true => Ok(()),
         false => Err(Problem::TriggersUnseen {
-            table: check::full_name(&facts),
+            table: check::full_name(facts),
             grant: grant(conn, &facts.schema, &facts.name),
         }),
     }
@@ -146,7 +159,7 @@ fn grant(conn: &Conn, schema: &str, name: &str) -> String {
 }
 
 /// Slot tables rely on CHECK.
-fn enforces_checks(server: &Server) -> Result<(), Problem> {
+pub(super) fn enforces_checks(server: &Server) -> Result<(), Problem> {
     let (name, since) = match server.mariadb {
         true => ("MariaDB", [10, 2, 1]),
         false => ("MySQL", [8, 0, 16]),
@@ -164,7 +177,7 @@ fn enforces_checks(server: &Server) -> Result<(), Problem> {
 }
 
 /// The three numbers that a version begins with; MariaDB may put `5.5.5-` before its own.
-fn version(text: &str) -> [u32; 3] {
+pub(crate) fn version(text: &str) -> [u32; 3] {
     let own = match text.to_lowercase().contains("mariadb") {
         true => text.strip_prefix("5.5.5-").unwrap_or(text),
         false => text,

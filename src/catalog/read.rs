@@ -91,7 +91,7 @@ impl Facts {
 }
 
 /// Runs one query and maps its rows.
-async fn rows<T>(
+pub(crate) async fn rows<T>(
     conn: &mut Conn,
     what: &'static str,
     query: &str,

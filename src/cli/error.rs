@@ -55,6 +55,12 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// The server could not be asked.
+    #[error(transparent)]
+    Check(#[from] crate::check::Error),
+    /// The report could not be written.
+    #[error("cannot write to standard output: {0}")]
+    Output(std::io::Error),
     /// The explanation.
     #[error(transparent)]
     Explain(#[from] super::explain::Error),
@@ -109,7 +115,12 @@ impl Error {
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Bench(error) => error.exit_code(),
-            Self::Control(_) | Self::Runtime { .. } | Self::RollUp { .. } | Self::Http(_) => 1,
+            Self::Control(_)
+            | Self::Check(_)
+            | Self::Output(_)
+            | Self::Runtime { .. }
+            | Self::RollUp { .. }
+            | Self::Http(_) => 1,
             Self::Server(error) => match error {
                 server::Error::Listen { .. } | server::Error::Threads { .. } => 1,
                 server::Error::File { .. } | server::Error::Tls(_) => 2,

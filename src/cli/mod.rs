@@ -1,6 +1,7 @@
 //! The command line: arguments in, exit code out.
 
 mod bench;
+mod check;
 mod clients;
 mod demo;
 mod error;
@@ -40,6 +41,7 @@ Examples:
   countersink demo                                  a server, a hot row, and what the proxy makes of it
   countersink serve                                 with ./rules.yaml
   countersink serve --rules /etc/countersink/rules.yaml --listen 0.0.0.0:6033
+  countersink check                                 what is wrong between the rules and the server
   countersink provision --print                     the statements for a DBA
   countersink rollup --now                          slots into base rows, at once
   countersink explain 'SELECT views FROM posts'     what becomes of a statement, and why
@@ -49,7 +51,8 @@ Examples:
 Exit codes:
   0  all went well
   1  a failure while running, such as a server that cannot be reached
-  2  wrong usage, or rules.yaml does not fit itself, the server or the tables
+  2  wrong usage, or rules.yaml does not fit itself, the server or the tables; `check` found errors
+  3  `check` found warnings, and no errors
   130  `demo` or `bench` was interrupted";
 
 #[derive(Debug, Subcommand)]
@@ -64,6 +67,9 @@ Examples:
 Signals:
   TERM, INT   accepts no more clients, closes idle sessions, gives open transactions drain_timeout to end")]
     Serve(ServeArguments),
+    /// Looks for everything that is wrong, or will be, between the rules and the live server; changes nothing.
+    #[command(after_help = check::EXAMPLES)]
+    Check(check::CheckArguments),
     /// Makes the slot tables that the rules need, or prints the statements that would.
     #[command(after_help = "\
 Examples:
@@ -88,7 +94,11 @@ impl Command {
     /// What is logged unless the environment says otherwise. Demo and bench print reports of their own.
     fn log_level(&self) -> &'static str {
         match self {
-            Self::Demo(_) | Self::Bench(_) | Self::Explain(_) | Self::RollUp(_) => "warn",
+            Self::Demo(_)
+            | Self::Bench(_)
+            | Self::Explain(_)
+            | Self::Check(_)
+            | Self::RollUp(_) => "warn",
             _ => "info",
         }
     }
@@ -127,7 +137,7 @@ pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let command = arguments.command;
     match log::start(command.log_level()).and_then(|()| run_command(command)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("countersink: {error}");
             ExitCode::from(error.exit_code())
@@ -135,7 +145,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn run_command(command: Command) -> Result<(), Error> {
+fn run_command(command: Command) -> Result<ExitCode, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -146,15 +156,15 @@ fn run_command(command: Command) -> Result<(), Error> {
             let mut config = load(&file)?;
             config.listen = arguments.listen.unwrap_or(config.listen);
             let serving = runtime.block_on(serve::serve(config, arguments.take_over));
-            serving.map_err(|error| error.in_file(&file))
+            serving.map_err(|error| error.in_file(&file))?;
         }
+        Command::Check(arguments) => return check::run(&arguments, &runtime),
         Command::Provision(arguments) => {
             let file = arguments.file.rules;
             let config = load(&file)?;
             let provisioned = runtime.block_on(provision::provision(&config, arguments.print));
             let text = provisioned.map_err(|error| error.in_file(&file))?;
             print!("{text}");
-            Ok(())
         }
         Command::RollUp(arguments) => {
             let file = &arguments.file.rules;
@@ -162,15 +172,12 @@ fn run_command(command: Command) -> Result<(), Error> {
             let rolled_up = runtime.block_on(rollup::roll_up(&config, &arguments));
             let text = rolled_up.map_err(|error| error.in_file(file))?;
             print!("{text}");
-            Ok(())
         }
-        Command::Explain(arguments) => {
-            print!("{}", explain::run(&arguments, &runtime)?);
-            Ok(())
-        }
-        Command::Demo(arguments) => demo::run(&arguments, &runtime),
-        Command::Bench(arguments) => bench::run(&arguments, &runtime),
+        Command::Explain(arguments) => print!("{}", explain::run(&arguments, &runtime)?),
+        Command::Demo(arguments) => demo::run(&arguments, &runtime)?,
+        Command::Bench(arguments) => bench::run(&arguments, &runtime)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn load(file: &Path) -> Result<Config, Error> {

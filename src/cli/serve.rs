@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::Error;
 use crate::admin::{Http, State};
 use crate::catalog::{self, Catalog};
-use crate::config::{Config, HostPort, Mode};
+use crate::config::{Config, HostPort};
 use crate::counter::control::Control;
 use crate::counter::provision;
 use crate::server::Server;
@@ -114,12 +114,8 @@ pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog,
 /// Says of each rule that this version does not serve that its statements are forwarded.
 pub(super) fn warn_unserved(config: &Config) {
     for rule in &config.rules {
-        if rule.mode == Mode::Observe {
-            tracing::warn!(
-                "{}observe is not served in this version; statements on {} are forwarded as they are",
-                rule.place("mode"),
-                rule.table
-            );
+        if let Some(warning) = rule.unserved() {
+            tracing::warn!("{}{warning}", rule.place("mode"));
         }
     }
 }

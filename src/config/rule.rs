@@ -35,6 +35,16 @@ impl Rule {
         self.mode == Mode::Enforce
     }
 
+    /// What an operator should know of a rule that this version understands and does not serve.
+    pub fn unserved(&self) -> Option<String> {
+        (self.mode == Mode::Observe).then(|| {
+            format!(
+                "observe is not served in this version; statements on {} are forwarded as they are",
+                self.table
+            )
+        })
+    }
+
     /// Whether the table needs a slot table: `slots: 0` combines on the base row.
     pub fn has_slots(&self) -> bool {
         self.acts() && self.slots > 0

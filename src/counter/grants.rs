@@ -3,22 +3,24 @@
 use super::quote;
 use crate::config::{Config, TableName};
 
+/// What the control account needs on a hot table. TRIGGER is for seeing triggers, nothing makes or fires one.
+pub(crate) const ON_HOT_TABLE: &[&str] = &["SELECT", "UPDATE", "TRIGGER"];
+
+/// What the control account, and each that writes the hot table, needs on a slot table.
+pub(crate) const ON_SLOT_TABLE: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE"];
+
+/// What the control account needs beside to make a slot table, and to change it with its hot table.
+pub(crate) const TO_MAKE_SLOT_TABLE: &[&str] = &["CREATE", "ALTER", "DROP"];
+
 /// GRANTs of exactly what the proxy does to the tables of `config`'s rules; `account` is quoted (`'user'@'host'`).
-///
-/// TRIGGER is for seeing triggers, nothing makes or fires one.
 pub fn for_control(config: &Config, account: &str) -> Vec<String> {
     let rules = config.rules.iter().filter(|rule| rule.has_slots());
+    let on_slots = [ON_SLOT_TABLE, TO_MAKE_SLOT_TABLE].concat();
     rules
         .flat_map(|rule| {
             [
-                format!(
-                    "GRANT SELECT, UPDATE, TRIGGER ON {} TO {account};",
-                    quote::table(&rule.table)
-                ),
-                format!(
-                    "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP ON {} TO {account};",
-                    quote::table(&rule.slot_table)
-                ),
+                grant(ON_HOT_TABLE, &rule.table, account),
+                grant(&on_slots, &rule.slot_table, account),
             ]
         })
         .collect()
@@ -26,8 +28,11 @@ pub fn for_control(config: &Config, account: &str) -> Vec<String> {
 
 /// What an account that writes the hot table needs on the slot table; grants on the whole schema suffice.
 pub fn for_clients(slot_table: &TableName) -> String {
-    format!(
-        "GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO ..;",
-        quote::table(slot_table)
-    )
+    grant(ON_SLOT_TABLE, slot_table, "..")
+}
+
+/// GRANT of `privileges` on `table`.
+pub(crate) fn grant(privileges: &[&str], table: &TableName, account: &str) -> String {
+    let (privileges, table) = (privileges.join(", "), quote::table(table));
+    format!("GRANT {privileges} ON {table} TO {account};")
 }

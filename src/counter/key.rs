@@ -39,6 +39,12 @@ impl KeyForm {
         })
     }
 
+    /// Position of the first key column that keeps a table from having a form.
+    pub fn unnamed(table: &HotTable) -> Option<usize> {
+        let mut key = table.primary_key.iter().copied();
+        key.find(|&position| form(&table.columns[position]).is_none())
+    }
+
     /// A select list that gives what [`KeyForm::read`] reads.
     pub fn select_list(&self) -> String {
         let columns = self.columns.iter().map(|(name, form)| match form {

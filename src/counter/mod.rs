@@ -7,7 +7,7 @@ pub mod grants;
 mod key;
 pub mod node;
 pub mod provision;
-mod quote;
+pub(crate) mod quote;
 pub mod rollup;
 mod slots;
 

@@ -1,6 +1,7 @@
 //! Tables that can and cannot be hot, from facts written by hand.
 
 use super::*;
+use crate::catalog::Domain;
 use crate::catalog::read::{ForeignKeyFacts, IndexFacts};
 use crate::config::Config;
 
@@ -117,6 +118,40 @@ fn a_check_takes_the_bounds_of_its_counters() {
     let table = hot_table(&rule("views, rating"), &facts).unwrap();
     assert_eq!(table.counters[0].bounds, None);
     assert!(table.counters[1].bounds.is_some());
+}
+
+#[test]
+fn every_problem_of_a_table_can_be_had_and_the_first_is_what_serve_says() {
+    let mut facts = posts();
+    facts.engine = "MyISAM".to_owned();
+    facts.update_triggers = vec!["one".to_owned(), "two".to_owned()];
+    facts.indexes = vec![index("PRIMARY", true, "rating"), index("u", true, "slug")];
+    let errors = examine(&rule("rating, slug, veiws"), &facts).unwrap_err();
+    let fields: Vec<_> = errors
+        .iter()
+        .map(|error| error.place.field.as_deref().unwrap_or_default())
+        .collect();
+    let texts: Vec<_> = errors
+        .iter()
+        .map(|error| error.problem.to_string())
+        .collect();
+    for (at, (field, expected)) in [
+        ("table", "is stored in MyISAM"),
+        ("table", "the trigger `one`"),
+        ("table", "the trigger `two`"),
+        ("columns", "`rating` is part of the primary key"),
+        ("columns", "`slug` is VARCHAR(40)"),
+        ("columns", "`slug` is in the unique index `u`"),
+        ("columns", "has no column `veiws`"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(fields[at], field, "{texts:#?}");
+        assert!(texts[at].contains(expected), "{texts:#?}");
+    }
+    assert_eq!(texts.len(), 7, "{texts:#?}");
+    assert!(refused("rating, slug, veiws", &facts).contains("is stored in MyISAM"));
 }
 
 #[test]
@@ -272,7 +307,7 @@ fn only_cascades_that_reach_keys_are_worth_a_warning() {
             update_rule: update_rule.to_owned(),
             delete_rule: delete_rule.to_owned(),
         });
-        cascade(&facts).is_some()
+        cascades(&facts).next().is_some()
     };
     assert!(with("rating", "RESTRICT", "CASCADE"), "rows vanish");
     assert!(with("slug", "CASCADE", "RESTRICT"), "keys change");

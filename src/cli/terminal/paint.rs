@@ -11,6 +11,7 @@ pub(in crate::cli) enum Paint {
     Direct,
     Proxy,
     Good,
+    Doubtful,
     Bad,
 }
 
@@ -28,6 +29,7 @@ impl Paint {
             Self::Direct => AnsiColor::Yellow.on_default(),
             Self::Proxy => AnsiColor::Cyan.on_default(),
             Self::Good => AnsiColor::Green.on_default().bold(),
+            Self::Doubtful => AnsiColor::Yellow.on_default().bold(),
             Self::Bad => AnsiColor::Red.on_default().bold(),
         }
     }

@@ -1,0 +1,286 @@
+//! Findings about the server itself.
+
+use super::code::Code;
+use super::evidence::{Clock, Evidence};
+use super::finding::Finding;
+use super::{has_skip_locked, problem};
+use crate::catalog::grants;
+use crate::config::Config;
+
+/// So far the clocks may be apart, in seconds.
+const CLOCKS_APART: f64 = 1.0;
+
+/// What of a server's schema shows views, triggers and events.
+const TO_SEE_PROGRAMS: &[&str] = &["SELECT", "SHOW VIEW", "TRIGGER", "EVENT"];
+
+pub(super) fn findings(config: &Config, evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(problem) = &evidence.examination.problem {
+        findings.push(problem::of_server(problem));
+    }
+    if evidence.examination.catalog.tables.is_empty() {
+        return findings; // Without slots, nothing below matters.
+    }
+    findings.extend(read_only(evidence));
+    findings.extend(skip_locked(evidence));
+    findings.extend(binlog(evidence));
+    findings.extend(clock(evidence));
+    findings.extend(unseen_programs(evidence));
+    if evidence.accounts.is_none() {
+        findings.push(unseen_accounts(config, evidence));
+    }
+    findings
+}
+
+fn read_only(evidence: &Evidence) -> Option<Finding> {
+    let reason = "the server has read_only on, as replicas do: slot tables cannot be made and nothing can be rolled up";
+    let finding = Finding::new(Code::ReadOnly, None, reason);
+    let advice = "name the primary server as upstream, or open this one for writes (SET GLOBAL read_only = OFF)";
+    evidence.read_only.then(|| finding.advice(advice))
+}
+
+fn skip_locked(evidence: &Evidence) -> Option<Finding> {
+    let server = &evidence.examination.server;
+    let reason = format!(
+        "the server is {}, which has no SKIP LOCKED: slots are not rolled up in the background, but by the statements \
+         that need it",
+        server.version
+    );
+    let finding =
+        Finding::new(Code::NoSkipLocked, None, reason).advice("use MariaDB 10.6 or later");
+    (!has_skip_locked(evidence)).then_some(finding)
+}
+
+fn binlog(evidence: &Evidence) -> Option<Finding> {
+    let format = evidence.binlog_format.as_ref()?;
+    let reason = "binlog_format is STATEMENT, with which InnoDB refuses writes under READ COMMITTED (1665): the \
+                  roll-up's own, too";
+    let set = "SET GLOBAL binlog_format = 'ROW'";
+    let finding = Finding::new(Code::BinlogFormat, None, reason)
+        .advice("log rows; sessions that are open keep what they have")
+        .statements([set.to_owned()]);
+    format.eq_ignore_ascii_case("STATEMENT").then_some(finding)
+}
+
+fn clock(evidence: &Evidence) -> Option<Finding> {
+    let mut tables = evidence.examination.catalog.tables.iter();
+    if tables.all(|table| table.touches.is_empty()) {
+        return None;
+    }
+    let apart = apart(evidence.clock).filter(|apart| apart.abs() > CLOCKS_APART)?;
+    let direction = if apart > 0.0 { "ahead of" } else { "behind" };
+    let reason = format!(
+        "the server's clock is {:.1} s {direction} this machine's: a time that an application sets in a touch column \
+         is slotted only when it is the server's present",
+        apart.abs()
+    );
+    let advice = "let both machines, and those of the application, keep time by NTP";
+    Some(Finding::new(Code::Clock, None, reason).advice(advice))
+}
+
+/// By how many seconds the server is surely ahead, or behind when negative; none when that cannot be told.
+fn apart(clock: Clock) -> Option<f64> {
+    let ahead = clock.said - clock.answered;
+    let behind = clock.said - clock.asked;
+    match () {
+        () if ahead > 0.0 => Some(ahead),
+        () if behind < 0.0 => Some(behind),
+        () => None,
+    }
+}
+
+fn unseen_programs(evidence: &Evidence) -> Option<Finding> {
+    let server = &evidence.examination.server;
+    let mut statements = Vec::new();
+    let mut schemas: Vec<&str> = Vec::new();
+    for table in &evidence.examination.catalog.tables {
+        let schema = table.schema.as_str();
+        if !schemas.contains(&schema) {
+            schemas.push(schema);
+        }
+    }
+    for schema in schemas {
+        let lacking = grants::lacking(&server.grants, schema, None, TO_SEE_PROGRAMS);
+        if !lacking.is_empty() {
+            statements.push(format!(
+                "GRANT {} ON {}.* TO {}",
+                lacking.join(", "),
+                crate::counter::quote::name(schema),
+                evidence.account
+            ));
+        }
+    }
+    statements.extend(unseen_routines(evidence));
+    let reason = "the control account is not shown all views, routines, triggers and events, which may use counters \
+                  out of the proxy's sight";
+    let advice =
+        "let it see them, or run this command by an account that does; `serve` needs none of these";
+    let finding = Finding::new(Code::ProgramsUnseen, None, reason).advice(advice);
+    (!statements.is_empty()).then(|| finding.statements(statements))
+}
+
+/// What would show the bodies of routines, if anything is lacking.
+fn unseen_routines(evidence: &Evidence) -> Option<String> {
+    let server = &evidence.examination.server;
+    let lacks = |schema, table, privilege| {
+        !grants::lacking(&server.grants, schema, table, &[privilege]).is_empty()
+    };
+    let account = &evidence.account;
+    match server.mariadb {
+        true => lacks("mysql", Some("proc"), "SELECT")
+            .then(|| format!("GRANT SELECT ON `mysql`.`proc` TO {account}")),
+        // A dynamic privilege, which is on everything; so is SELECT that shows routines.
+        false => (lacks("", None, "SHOW_ROUTINE") && lacks("", None, "SELECT"))
+            .then(|| format!("GRANT SHOW_ROUTINE ON *.* TO {account}")),
+    }
+}
+
+fn unseen_accounts(config: &Config, evidence: &Evidence) -> Finding {
+    let reason = format!(
+        "the control account may not see other accounts' grants: those with grants on a hot table alone need {} on its \
+         slot table as well",
+        crate::counter::grants::ON_SLOT_TABLE.join(", ")
+    );
+    let roles = match evidence.examination.server.mariadb {
+        true => "roles_mapping",
+        false => "role_edges",
+    };
+    let tables = ["user", "db", "tables_priv", "columns_priv", roles];
+    let statements = tables.map(|table| {
+        format!(
+            "GRANT SELECT ON `mysql`.{} TO {}",
+            crate::counter::quote::name(table),
+            evidence.account
+        )
+    });
+    Finding::new(Code::ClientGrantsUnseen, None, reason)
+        .advice(format!(
+            "run this command with an account that may, in the place of {} (mysql.user also holds the hashes of \
+             passwords), or let it see them",
+            config.control.user
+        ))
+        .statements(statements)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::catalog::read::Server;
+    use crate::catalog::{Catalog, Examination, HotTable};
+    use crate::check::evidence::Accounts;
+
+    /// A server with one hot table and nothing to say.
+    fn evidence(version: &str, mariadb: bool) -> Evidence {
+        let table = HotTable {
+            schema: "shop".to_owned(),
+            name: "posts".to_owned(),
+            slot_schema: "shop".to_owned(),
+            slot_name: "posts_slots".to_owned(),
+            columns: Vec::new(),
+            primary_key: Vec::new(),
+            counters: Vec::new(),
+            touches: vec![0],
+            unique_keys: None,
+            slots: 8,
+            rollup: Duration::from_secs(1),
+        };
+        Evidence {
+            examination: Examination {
+                server: Server {
+                    version: version.to_owned(),
+                    mariadb,
+                    lower_case_table_names: 0,
+                    sql_mode: String::new(),
+                    grants: vec!["GRANT ALL PRIVILEGES ON *.* TO `c`@`%`".to_owned()],
+                    checks: true,
+                },
+                problem: None,
+                tables: Vec::new(),
+                catalog: Catalog {
+                    tables: vec![Arc::new(table)],
+                    mariadb,
+                    ..Catalog::default()
+                },
+            },
+            account: "'c'@'%'".to_owned(),
+            read_only: false,
+            binlog_format: Some("ROW".to_owned()),
+            clock: Clock {
+                asked: 100.0,
+                said: 100.1,
+                answered: 100.2,
+            },
+            tables: Vec::new(),
+            unserved: Vec::new(),
+            accounts: Some(Accounts::default()),
+        }
+    }
+
+    fn codes(evidence: &Evidence) -> Vec<&'static str> {
+        let text = "upstream: db:1\ncounters:\n- {table: shop.posts, columns: [views]}\n";
+        let config = Config::from_str(text, &|_| None).unwrap();
+        let findings = findings(&config, evidence);
+        findings.iter().map(|finding| finding.code.name()).collect()
+    }
+
+    #[test]
+    fn versions_without_skip_locked_are_warned_of() {
+        assert_eq!(codes(&evidence("9.7.4", false)), [""; 0]);
+        assert_eq!(codes(&evidence("10.6.0-MariaDB", true)), [""; 0]);
+        assert_eq!(
+            codes(&evidence("10.5.27-MariaDB", true)),
+            ["no-skip-locked"]
+        );
+    }
+
+    #[test]
+    fn a_server_that_is_too_old_is_an_error_and_the_only_one() {
+        let mut old = evidence("5.7.44", false);
+        old.examination.catalog.tables.clear();
+        old.examination.problem = Some(crate::catalog::Problem::TooOld {
+            server: "MySQL",
+            version: "5.7.44".to_owned(),
+        });
+        assert_eq!(codes(&old), ["server-version"]);
+    }
+
+    #[test]
+    fn clocks_matter_where_there_are_touch_columns() {
+        let mut ahead = evidence("9.7.4", false);
+        ahead.clock.said = 101.1;
+        assert_eq!(codes(&ahead), [""; 0], "not by more than a second");
+        ahead.clock.said = 101.5;
+        assert_eq!(codes(&ahead), ["clock"]);
+        let mut table = (*ahead.examination.catalog.tables[0]).clone();
+        table.touches.clear();
+        ahead.examination.catalog.tables = vec![Arc::new(table)];
+        assert_eq!(codes(&ahead), [""; 0]);
+    }
+
+    #[test]
+    fn statements_in_the_binary_log_are_warned_of() {
+        let mut logged = evidence("9.7.4", false);
+        logged.binlog_format = Some("STATEMENT".to_owned());
+        assert_eq!(codes(&logged), ["binlog-format"]);
+        logged.binlog_format = None;
+        assert_eq!(codes(&logged), [""; 0]);
+    }
+
+    #[test]
+    fn clocks_are_apart_by_what_no_delay_explains() {
+        let apart = |asked, said, answered| {
+            apart(Clock {
+                asked,
+                said,
+                answered,
+            })
+        };
+        assert_eq!(apart(100.0, 100.5, 101.0), None);
+        assert_eq!(apart(100.0, 90.0, 101.0), Some(-10.0));
+        assert_eq!(apart(100.0, 111.0, 101.0), Some(10.0));
+        assert_eq!(apart(100.0, 102.0, 130.0), None, "a slow answer");
+    }
+}
