@@ -30,6 +30,7 @@ macro_rules! on_both {
 on_both![
     increments_come_to_lie_in_base_rows,
     nothing_is_asked_while_nothing_changes,
+    each_table_has_an_interval_of_its_own,
     a_locked_slot_row_is_left_for_later,
     a_locked_base_row_is_left_for_later,
     a_table_that_is_locked_holds_up_nobody_else,
@@ -106,6 +107,34 @@ async fn nothing_is_asked_while_nothing_changes(flavour: Flavour) {
         }
         assert!(Instant::now() < deadline, "it comes to rest");
     }
+}
+
+async fn each_table_has_an_interval_of_its_own(flavour: Flavour) {
+    let schema = "cs_rollup_intervals";
+    let tables = format!(
+        "{POSTS}; CREATE TABLE patient LIKE posts; INSERT INTO patient SELECT * FROM posts"
+    );
+    let stage = Stage::new(flavour, schema, &tables, "10ms").await;
+    let patient = format!("- {{table: {schema}.patient, columns: [views], rollup: 1h}}\n");
+    let proxy = Proxy::start(&stage.twin.proxied, &(stage.counters.clone() + &patient));
+    let mut client = connect(&proxy.address, Some(schema)).await;
+    // The patient one is marked first.
+    run(
+        &mut client,
+        "UPDATE patient SET views = views + 1 WHERE id = 1",
+    )
+    .await;
+    let dirty = proxy.shared.slots.dirty();
+    stage.until(|| async { !dirty.oldest().is_empty() }).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    run(
+        &mut client,
+        "UPDATE posts SET views = views + 1 WHERE id = 1",
+    )
+    .await;
+    stage.until_base_is(1, 1).await;
+    let patient = "SELECT views FROM patient WHERE id = 1";
+    assert_eq!(number(&mut stage.direct().await, patient).await, 0);
 }
 
 async fn a_locked_slot_row_is_left_for_later(flavour: Flavour) {

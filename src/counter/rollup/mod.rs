@@ -18,6 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 use rand::RngExt;
 
@@ -117,15 +118,17 @@ impl RollUp {
         loop {
             let due = dirty.due();
             let next = due.iter().map(|(_, at)| *at).min();
-            let wait = async {
+            let come = async {
                 match next {
                     Some(next) => tokio::time::sleep_until(next.into()).await,
-                    None => dirty.wait().await,
+                    None => std::future::pending().await,
                 }
             };
             let stopped = tokio::select! {
                 () = &mut stop => true,
-                () = wait => false,
+                () = come => false,
+                // Of another table, which may be due earlier.
+                () = dirty.wait() => false,
             };
             let now = Instant::now();
             for (table, _) in due.into_iter().filter(|(_, at)| stopped || *at <= now) {
@@ -245,6 +248,11 @@ impl RollUp {
         let mut result = self.moved(&pass, &mut conn, marks).await;
         if result.is_ok() {
             result = self.cleaned(&pass, &mut conn, (slots, table)).await;
+        }
+        if is_for_statements_in_the_log(&result) {
+            // Then gaps are locked where a slot row has gone meanwhile, for as long as the transaction lasts.
+            let isolation = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+            conn.query_drop(isolation).await?;
         }
         // What is not the server's own answer leaves a connection in a state that nobody knows.
         if !matches!(&result, Err(Error::Server(failure)) if !is_from_the_server(failure)) {
@@ -374,6 +382,11 @@ impl History {
 /// Whether the server has answered, so that the connection is as it was.
 fn is_from_the_server(failure: &DriverFailure) -> bool {
     matches!(failure, DriverFailure::Server(_))
+}
+
+/// Whether the binary log has statements rather than rows, which READ COMMITTED does not go with (1665).
+fn is_for_statements_in_the_log(result: &Result<(), Error>) -> bool {
+    matches!(result, Err(Error::Server(DriverFailure::Server(error))) if error.code == 1665)
 }
 
 /// Whether the tables are no longer those that were incremented: gone, or with other columns.
