@@ -60,6 +60,9 @@ pub struct RollUp {
     control: Control,
     metrics: Arc<Metrics>,
     conn: Option<Conn>,
+    /// The binary log has statements, so that READ COMMITTED may not write: gaps are locked where a slot row has gone
+    /// meanwhile, for as long as a transaction lasts.
+    locks_gaps: bool,
     tables: HashMap<(String, String), History>,
     idle: Duration,
 }
@@ -98,6 +101,7 @@ impl RollUp {
             control,
             metrics,
             conn: None,
+            locks_gaps: false,
             tables: HashMap::new(),
             idle: IDLE,
         }
@@ -182,10 +186,14 @@ impl RollUp {
 
     async fn ready(&mut self, table: &HotTable) -> Result<(KeyForm, Conn), Error> {
         let form = KeyForm::of(table).ok_or(Error::Unnamed)?;
-        let conn = match self.conn.take() {
-            Some(conn) => conn,
-            None => self.control.roll_up_connection().await?,
-        };
+        if let Some(conn) = self.conn.take() {
+            return Ok((form, conn));
+        }
+        let mut conn = self.control.roll_up_connection().await?;
+        if self.locks_gaps {
+            conn.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                .await?;
+        }
         Ok((form, conn))
     }
 
@@ -249,14 +257,10 @@ impl RollUp {
         if result.is_ok() {
             result = self.cleaned(&pass, &mut conn, (slots, table)).await;
         }
-        if is_for_statements_in_the_log(&result) {
-            // Then gaps are locked where a slot row has gone meanwhile, for as long as the transaction lasts.
-            let isolation = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
-            conn.query_drop(isolation).await?;
-        }
-        // What is not the server's own answer leaves a connection in a state that nobody knows.
-        if !matches!(&result, Err(Error::Server(failure)) if !is_from_the_server(failure)) {
-            self.conn = Some(conn);
+        match &result {
+            Ok(()) => self.conn = Some(conn),
+            // Closed, and so rolled back.
+            Err(error) => self.locks_gaps |= is_for_statements_in_the_log(error),
         }
         result
     }
@@ -379,14 +383,9 @@ impl History {
     }
 }
 
-/// Whether the server has answered, so that the connection is as it was.
-fn is_from_the_server(failure: &DriverFailure) -> bool {
-    matches!(failure, DriverFailure::Server(_))
-}
-
 /// Whether the binary log has statements rather than rows, which READ COMMITTED does not go with (1665).
-fn is_for_statements_in_the_log(result: &Result<(), Error>) -> bool {
-    matches!(result, Err(Error::Server(DriverFailure::Server(error))) if error.code == 1665)
+fn is_for_statements_in_the_log(error: &Error) -> bool {
+    matches!(error, Error::Server(DriverFailure::Server(error)) if error.code == 1665)
 }
 
 /// Whether the tables are no longer those that were incremented: gone, or with other columns.

@@ -59,8 +59,10 @@ pub(super) struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Rolls up the slot rows that are marked; `again` when all of them were locked a moment ago. Not cancel safe: a
-    /// connection whose future was dropped is to be closed, which rolls back.
+    /// Rolls up the slot rows that are marked; `again` when all of them were locked a moment ago.
+    ///
+    /// A connection on which this has failed, or was cancelled, must be closed, which rolls back: what the driver has not
+    /// read of several answers would stand in the way of a ROLLBACK, and the next START TRANSACTION would commit.
     pub(super) async fn run(
         &self,
         conn: &mut Conn,
@@ -72,21 +74,9 @@ impl Pass<'_> {
             text::marked(self.table, marks),
             text::holds_something(self.table)
         );
-        let begun = self.begin(conn, &which).await;
-        let moved = match begun {
-            Ok(slots) => self.within(conn, slots).await,
-            Err(error) => Err(error),
-        };
-        let mut rolled = match moved {
-            Ok(rolled) => {
-                conn.query_drop(text::END).await?;
-                rolled
-            }
-            Err(error) => {
-                conn.query_drop("ROLLBACK").await?;
-                return Err(error);
-            }
-        };
+        let slots = self.begin(conn, &which).await?;
+        let mut rolled = self.within(conn, slots).await?;
+        conn.query_drop(text::END).await?;
         // What was locked by others was left out without a word. What they have not committed concerns the next roll-up.
         let named: usize = marks.rows.values().map(HashSet::len).sum();
         if again && rolled.moved.is_empty() && rolled.orphans == 0 {

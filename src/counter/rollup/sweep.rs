@@ -106,21 +106,14 @@ async fn find_idle(
     pass.open_rows(conn.query(found).await?)
 }
 
-/// Deletes those that hold nothing still and that nobody has locked. How many.
+/// Deletes those that hold nothing still and that nobody has locked. How many. As for [`Pass::run`], a connection on which it
+/// has failed must be closed.
 async fn delete(pass: &Pass<'_>, conn: &mut Conn, rows: &[OpenRow]) -> Result<u64, Error> {
     let mut deleted = 0;
     for rows in rows.chunks(DELETED) {
         conn.query_drop(text::BEGIN).await?;
-        match delete_free(pass, conn, rows).await {
-            Ok(count) => {
-                conn.query_drop(text::END).await?;
-                deleted += count;
-            }
-            Err(error) => {
-                conn.query_drop("ROLLBACK").await?;
-                return Err(error);
-            }
-        }
+        deleted += delete_free(pass, conn, rows).await?;
+        conn.query_drop(text::END).await?;
     }
     Ok(deleted)
 }
