@@ -146,7 +146,12 @@ pub fn run() -> ExitCode {
 }
 
 fn run_command(command: Command) -> Result<ExitCode, Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if let Command::Serve(_) = &command {
+        // Sessions have threads of their own; each thread more would hold memory of its own for what is left.
+        builder.worker_threads(1);
+    }
+    let runtime = builder
         .enable_all()
         .build()
         .map_err(|source| Error::Runtime { source })?;
