@@ -17,10 +17,10 @@
 //! | floor | rooms |
 //! |---|---|
 //! | 8 | [`cli`]: arguments in, exit code out; the demo, explain, check, bench |
-//! | 7 | [`server`]: accept, the threads of sessions, stop · [`admin`]: metrics and health over HTTP · [`sandbox`]: throwaway MySQL and MariaDB servers |
+//! | 7 | [`server`]: accept, the threads of sessions, stop · [`admin`]: metrics and health · [`sandbox`]: throwaway servers |
 //! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests |
 //! | 5 | [`explain`]: what becomes of a statement, for people, pure · [`check`]: what is wrong between rules and server |
-//! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining |
+//! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up |
 //! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets · [`sql`]: text to plan, pure |
 //! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like |
 //! | 1 | [`config`]: rules.yaml · [`reason`]: why a statement got its plan · [`metrics`] |
@@ -33,11 +33,12 @@
 //! 1. the packet is looked at where it lies; a statement that names no hot table (a byte search, [`sql::Prefilter`])
 //!    is passed on as it came, and its answer is walked by packet headers alone ([`wire::answer`]);
 //! 2. otherwise [`sql::plan()`] makes its [`sql::plan::Plan`], once for each shape or text;
-//! 3. the session acts on the plan: an increment goes to a slot, together with others that wait (in a transaction once such transactions are known to do
-//!    nothing else), a read is sent as base + SUM(slots), any other write moves the slots into base first (fold) and
-//!    then runs as it came, in one transaction;
+//! 3. the session acts on the plan: an increment goes to a slot, together with others that wait (in a transaction once
+//!    such transactions are known to do nothing else), a read is sent as base + SUM(slots), any other write moves the
+//!    slots into base first (fold) and then runs as it came, in one transaction;
 //! 4. the client gets the answer that MySQL would have given: row counts, info text, column definitions and status
-//!    flags are those of its own statement.
+//!    flags are those of its own statement;
+//! 5. later, when nobody waits for it, [`counter::rollup`] moves what lies in the slots into base.
 
 pub mod admin;
 pub mod catalog;

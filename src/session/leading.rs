@@ -1,11 +1,12 @@
 //! One session writes the increments of all that wait.
 
 use super::Session;
+use super::as_update::as_update;
 use super::combine::patiently;
 use super::error::Error;
 use super::fold::{BEGIN, COMMIT};
 use super::hidden::{Hidden, affected_rows, encode_query};
-use super::increment::{Slotting, as_update, is_check_violation, predicate_of};
+use super::increment::{Slotting, is_check_violation, predicate_of};
 use super::patched::patch_status;
 use super::turn::Done;
 use crate::counter::combine::{Batch, Outcome, Part};

@@ -4,6 +4,7 @@
 //! tables and act on their plan by `increment`, `read` and `fold` (whose slots `moving` moves; `by_shape` fills a shared plan with its literals), which run `hidden`
 //! statements on the client's own upstream connection and pass `patched` answers on.
 
+mod as_update;
 mod asking;
 mod by_shape;
 mod combine;
@@ -19,6 +20,7 @@ mod fold;
 mod hidden;
 mod hot;
 mod increment;
+mod kind;
 mod leading;
 mod literal;
 mod moving;

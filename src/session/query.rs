@@ -11,8 +11,9 @@ use super::diagnostics::Told;
 use super::error::Error;
 use super::explain::asks_to_explain;
 use super::hot::Known;
+use super::kind::kind_of;
 use super::planning;
-use super::state::{TableLocks, Transaction};
+use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
@@ -363,60 +364,6 @@ impl Session {
         catalog
     }
 
-    /// A statement that passes may lock base rows of tables whose slots the transaction holds.
-    pub(super) fn learn_from_forwarded(&mut self, reason: Reason, kind: Kind) {
-        let locks = matches!(kind, Kind::Update | Kind::Delete | Kind::Replace);
-        if locks && reason == Reason::NoCounter {
-            self.learn_mixed();
-        }
-    }
-
-    /// What a statement of this kind ends, before it runs.
-    pub(super) fn before(&mut self, kind: Kind) {
-        self.state.kind = kind;
-        if kind.may_end_transaction() {
-            self.state.transaction.distrust_folds();
-        }
-    }
-
-    /// What a statement of this kind may have changed, after it has run.
-    pub(super) fn after(&mut self, kind: Kind, failed: bool) {
-        if kind.may_change_session() {
-            self.state.facts = None;
-            // What the session then says is of its next transaction.
-            self.state.isolation_doubted |= self.state.in_transaction();
-        }
-        if kind.may_end_transaction() {
-            for (table, key, slot) in std::mem::take(&mut self.state.written) {
-                if kind == Kind::Commit && !failed {
-                    self.shared.slots.learn(&table, &key, slot);
-                }
-            }
-        }
-        match kind {
-            Kind::Call | Kind::Other => self.state.sql_prepared.lose_sight(),
-            // Read to its end in the text protocol only.
-            Kind::Deallocate if self.state.sql_prepared.is_in_use() => {
-                self.state.sql_prepared.lose_sight();
-            }
-            _ => {}
-        }
-        // Also where the status shows a transaction still: it is another one, new by BEGIN or by COMMIT AND CHAIN.
-        if matches!(kind, Kind::Begin | Kind::Commit) && !failed {
-            self.state.transaction = Transaction::default();
-            self.state.isolation_doubted = false;
-        }
-        let locks = &mut self.state.table_locks;
-        match kind {
-            Kind::UnlockTables | Kind::Begin if !failed => *locks = TableLocks::None,
-            // Of tables that are not hot; hot ones are out of reach then.
-            Kind::LockTables if !failed && *locks == TableLocks::None => {
-                *locks = TableLocks::Plain;
-            }
-            _ => {}
-        }
-    }
-
     /// Has the catalog read again and waits for it.
     pub(super) async fn refresh_catalog(&mut self) {
         self.shared.refresh().await;
@@ -448,11 +395,6 @@ pub(super) fn statement_text(payload: &[u8], capabilities: u64) -> Result<&[u8],
         crate::wire::execute::skip_attributes(&mut reader, count)?;
     }
     Ok(reader.rest())
-}
-
-/// The kind of a statement; comments and first words read the same under all facts.
-pub(super) fn kind_of(text: &[u8]) -> Kind {
-    sql::glance(text).unwrap_or_else(|| sql::statement_kind(text, &SessionFacts::default()))
 }
 
 fn names(text: &[u8], table: &HotTable) -> bool {
