@@ -8,8 +8,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
 use countersink::sandbox::{Address, Flavour};
-use support::binary::{Binary, PATIENCE};
-use support::client::{connect, connect_as, run, run_all};
+use support::binary::{Binary, PATIENCE, rules_file};
+use support::client::{connect, connect_as, create_schema, run};
 use support::proxy::rules_head;
 use support::twin::twin;
 
@@ -120,6 +120,9 @@ fn health_is_told_and_everything_else_refused() {
     });
 }
 
+const POSTS: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0);
+    INSERT INTO posts (id) VALUES (1)";
+
 /// A process with an HTTP port.
 struct Serving {
     binary: Binary,
@@ -131,20 +134,11 @@ struct Serving {
 impl Serving {
     async fn start(schema: &str, settings: &str) -> Self {
         let upstream = &twin(Flavour::MySql).proxied;
-        let mut direct = connect(upstream, None).await;
-        let script = format!(
-            "DROP DATABASE IF EXISTS {schema};
-            CREATE DATABASE {schema};
-            CREATE TABLE {schema}.posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0);
-            INSERT INTO {schema}.posts (id) VALUES (1)"
-        );
-        run_all(&mut direct, &script).await;
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("rules.yaml");
+        create_schema(upstream, schema, POSTS).await;
         let rules = format!(
             "http: 127.0.0.1:0\n{settings}counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n"
         );
-        std::fs::write(&file, rules_head(upstream) + &rules).expect("written");
+        let (folder, file) = rules_file(&(rules_head(upstream) + &rules));
         let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];
         let mut binary = Binary::start(&arguments);
         let mut address_behind = |text: &str| {

@@ -6,31 +6,32 @@ mod support;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Error};
 use countersink::net::ReadError;
 use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::Form;
-use support::binary::{Binary, Serving};
-use support::client::{connect, connect_as, number, run, run_all};
+use support::binary::{Binary, Serving, rules_file};
+use support::client::{connect, connect_as, create_schema, number, run};
 use support::proxy::{Proxy, rules_head};
 use support::twin::twin;
 
 const SCHEMA: &str = "cs_stopping";
 
+const POSTS: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0);
+    INSERT INTO posts (id) VALUES (1)";
+
+fn rules(schema: &str) -> String {
+    format!("counters:\n- {{table: {schema}.posts, columns: [views]}}\n")
+}
+
 #[test]
 fn idle_sessions_close_and_open_transactions_end() {
     support::block_on(async {
         let upstream = &twin(Flavour::MySql).proxied;
-        let mut direct = connect(upstream, None).await;
-        let script = format!(
-            "DROP DATABASE IF EXISTS {SCHEMA};
-            CREATE DATABASE {SCHEMA};
-            CREATE TABLE {SCHEMA}.posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0)"
-        );
-        run_all(&mut direct, &script).await;
-        let rules = format!("counters:\n- {{table: {SCHEMA}.posts, columns: [views]}}\n");
-        let proxy = Proxy::start(upstream, &rules);
+        create_schema(upstream, SCHEMA, POSTS).await;
+        let proxy = Proxy::start(upstream, &rules(SCHEMA));
         let mut idle = connect(&proxy.address, None).await;
         let mut busy = connect(&proxy.address, None).await;
         run(&mut busy, "BEGIN").await;
@@ -49,18 +50,11 @@ fn open_transactions_have_drain_timeout() {
     support::block_on(async {
         let schema = "cs_stopping_late";
         let upstream = &twin(Flavour::MySql).proxied;
-        let mut direct = connect(upstream, None).await;
-        let script = format!(
-            "DROP DATABASE IF EXISTS {schema};
-            CREATE DATABASE {schema};
-            CREATE TABLE {schema}.posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0);
-            INSERT INTO {schema}.posts (id) VALUES (1)"
+        let mut direct = create_schema(upstream, schema, POSTS).await;
+        let proxy = Proxy::start(
+            upstream,
+            &format!("drain_timeout: 300ms\n{}", rules(schema)),
         );
-        run_all(&mut direct, &script).await;
-        let rules = format!(
-            "drain_timeout: 300ms\ncounters:\n- {{table: {schema}.posts, columns: [views]}}\n"
-        );
-        let proxy = Proxy::start(upstream, &rules);
         let mut busy = connect(&proxy.address, None).await;
         run(&mut busy, "BEGIN").await;
         run(
@@ -68,7 +62,10 @@ fn open_transactions_have_drain_timeout() {
             &format!("UPDATE {schema}.posts SET views = views + 1 WHERE id = 1"),
         )
         .await;
+        let told = Instant::now();
         drop(proxy);
+        let most = Duration::from_secs(8);
+        assert!(told.elapsed() < most, "the default is 10 s");
         expect_closed(&mut busy).await;
         let value = format!("SELECT views FROM {schema}.posts WHERE id = 1 FOR UPDATE");
         assert_eq!(number(&mut direct, &value).await, 0);
@@ -81,18 +78,8 @@ fn a_new_process_takes_over_the_port() {
     support::block_on(async {
         let schema = "cs_stopping_takeover";
         let upstream = &twin(Flavour::MySql).proxied;
-        let mut direct = connect(upstream, None).await;
-        let script = format!(
-            "DROP DATABASE IF EXISTS {schema};
-            CREATE DATABASE {schema};
-            CREATE TABLE {schema}.posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0);
-            INSERT INTO {schema}.posts (id) VALUES (1)"
-        );
-        run_all(&mut direct, &script).await;
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("rules.yaml");
-        let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views]}}\n");
-        std::fs::write(&file, rules_head(upstream) + &rules).expect("written");
+        create_schema(upstream, schema, POSTS).await;
+        let (_folder, file) = rules_file(&(rules_head(upstream) + &rules(schema)));
         let old = Serving::start(&file).expect("it serves");
         let address = Address {
             host: old.address.ip().to_string(),
@@ -153,18 +140,9 @@ fn systemd_is_told() {
     let schema = "cs_stopping_systemd";
     let upstream = &twin(Flavour::MySql).proxied;
     support::block_on(async {
-        let mut direct = connect(upstream, None).await;
-        let script = format!(
-            "DROP DATABASE IF EXISTS {schema};
-            CREATE DATABASE {schema};
-            CREATE TABLE {schema}.posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0)"
-        );
-        run_all(&mut direct, &script).await;
+        create_schema(upstream, schema, POSTS).await;
     });
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("rules.yaml");
-    let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views]}}\n");
-    std::fs::write(&file, rules_head(upstream) + &rules).expect("written");
+    let (folder, file) = rules_file(&(rules_head(upstream) + &rules(schema)));
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).expect("a socket");
     socket

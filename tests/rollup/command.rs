@@ -3,6 +3,7 @@
 use countersink::sandbox::Flavour;
 
 use crate::stage::{POSTS, Stage};
+use crate::support::binary::rules_file;
 use crate::support::client::{number, rows, run};
 use crate::support::{block_on, countersink};
 
@@ -10,9 +11,7 @@ use crate::support::{block_on, countersink};
 fn says_what_slots_hold_and_moves_it_when_told_to() {
     block_on(async {
         let stage = Stage::new(Flavour::MySql, "cs_rollup_command", POSTS, "1h").await;
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("rules.yaml");
-        std::fs::write(&file, &stage.rules).expect("written");
+        let (_folder, file) = rules_file(&stage.rules);
         let table = "cs_rollup_command.posts";
         let run_with = |arguments: &[&str]| countersink(arguments, &file);
         let told = run_with(&["rollup"]);

@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;
 
 use crate::stage::{POSTS, Stage};
-use crate::support::binary::Serving;
+use crate::support::binary::{Serving, rules_file};
 use crate::support::block_on;
 use crate::support::client::{connect, connect_as, number, rows, run};
 
@@ -54,9 +54,7 @@ async fn killed(flavour: Flavour) {
         twin, rules, proxy, ..
     } = stage;
     drop(proxy);
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("rules.yaml");
-    std::fs::write(&file, &rules).expect("written");
+    let (_folder, file) = rules_file(&rules);
 
     let started = Instant::now();
     let end = started + Duration::from_secs(seconds);

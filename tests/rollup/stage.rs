@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use countersink::driver::Driver;
 use countersink::sandbox::Flavour;
 
-use crate::support::client::{connect, number, run, run_all};
+use crate::support::client::{connect, create_schema, number, run};
 use crate::support::proxy::{Proxy, rules_head};
 use crate::support::twin::{Twin, twin};
 
@@ -39,11 +39,7 @@ impl Stage {
         more: &str,
     ) -> Self {
         let twin = twin(flavour);
-        let mut driver = connect(&twin.proxied, None).await;
-        let script = format!(
-            "DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema}; {tables}"
-        );
-        run_all(&mut driver, &script).await;
+        create_schema(&twin.proxied, schema, tables).await;
         let counters = format!(
             "counters:\n- {{table: {schema}.posts, columns: [views, likes], {more}rollup: {interval}}}\n"
         );

@@ -4,11 +4,13 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
 
 /// How long anything may take that is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -168,6 +170,14 @@ fn pass_on(
             bytes.clear();
         }
     });
+}
+
+/// rules.yaml with this text, in a folder that goes with the first of the two.
+pub fn rules_file(text: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("rules.yaml");
+    std::fs::write(&file, text).expect("rules can be written");
+    (folder, file)
 }
 
 /// Runs the binary with these rules to its end: exit code, standard output and standard error.

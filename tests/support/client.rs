@@ -46,6 +46,16 @@ pub async fn run_all(driver: &mut Driver, script: &str) {
     run(driver, script).await;
 }
 
+/// Makes a schema anew, with these tables; the session that is in it.
+pub async fn create_schema(on: &Address, schema: &str, tables: &str) -> Driver {
+    let mut driver = connect(on, None).await;
+    let script = format!(
+        "SET NAMES utf8mb4; DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema}; {tables}"
+    );
+    run_all(&mut driver, &script).await;
+    driver
+}
+
 /// The rows of a query, as text; NULL is `NULL`.
 pub async fn rows(driver: &mut Driver, text: &str) -> Vec<Vec<String>> {
     let Reply::Rows(rows) = run(driver, text).await else {
