@@ -3,6 +3,7 @@
 pub mod agreement;
 pub mod combine;
 pub mod control;
+pub mod drain;
 pub mod fold;
 pub mod grants;
 mod key;

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::stage::{POSTS, Stage};
 use crate::support::binary::{Serving, rules_file};
 use crate::support::block_on;
-use crate::support::client::{connect, connect_as, latest_deadlock, number, run};
+use crate::support::client::{connect, connect_as, latest_deadlock, number, rows, run};
 
 const CLIENTS: u64 = 64;
 

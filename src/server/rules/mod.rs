@@ -7,7 +7,9 @@
 //! another time have ended.
 
 mod history;
+mod reload;
 mod standing;
+mod steps;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,14 +22,15 @@ use tokio::time::Instant;
 
 use crate::catalog::{self, Catalog, HotTable};
 use crate::config::{Config, Mode, Rule};
-use crate::counter::agreement::{self, Claim};
+use crate::counter::agreement;
 use crate::counter::control::Control;
 use crate::counter::node::Claims;
 use crate::counter::provision;
 use crate::counter::rollup::RollUp;
 use crate::session::Shared;
 use history::History;
-use standing::{Change, Place, Side, Stage, Standing};
+use reload::last_change;
+use standing::{Place, Side, Stage, Standing};
 
 /// How often the rules file and drains are looked for.
 const LOOK: Duration = Duration::from_secs(2);
@@ -269,122 +272,6 @@ impl Keeper {
         Ok(format!("{table}: {}", status(&self.standings[index]).stage))
     }
 
-    /// Takes the rules file over, if all of it is right.
-    async fn reload(&mut self) -> Answer {
-        let Some((path, changed)) = &mut self.file else {
-            return Err("the rules are from no file".to_owned());
-        };
-        *changed = last_change(path);
-        let path = path.clone();
-        let config = Config::load(&path).map_err(|error| error.to_string())?;
-        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
-        let loaded = catalog::load(&mut conn, &config).await;
-        loaded.map_err(|error| error.to_string())?;
-        drop(conn);
-        let config = self.keep_what_needs_a_restart(config);
-        let mut tables = Vec::new();
-        for rule in &config.rules {
-            let table = match rule.plans() {
-                true => Some(self.load(rule).await?),
-                false => None,
-            };
-            if let Some(table) = table.as_ref().filter(|_| self.grows(rule)) {
-                self.provision(table).await?;
-            }
-            tables.push(table);
-        }
-        for standing in &mut self.standings {
-            let mut rules = config.rules.iter();
-            standing.is_gone |= !rules.any(|rule| rule.table == standing.rule.table);
-        }
-        for (rule, table) in config.rules.iter().zip(tables) {
-            self.take_over(rule, table);
-        }
-        self.config.store(Arc::new(config));
-        self.publish();
-        self.step_all().await;
-        let waits = self.standings.iter().filter(|rule| !rule.is_settled());
-        Ok(match waits.count() {
-            0 => format!("{} read, and in force", path.display()),
-            count => format!("{} read; {count} rules are on their way", path.display()),
-        })
-    }
-
-    /// Whether a rule that is in force, or under way, gets more columns.
-    fn grows(&self, rule: &Rule) -> bool {
-        let same = |standing: &&Standing| standing.rule.table == rule.table;
-        let mut standings = self.standings.iter().filter(same);
-        standings.any(|standing| {
-            Change::between(&standing.rule, rule) == Change::Grows
-                && !matches!(standing.stage, Stage::Out { .. })
-        })
-    }
-
-    /// The new rules, with all that only a start can change as it is.
-    fn keep_what_needs_a_restart(&self, new: Config) -> Config {
-        let old = self.config.load();
-        let kept = Config {
-            rules: new.rules.clone(),
-            bypass: new.bypass.clone(),
-            drain_timeout: new.drain_timeout,
-            ..Config::clone(&old)
-        };
-        // `serve --listen` stands in for the file's.
-        let listen = old.listen.clone();
-        if kept != (Config { listen, ..new }) {
-            tracing::warn!(
-                "the rules file changes more than counters, bypass and drain_timeout, which takes a restart"
-            );
-        }
-        kept
-    }
-
-    /// Gives a rule of the file its place among those that stand.
-    fn take_over(&mut self, rule: &Rule, table: Option<Arc<HotTable>>) {
-        let number = self.history.number() + 1;
-        let same = |standing: &&mut Standing| standing.rule.table == rule.table;
-        for standing in self.standings.iter_mut().filter(same) {
-            let change = Change::between(&standing.rule, rule);
-            if standing.is_gone && change == Change::Other {
-                continue;
-            }
-            if change == Change::Other && !matches!(standing.stage, Stage::Out { .. }) {
-                // It goes its way out, and the new one waits for that.
-                standing.is_gone = true;
-                continue;
-            }
-            standing.is_gone = false;
-            standing.is_drained = false;
-            standing.rule = rule.clone();
-            standing.table = table.or(standing.table.take());
-            if change == Change::Grows && matches!(standing.stage, Stage::Serving) {
-                standing.stage = Stage::Changing {
-                    since: number,
-                    side: Side::Slots,
-                };
-            }
-            return;
-        }
-        let stage = Stage::Out { since: None };
-        self.standings
-            .push(Standing::new(rule.clone(), table, stage));
-    }
-
-    /// Reads the file again when it has changed.
-    async fn see_file(&mut self) {
-        let Some((path, changed)) = &self.file else {
-            return;
-        };
-        let now = last_change(path);
-        if now.is_none() || now == *changed {
-            return;
-        }
-        match self.reload().await {
-            Ok(done) => tracing::info!("{done}"),
-            Err(why) => tracing::error!("the rules stay as they are: {why}"),
-        }
-    }
-
     /// Whatever is being drained is out of force from now on.
     async fn see_drains(&mut self) {
         let slots = self.standings.iter().map(|rule| rule.slots().clone());
@@ -479,210 +366,6 @@ impl Keeper {
         let says: BTreeSet<String> = self.standings.iter().flat_map(Standing::claims).collect();
         self.claims.want(says);
     }
-
-    /// Takes each rule a step further, where it may go; whether one is under way still.
-    async fn step_all(&mut self) -> bool {
-        for index in 0..self.standings.len() {
-            if self.standings[index].is_settled() {
-                continue;
-            }
-            let before = self.standings[index].waits_for.take();
-            let result = self.step(index).await;
-            let standing = &mut self.standings[index];
-            standing.waits_for = result.err();
-            let table = &standing.rule.table;
-            match &standing.waits_for {
-                Some(why) if standing.waits_for != before => {
-                    tracing::debug!("{table}: waits for {why}");
-                }
-                _ => {}
-            }
-        }
-        self.standings.retain(|standing| {
-            !(standing.is_gone && matches!(standing.stage, Stage::Out { since: None }))
-        });
-        self.say();
-        !self.standings.iter().all(Standing::is_settled)
-    }
-
-    /// One step of a rule. The error is what it waits for.
-    async fn step(&mut self, index: usize) -> Result<(), String> {
-        let standing = &self.standings[index];
-        let wants_slots = standing.wants_slots();
-        match &standing.stage {
-            Stage::Serving => self.change_to(index, Side::Slots),
-            Stage::Out { since } if wants_slots => {
-                if since.is_some_and(|since| !self.history.is_released_before(since)) {
-                    return Err("sessions that read its slots".to_owned());
-                }
-                self.join(index).await?;
-            }
-            Stage::Out { since: Some(since) } => {
-                if !self.history.is_released_before(*since) {
-                    return Err("sessions that read its slots".to_owned());
-                }
-                self.standings[index].stage = Stage::Out { since: None };
-            }
-            Stage::Out { since: None } => {}
-            Stage::Leaving(_) if wants_slots => self.change_to(index, Side::Neither),
-            Stage::Leaving(past) => {
-                if !past.is_over() {
-                    return Err("transactions that have begun before it was empty".to_owned());
-                }
-                let since = Some(self.history.number() + 1);
-                self.standings[index].stage = Stage::Out { since };
-                self.publish();
-                let table = &self.standings[index].rule.table;
-                tracing::info!("{table}: slots are empty and not used any more");
-            }
-            &Stage::Changing { since, side } => {
-                if !self.history.is_released_before(since) {
-                    return Err("statements that are under way".to_owned());
-                }
-                match wants_slots {
-                    true => self.go_in(index, since, side).await?,
-                    false => self.go_out(index, since, side).await?,
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn change_to(&mut self, index: usize, side: Side) {
-        let since = self.history.number() + 1;
-        self.standings[index].stage = Stage::Changing { since, side };
-        self.publish();
-    }
-
-    /// From out of force: slots are there and are read from now on.
-    async fn join(&mut self, index: usize) -> Result<(), String> {
-        let rule = self.standings[index].rule.clone();
-        let others = self.standings.iter().enumerate();
-        let mut others = others.filter(|(other, _)| *other != index);
-        if others.any(|(_, other)| other.rule.table == rule.table) {
-            return Err("the rule before it".to_owned());
-        }
-        let table = self.load(&rule).await?;
-        self.provision(&table).await?;
-        self.standings[index].table = Some(table);
-        self.change_to(index, Side::Neither);
-        Ok(())
-    }
-
-    async fn provision(&self, table: &Arc<HotTable>) -> Result<(), String> {
-        let catalog = Catalog {
-            tables: vec![Arc::clone(table)],
-            ..Catalog::clone(&self.shared.hot().catalog)
-        };
-        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
-        let provisioned = provision::provision(&mut conn, &catalog).await;
-        let report = provisioned.map_err(|error| error.to_string())?;
-        for line in report.to_string().lines() {
-            tracing::info!("slot table {line}");
-        }
-        Ok(())
-    }
-
-    /// From the middle into force.
-    async fn go_in(&mut self, index: usize, since: u64, side: Side) -> Result<(), String> {
-        let standing = &self.standings[index];
-        let table = standing.table.clone();
-        let table = table.ok_or_else(|| "a table that fits the rule".to_owned())?;
-        if !self.history.is_seen_by_all(&full_name(&table)) {
-            return Err(
-                "sessions with statements prepared before the rule; they may be of this table"
-                    .to_owned(),
-            );
-        }
-        if side != Side::Slots {
-            self.take_side(index, since, Side::Slots);
-            return Err("the server to tell other proxies".to_owned());
-        }
-        if !self.claims.are_held() {
-            return Err("the server to tell other proxies".to_owned());
-        }
-        let obstacle = self.contrary(index).await?;
-        if let Some(why) = obstacle {
-            // Both may have spoken at a time; the next time they will not.
-            self.take_side(index, since, Side::Neither);
-            return Err(why);
-        }
-        self.provision(&table).await?;
-        // Other proxies may have closed the slot rows that were known, and who finds that out in a transaction holds the
-        // row by then.
-        self.shared.slots.forget_all(&table);
-        self.standings[index].stage = Stage::Serving;
-        self.publish();
-        tracing::info!("{}: in force", self.standings[index].rule.table);
-        Ok(())
-    }
-
-    /// What other proxies say against increments in slots.
-    async fn contrary(&self, index: usize) -> Result<Option<String>, String> {
-        let standing = &self.standings[index];
-        let slots = standing.slots();
-        if let Some(other) = self.other(&Claim::Base.name(slots)).await?.first() {
-            return Ok(Some(format!(
-                "the proxy of node {other}, which reads base alone"
-            )));
-        }
-        let knowing = self.other(&standing.knows()).await?;
-        let readers = self.other(&Claim::Reads.name(slots)).await?;
-        let stranger = readers.iter().find(|other| !knowing.contains(other));
-        Ok(
-            stranger
-                .map(|other| format!("the proxy of node {other}, whose rule has other columns")),
-        )
-    }
-
-    /// From the middle out of force.
-    async fn go_out(&mut self, index: usize, since: u64, side: Side) -> Result<(), String> {
-        let slots = self.standings[index].slots().clone();
-        let Some(table) = self.standings[index].table.clone() else {
-            // Nobody acts by it, and nobody can say what slots hold.
-            self.standings[index].stage = Stage::Out { since: None };
-            return Ok(());
-        };
-        if side == Side::Slots {
-            self.take_side(index, since, Side::Neither);
-        }
-        if !self.claims.are_held() {
-            return Err("the server to tell other proxies".to_owned());
-        }
-        if let Some(other) = self.other(&Claim::Slots.name(&slots)).await?.first() {
-            if side == Side::Base {
-                self.take_side(index, since, Side::Neither);
-            }
-            return Err(format!(
-                "the proxy of node {other}, which increments in slots"
-            ));
-        }
-        match self.roll_up.empty(&table).await {
-            Ok(0) => {}
-            Ok(rows) => return Err(format!("{rows} slot rows that hold something")),
-            Err(error) if error.is_missing_table() => {}
-            Err(error) => return Err(format!("slots to be empty: {error}")),
-        }
-        if side != Side::Base {
-            self.take_side(index, since, Side::Base);
-            return Err("the server to tell other proxies".to_owned());
-        }
-        let past = self.shared.begin_epoch();
-        self.standings[index].stage = Stage::Leaving(past);
-        Ok(())
-    }
-
-    fn take_side(&mut self, index: usize, since: u64, side: Side) {
-        self.standings[index].stage = Stage::Changing { since, side };
-        self.say();
-    }
-
-    /// The other proxies that say this.
-    async fn other(&self, claim: &str) -> Result<Vec<usize>, String> {
-        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
-        let others = agreement::others(&mut conn, claim, self.claims.number()).await;
-        others.map_err(|error| error.to_string())
-    }
 }
 
 fn status(standing: &Standing) -> RuleStatus {
@@ -724,10 +407,4 @@ fn names(catalog: &Catalog) -> Vec<String> {
 
 fn full_name(table: &HotTable) -> String {
     format!("{}.{}", table.schema, table.name)
-}
-
-fn last_change(path: &std::path::Path) -> Option<SystemTime> {
-    std::fs::metadata(path)
-        .and_then(|data| data.modified())
-        .ok()
 }
