@@ -529,7 +529,9 @@ mod slot_tables {
                 errors.contains("slots hold values, which are moved into the rows first"),
                 "{errors}"
             );
-            let left = sandbox.ask("SELECT COALESCE(SUM(views), 0) FROM ~.posts_slots").await;
+            let left = sandbox
+                .ask("SELECT COALESCE(SUM(views), 0) FROM ~.posts_slots")
+                .await;
             assert_eq!(left, ["0"]);
         }
     }

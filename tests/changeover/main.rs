@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod file;
 mod load;
 mod sessions;
 mod stage;
