@@ -10,6 +10,7 @@ use super::error::Error;
 use super::hot::Hot;
 use super::shared::Shared;
 use super::state::State;
+use super::timing::Timing;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
@@ -34,6 +35,8 @@ pub struct Session {
     /// The hot tables as this session last saw them; looked up again at each command.
     pub(super) hot: Arc<Hot>,
     pub(super) state: State,
+    /// Where the time of the command at hand goes.
+    pub(super) timing: Timing,
     /// Where literals are lifted to.
     pub(super) shape: Shape,
     /// The client has closed its sending side.
@@ -82,6 +85,7 @@ impl Session {
             hot: shared.hot(),
             shared,
             state,
+            timing: Timing::start(),
             shape: Shape::default(),
             client_closed: false,
             reauthentication: connected.reauthentication,
@@ -97,9 +101,11 @@ impl Session {
             if !self.shared.is_current(&self.hot) {
                 self.hot = self.shared.hot();
             }
+            self.start_timing();
             if self.command().await? == Flow::Close {
                 break;
             }
+            self.end_timing();
         }
         Ok(())
     }
@@ -281,7 +287,6 @@ impl Session {
         {
             self.state.is_quiet = is_quiet;
         }
-        self.state.heard = Instant::now();
         self.state.observe(walker.status(), walker.error());
     }
 

@@ -65,12 +65,13 @@ impl Shared {
         refresh: mpsc::Sender<oneshot::Sender<()>>,
         control: Control,
     ) -> Self {
+        let metrics = Arc::default();
         Self {
-            hot: ArcSwap::from_pointee(Hot::new(catalog)),
+            hot: ArcSwap::from_pointee(Hot::counted(catalog, &metrics)),
             slots: Slots::default(),
             groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
-            metrics: Arc::default(),
+            metrics,
             refresh,
             control,
         }
@@ -121,7 +122,8 @@ impl Shared {
 
     /// Puts a new catalog in place.
     pub fn replace(&self, catalog: Catalog) {
-        self.hot.store(Arc::new(Hot::new(catalog)));
+        self.hot
+            .store(Arc::new(Hot::counted(catalog, &self.metrics)));
     }
 
     /// Has the catalog read again and waits until it is in place (or the server stops).
