@@ -225,7 +225,10 @@ impl Session {
 
     /// Answers for an increment that another session may have written.
     async fn combined(&mut self, slotting: &Slotting<'_>, ok: &[u8]) -> Result<Done, Error> {
-        self.count_increment(Reason::Slotted, &slotting.increment.table);
+        // One of a table without slots is counted already.
+        if slotting.increment.table.slots > 0 {
+            self.count_increment(Reason::Slotted, &slotting.increment.table);
+        }
         // The upstream would tell of another statement.
         self.state.diagnostics = Some(Diagnostics::of(ok, None));
         self.answer_ok(slotting.turn, ok.to_vec()).await

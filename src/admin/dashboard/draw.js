@@ -131,8 +131,15 @@ export function drawRibbons(svg, rows, height) {
   const tall = Math.min(height - 8, 240);
   svg.setAttribute("height", height);
   const shown = rows.filter(({ part }) => part > 0);
-  while (svg.children.length > shown.length * 2) svg.lastElementChild.remove();
-  while (svg.children.length < shown.length * 2) svg.append(shape("path", {}));
+  const names = groups(shown).filter(({ part }) => part * tall >= 14);
+  have(svg, "path", shown.length * 2);
+  have(svg, "text", names.length);
+  for (const [at, { plan, from, part }] of names.entries()) {
+    const text = svg.children[shown.length * 2 + at];
+    text.setAttribute("x", stack + 6);
+    text.setAttribute("y", (4 + (from + part / 2) * tall + 4).toFixed(1));
+    text.textContent = plan;
+  }
   let top = 4;
   for (const [at, { part, plan, middle }] of shown.entries()) {
     const thick = part * tall;
@@ -148,5 +155,28 @@ export function drawRibbons(svg, rows, height) {
         `C${bend} ${middle + right} ${bend} ${top + thick} ${stack} ${top + thick}Z`,
     );
     top += thick;
+  }
+}
+
+/** The shares of each kind of plan, one below the other. */
+function groups(rows) {
+  const found = [];
+  let from = 0;
+  for (const { part, plan } of rows) {
+    if (found.at(-1)?.plan === plan) found.at(-1).part += part;
+    else found.push({ plan, from, part });
+    from += part;
+  }
+  return found;
+}
+
+/** Makes the drawing have so many elements of this name: paths stand before texts. */
+function have(svg, name, number) {
+  const there = [...svg.children].filter((element) => element.localName === name);
+  for (const element of there.slice(number)) element.remove();
+  for (let at = there.length; at < number; at += 1) {
+    const element = shape(name, {});
+    if (name === "path") svg.prepend(element);
+    else svg.append(element);
   }
 }

@@ -88,10 +88,11 @@ function showGlance(now, then, change) {
   fill(find("glance"), [
     ["Statements/s", figures.rate(change.rate(statements))],
     ["Increments/s", figures.rate(change.rate(increments))],
-    ["Increments a write", figures.mean(increased, writes), "in slots and on rows without, over all hot tables"],
-    ["Server p99", figures.time(figures.quantile(upstream, 0.99)), "what the server behind takes"],
-    ["Proxy adds p50", figures.time(figures.quantile(added, 0.5))],
-    ["p99", figures.time(figures.quantile(added, 0.99)), "what the proxy adds, 99th percentile"],
+    ["Increments/write", figures.mean(increased, writes), "increments that one write has on average, over all hot tables"],
+    ["Server p50", figures.time(figures.quantile(upstream, 0.5)), "what the server behind takes, median"],
+    ["Server p99", figures.time(figures.quantile(upstream, 0.99)), "what the server behind takes, 99th percentile"],
+    ["Proxy adds p50", figures.time(figures.quantile(added, 0.5)), "what the proxy adds, median"],
+    ["Proxy adds p99", figures.time(figures.quantile(added, 0.99)), "what the proxy adds, 99th percentile"],
     ["Sessions", figures.count(now.sessions.now)],
     ["Waiting", figures.count(now.waiting_increments), "increments that wait to be combined"],
     ["Drift", figures.count(now.rollup.drift), "roll-ups that would have changed a value: none, unless there is a bug", now.rollup.drift > 0],
@@ -174,7 +175,7 @@ const TABLE_CELLS = [
   ["Reads/s", "number"],
   ["Folds/s", "number"],
   ["Slots", "number"],
-  ["In use", "drawn"],
+  ["In use", "drawn last"],
   ["Roll-up lag", "number"],
 ];
 
@@ -217,6 +218,7 @@ function showSparkline(cell, of) {
 }
 
 function showSlots(number, strip, table, before, seconds) {
+  strip.classList.toggle("absent", table.slots.length === 0);
   if (table.slots.length === 0) {
     write(number, "none");
     strip.replaceChildren();
@@ -235,7 +237,7 @@ function showSlots(number, strip, table, before, seconds) {
 }
 
 const LATENCY_CELLS = [
-  ["Per second", "number"],
+  ["Per second", "number first"],
   ["Server p50", "number"],
   ["Server p99", "number"],
   ["Proxy p50", "number"],
@@ -270,6 +272,8 @@ function latencyRow(name) {
   row.classList.add("plan", name.replaceAll(" ", "-"));
   const kinds = { [WAITING]: ["combining"], [PLANNING]: ["added"] };
   row.lastElementChild.append(draw.ranges(kinds[name] ?? ["upstream", "added"]));
+  // A stage has one time and no parts.
+  if (kinds[name]) for (const at of [2, 3, 4, 5]) row.children[at].classList.add("absent");
   return row;
 }
 
@@ -282,7 +286,10 @@ function showTimes(row, change, of) {
   const seen = figures.total(of.whole);
   write(row.children[1], figures.rate(change.seconds > 0 ? seen / change.seconds : null));
   for (const [at, ends] of [upstream, added, all].entries()) {
-    for (const end of [0, 1]) write(row.children[2 + 2 * at + end], figures.time(ends ? ends[end] : null));
+    for (const end of [0, 1]) {
+      const cell = row.children[2 + 2 * at + end];
+      if (!cell.classList.contains("absent")) write(cell, figures.time(ends ? ends[end] : null));
+    }
   }
   const bars = of.upstream ? [upstream, added] : [all];
   const told = all ? `${figures.time(all[0])} to ${figures.time(all[1])}` : "none";
