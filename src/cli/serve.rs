@@ -70,7 +70,7 @@ async fn reload_on_hangup(rules: Rules, mut hangups: Signal) {
 async fn show(address: &HostPort, state: &Arc<State>) -> Result<JoinHandle<()>, Error> {
     let http = Http::bind(address, Arc::clone(state)).await?;
     let address = http.address().map_err(|source| Error::Runtime { source })?;
-    tracing::info!("metrics at http://{address}/metrics");
+    tracing::info!("dashboard at http://{address}/dashboard, metrics at http://{address}/metrics");
     Ok(tokio::spawn(http.run()))
 }
 

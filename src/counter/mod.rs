@@ -16,7 +16,7 @@ mod slots;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use key::{Key, KeyForm};
-pub use slots::{SlotLease, Slots};
+pub use slots::{SlotLease, SlotUse, Slots};
 
 /// What a panic elsewhere may have left half done is still right here: each change under these locks is one step.
 fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -10,6 +10,7 @@ use super::error::Error;
 use super::hot::Hot;
 use super::shared::{Epoch, News, Shared};
 use super::state::{State, TableLocks};
+use super::timing::Timing;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
@@ -36,6 +37,8 @@ pub struct Session {
     /// When its open transaction began, or that of its next one.
     epoch: Arc<Epoch>,
     pub(super) state: State,
+    /// Where the time of the command at hand goes.
+    pub(super) timing: Timing,
     /// Where literals are lifted to.
     pub(super) shape: Shape,
     /// The client has closed its sending side.
@@ -84,6 +87,7 @@ impl Session {
             epoch: shared.epoch(),
             shared,
             state,
+            timing: Timing::start(),
             shape: Shape::default(),
             client_closed: false,
             reauthentication: connected.reauthentication,
@@ -97,9 +101,11 @@ impl Session {
     /// Serves commands until one side closes.
     pub async fn run(&mut self) -> Result<(), Error> {
         while self.await_command().await? {
+            self.start_timing();
             if self.command().await? == Flow::Close {
                 break;
             }
+            self.end_timing();
         }
         Ok(())
     }
@@ -298,7 +304,6 @@ impl Session {
         {
             self.state.is_quiet = is_quiet;
         }
-        self.state.heard = Instant::now();
         self.state.observe(walker.status(), walker.error());
     }
 

@@ -41,7 +41,7 @@ impl Session {
 
     /// Answers EXPLAIN FORMAT=COUNTERSINK.
     async fn explain(&mut self, text: &[u8], turn: Turn) -> Result<Done, Error> {
-        self.metrics().count(Reason::Explained);
+        self.count(Reason::Explained);
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }

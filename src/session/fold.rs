@@ -10,6 +10,8 @@ use super::state::Keys;
 use super::tracked::{News, add_commit, has_written};
 use super::turn::{Done, Original, Turn};
 pub(super) use crate::counter::fold::COMMIT;
+use crate::metrics::TableCounts;
+use crate::reason::PlanKind;
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, Reason};
 use crate::wire::answer::Form;
@@ -78,7 +80,12 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(fold.reason);
+        self.count(fold.reason);
+        if fold.reason.plan() == Some(PlanKind::Fold) {
+            for fold in &fold.folds {
+                self.hot.count(&fold.table, TableCounts::count_fold);
+            }
+        }
         let folds = fold.folds.iter();
         let folds: Vec<_> = folds.map(|fold| Bound::of(fold, parameters)).collect();
         if folds.is_empty() {

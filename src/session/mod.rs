@@ -36,6 +36,7 @@ mod relay;
 mod shared;
 mod sql_prepared;
 mod state;
+mod timing;
 mod tracked;
 mod turn;
 mod user_variables;

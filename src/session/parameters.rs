@@ -53,7 +53,7 @@ impl Session {
                     .await;
             }
             Delta::Zero if increment.table.touches.is_empty() => {
-                self.metrics().count(Reason::ZeroDelta);
+                self.count(Reason::ZeroDelta);
                 return self.run_original(original, turn).await;
             }
             // Nothing is added, but a time may be set that is before what the slots hold.

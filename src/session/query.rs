@@ -89,7 +89,7 @@ impl Session {
     /// Passes the statement at the front of the client's stream on as it came, in either protocol.
     pub(super) async fn pass_statement(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
         self.before(kind);
-        self.metrics().count(reason);
+        self.count(reason);
         self.pass_command().await?;
         let walker = self.pass_answer(Form::Results).await?;
         self.after(kind, walker.error().is_some());
@@ -305,10 +305,10 @@ impl Session {
     pub(super) async fn plan_anew(&mut self, text: &[u8], facts: Arc<SessionFacts>) -> Plan {
         let catalog = self.catalog();
         if !planning::is_long(text) {
-            return sql::plan(text, &facts, &catalog);
+            return self.hot.plan_anew(text, &facts, &catalog);
         }
-        let text = text.to_vec();
-        planning::apart(move || sql::plan(&text, &facts, &catalog)).await
+        let (hot, text) = (Arc::clone(&self.hot), text.to_vec());
+        planning::apart(move || hot.plan_anew(&text, &facts, &catalog)).await
     }
 
     /// What becomes of a plan under LOCK TABLES.
@@ -333,7 +333,7 @@ impl Session {
         match plan {
             Plan::Forward(reason) => {
                 self.learn_from_forwarded(*reason, kind_of(text));
-                self.metrics().count(*reason);
+                self.count(*reason);
                 self.run_original(original, turn).await
             }
             Plan::Observe(plan) => {

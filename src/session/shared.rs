@@ -110,14 +110,15 @@ impl Shared {
         refresh: mpsc::Sender<oneshot::Sender<()>>,
         control: Control,
     ) -> Self {
+        let metrics = Arc::default();
         Self {
-            hot: ArcSwap::from_pointee(Hot::new(catalog, Vec::new(), 0)),
+            hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, &metrics)),
             epoch: ArcSwap::from_pointee(Epoch),
             news: watch::Sender::default(),
             slots: Slots::default(),
             groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
-            metrics: Arc::default(),
+            metrics,
             refresh,
             control,
         }
@@ -164,7 +165,12 @@ impl Shared {
     /// Puts a new catalog in place, of which tables the slots of those `changing` take nothing; tells all sessions.
     pub fn replace(&self, catalog: Catalog, changing: Vec<Arc<HotTable>>) -> Replaced {
         let before = self.hot.load_full();
-        let hot = Arc::new(Hot::new(catalog, changing, before.number + 1));
+        let hot = Arc::new(Hot::in_force(
+            catalog,
+            changing,
+            before.number + 1,
+            &self.metrics,
+        ));
         self.hot.store(hot);
         self.tell(|news| news.number += 1);
         Replaced {

@@ -187,7 +187,7 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(Reason::SqlPrepare);
+        self.count(Reason::SqlPrepare);
         let done = self.run_original(original, turn).await?;
         let known = &mut self.state.sql_prepared;
         match name {
