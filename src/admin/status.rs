@@ -1,6 +1,6 @@
 //! All that the dashboard shows, as JSON. Counts grow from the start of the process: whoever asks twice has the rates.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -95,16 +95,12 @@ struct Table {
     combined_increments: u64,
     rollup_interval_seconds: f64,
     rollup_lag_seconds: f64,
-    /// None where increments go to the row itself.
-    slots: Vec<Slot>,
-}
-
-#[derive(Debug, Serialize)]
-struct Slot {
-    slot: u16,
-    held: bool,
-    /// For how long sessions have held it.
-    busy_seconds: f64,
+    /// The lowest of this proxy's slots.
+    first_slot: u16,
+    /// Slots that sessions hold now.
+    held_slots: usize,
+    /// For how long sessions have held each slot, the lowest first. Empty where increments go to the row itself.
+    slots_busy_seconds: Vec<f64>,
 }
 
 impl Status {
@@ -176,7 +172,7 @@ fn tables(shared: &Shared, hot: &Hot, now: Instant) -> Vec<Table> {
     let lags = Lags::new(shared, now);
     let table = |(table, counts): (&HotTable, &TableCounts)| {
         let counted = counts.counted();
-        let slots = shared.slots.in_use(table).into_iter();
+        let slots = shared.slots.in_use(table);
         Table {
             table: full_name(table),
             columns: table
@@ -191,18 +187,19 @@ fn tables(shared: &Shared, hot: &Hot, now: Instant) -> Vec<Table> {
             combined_increments: counted.combined,
             rollup_interval_seconds: table.rollup.as_secs_f64(),
             rollup_lag_seconds: lags.of(table),
-            slots: slots
-                .map(|used| Slot {
-                    slot: used.slot,
-                    held: used.is_held,
-                    busy_seconds: used.busy.as_secs_f64(),
-                })
-                .collect(),
+            first_slot: slots.first().map_or(0, |used| used.slot),
+            held_slots: slots.iter().filter(|used| used.is_held).count(),
+            slots_busy_seconds: slots.iter().map(|used| seconds(used.busy)).collect(),
         }
     };
     hot.tables()
         .map(|(of, counts)| table((of, counts)))
         .collect()
+}
+
+/// As a short number: to the millisecond.
+fn seconds(time: Duration) -> f64 {
+    time.as_millis() as f64 / 1e3
 }
 
 /// `schema.name`.

@@ -199,7 +199,7 @@ function showTables(now, then, change) {
     write(cells[6], rate("reads"));
     write(cells[7], rate("folds"));
     showSlots(cells[8], cells[9], table, then && of(then), change.seconds);
-    write(cells[10], table.slots.length > 0 ? figures.time(table.rollup_lag_seconds) : "–");
+    write(cells[10], table.slots_busy_seconds.length > 0 ? figures.time(table.rollup_lag_seconds) : "–");
     // It is tried again once a minute.
     row.classList.toggle("late", table.rollup_lag_seconds > Math.max(60, 2 * table.rollup_interval_seconds));
   }
@@ -218,22 +218,23 @@ function showSparkline(cell, of) {
 }
 
 function showSlots(number, strip, table, before, seconds) {
-  strip.classList.toggle("absent", table.slots.length === 0);
-  if (table.slots.length === 0) {
+  const slots = table.slots_busy_seconds;
+  strip.classList.toggle("absent", slots.length === 0);
+  if (slots.length === 0) {
     write(number, "none");
     strip.replaceChildren();
     return;
   }
-  if (strip.firstElementChild?.children.length !== table.slots.length) {
-    strip.replaceChildren(draw.heatStrip(table.slots.length));
+  if (strip.firstElementChild?.children.length !== slots.length) {
+    strip.replaceChildren(draw.heatStrip(slots.length));
   }
-  const used = table.slots.map(({ slot, busy_seconds: busy }, at) => {
-    const earlier = before?.slots[at]?.slot === slot ? before.slots[at].busy_seconds : 0;
-    return { slot, part: seconds > 0 ? Math.min((busy - earlier) / seconds, 1) : 0 };
+  const used = slots.map((busy, at) => {
+    const grown = busy - (before?.slots_busy_seconds[at] ?? 0);
+    return { slot: table.first_slot + at, part: seconds > 0 ? Math.min(grown / seconds, 1) : 0 };
   });
   const held = sum(used.map(({ part }) => part));
-  write(number, `${figures.rate(held)} of ${table.slots.length}`);
-  draw.drawHeat(strip.firstElementChild, used, `${figures.rate(held)} of ${table.slots.length} slots held at a time`);
+  write(number, `${figures.rate(held)} of ${slots.length}`);
+  draw.drawHeat(strip.firstElementChild, used, `${figures.rate(held)} of ${slots.length} slots held at a time`);
 }
 
 const LATENCY_CELLS = [
@@ -396,7 +397,6 @@ find("theme").addEventListener("click", () => {
 find("pause").addEventListener("click", () => {
   paused = !paused;
   find("pause").setAttribute("aria-pressed", String(paused));
-  write(find("pause"), paused ? "Go on" : "Pause");
   showState();
   poll();
 });
