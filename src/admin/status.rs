@@ -1,5 +1,6 @@
 //! All that the dashboard shows, as JSON. Counts grow from the start of the process: whoever asks twice has the rates.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -24,6 +25,8 @@ pub(super) struct Status {
     /// Increments that wait now to be written together with others.
     waiting_increments: u64,
     statements: Vec<Statements>,
+    /// Those on tables with `mode: observe`, by what `enforce` would have made of them.
+    observed: Vec<Statements>,
     latency: Latency,
     batches: Distribution,
     rollup: RollUp,
@@ -123,7 +126,8 @@ impl Status {
                 lost_by_upstream: metrics.lost(Side::Upstream),
             },
             waiting_increments: metrics.waiting(),
-            statements: statements(shared),
+            statements: statements(&metrics.statements()),
+            observed: statements(&metrics.observed()),
             latency: latency(shared),
             batches: Distribution::new(&metrics.batches(), 1.0),
             rollup: RollUp {
@@ -138,8 +142,7 @@ impl Status {
     }
 }
 
-fn statements(shared: &Shared) -> Vec<Statements> {
-    let counted = shared.metrics.statements();
+fn statements(counted: &BTreeMap<Reason, u64>) -> Vec<Statements> {
     let statements = Reason::ALL.into_iter().map(|reason| Statements {
         reason: reason.code(),
         plan: reason.plan().map(PlanKind::name),

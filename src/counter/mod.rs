@@ -1,7 +1,9 @@
 //! Where increments go and how they come back: the control account, slot tables, slots, folds.
 
+pub mod agreement;
 pub mod combine;
 pub mod control;
+pub mod drain;
 pub mod fold;
 pub mod grants;
 mod key;

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
 use super::hot::Hot;
-use super::shared::Shared;
-use super::state::State;
+use super::shared::{Epoch, News, Shared};
+use super::state::{State, TableLocks};
 use super::timing::Timing;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
@@ -32,8 +32,10 @@ pub struct Session {
     /// As negotiated; the same on both sides save TLS.
     pub(super) capabilities: u64,
     pub(super) shared: Arc<Shared>,
-    /// The hot tables as this session last saw them; looked up again at each command.
+    /// The hot tables as this session last saw them.
     pub(super) hot: Arc<Hot>,
+    /// When its open transaction began, or that of its next one.
+    epoch: Arc<Epoch>,
     pub(super) state: State,
     /// Where the time of the command at hand goes.
     pub(super) timing: Timing,
@@ -44,9 +46,10 @@ pub struct Session {
     /// What COM_CHANGE_USER needs to know of the login.
     reauthentication: Reauthentication,
     bypass: Bypass,
-    /// Changes once, when the server stops.
-    stopped: watch::Receiver<()>,
-    /// When it was seen to.
+    news: watch::Receiver<News>,
+    /// News came when a transaction or LOCK TABLES was in the way of heeding them.
+    is_behind: bool,
+    /// When the server was seen to stop.
     stopping: Option<Instant>,
 }
 
@@ -69,12 +72,10 @@ enum Flow {
 
 impl Session {
     /// A session behind its login.
-    pub fn new(
-        connected: Connected,
-        shared: Arc<Shared>,
-        bypass: Bypass,
-        stopped: watch::Receiver<()>,
-    ) -> Self {
+    pub fn new(connected: Connected, shared: Arc<Shared>, bypass: Bypass) -> Self {
+        // Before what they tell of is looked up, so that nothing is missed.
+        let mut news = shared.news();
+        news.mark_changed();
         let mut state = State::new(connected.login.status);
         state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
         state.bypass = covers(&bypass, &connected.login);
@@ -83,6 +84,7 @@ impl Session {
             upstream: connected.upstream,
             capabilities: connected.capabilities,
             hot: shared.hot(),
+            epoch: shared.epoch(),
             shared,
             state,
             timing: Timing::start(),
@@ -90,7 +92,8 @@ impl Session {
             client_closed: false,
             reauthentication: connected.reauthentication,
             bypass,
-            stopped,
+            news,
+            is_behind: false,
             stopping: None,
         }
     }
@@ -98,9 +101,6 @@ impl Session {
     /// Serves commands until one side closes.
     pub async fn run(&mut self) -> Result<(), Error> {
         while self.await_command().await? {
-            if !self.shared.is_current(&self.hot) {
-                self.hot = self.shared.hot();
-            }
             self.start_timing();
             if self.command().await? == Flow::Close {
                 break;
@@ -114,6 +114,9 @@ impl Session {
     /// say before it closes (a timeout, a KILL): it is passed on.
     async fn await_command(&mut self) -> Result<bool, Error> {
         loop {
+            if self.is_behind || self.news.has_changed().unwrap_or(false) {
+                self.heed_news();
+            }
             match Header::decode(self.client.buffered()) {
                 // A command byte, or an empty packet, which is no command but gets an answer.
                 Some(header)
@@ -125,9 +128,6 @@ impl Session {
             }
             if self.client_closed {
                 return Ok(false);
-            }
-            if self.stopping.is_none() && self.stopped.has_changed().unwrap_or(true) {
-                self.stopping = Some(Instant::now());
             }
             let in_transaction = self.state.in_transaction();
             let closes_at = self
@@ -145,9 +145,7 @@ impl Session {
                         self.client_closed = true;
                     }
                 }
-                _ = self.stopped.changed(), if self.stopping.is_none() => {
-                    self.stopping = Some(Instant::now());
-                }
+                _ = self.news.changed() => self.heed_news(),
                 () = until(closes_at), if closes_at.is_some() => {}
                 read = self.upstream.fill(), if !self.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
@@ -159,6 +157,25 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Takes in what the server's other parts have changed.
+    fn heed_news(&mut self) {
+        let is_stopping = self.news.borrow_and_update().is_stopping;
+        if is_stopping && self.stopping.is_none() {
+            self.stopping = Some(Instant::now());
+        }
+        // Under LOCK TABLES other slot tables than those that are locked would be out of reach.
+        let may_look = self.state.table_locks == TableLocks::None;
+        if may_look {
+            self.hot = self.shared.hot();
+        }
+        // What a transaction has read is of the time when it began.
+        let may_move_on = may_look && !self.state.may_have_snapshot();
+        if may_move_on {
+            self.epoch = self.shared.epoch();
+        }
+        self.is_behind = !may_move_on;
     }
 
     /// Handles the command at the front of the client's stream.

@@ -21,16 +21,32 @@ pub struct Hot {
     metrics: Arc<Metrics>,
     /// Of the tables with slots, then of those without.
     counts: Vec<Arc<TableCounts>>,
+    /// Those of the tables whose slots take nothing while proxies change over: increments take the exact path.
+    changing: Vec<Arc<HotTable>>,
+    /// Tells it from those before and after it.
+    pub(super) number: u64,
+    /// Held by sessions that have prepared statements of which nothing is remembered, as they named no hot table then.
+    pub(super) prepared_under: Arc<PreparedUnder>,
 }
+
+/// The time at which statements were prepared: while one [`Hot`] was in force.
+#[derive(Debug)]
+pub struct PreparedUnder;
 
 impl Hot {
     /// With an empty plan cache, and metrics of its own.
     pub fn new(catalog: Catalog) -> Self {
-        Self::counted(catalog, &Arc::default())
+        Self::counted(catalog, Vec::new(), 0, &Arc::default())
     }
 
-    /// With an empty plan cache, and what is done counted there.
-    pub fn counted(catalog: Catalog, metrics: &Arc<Metrics>) -> Self {
+    /// With an empty plan cache, and what is done counted there. `changing` are those of the catalog's tables whose slots
+    /// take nothing.
+    pub(super) fn counted(
+        catalog: Catalog,
+        changing: Vec<Arc<HotTable>>,
+        number: u64,
+        metrics: &Arc<Metrics>,
+    ) -> Self {
         let tables = catalog.tables.iter().chain(&catalog.without_slots);
         Self {
             prefilter: Prefilter::new(&catalog),
@@ -40,7 +56,15 @@ impl Hot {
             catalog: Arc::new(catalog),
             plans: Plans::default(),
             metrics: Arc::clone(metrics),
+            changing,
+            number,
+            prepared_under: Arc::new(PreparedUnder),
         }
+    }
+
+    /// Whether the table's slots take nothing at the time.
+    pub(super) fn is_changing(&self, table: &HotTable) -> bool {
+        self.changing.iter().any(|changing| **changing == *table)
     }
 
     /// Counts what is done to a table, if it is among these still.
