@@ -79,6 +79,18 @@ fn it_shows_what_was_acknowledged() {
             ));
         }
         page.wait_for(&format!("{sessions} === '0'"));
+        page.evaluate("document.querySelector('input[value=start]').click()");
+        let told = serving.metrics();
+        let of_posts =
+            |name: &str| told[&format!("countersink_{name}_total{{table=\"{SCHEMA}.posts\"}}")];
+        let batch = of_posts("combined_increments") / of_posts("batches");
+        let shown = cell(SCHEMA, "posts", "Batch");
+        page.wait_for(&format!("Math.abs(Number({shown}) - {batch}) < 0.051"));
+        let cells = page.evaluate("document.querySelectorAll('#tables .heat g').length");
+        assert_eq!(cells, 32 + 64);
+        page.wait_for(
+            "Number(document.querySelector('#tables .glow').getAttribute('opacity')) > 0",
+        );
         // And the page is no liar, for the tables say the same.
         let mut client = connect(&serving.clients, Some(SCHEMA)).await;
         let views = number(&mut client, "SELECT SUM(views) FROM posts").await;
@@ -250,7 +262,9 @@ fn browsers_are_led_there_and_it_may_load_nothing_from_elsewhere() {
             serde_json::from_str(&serving.get("/status.json").1).expect("it is JSON");
         assert_eq!(status["state"], "serving");
         assert_eq!(
-            status["tables"][0]["slots"].as_array().map(Vec::len),
+            status["tables"][0]["slots_busy_seconds"]
+                .as_array()
+                .map(Vec::len),
             Some(32)
         );
     });
@@ -279,7 +293,8 @@ fn pictures_for_the_docs() {
             page.resize(width, 700);
             let tall = page.evaluate("document.documentElement.scrollHeight");
             let tall = u32::try_from(tall.as_u64().expect("a height")).expect("small");
-            page.resize(width, tall);
+            // As much as a telephone shows, of the narrow one.
+            page.resize(width, if width < 1000 { 1000 } else { tall });
             let moved = page.text(&cell(SCHEMA, "posts", "Increments"));
             let total = cell(SCHEMA, "posts", "Increments");
             page.wait_for(&format!("{total} !== '{moved}'"));

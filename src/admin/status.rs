@@ -1,6 +1,7 @@
 //! All that the dashboard shows, as JSON. Counts grow from the start of the process: whoever asks twice has the rates.
 
-use std::time::Instant;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -24,6 +25,8 @@ pub(super) struct Status {
     /// Increments that wait now to be written together with others.
     waiting_increments: u64,
     statements: Vec<Statements>,
+    /// Those on tables with `mode: observe`, by what `enforce` would have made of them.
+    observed: Vec<Statements>,
     latency: Latency,
     batches: Distribution,
     rollup: RollUp,
@@ -95,16 +98,12 @@ struct Table {
     combined_increments: u64,
     rollup_interval_seconds: f64,
     rollup_lag_seconds: f64,
-    /// None where increments go to the row itself.
-    slots: Vec<Slot>,
-}
-
-#[derive(Debug, Serialize)]
-struct Slot {
-    slot: u16,
-    held: bool,
-    /// For how long sessions have held it.
-    busy_seconds: f64,
+    /// The lowest of this proxy's slots.
+    first_slot: u16,
+    /// Slots that sessions hold now.
+    held_slots: usize,
+    /// For how long sessions have held each slot, the lowest first. Empty where increments go to the row itself.
+    slots_busy_seconds: Vec<f64>,
 }
 
 impl Status {
@@ -127,7 +126,8 @@ impl Status {
                 lost_by_upstream: metrics.lost(Side::Upstream),
             },
             waiting_increments: metrics.waiting(),
-            statements: statements(shared),
+            statements: statements(&metrics.statements()),
+            observed: statements(&metrics.observed()),
             latency: latency(shared),
             batches: Distribution::new(&metrics.batches(), 1.0),
             rollup: RollUp {
@@ -142,8 +142,7 @@ impl Status {
     }
 }
 
-fn statements(shared: &Shared) -> Vec<Statements> {
-    let counted = shared.metrics.statements();
+fn statements(counted: &BTreeMap<Reason, u64>) -> Vec<Statements> {
     let statements = Reason::ALL.into_iter().map(|reason| Statements {
         reason: reason.code(),
         plan: reason.plan().map(PlanKind::name),
@@ -176,7 +175,7 @@ fn tables(shared: &Shared, hot: &Hot, now: Instant) -> Vec<Table> {
     let lags = Lags::new(shared, now);
     let table = |(table, counts): (&HotTable, &TableCounts)| {
         let counted = counts.counted();
-        let slots = shared.slots.in_use(table).into_iter();
+        let slots = shared.slots.in_use(table);
         Table {
             table: full_name(table),
             columns: table
@@ -191,18 +190,19 @@ fn tables(shared: &Shared, hot: &Hot, now: Instant) -> Vec<Table> {
             combined_increments: counted.combined,
             rollup_interval_seconds: table.rollup.as_secs_f64(),
             rollup_lag_seconds: lags.of(table),
-            slots: slots
-                .map(|used| Slot {
-                    slot: used.slot,
-                    held: used.is_held,
-                    busy_seconds: used.busy.as_secs_f64(),
-                })
-                .collect(),
+            first_slot: slots.first().map_or(0, |used| used.slot),
+            held_slots: slots.iter().filter(|used| used.is_held).count(),
+            slots_busy_seconds: slots.iter().map(|used| seconds(used.busy)).collect(),
         }
     };
     hot.tables()
         .map(|(of, counts)| table((of, counts)))
         .collect()
+}
+
+/// As a short number: to the millisecond.
+fn seconds(time: Duration) -> f64 {
+    time.as_millis() as f64 / 1e3
 }
 
 /// `schema.name`.

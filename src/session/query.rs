@@ -338,7 +338,7 @@ impl Session {
             }
             Plan::Observe(plan) => {
                 self.metrics().count_observed(plan.reason());
-                self.metrics().count(Reason::Observed);
+                self.count(Reason::Observed);
                 self.run_original(original, turn).await
             }
             Plan::Combine(increment) => {

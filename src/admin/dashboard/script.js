@@ -138,7 +138,7 @@ function write(element, text) {
 /** The row of this name, made at its first time by `make`; rows that are no more go. */
 function rows(body, names, make) {
   const known = new Map([...body.children].map((row) => [row.dataset.name, row]));
-  const wanted = names.map((name) => known.get(name) ?? Object.assign(make(name), {}));
+  const wanted = names.map((name) => known.get(name) ?? make(name));
   for (const [at, row] of wanted.entries()) {
     row.dataset.name = names[at];
     if (body.children[at] !== row) body.insertBefore(row, body.children[at] ?? null);
@@ -199,7 +199,7 @@ function showTables(now, then, change) {
     write(cells[6], rate("reads"));
     write(cells[7], rate("folds"));
     showSlots(cells[8], cells[9], table, then && of(then), change.seconds);
-    write(cells[10], table.slots.length > 0 ? figures.time(table.rollup_lag_seconds) : "–");
+    write(cells[10], table.slots_busy_seconds.length > 0 ? figures.time(table.rollup_lag_seconds) : "–");
     // It is tried again once a minute.
     row.classList.toggle("late", table.rollup_lag_seconds > Math.max(60, 2 * table.rollup_interval_seconds));
   }
@@ -218,22 +218,23 @@ function showSparkline(cell, of) {
 }
 
 function showSlots(number, strip, table, before, seconds) {
-  strip.classList.toggle("absent", table.slots.length === 0);
-  if (table.slots.length === 0) {
+  const slots = table.slots_busy_seconds;
+  strip.classList.toggle("absent", slots.length === 0);
+  if (slots.length === 0) {
     write(number, "none");
     strip.replaceChildren();
     return;
   }
-  if (strip.firstElementChild?.children.length !== table.slots.length) {
-    strip.replaceChildren(draw.heatStrip(table.slots.length));
+  if (strip.firstElementChild?.children.length !== slots.length) {
+    strip.replaceChildren(draw.heatStrip(slots.length));
   }
-  const used = table.slots.map(({ slot, busy_seconds: busy }, at) => {
-    const earlier = before?.slots[at]?.slot === slot ? before.slots[at].busy_seconds : 0;
-    return { slot, part: seconds > 0 ? Math.min((busy - earlier) / seconds, 1) : 0 };
+  const used = slots.map((busy, at) => {
+    const grown = busy - (before?.slots_busy_seconds[at] ?? 0);
+    return { slot: table.first_slot + at, part: seconds > 0 ? Math.min(grown / seconds, 1) : 0 };
   });
   const held = sum(used.map(({ part }) => part));
-  write(number, `${figures.rate(held)} of ${table.slots.length}`);
-  draw.drawHeat(strip.firstElementChild, used, `${figures.rate(held)} of ${table.slots.length} slots held at a time`);
+  write(number, `${figures.rate(held)} of ${slots.length}`);
+  draw.drawHeat(strip.firstElementChild, used, `${figures.rate(held)} of ${slots.length} slots held at a time`);
 }
 
 const LATENCY_CELLS = [
@@ -300,32 +301,38 @@ function showTimes(row, change, of) {
 const PLANS = ["forward", "increment", "read", "fold", null];
 
 function showFlow(now, then, change) {
-  const before = new Map((then?.statements ?? []).map(({ reason, count }) => [reason, count]));
-  const seen = now.statements.filter(({ count }) => count > 0);
+  const shown = showReasons(find("reasons"), now.statements, then?.statements, change.seconds);
+  find("no-statements").hidden = shown.length > 0;
+  find("flow").hidden = shown.length === 0;
+  const top = find("flow").offsetTop;
+  const bands = shown.map(({ row, plan, part }) => ({ plan, part, middle: row.offsetTop - top + row.offsetHeight / 2 }));
+  draw.drawRibbons(find("ribbons"), bands, find("reasons").offsetHeight);
+  const observed = showReasons(find("would"), now.observed, then?.observed, change.seconds);
+  find("observed").hidden = observed.length === 0;
+}
+
+/** Fills a list with the reasons of statements that there were; gives the rows. */
+function showReasons(list, now, then, seconds) {
+  const before = new Map((then ?? []).map(({ reason, count }) => [reason, count]));
+  const seen = now.filter(({ count }) => count > 0);
   // In one order for good, so that rows do not change places.
   seen.sort((left, right) => PLANS.indexOf(left.plan) - PLANS.indexOf(right.plan));
   const grown = seen.map(({ reason, count }) => count - (before.get(reason) ?? 0));
   const all = sum(grown);
-  const made = rows(find("reasons"), seen.map(({ reason }) => reason), reasonRow);
-  find("no-statements").hidden = seen.length > 0;
-  find("flow").hidden = seen.length === 0;
-  for (const [at, { reason, plan, why, count }] of seen.entries()) {
+  const made = rows(list, seen.map(({ reason }) => reason), reasonRow);
+  return seen.map(({ reason, plan: planned, why, count }, at) => {
     const row = made[at];
+    const plan = planned ?? "other";
     const [bar, code, rate, part, sentence] = row.children;
-    row.className = grown[at] > 0 ? plan ?? "other" : `${plan ?? "other"} idle`;
+    row.className = grown[at] > 0 ? plan : `${plan} idle`;
     bar.firstElementChild.setAttribute("width", all > 0 ? `${(100 * grown[at]) / all}%` : 0);
     write(code, reason);
-    write(rate, `${figures.rate(change.seconds > 0 ? grown[at] / change.seconds : null)}/s`);
+    write(rate, `${figures.rate(seconds > 0 ? grown[at] / seconds : null)}/s`);
     rate.title = `${figures.count(count)} since the start`;
     write(part, figures.share(grown[at], all));
     write(sentence, why);
-  }
-  const bands = seen.map(({ plan }, at) => ({
-    part: all > 0 ? grown[at] / all : 0,
-    plan: plan ?? "other",
-    middle: made[at].offsetTop - find("flow").offsetTop + made[at].offsetHeight / 2,
-  }));
-  draw.drawRibbons(find("ribbons"), bands, find("reasons").offsetHeight);
+    return { row, plan, part: all > 0 ? grown[at] / all : 0 };
+  });
 }
 
 function reasonRow() {
@@ -396,7 +403,6 @@ find("theme").addEventListener("click", () => {
 find("pause").addEventListener("click", () => {
   paused = !paused;
   find("pause").setAttribute("aria-pressed", String(paused));
-  write(find("pause"), paused ? "Go on" : "Pause");
   showState();
   poll();
 });
