@@ -3,11 +3,14 @@
 mod bench;
 mod check;
 mod clients;
+mod completions;
 mod demo;
 mod error;
 mod explain;
+mod health;
 mod interrupt;
 mod log;
+mod man;
 mod password;
 mod provision;
 mod proxy;
@@ -15,10 +18,11 @@ mod rollup;
 mod serve;
 mod terminal;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::config::{Config, HostPort};
 
@@ -88,6 +92,15 @@ Examples:
     /// Measures on your own server what the proxy gains at each number of clients, and what a read costs.
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArguments),
+    /// Says whether the proxy of these rules is healthy, for containers and the like.
+    #[command(after_help = health::EXAMPLES)]
+    Health(health::HealthArguments),
+    /// Prints what a shell needs to complete this command line.
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(completions::CompletionsArguments),
+    /// Prints the manual page, of countersink or of one of its commands.
+    #[command(after_help = man::EXAMPLES)]
+    Man(man::ManArguments),
 }
 
 impl Command {
@@ -98,6 +111,9 @@ impl Command {
             | Self::Bench(_)
             | Self::Explain(_)
             | Self::Check(_)
+            | Self::Health(_)
+            | Self::Completions(_)
+            | Self::Man(_)
             | Self::RollUp(_) => "warn",
             _ => "info",
         }
@@ -181,8 +197,27 @@ fn run_command(command: Command) -> Result<ExitCode, Error> {
         Command::Explain(arguments) => print!("{}", explain::run(&arguments, &runtime)?),
         Command::Demo(arguments) => demo::run(&arguments, &runtime)?,
         Command::Bench(arguments) => bench::run(&arguments, &runtime)?,
+        Command::Health(arguments) => {
+            let file = &arguments.file.rules;
+            // Secrets need not be in the environment of who asks.
+            let config = Config::load_offline(file);
+            let config = config.map_err(|error| Error::from(error).in_file(file))?;
+            let health = runtime.block_on(health::health(&config, &arguments));
+            write(health.map_err(|error| Error::from(error).in_file(file))?)?;
+        }
+        Command::Completions(arguments) => {
+            write(completions::script(Arguments::command(), &arguments))?;
+        }
+        Command::Man(arguments) => write(man::run(Arguments::command(), &arguments)?)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// To standard output, which may have been closed.
+fn write(text: impl AsRef<[u8]>) -> Result<(), Error> {
+    std::io::stdout()
+        .write_all(text.as_ref())
+        .map_err(Error::Output)
 }
 
 fn load(file: &Path) -> Result<Config, Error> {
@@ -192,7 +227,6 @@ fn load(file: &Path) -> Result<Config, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn arguments_are_consistent() {
