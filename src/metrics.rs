@@ -9,6 +9,8 @@ use crate::reason::Reason;
 #[derive(Debug)]
 pub struct Metrics {
     statements: [AtomicU64; Reason::ALL.len()],
+    /// Those on observed tables, by what enforce would have done.
+    observed: [AtomicU64; Reason::ALL.len()],
     /// Statements and transactions that wrote the increments of several clients.
     batches: AtomicU64,
     /// The increments in them.
@@ -39,6 +41,7 @@ impl Default for Metrics {
     fn default() -> Self {
         Self {
             statements: std::array::from_fn(|_| AtomicU64::new(0)),
+            observed: std::array::from_fn(|_| AtomicU64::new(0)),
             batches: AtomicU64::new(0),
             combined: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
@@ -59,6 +62,11 @@ impl Metrics {
     /// Counts a statement by the reason for its plan.
     pub fn count(&self, reason: Reason) {
         self.statements[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a statement on an observed table by the reason for the plan that it would have.
+    pub fn count_observed(&self, reason: Reason) {
+        self.observed[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a batch of so many increments.
@@ -163,12 +171,21 @@ impl Metrics {
 
     /// Statements by reason, those that were counted at all.
     pub fn statements(&self) -> BTreeMap<Reason, u64> {
-        let counted = Reason::ALL.into_iter().map(|reason| {
-            let count = &self.statements[reason as usize];
-            (reason, count.load(Ordering::Relaxed))
-        });
-        counted.filter(|(_, count)| *count > 0).collect()
+        counted(&self.statements)
     }
+
+    /// Statements on observed tables by the reason for the plan that they would have, those that were counted at all.
+    pub fn observed(&self) -> BTreeMap<Reason, u64> {
+        counted(&self.observed)
+    }
+}
+
+fn counted(statements: &[AtomicU64; Reason::ALL.len()]) -> BTreeMap<Reason, u64> {
+    let counted = Reason::ALL.into_iter().map(|reason| {
+        let count = &statements[reason as usize];
+        (reason, count.load(Ordering::Relaxed))
+    });
+    counted.filter(|(_, count)| *count > 0).collect()
 }
 
 /// Who is at fault.

@@ -39,6 +39,8 @@ reasons! {
         "Names no hot table, or one that a temporary table hides."
     NoCounter "forwarded:no-counter"
         "Names a hot table, but neither reads nor writes a counter, and changes no key."
+    Observed "forwarded:observed"
+        "Names a table whose rule has mode: observe; what enforce would do is counted beside."
     InsertOnly "forwarded:insert-only"
         "Inserts rows that are new, with the values that it gives; rows that are there stay as they are."
     ZeroDelta "forwarded:zero-delta"
@@ -109,6 +111,8 @@ reasons! {
         "A parameter that stands for text was given a number, and MySQL takes later values for numbers too; it alone can compare them."
     OwnIncrement "folded:own-increment"
         "The transaction reads what it increments, or is not known to do nothing but increment; the row itself takes it all."
+    ChangingOver "folded:changing-over"
+        "The rule is being switched on or off, in this proxy or another, and slots take nothing; the row itself does."
     Fallback "folded:fallback"
         "The slot table refused the increment (no room near the type's limit, NULL, a CHECK, no right to it), so the row itself takes it."
 }

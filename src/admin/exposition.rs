@@ -1,5 +1,6 @@
 //! Metrics as Prometheus reads them (specification: OpenMetrics 1.0).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,15 +51,13 @@ impl Collector for Now {
 impl Now {
     fn statements(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         let help = "Statements by what became of them and why";
-        let mut family =
-            encoder.encode_descriptor("statements", help, None, MetricType::Counter)?;
-        let counted = self.0.metrics.statements();
-        for reason in Reason::ALL {
-            let count = counted.get(&reason).copied().unwrap_or_default();
-            let label = [("reason", reason.code())];
-            ConstCounter::new(count).encode(family.encode_family(&label)?)?;
-        }
-        Ok(())
+        by_reason(encoder, ("statements", help), &self.0.metrics.statements())?;
+        let help = "Statements on observed tables by what enforce would have made of them";
+        by_reason(
+            encoder,
+            ("observed_statements", help),
+            &self.0.metrics.observed(),
+        )
     }
 
     fn combining(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
@@ -167,6 +166,20 @@ impl Now {
         }
         Ok(())
     }
+}
+
+fn by_reason(
+    encoder: &mut DescriptorEncoder,
+    (name, help): (&str, &str),
+    counted: &BTreeMap<Reason, u64>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for reason in Reason::ALL {
+        let count = counted.get(&reason).copied().unwrap_or_default();
+        let label = [("reason", reason.code())];
+        ConstCounter::new(count).encode(family.encode_family(&label)?)?;
+    }
+    Ok(())
 }
 
 fn counter(encoder: &mut DescriptorEncoder, name: &str, help: &str, count: u64) -> fmt::Result {

@@ -41,6 +41,14 @@ pub enum Error {
         /// Why.
         source: counter::rollup::Error,
     },
+    /// A drain.
+    #[error("drain of {table}: {why}")]
+    Drain {
+        /// The hot table.
+        table: String,
+        /// Why it did not come to an end.
+        why: String,
+    },
     /// The listener.
     #[error(transparent)]
     Server(#[from] server::Error),
@@ -129,6 +137,7 @@ impl Error {
             | Self::Man(_)
             | Self::Runtime { .. }
             | Self::RollUp { .. }
+            | Self::Drain { .. }
             | Self::Http(_) => 1,
             Self::Server(error) => match error {
                 server::Error::Listen { .. } | server::Error::Threads { .. } => 1,
@@ -140,7 +149,9 @@ impl Error {
             }) => 1,
             Self::Catalog(_) => 2,
             Self::Provision { problem, .. } => match **problem {
-                Provision::Failed { .. } | Provision::Catalog(_) => 1,
+                Provision::Failed { .. }
+                | Provision::NoConnection { .. }
+                | Provision::Catalog(_) => 1,
                 _ => 2,
             },
         }

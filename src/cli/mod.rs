@@ -5,6 +5,7 @@ mod check;
 mod clients;
 mod completions;
 mod demo;
+mod drain;
 mod error;
 mod explain;
 mod health;
@@ -48,6 +49,7 @@ Examples:
   countersink check                                 what is wrong between the rules and the server
   countersink provision --print                     the statements for a DBA
   countersink rollup --now                          slots into base rows, at once
+  countersink drain                                 out again: slots into base rows, slot tables dropped
   countersink explain 'SELECT views FROM posts'     what becomes of a statement, and why
   countersink bench --rules rules.yaml              what it is worth on your own server
   COUNTERSINK_LOG=debug countersink serve           more of the log
@@ -69,6 +71,7 @@ Examples:
   countersink serve --take-over                     a new version: once it listens, end the old one by SIGTERM
 
 Signals:
+  HUP         reads the rules again, as it does by itself when the file changes; what is wrong changes nothing
   TERM, INT   accepts no more clients, closes idle sessions, gives open transactions drain_timeout to end")]
     Serve(ServeArguments),
     /// Looks for everything that is wrong, or will be, between the rules and the live server; changes nothing.
@@ -83,6 +86,9 @@ Examples:
     /// Shows what slots hold, or moves it into the base rows now; a running proxy does so by itself.
     #[command(name = "rollup", after_help = rollup::EXAMPLES)]
     RollUp(rollup::RollUpArguments),
+    /// Takes rules out: moves all that slots hold into the rows and drops the slot tables, while proxies run.
+    #[command(after_help = drain::EXAMPLES)]
+    Drain(drain::DrainArguments),
     /// Shows what becomes of statements: the plan and why, the SQL that is sent, the locks that it takes.
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::ExplainArguments),
@@ -104,18 +110,11 @@ Examples:
 }
 
 impl Command {
-    /// What is logged unless the environment says otherwise. Demo and bench print reports of their own.
+    /// What is logged unless the environment says otherwise. Most commands print reports of their own.
     fn log_level(&self) -> &'static str {
         match self {
-            Self::Demo(_)
-            | Self::Bench(_)
-            | Self::Explain(_)
-            | Self::Check(_)
-            | Self::Health(_)
-            | Self::Completions(_)
-            | Self::Man(_)
-            | Self::RollUp(_) => "warn",
-            _ => "info",
+            Self::Serve(_) | Self::Provision(_) => "info",
+            _ => "warn",
         }
     }
 }
@@ -176,7 +175,7 @@ fn run_command(command: Command) -> Result<ExitCode, Error> {
             let file = arguments.file.rules;
             let mut config = load(&file)?;
             config.listen = arguments.listen.unwrap_or(config.listen);
-            let serving = runtime.block_on(serve::serve(config, arguments.take_over));
+            let serving = runtime.block_on(serve::serve(config, &file, arguments.take_over));
             serving.map_err(|error| error.in_file(&file))?;
         }
         Command::Check(arguments) => return check::run(&arguments, &runtime),
@@ -192,6 +191,13 @@ fn run_command(command: Command) -> Result<ExitCode, Error> {
             let config = load(file)?;
             let rolled_up = runtime.block_on(rollup::roll_up(&config, &arguments));
             let text = rolled_up.map_err(|error| error.in_file(file))?;
+            print!("{text}");
+        }
+        Command::Drain(arguments) => {
+            let file = &arguments.file.rules;
+            let config = load(file)?;
+            let drained = runtime.block_on(drain::drain(&config, &arguments));
+            let text = drained.map_err(|error| error.in_file(file))?;
             print!("{text}");
         }
         Command::Explain(arguments) => print!("{}", explain::run(&arguments, &runtime)?),

@@ -1,34 +1,39 @@
 //! `countersink serve`: everything that must be right before the first client.
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mysql_async::Conn;
 use sd_notify::NotifyState;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::Error;
 use crate::admin::{Http, State};
 use crate::catalog::{self, Catalog};
-use crate::config::{Config, HostPort};
+use crate::config::{Config, HostPort, Mode, Rule};
 use crate::counter::control::Control;
 use crate::counter::provision;
-use crate::server::Server;
+use crate::server::{Rules, Server};
 
 /// Prepares, then serves until told to stop.
-pub(super) async fn serve(config: Config, take_over: bool) -> Result<(), Error> {
+pub(super) async fn serve(config: Config, file: &Path, take_over: bool) -> Result<(), Error> {
     let control = Control::open(&config).await?;
     let catalog = prepare_with(&control, &config).await?;
     let stop = stop_signal().map_err(|source| Error::Runtime { source })?;
+    let hangups = signal(SignalKind::hangup()).map_err(|source| Error::Runtime { source })?;
     let upstream = config.upstream.to_string();
     let http_address = config.http.clone();
-    let server = Server::bind(config, catalog, control.clone(), take_over).await?;
+    let with = (catalog, control.clone());
+    let server = Server::bind(config, Some(file.to_owned()), with, take_over).await?;
     let address = server
         .address()
         .map_err(|source| Error::Runtime { source })?;
     tracing::info!("listening on {address}, upstream {upstream}");
     tell_systemd(NotifyState::Ready);
+    let reload = tokio::spawn(reload_on_hangup(server.rules(), hangups));
     let shared = server.shared();
     let state = Arc::new(State::new(Arc::clone(&shared), control));
     let http = match &http_address {
@@ -41,6 +46,7 @@ pub(super) async fn serve(config: Config, take_over: bool) -> Result<(), Error> 
         tell_systemd(NotifyState::Stopping);
     };
     server.run(stop).await;
+    reload.abort();
     if let Some(http) = http {
         http.abort();
     }
@@ -49,6 +55,16 @@ pub(super) async fn serve(config: Config, take_over: bool) -> Result<(), Error> 
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Reads the rules again at each SIGHUP.
+async fn reload_on_hangup(rules: Rules, mut hangups: Signal) {
+    while hangups.recv().await.is_some() {
+        match rules.reload().await {
+            Ok(done) => tracing::info!("{done}"),
+            Err(why) => tracing::error!("the rules stay as they are: {why}"),
+        }
+    }
 }
 
 /// How often an address is looked at that another process has still.
@@ -128,13 +144,13 @@ pub async fn prepare(config: &Config) -> Result<Catalog, Error> {
 ///
 /// As [`prepare`].
 pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog, Error> {
-    warn_unserved(config);
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
     let by_rule = |error| Error::provision(error, config);
     provision::refuse_unserved(&mut conn, config, &catalog)
         .await
         .map_err(by_rule)?;
+    can_be_emptied(&mut conn, config, &catalog).await?;
     let report = provision::provision(&mut conn, &catalog)
         .await
         .map_err(by_rule)?;
@@ -144,11 +160,25 @@ pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog,
     Ok(catalog)
 }
 
-/// Says of each rule that this version does not serve that its statements are forwarded.
-pub(super) fn warn_unserved(config: &Config) {
-    for rule in &config.rules {
-        if let Some(warning) = rule.unserved() {
-            tracing::warn!("{}{warning}", rule.place("mode"));
+/// A rule that does not rewrite is in force until its slots are empty; so its table must fit it.
+async fn can_be_emptied(conn: &mut Conn, config: &Config, catalog: &Catalog) -> Result<(), Error> {
+    let rules = config.rules.iter();
+    for rule in rules.filter(|rule| !rule.acts() && rule.slots > 0) {
+        let holds = provision::holds_values(conn, catalog, rule).await;
+        if holds.map_err(|error| Error::provision(error, config))? {
+            let one = Config {
+                rules: vec![Rule {
+                    mode: Mode::Enforce,
+                    ..rule.clone()
+                }],
+                ..config.clone()
+            };
+            catalog::load(conn, &one).await?;
+            tracing::info!(
+                "{}: slots hold values, which are moved into the rows first",
+                rule.table
+            );
         }
     }
+    Ok(())
 }

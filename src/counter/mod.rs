@@ -1,5 +1,6 @@
 //! Where increments go and how they come back: the control account, slot tables, slots, folds.
 
+pub mod agreement;
 pub mod combine;
 pub mod control;
 pub mod fold;

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
 use super::hot::Hot;
-use super::shared::Shared;
-use super::state::State;
+use super::shared::{Epoch, News, Shared};
+use super::state::{State, TableLocks};
 use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
@@ -31,8 +31,10 @@ pub struct Session {
     /// As negotiated; the same on both sides save TLS.
     pub(super) capabilities: u64,
     pub(super) shared: Arc<Shared>,
-    /// The hot tables as this session last saw them; looked up again at each command.
+    /// The hot tables as this session last saw them.
     pub(super) hot: Arc<Hot>,
+    /// When its open transaction began, or that of its next one.
+    epoch: Arc<Epoch>,
     pub(super) state: State,
     /// Where literals are lifted to.
     pub(super) shape: Shape,
@@ -41,9 +43,10 @@ pub struct Session {
     /// What COM_CHANGE_USER needs to know of the login.
     reauthentication: Reauthentication,
     bypass: Bypass,
-    /// Changes once, when the server stops.
-    stopped: watch::Receiver<()>,
-    /// When it was seen to.
+    news: watch::Receiver<News>,
+    /// News came when a transaction or LOCK TABLES was in the way of heeding them.
+    is_behind: bool,
+    /// When the server was seen to stop.
     stopping: Option<Instant>,
 }
 
@@ -66,12 +69,10 @@ enum Flow {
 
 impl Session {
     /// A session behind its login.
-    pub fn new(
-        connected: Connected,
-        shared: Arc<Shared>,
-        bypass: Bypass,
-        stopped: watch::Receiver<()>,
-    ) -> Self {
+    pub fn new(connected: Connected, shared: Arc<Shared>, bypass: Bypass) -> Self {
+        // Before what they tell of is looked up, so that nothing is missed.
+        let mut news = shared.news();
+        news.mark_changed();
         let mut state = State::new(connected.login.status);
         state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
         state.bypass = covers(&bypass, &connected.login);
@@ -80,13 +81,15 @@ impl Session {
             upstream: connected.upstream,
             capabilities: connected.capabilities,
             hot: shared.hot(),
+            epoch: shared.epoch(),
             shared,
             state,
             shape: Shape::default(),
             client_closed: false,
             reauthentication: connected.reauthentication,
             bypass,
-            stopped,
+            news,
+            is_behind: false,
             stopping: None,
         }
     }
@@ -94,9 +97,6 @@ impl Session {
     /// Serves commands until one side closes.
     pub async fn run(&mut self) -> Result<(), Error> {
         while self.await_command().await? {
-            if !self.shared.is_current(&self.hot) {
-                self.hot = self.shared.hot();
-            }
             if self.command().await? == Flow::Close {
                 break;
             }
@@ -108,6 +108,9 @@ impl Session {
     /// say before it closes (a timeout, a KILL): it is passed on.
     async fn await_command(&mut self) -> Result<bool, Error> {
         loop {
+            if self.is_behind || self.news.has_changed().unwrap_or(false) {
+                self.heed_news();
+            }
             match Header::decode(self.client.buffered()) {
                 // A command byte, or an empty packet, which is no command but gets an answer.
                 Some(header)
@@ -119,9 +122,6 @@ impl Session {
             }
             if self.client_closed {
                 return Ok(false);
-            }
-            if self.stopping.is_none() && self.stopped.has_changed().unwrap_or(true) {
-                self.stopping = Some(Instant::now());
             }
             let in_transaction = self.state.in_transaction();
             let closes_at = self
@@ -139,9 +139,7 @@ impl Session {
                         self.client_closed = true;
                     }
                 }
-                _ = self.stopped.changed(), if self.stopping.is_none() => {
-                    self.stopping = Some(Instant::now());
-                }
+                _ = self.news.changed() => self.heed_news(),
                 () = until(closes_at), if closes_at.is_some() => {}
                 read = self.upstream.fill(), if !self.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
@@ -153,6 +151,25 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Takes in what the server's other parts have changed.
+    fn heed_news(&mut self) {
+        let is_stopping = self.news.borrow_and_update().is_stopping;
+        if is_stopping && self.stopping.is_none() {
+            self.stopping = Some(Instant::now());
+        }
+        // Under LOCK TABLES other slot tables than those that are locked would be out of reach.
+        let may_look = self.state.table_locks == TableLocks::None;
+        if may_look {
+            self.hot = self.shared.hot();
+        }
+        // What a transaction has read is of the time when it began.
+        let may_move_on = may_look && !self.state.may_have_snapshot();
+        if may_move_on {
+            self.epoch = self.shared.epoch();
+        }
+        self.is_behind = !may_move_on;
     }
 
     /// Handles the command at the front of the client's stream.

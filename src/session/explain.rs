@@ -107,6 +107,9 @@ impl Session {
         if transaction.has_settled(&keys) {
             return exact(Reason::AddsToBase);
         }
+        if self.hot.is_changing(&increment.table) {
+            return exact(Reason::ChangingOver);
+        }
         let holds_a_slot = transaction
             .incremented
             .iter()

@@ -32,8 +32,10 @@ fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
     const ACCESS_DENIED: [u16; 4] = [1044, 1142, 1143, 1370];
     let code = reply::Err::decode(error).map_or(0, |err| err.code);
     matches!(code, NO_SUCH_TABLE | SYNTAX)
-        || (matches!(reason, Reason::Fallback | Reason::OwnIncrement)
-            && ACCESS_DENIED.contains(&code))
+        || (matches!(
+            reason,
+            Reason::Fallback | Reason::OwnIncrement | Reason::ChangingOver
+        ) && ACCESS_DENIED.contains(&code))
 }
 
 /// Whether an answer's last packet tells of warnings, or is an error.

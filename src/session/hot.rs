@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::plans::Plans;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, HotTable};
 use crate::sql::plan::{Plan, SessionFacts};
 use crate::sql::{self, Prefilter, Shape};
 
@@ -16,16 +16,34 @@ pub struct Hot {
     pub prefilter: Prefilter,
     /// Plans of texts and shapes seen.
     pub(super) plans: Plans,
+    /// Those of the tables whose slots take nothing while proxies change over: increments take the exact path.
+    changing: Vec<Arc<HotTable>>,
+    /// Tells it from those before and after it.
+    pub(super) number: u64,
+    /// Held by sessions that have prepared statements of which nothing is remembered, as they named no hot table then.
+    pub(super) prepared_under: Arc<PreparedUnder>,
 }
 
+/// The time at which statements were prepared: while one [`Hot`] was in force.
+#[derive(Debug)]
+pub struct PreparedUnder;
+
 impl Hot {
-    /// With an empty plan cache.
-    pub fn new(catalog: Catalog) -> Self {
+    /// With an empty plan cache. `changing` are those of the catalog's tables whose slots take nothing.
+    pub(super) fn new(catalog: Catalog, changing: Vec<Arc<HotTable>>, number: u64) -> Self {
         Self {
             prefilter: Prefilter::new(&catalog),
             catalog: Arc::new(catalog),
             plans: Plans::default(),
+            changing,
+            number,
+            prepared_under: Arc::new(PreparedUnder),
         }
+    }
+
+    /// Whether the table's slots take nothing at the time.
+    pub(super) fn is_changing(&self, table: &HotTable) -> bool {
+        self.changing.iter().any(|changing| **changing == *table)
     }
 
     /// The plan of a text under these facts.

@@ -126,6 +126,9 @@ impl Session {
             // Base holds the whole value, under our lock.
             return Some(Reason::AddsToBase);
         }
+        if self.hot.is_changing(&increment.table) {
+            return Some(Reason::ChangingOver);
+        }
         // Not once it holds a slot: who waits for that one may hold the base row.
         let mut incremented = transaction.incremented.iter();
         let holds_slot = incremented.any(|keys| keys.table == increment.table);

@@ -43,4 +43,4 @@ mod user_variables;
 pub use command::Session;
 pub use error::Error;
 pub use hot::{Hot, Known};
-pub use shared::Shared;
+pub use shared::{Past, Replaced, Shared};

@@ -188,7 +188,7 @@ pub(super) fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
         Plan::Ddl(ddl) => ddl.tables.iter().collect(),
         Plan::LockTables(lock) => lock.tables.iter().collect(),
         Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
-        Plan::Forward(_) | Plan::Combine(_) => Vec::new(),
+        Plan::Forward(_) | Plan::Observe(_) | Plan::Combine(_) => Vec::new(),
     };
     Fold {
         folds: tables.into_iter().map(FoldTable::whole).collect(),

@@ -13,7 +13,7 @@ use super::explain::asks_to_explain;
 use super::hot::Known;
 use super::kind::kind_of;
 use super::planning;
-use super::state::TableLocks;
+use super::state::{TableLocks, Unseen};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
@@ -69,6 +69,9 @@ impl Session {
                 self.shape = shape;
                 self.state.diagnostics = None;
                 self.learn_from_forwarded(reason, kind);
+                if kind == Kind::Prepare && !self.state.bypass {
+                    Unseen::add(&mut self.state.unseen, &self.hot.prepared_under);
+                }
                 return self.pass_statement(kind, reason).await;
             }
             Glance::Planned(known) => Some(Found { known, shape }),
@@ -119,6 +122,10 @@ impl Session {
         let known = facts.and_then(|facts| self.hot.known(text, facts, shape));
         match known.as_ref().map(|known| &**known.plan()) {
             Some(Plan::Forward(reason)) => Glance::Pass(*reason),
+            Some(Plan::Observe(plan)) => {
+                self.metrics().count_observed(plan.reason());
+                Glance::Pass(Reason::Observed)
+            }
             _ => known.map_or(Glance::Look, Glance::Planned),
         }
     }
@@ -327,6 +334,11 @@ impl Session {
             Plan::Forward(reason) => {
                 self.learn_from_forwarded(*reason, kind_of(text));
                 self.metrics().count(*reason);
+                self.run_original(original, turn).await
+            }
+            Plan::Observe(plan) => {
+                self.metrics().count_observed(plan.reason());
+                self.metrics().count(Reason::Observed);
                 self.run_original(original, turn).await
             }
             Plan::Combine(increment) => {

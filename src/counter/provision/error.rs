@@ -87,6 +87,12 @@ pub enum Problem {
         /// The server's words.
         message: String,
     },
+    /// The control account has no connection.
+    #[error(transparent)]
+    NoConnection {
+        /// Why.
+        source: crate::counter::control::Error,
+    },
     /// Another failure of a statement.
     #[error("cannot {action} {slots}: {source}")]
     Failed {
