@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use countersink::driver::{Driver, Reply};
+use countersink::driver::Driver;
 use countersink::sandbox::Address;
 use tokio::task::JoinSet;
 
 use crate::stage::{execute, prepare};
-use crate::support::client::{connect, number, run};
+use crate::support::client::{connect, latest_deadlock, number, run};
 
 /// What the clients have done so far.
 #[derive(Debug, Default)]
@@ -49,11 +49,13 @@ impl Load {
         load
     }
 
-    /// Waits until so many more increments are acknowledged.
-    pub async fn goes_on(&self, increments: i64) {
+    /// Waits until so many more increments are acknowledged; `direct` says why, where a client has ended.
+    pub async fn goes_on(&mut self, increments: i64, direct: &mut Driver) {
         let until = self.sum.acknowledged.load(Ordering::SeqCst) + increments;
         while self.sum.acknowledged.load(Ordering::SeqCst) < until {
-            assert!(!self.clients.is_empty());
+            if let Some(ended) = self.clients.try_join_next() {
+                panic!("{ended:?}{}", latest_deadlock(direct).await);
+            }
             tokio::task::yield_now().await;
         }
     }
@@ -170,20 +172,15 @@ async fn short_sessions(address: Address, schema: &'static str, sum: Arc<Sum>) {
         let mut client = connect(&address, Some(schema)).await;
         add(&mut client, &sum, 1).await;
         let low = sum.acknowledged.load(Ordering::SeqCst);
-        let reply = client
-            .query("SELECT views FROM posts WHERE id = 1 FOR UPDATE")
-            .await;
-        let Ok(Reply::Rows(rows)) = reply else {
-            panic!("{reply:?}");
-        };
-        let value: i64 = String::from_utf8_lossy(rows[0][0].as_deref().expect("a value"))
-            .parse()
-            .expect("a number");
+        run(&mut client, "BEGIN").await;
+        let locking = "SELECT views FROM posts WHERE id = 1 FOR UPDATE";
+        let value = number(&mut client, locking).await;
         let high = sum.sent.load(Ordering::SeqCst);
         assert!(
             (low..=high).contains(&value),
             "{value} is not in {low}..={high}"
         );
+        run(&mut client, "COMMIT").await;
         client.quit().await.expect("closed");
     }
 }

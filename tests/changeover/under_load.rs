@@ -37,7 +37,7 @@ async fn modes(flavour: Flavour) {
     let mut stage = Stage::new(flavour, "cs_over_modes").await;
     let table = stage.table();
     let proxies = [(); 2].map(|()| stage.proxy("columns: [views], rollup: 20ms, mode: observe"));
-    let load = Load::start(
+    let mut load = Load::start(
         &proxies.each_ref().map(|proxy| proxy.address.clone()),
         stage.schema,
         2,
@@ -48,14 +48,14 @@ async fn modes(flavour: Flavour) {
             (Mode::Off, "off"),
             (Mode::Observe, "observed"),
         ] {
-            load.goes_on(50).await;
+            load.goes_on(50, &mut stage.direct).await;
             for proxy in &proxies {
                 proxy
                     .rules
                     .set_mode(&table, mode)
                     .await
                     .expect("there is such a rule");
-                load.goes_on(50).await;
+                load.goes_on(50, &mut stage.direct).await;
             }
             for proxy in &proxies {
                 arrives(proxy, name).await;
@@ -88,8 +88,8 @@ async fn drained(flavour: Flavour) {
         port: serving.address.port(),
         ..stage.upstream.clone()
     });
-    let load = Load::start(&addresses, stage.schema, 2);
-    load.goes_on(100).await;
+    let mut load = Load::start(&addresses, stage.schema, 2);
+    load.goes_on(100, &mut stage.direct).await;
     assert!(!stage.has_slot_table().await);
 
     std::fs::write(&file, "counters: [{table: nonsense}]").expect("written");
@@ -100,21 +100,21 @@ async fn drained(flavour: Flavour) {
             .wait_for("the rules stay as they are")
             .expect("it goes on");
     }
-    load.goes_on(100).await;
+    load.goes_on(100, &mut stage.direct).await;
     std::fs::write(&file, &enforce).expect("written");
     // The second one finds it by itself.
     servings[0].binary.signal("HUP");
     for serving in &mut servings {
         serving.binary.wait_for(": in force").expect("it goes on");
     }
-    load.goes_on(300).await;
+    load.goes_on(300, &mut stage.direct).await;
     assert!(stage.slot_rows().await > 0);
 
     let (code, output, errors) = countersink(&["drain"], &file);
     assert_eq!(code, 0, "{output}{errors}");
     assert!(output.contains("drained; "), "{output}");
     assert!(!stage.has_slot_table().await);
-    load.goes_on(100).await;
+    load.goes_on(100, &mut stage.direct).await;
     let expected = load.end().await;
     assert_eq!(number(&mut stage.direct, READ).await, expected);
     let (code, output, errors) = countersink(&["drain"], &file);

@@ -608,6 +608,9 @@ impl Keeper {
             return Err(why);
         }
         self.provision(&table).await?;
+        // Other proxies may have closed the slot rows that were known, and who finds that out in a transaction holds the
+        // row by then.
+        self.shared.slots.forget_all(&table);
         self.standings[index].stage = Stage::Serving;
         self.publish();
         tracing::info!("{}: in force", self.standings[index].rule.table);
