@@ -158,6 +158,27 @@ fn the_image_has_the_toolchain_of_the_package() {
 }
 
 #[test]
+fn what_the_image_is_made_of_is_not_ignored() {
+    let ignore = read(".dockerignore");
+    let kept: BTreeSet<_> = ignore
+        .lines()
+        .filter_map(|line| line.strip_prefix('!'))
+        .collect();
+    let dockerfile = read("docker/Dockerfile");
+    let copies = dockerfile
+        .lines()
+        .filter_map(|line| line.strip_prefix("COPY "));
+    let from_here = copies.filter(|copy| !copy.starts_with("--from"));
+    let mut copied = BTreeSet::new();
+    for copy in from_here {
+        let mut words: Vec<_> = copy.split(' ').collect();
+        words.pop();
+        copied.extend(words);
+    }
+    assert_eq!(copied, kept);
+}
+
+#[test]
 fn the_account_of_compose_has_the_grants_that_its_rules_need() {
     let environment = |name: &str| (name == "COUNTERSINK_PASSWORD").then(|| "x".to_owned());
     let rules = Config::from_str(&read("docker/rules.yaml"), &environment).expect("rules");

@@ -52,11 +52,13 @@ Examples:
   countersink drain                                 out again: slots into base rows, slot tables dropped
   countersink explain 'SELECT views FROM posts'     what becomes of a statement, and why
   countersink bench --rules rules.yaml              what it is worth on your own server
+  countersink health --ready                        whether clients should be sent to the proxy
+  source <(countersink completions bash)            completes this command line
   COUNTERSINK_LOG=debug countersink serve           more of the log
 
 Exit codes:
   0  all went well
-  1  a failure while running, such as a server that cannot be reached
+  1  a failure while running, such as a server that cannot be reached; `health` found the proxy ill
   2  wrong usage, or rules.yaml does not fit itself, the server or the tables; `check` found errors
   3  `check` found warnings, and no errors
   130  `demo` or `bench` was interrupted";
