@@ -1,5 +1,6 @@
 //! The command line: arguments in, exit code out.
 
+mod advise;
 mod bench;
 mod check;
 mod clients;
@@ -13,6 +14,7 @@ mod provision;
 mod proxy;
 mod rollup;
 mod serve;
+mod target;
 mod terminal;
 
 use std::path::{Path, PathBuf};
@@ -46,6 +48,7 @@ Examples:
   countersink rollup --now                          slots into base rows, at once
   countersink explain 'SELECT views FROM posts'     what becomes of a statement, and why
   countersink bench --rules rules.yaml              what it is worth on your own server
+  countersink advise --for 10s                      which counters are hot, and the rules for them
   COUNTERSINK_LOG=debug countersink serve           more of the log
 
 Exit codes:
@@ -85,6 +88,9 @@ Examples:
     /// Shows on this machine what the proxy is good for: fetches a server, loads one hot row, compares.
     #[command(after_help = demo::EXAMPLES)]
     Demo(demo::DemoArguments),
+    /// Finds the hot counters of a server, or of what passes a proxy, and prints the rules to add.
+    #[command(after_help = advise::EXAMPLES)]
+    Advise(advise::AdviseArguments),
     /// Measures on your own server what the proxy gains at each number of clients, and what a read costs.
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArguments),
@@ -95,6 +101,7 @@ impl Command {
     fn log_level(&self) -> &'static str {
         match self {
             Self::Demo(_)
+            | Self::Advise(_)
             | Self::Bench(_)
             | Self::Explain(_)
             | Self::Check(_)
@@ -180,6 +187,7 @@ fn run_command(command: Command) -> Result<ExitCode, Error> {
         }
         Command::Explain(arguments) => print!("{}", explain::run(&arguments, &runtime)?),
         Command::Demo(arguments) => demo::run(&arguments, &runtime)?,
+        Command::Advise(arguments) => advise::run(&arguments, &runtime)?,
         Command::Bench(arguments) => bench::run(&arguments, &runtime)?,
     }
     Ok(ExitCode::SUCCESS)
