@@ -1,7 +1,8 @@
 //! What a proxy has seen pass, as evidence.
 //!
 //! It sees no locks. But where the time that statements spent at a row is more than the time that went by, several were at
-//! it at once, on average as many as the one is to the other, and all but one of them waited.
+//! it at once, on average as many as the one is to the other, and all but one of them waited. In a transaction who has the row
+//! is no longer at the statement that took it: there all waited, but for the time that the statement takes when nobody does.
 
 use std::time::Duration;
 
@@ -35,13 +36,16 @@ pub fn evidence(report: &Report) -> Evidence {
 fn crowds(shape: &ShapeReport, window: Duration) -> impl Iterator<Item = Crowd> {
     let in_transaction = shape.in_transaction as f64 / shape.executions.max(1) as f64;
     shape.keys.iter().filter_map(move |key| {
-        let at_it = key.microseconds.saturating_sub(key.error) as f64 / window.as_micros() as f64;
-        (at_it > 1.0).then(|| Crowd {
+        let over_window = |microseconds: u64| microseconds as f64 / window.as_micros() as f64;
+        let at_it = over_window(key.microseconds.saturating_sub(key.error));
+        let own = over_window(key.executions.saturating_mul(shape.fastest)).min(1.0);
+        let waiting = at_it - (own * in_transaction + (1.0 - in_transaction));
+        (waiting > 0.0).then(|| Crowd {
             schema: shape.schema.clone(),
             text: Some(shape.text.clone()),
             table: None,
             row: Some(Row::Compared(key.key.clone())),
-            waiting: at_it - 1.0,
+            waiting,
             in_transaction: Some(in_transaction),
         })
     })
@@ -90,6 +94,7 @@ mod tests {
                 text: "UPDATE posts SET views = views + ? WHERE id = ?".to_owned(),
                 executions: 10,
                 in_transaction: 5,
+                fastest: 10_000,
                 keys: vec![
                     key("id = 42", 8_000_000, 0),
                     key("id = 7", 3_000_000, 2_500_000),
@@ -100,12 +105,12 @@ mod tests {
             ..Report::default()
         };
         let evidence = evidence(&report);
-        let [crowd] = &evidence.crowds[..] else {
-            panic!("{:?}", evidence.crowds);
-        };
-        assert_eq!(crowd.row, Some(Row::Compared("id = 42".to_owned())));
-        assert!((crowd.waiting - 7.0).abs() < 1e-9);
-        assert_eq!(crowd.in_transaction, Some(0.5));
+        let shown = |crowd: &Crowd| (crowd.row.clone(), (crowd.waiting * 1_000.0).round());
+        let shown: Vec<_> = evidence.crowds.iter().map(shown).collect();
+        let row = |text: &str| Some(Row::Compared(text.to_owned()));
+        // Half of them in transactions; each takes 10 ms of its own, and was executed once.
+        assert_eq!(shown, [(row("id = 42"), 7_495.0), (row("id = 8"), 395.0)]);
+        assert_eq!(evidence.crowds[0].in_transaction, Some(0.5));
         assert_eq!(evidence.statements[0].times, 10);
     }
 }

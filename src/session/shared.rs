@@ -14,6 +14,7 @@ use crate::counter::fold::OpenRow;
 use crate::counter::node::Listener;
 use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
+use crate::traffic::Traffic;
 
 /// So long after the last such transaction a shape goes to slots again: one odd transaction must not slow all others for good.
 const MIXED_COUNTS: Duration = Duration::from_secs(60);
@@ -33,6 +34,8 @@ pub struct Shared {
     shapes: quick_cache::sync::Cache<u64, Shape>,
     /// Every metric.
     pub metrics: Arc<Metrics>,
+    /// The statements that pass, while somebody wants to know.
+    pub traffic: Traffic,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
     /// Tells which slot rows there are.
     control: Control,
@@ -71,6 +74,7 @@ impl Shared {
             groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics: Arc::default(),
+            traffic: Traffic::default(),
             refresh,
             control,
         }

@@ -64,6 +64,8 @@ struct Pass<'a> {
     /// Where the group in parentheses began that has held nothing but constants and commas so far, and how many.
     list: Option<(usize, usize)>,
     parameters: u16,
+    /// A semicolon has come, behind which nothing may.
+    is_ended: bool,
     finder: Finder,
 }
 
@@ -74,11 +76,15 @@ impl<'a> Pass<'a> {
             out: String::new(),
             list: None,
             parameters: 0,
+            is_ended: false,
             finder: Finder::default(),
         }
     }
 
     fn take(&mut self, token: &Token) -> Option<()> {
+        if self.is_ended {
+            return None;
+        }
         let spelled = token.of(self.text);
         match token.kind {
             TokenKind::ExecutableComment => return None,
@@ -93,6 +99,7 @@ impl<'a> Pass<'a> {
             }
             TokenKind::Punctuation => {
                 let mark = self.text[token.start];
+                self.is_ended = mark == b';';
                 self.finder.mark(mark);
                 self.mark(mark);
             }
@@ -430,6 +437,7 @@ mod tests {
     fn what_may_mean_more_than_it_shows_has_none() {
         let facts = SessionFacts::default();
         assert_eq!(digest(b"/*!50000 UPDATE t SET a = 1 */", &facts), None);
+        assert_eq!(digest(b"UPDATE t SET a = 1; DELETE FROM t", &facts), None);
         assert_eq!(digest(b"", &facts), None);
         assert_eq!(digest(&vec![b'x'; MOST_BYTES + 1], &facts), None);
         assert_eq!(digest("a ".repeat(LONGEST_DIGEST).as_bytes(), &facts), None);

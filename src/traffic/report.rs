@@ -39,6 +39,8 @@ pub struct ShapeReport {
     pub in_transaction: u64,
     /// For how long in all, from the command to the end of its answer.
     pub microseconds: u64,
+    /// The fastest of them.
+    pub fastest: u64,
     /// The rows in which a twentieth of that time or more was spent.
     pub keys: Vec<KeyReport>,
 }

@@ -48,6 +48,7 @@ struct Shape {
     executions: u64,
     in_transaction: u64,
     microseconds: u64,
+    fastest: u64,
     /// By time; kept of each is how often.
     keys: Sketch<String, u64>,
 }
@@ -58,6 +59,7 @@ impl Default for Shape {
             executions: 0,
             in_transaction: 0,
             microseconds: 0,
+            fastest: u64::MAX,
             keys: Sketch::new(MOST_KEYS),
         }
     }
@@ -147,6 +149,7 @@ impl Sample {
         shape.executions += 1;
         shape.in_transaction += u64::from(sighting.in_transaction);
         shape.microseconds = shape.microseconds.saturating_add(microseconds);
+        shape.fastest = shape.fastest.min(microseconds);
         if let Some(key) = sighting.key {
             *shape.keys.add(key, microseconds) += 1;
         }
@@ -160,6 +163,7 @@ impl Sample {
             executions: entry.value.executions,
             in_transaction: entry.value.in_transaction,
             microseconds: entry.value.microseconds,
+            fastest: entry.value.fastest,
             keys: entry.value.keys(keys),
         });
         shapes.collect()

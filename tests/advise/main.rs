@@ -5,6 +5,7 @@ mod support;
 
 mod advice;
 mod load;
+mod passing;
 
 use advice::{Advice, advise, advise_as};
 use countersink::config::Config;
