@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::client::{connect, create_schema, run};
 
-/// A load: a file of sections. `= tables` makes the tables; `= 8 clients` is what each of eight clients sends, over and over.
+/// A load: a file of sections. `= tables` makes the tables; `= 8 clients` is what each of eight sends, over and over.
 /// Each line is a statement.
 pub struct Load {
     tables: Vec<&'static str>,

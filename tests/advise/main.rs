@@ -58,7 +58,13 @@ fn assert_planted(advice: &Advice) {
     );
     let authors = advice.table(&format!("{SCHEMA}.authors"));
     let waiting = |table: &serde_json::Value| table["waiting"].as_f64().expect("a number");
+    assert_eq!(authors["verdict"], "advised", "{advice}");
     assert!(waiting(hot) > waiting(authors), "{advice}");
+    let place = |name: &str| advice.yaml().and_then(|yaml| yaml.find(name));
+    assert!(
+        place(".posts").is_some() && place(".posts") < place(".authors"),
+        "{advice}"
+    );
     assert!(hot["gain"]["high"].as_f64() > Some(1.0), "{advice}");
     for (table, why) in [
         ("settings", "plus a constant"),
