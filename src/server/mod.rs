@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::catalog::{self, Catalog};
@@ -122,7 +122,7 @@ impl Server {
     /// Serves clients until `stop` is there; then accepts no more, closes sessions as they become idle, and gives
     /// open transactions `drain_timeout` to end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let (stopping, stopped) = watch::channel(());
+        let operator = Arc::clone(&self.shared.sessions);
         let (control, shared) = (self.control.clone(), Arc::clone(&self.shared));
         let node = tokio::spawn(async move {
             node::keep(&control, self.node, &*shared).await;
@@ -153,13 +153,13 @@ impl Server {
             sessions: JoinSet::new(),
         };
         tokio::select! {
-            () = clients.accept(stopped.clone()) => {}
+            () = clients.accept_unless_paused() => {}
             () = stop => {}
         }
-        stopping.send(()).ok();
+        operator.stop();
         let deadline = tokio::time::Instant::now() + patience;
         // Connections that were made already are nobody else's: the port may be another process's as well by now.
-        let settled = tokio::time::timeout(SETTLING, clients.accept(stopped)).await;
+        let settled = tokio::time::timeout(SETTLING, clients.accept()).await;
         debug_assert!(settled.is_err(), "it accepts until it is told to stop");
         let mut sessions = clients.sessions;
         drop(clients.listener);
@@ -197,8 +197,20 @@ struct Clients {
 }
 
 impl Clients {
-    /// Accepts clients for good; their sessions close when they are idle and `stopped` has changed. Cancel safe.
-    async fn accept(&mut self, stopped: watch::Receiver<()>) {
+    /// Accepts clients for good, but while the operator has them wait. Cancel safe.
+    async fn accept_unless_paused(&mut self) {
+        let operator = Arc::clone(&self.shared.sessions);
+        loop {
+            operator.until_paused(false).await;
+            tokio::select! {
+                () = self.accept() => {}
+                () = operator.until_paused(true) => {}
+            }
+        }
+    }
+
+    /// Accepts clients for good. Cancel safe.
+    async fn accept(&mut self) {
         loop {
             let place = Arc::clone(&self.places).acquire_owned().await;
             let place = place.expect("the semaphore is never closed");
@@ -208,9 +220,9 @@ impl Clients {
                     let runtime = on_thread.runtime.clone();
                     let setup = Arc::clone(&self.setup);
                     let shared = Arc::clone(&self.shared);
-                    let (config, stopped) = (Arc::clone(&self.config), stopped.clone());
+                    let config = Arc::clone(&self.config);
                     let session = async move {
-                        serve(client, peer, &setup, shared, &config, stopped).await;
+                        serve(client, peer, &setup, shared, &config).await;
                         drop((place, on_thread));
                     };
                     self.sessions.spawn_on(session, &runtime);
@@ -232,7 +244,6 @@ async fn serve(
     setup: &ConnectSetup,
     shared: Arc<Shared>,
     config: &Config,
-    stopped: watch::Receiver<()>,
 ) {
     let client = match accepted.into_std().and_then(TcpStream::from_std) {
         Ok(client) => client,
@@ -256,7 +267,7 @@ async fn serve(
         }
     };
     let bypass = config.bypass.clone();
-    let mut session = Session::new(connected, shared, bypass, stopped);
+    let mut session = Session::new(connected, peer, shared, bypass);
     match session.run().await {
         Ok(()) => tracing::debug!(%peer, "session closed"),
         Err(error) if error.is_clean() => tracing::debug!(%peer, "session closed: {error}"),

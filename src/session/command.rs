@@ -1,5 +1,6 @@
 //! The command phase: one command after the other, each answered before the next is looked at.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,10 +9,11 @@ use tokio::sync::watch;
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
 use super::hot::Hot;
+use super::registry::{Account, Entry};
 use super::shared::Shared;
 use super::state::State;
+use super::tally::Counting;
 use crate::config::Bypass;
-use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
 use crate::sql::{Kind, Shape};
 use crate::wire::answer::{Form, Walker};
@@ -41,8 +43,10 @@ pub struct Session {
     /// What COM_CHANGE_USER needs to know of the login.
     reauthentication: Reauthentication,
     bypass: Bypass,
-    /// Changes once, when the server stops.
-    stopped: watch::Receiver<()>,
+    /// What is seen of it.
+    pub(super) entry: Entry,
+    /// True when the server stops; changes as well when a session is killed, which may be another.
+    signal: watch::Receiver<bool>,
     /// When it was seen to.
     stopping: Option<Instant>,
 }
@@ -68,10 +72,16 @@ impl Session {
     /// A session behind its login.
     pub fn new(
         connected: Connected,
+        client: SocketAddr,
         shared: Arc<Shared>,
         bypass: Bypass,
-        stopped: watch::Receiver<()>,
     ) -> Self {
+        let login = &connected.login;
+        let account = Account::new(&login.user, login.schema.as_deref());
+        let sessions = &shared.sessions;
+        let signal = sessions.signal();
+        let stopping = (*signal.borrow()).then(Instant::now);
+        let entry = sessions.enter(connected.thread_id, client, account);
         let mut state = State::new(connected.login.status);
         state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
         state.bypass = covers(&bypass, &connected.login);
@@ -86,8 +96,10 @@ impl Session {
             client_closed: false,
             reauthentication: connected.reauthentication,
             bypass,
-            stopped,
-            stopping: None,
+            entry,
+            // It may have come so late.
+            stopping,
+            signal,
         }
     }
 
@@ -100,11 +112,13 @@ impl Session {
             if self.command().await? == Flow::Close {
                 break;
             }
+            let in_transaction = self.state.in_transaction();
+            self.entry.rests(in_transaction, self.state.heard);
         }
         Ok(())
     }
 
-    /// Waits for the next command; false when the client has closed. An upstream that speaks first has something to
+    /// Waits for the next command; false when the client has closed, or the session is to. An upstream that speaks first has something to
     /// say before it closes (a timeout, a KILL): it is passed on.
     async fn await_command(&mut self) -> Result<bool, Error> {
         loop {
@@ -120,8 +134,11 @@ impl Session {
             if self.client_closed {
                 return Ok(false);
             }
-            if self.stopping.is_none() && self.stopped.has_changed().unwrap_or(true) {
-                self.stopping = Some(Instant::now());
+            if self.signal.has_changed().unwrap_or(true) {
+                self.heed_signal();
+            }
+            if self.entry.is_killed() {
+                return Ok(false);
             }
             let in_transaction = self.state.in_transaction();
             let closes_at = self
@@ -139,9 +156,7 @@ impl Session {
                         self.client_closed = true;
                     }
                 }
-                _ = self.stopped.changed(), if self.stopping.is_none() => {
-                    self.stopping = Some(Instant::now());
-                }
+                _ = self.signal.changed() => self.heed_signal(),
                 () = until(closes_at), if closes_at.is_some() => {}
                 read = self.upstream.fill(), if !self.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
@@ -155,6 +170,13 @@ impl Session {
         }
     }
 
+    /// The server stops, or a session is killed.
+    fn heed_signal(&mut self) {
+        if *self.signal.borrow_and_update() {
+            self.stopping.get_or_insert_with(Instant::now);
+        }
+    }
+
     /// Handles the command at the front of the client's stream.
     async fn command(&mut self) -> Result<Flow, Error> {
         let empty = Header::decode(self.client.buffered()).is_some_and(|header| header.length == 0);
@@ -162,6 +184,7 @@ impl Session {
             true => NO_COMMAND,
             false => self.client.buffered()[HEADER_LENGTH],
         };
+        self.entry.begins(command_byte);
         match command_byte {
             command::QUERY
             | command::STMT_PREPARE
@@ -179,11 +202,7 @@ impl Session {
             | command::STMT_CLOSE
             | command::STMT_SEND_LONG_DATA
             | command::STMT_BULK_EXECUTE => self.statement_command(command_byte).await?,
-            command::INIT_DB => {
-                self.pass_command().await?;
-                self.pass_answer(Form::Single).await?;
-                self.state.facts = None;
-            }
+            command::INIT_DB => self.change_schema().await?,
             command::RESET_CONNECTION => {
                 self.pass_command().await?;
                 let walker = self.pass_answer(Form::Single).await?;
@@ -206,6 +225,21 @@ impl Session {
             }
         }
         Ok(Flow::Next)
+    }
+
+    /// COM_INIT_DB.
+    async fn change_schema(&mut self) -> Result<(), Error> {
+        let schema = match self.buffer_command().await? {
+            true => self.command_payload().get(1..).map(<[u8]>::to_vec),
+            false => None,
+        };
+        self.pass_command().await?;
+        let walker = self.pass_answer(Form::Single).await?;
+        if walker.error().is_none() {
+            self.entry.set_schema(schema.as_deref());
+        }
+        self.state.facts = None;
+        Ok(())
     }
 
     /// COM_SET_OPTION: `int<2>`, 0 switches multi-statements on, 1 off.
@@ -253,6 +287,8 @@ impl Session {
         self.state.status_uncertain = login.is_none();
         if let Some(login) = login {
             self.state.bypass = covers(&self.bypass, &login);
+            let account = Account::new(&login.user, login.schema.as_deref());
+            self.entry.set_account(account);
         }
         Ok(())
     }
@@ -285,8 +321,13 @@ impl Session {
         self.state.observe(walker.status(), walker.error());
     }
 
-    pub(super) fn metrics(&self) -> &Metrics {
-        &self.shared.metrics
+    /// Where statements are counted.
+    pub(super) fn metrics(&self) -> Counting<'_> {
+        Counting {
+            metrics: &self.shared.metrics,
+            hot: &self.hot,
+            entry: &self.entry,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::hidden::Hidden;
 use super::moving::Bound;
 use super::patched::Patch;
 use super::state::Keys;
+use super::tally::Deed;
 use super::tracked::{News, add_commit, has_written};
 use super::turn::{Done, Original, Turn};
 pub(super) use crate::counter::fold::COMMIT;
@@ -76,7 +77,11 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(fold.reason);
+        let metrics = self.metrics();
+        metrics.count(fold.reason);
+        for fold in &fold.folds {
+            metrics.count_deed(&fold.table, Deed::Fold);
+        }
         let folds = fold.folds.iter();
         let folds: Vec<_> = folds.map(|fold| Bound::of(fold, parameters)).collect();
         if folds.is_empty() {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::plans::Plans;
-use crate::catalog::Catalog;
+use super::plans::{KeptPlan, Plans};
+use super::tally::{Tallies, Tally};
+use crate::catalog::{Catalog, HotTable};
 use crate::sql::plan::{Plan, SessionFacts};
 use crate::sql::{self, Prefilter, Shape};
 
@@ -16,6 +17,8 @@ pub struct Hot {
     pub prefilter: Prefilter,
     /// Plans of texts and shapes seen.
     pub(super) plans: Plans,
+    /// What was done to each of them.
+    pub(super) tallies: Tallies,
 }
 
 impl Hot {
@@ -23,9 +26,27 @@ impl Hot {
     pub fn new(catalog: Catalog) -> Self {
         Self {
             prefilter: Prefilter::new(&catalog),
+            tallies: Tallies::of(all_tables(&catalog), None),
             catalog: Arc::new(catalog),
             plans: Plans::default(),
         }
+    }
+
+    /// In place of another: what was counted of its tables is not lost.
+    #[must_use]
+    pub(super) fn after(mut self, before: &Self) -> Self {
+        self.tallies = Tallies::of(all_tables(&self.catalog), Some(&before.tallies));
+        self
+    }
+
+    /// The hot tables, those without slots too, with what was done to each.
+    pub fn tallies(&self) -> &[(Arc<HotTable>, Arc<Tally>)] {
+        self.tallies.all()
+    }
+
+    /// The plans that are kept, `most` of them at the most, and how many there are.
+    pub fn kept_plans(&self, most: usize) -> (Vec<KeptPlan>, usize) {
+        self.plans.kept(most)
     }
 
     /// The plan of a text under these facts.
@@ -56,6 +77,10 @@ impl Hot {
         }
         Known::Text(self.plan(text, facts))
     }
+}
+
+fn all_tables(catalog: &Catalog) -> impl Iterator<Item = &Arc<HotTable>> {
+    catalog.tables.iter().chain(&catalog.without_slots)
 }
 
 /// A plan from the cache.

@@ -9,6 +9,7 @@ use super::error::Error;
 use super::hidden::{Failure, Hidden, affected_rows, failure};
 use super::moving::Bound;
 use super::state::Keys;
+use super::tally::Deed;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::SlotLease;
@@ -45,6 +46,7 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
+        self.metrics().count_deed(&increment.table, Deed::Increment);
         let Some(scope) = increment.exact.folds.first() else {
             return self.run_original(original, turn).await;
         };
@@ -96,6 +98,7 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.metrics().count(Reason::Combined);
+        self.metrics().count_deed(&increment.table, Deed::Increment);
         let scope = increment.exact.folds.first();
         let keys = scope.map(|scope| Bound::of(scope, Some(parameters)).into_keys());
         let predicate = keys.as_ref().and_then(|keys| keys.predicate.as_ref());

@@ -11,6 +11,7 @@ use super::hidden::{
 use super::moving::Bound;
 use super::patched::Patch;
 use super::state::Keys;
+use super::tally::Deed;
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Read, Reason};
 use crate::sql::prepare;
@@ -137,7 +138,11 @@ impl Session {
         } else {
             read.reason
         };
-        self.metrics().count(reason);
+        let metrics = self.metrics();
+        metrics.count(reason);
+        for table in &read.tables {
+            metrics.count_deed(table, Deed::Read);
+        }
     }
 
     /// The error that the original ends with, whose words tell of the client's own expression, not of our sum.

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 
 use super::hot::Hot;
+use super::registry::Sessions;
 use crate::catalog::{Catalog, HotTable};
 use crate::counter::combine::Groups;
 use crate::counter::control::Control;
@@ -33,6 +34,8 @@ pub struct Shared {
     shapes: quick_cache::sync::Cache<u64, Shape>,
     /// Every metric.
     pub metrics: Arc<Metrics>,
+    /// Who is connected.
+    pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
     /// Tells which slot rows there are.
     control: Control,
@@ -71,6 +74,7 @@ impl Shared {
             groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics: Arc::default(),
+            sessions: Arc::default(),
             refresh,
             control,
         }
@@ -121,7 +125,8 @@ impl Shared {
 
     /// Puts a new catalog in place.
     pub fn replace(&self, catalog: Catalog) {
-        self.hot.store(Arc::new(Hot::new(catalog)));
+        let hot = Hot::new(catalog).after(&self.hot());
+        self.hot.store(Arc::new(hot));
     }
 
     /// Has the catalog read again and waits until it is in place (or the server stops).
