@@ -1,6 +1,10 @@
-//! What an operator looks at: metrics and health over HTTP.
+//! What an operator looks at: metrics and health over HTTP, and a console that speaks SQL.
 
+mod console;
 mod exposition;
 mod http;
+mod recent_log;
 
+pub use console::{Console, Desk, Error as ConsoleError};
 pub use http::{Error, Http, State};
+pub use recent_log::{Keeper, RecentLog, Record};

@@ -47,6 +47,9 @@ pub enum Error {
     /// The HTTP port.
     #[error(transparent)]
     Http(#[from] crate::admin::Error),
+    /// The console.
+    #[error(transparent)]
+    Console(#[from] crate::admin::ConsoleError),
     /// The log filter cannot be read.
     #[error("{variable}: {why}; write a level (error, warn, info, debug, trace) or target=level")]
     LogFilter {
@@ -120,7 +123,8 @@ impl Error {
             | Self::Output(_)
             | Self::Runtime { .. }
             | Self::RollUp { .. }
-            | Self::Http(_) => 1,
+            | Self::Http(_)
+            | Self::Console(_) => 1,
             Self::Server(error) => match error {
                 server::Error::Listen { .. } | server::Error::Threads { .. } => 1,
                 server::Error::File { .. } | server::Error::Tls(_) => 2,

@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::Error;
-use crate::admin::{Http, State};
+use crate::admin::{Console, Desk, Http, RecentLog, State};
 use crate::catalog::{self, Catalog};
 use crate::config::{Config, HostPort};
 use crate::counter::control::Control;
@@ -16,12 +16,16 @@ use crate::counter::provision;
 use crate::server::Server;
 
 /// Prepares, then serves until told to stop.
-pub(super) async fn serve(config: Config, take_over: bool) -> Result<(), Error> {
+pub(super) async fn serve(
+    config: Config,
+    take_over: bool,
+    log: Arc<RecentLog>,
+) -> Result<(), Error> {
     let control = Control::open(&config).await?;
     let catalog = prepare_with(&control, &config).await?;
     let stop = stop_signal().map_err(|source| Error::Runtime { source })?;
     let upstream = config.upstream.to_string();
-    let http_address = config.http.clone();
+    let read = Arc::new(config.clone());
     let server = Server::bind(config, catalog, control.clone(), take_over).await?;
     let address = server
         .address()
@@ -29,19 +33,24 @@ pub(super) async fn serve(config: Config, take_over: bool) -> Result<(), Error> 
     tracing::info!("listening on {address}, upstream {upstream}");
     tell_systemd(NotifyState::Ready);
     let shared = server.shared();
-    let state = Arc::new(State::new(Arc::clone(&shared), control));
-    let http = match &http_address {
+    let state = Arc::new(State::new(Arc::clone(&shared), control.clone()));
+    let http = match &read.http {
         Some(address) => Some(show(address, &state).await?),
         None => None,
     };
+    let desk = Desk::new(Arc::clone(&shared), control, read, log);
+    let console = open_console(desk).await?;
     let stop = async {
-        stop.await;
+        tokio::select! {
+            () = stop => {}
+            () = shared.sessions.asked_to_stop() => {}
+        }
         state.stop();
         tell_systemd(NotifyState::Stopping);
     };
     server.run(stop).await;
-    if let Some(http) = http {
-        http.abort();
+    for task in http.into_iter().chain(console) {
+        task.abort();
     }
     for (reason, count) in shared.metrics.statements() {
         tracing::info!("{count} statements: {reason}");
@@ -56,6 +65,23 @@ async fn show(address: &HostPort, state: &Arc<State>) -> Result<JoinHandle<()>, 
     let address = http.address().map_err(|source| Error::Runtime { source })?;
     tracing::info!("metrics at http://{address}/metrics");
     Ok(tokio::spawn(http.run()))
+}
+
+/// The SQL console, if there is one, from now on.
+async fn open_console(desk: Desk) -> Result<Option<JoinHandle<()>>, Error> {
+    let Some(console) = Console::bind(desk).await? else {
+        return Ok(None);
+    };
+    let address = console
+        .address()
+        .map_err(|source| Error::Runtime { source })?;
+    tracing::info!("console at {address}");
+    if !address.ip().is_loopback() {
+        tracing::warn!(
+            "admin: other machines reach the console at {address}, which has no TLS; its statements and answers can be read              on the way, and whoever has its password can stop the proxy: prefer 127.0.0.1"
+        );
+    }
+    Ok(Some(tokio::spawn(console.run())))
 }
 
 /// Where systemd has started the process and wants to know (manual: sd_notify(3)).
