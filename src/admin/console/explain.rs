@@ -10,10 +10,7 @@ use crate::sql::plan::SessionFacts;
 
 /// The same as EXPLAIN FORMAT=COUNTERSINK has in a session.
 pub(super) const COLUMNS: [Column; 3] = [
-    text(
-        "part",
-        "`plan`, `why`, `sends`, `locks` or `note`",
-    ),
+    text("part", "`plan`, `why`, `sends`, `locks` or `note`"),
     text("when", "in which case; empty where there is but one"),
     text("text", "the statement, the lock or the sentence"),
 ];
