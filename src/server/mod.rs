@@ -220,8 +220,9 @@ impl Clients {
         loop {
             operator.until_paused(false).await;
             tokio::select! {
-                () = self.accept() => {}
+                biased;
                 () = operator.until_paused(true) => {}
+                () = self.accept() => {}
             }
         }
     }

@@ -130,7 +130,7 @@ impl Door {
             Ok(_) => None,
             Err(LoginError::Denied(told)) => {
                 // Whoever guesses waits for each answer; who is let in does not.
-                sleep(self.delay()).await;
+                sleep(self.delay(Instant::now())).await;
                 Some(told)
             }
             Err(LoginError::Protocol(told)) => Some(told),
@@ -144,13 +144,16 @@ impl Door {
         login
     }
 
-    /// How long this failure is kept waiting.
-    fn delay(&self) -> Duration {
+    /// How long this failure is kept waiting, now.
+    fn delay(&self, now: Instant) -> Duration {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.last.is_none_or(|last| last.elapsed() > FORGOTTEN) {
+        if failures
+            .last
+            .is_none_or(|last| now.saturating_duration_since(last) > FORGOTTEN)
+        {
             failures.count = 0;
         }
-        failures.last = Some(Instant::now());
+        failures.last = Some(now);
         let delay = FIRST_DELAY * 2_u32.pow(failures.count.min(MOST_DOUBLINGS));
         failures.count = failures.count.saturating_add(1);
         delay
@@ -268,4 +271,40 @@ async fn write(
     let mut packet = Vec::new();
     encode_packet(&mut packet, sequence_id, payload);
     Ok(client.write(&packet).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{HostPort, PasswordHashes};
+
+    #[test]
+    fn each_failure_waits_longer_until_they_are_forgotten() {
+        let admin = Admin {
+            address: HostPort::parse("127.0.0.1:0").expect("an address"),
+            user: "admin".to_owned(),
+            password: PasswordHashes::new("secret"),
+        };
+        let door = Door::new(admin, Duration::from_secs(1));
+        let first = Instant::now();
+        let delays: Vec<_> = (0..9).map(|_| door.delay(first)).collect();
+        let milliseconds = [50, 100, 200, 400, 800, 1600, 3200, 3200, 3200];
+        assert_eq!(delays, milliseconds.map(Duration::from_millis));
+        let later = first + FORGOTTEN + Duration::from_millis(1);
+        assert_eq!(door.delay(later), FIRST_DELAY);
+    }
+
+    #[test]
+    fn nonces_are_fresh_and_of_letters_that_nothing_ends_at() {
+        let nonces: std::collections::HashSet<Nonce> = (0..1000).map(|_| fresh_nonce()).collect();
+        assert_eq!(nonces.len(), 1000);
+        let is_plain = |byte: &u8| byte.is_ascii_graphic() && *byte != b'$';
+        assert!(nonces.iter().flatten().all(is_plain));
+    }
+
+    #[test]
+    fn names_are_cut_and_hold_no_control_characters() {
+        assert_eq!(name(b"a\x1b[31m\nb"), "a[31mb");
+        assert_eq!(name(&[b'x'; 10_000]).len(), LONGEST_NAME);
+    }
 }
