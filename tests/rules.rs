@@ -523,6 +523,7 @@ mod slot_tables {
             assert_eq!(code, 2);
             let expected = ".posts_slots has values in it, which would be missing from every read while the rule does not rewrite;";
             assert!(errors.contains(expected), "{errors}");
+            let off = sandbox.rules("columns: [views]\nmode: off");
             let (code, errors) = serve(&sandbox, &off).await;
             assert_eq!(code, 0, "{errors}");
             assert!(

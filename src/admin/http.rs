@@ -55,6 +55,13 @@ pub struct Error {
     source: io::Error,
 }
 
+impl Error {
+    /// Whether somebody else listens there.
+    pub fn is_in_use(&self) -> bool {
+        self.source.kind() == io::ErrorKind::AddrInUse
+    }
+}
+
 /// What is shown.
 #[derive(Debug)]
 pub struct State {

@@ -78,6 +78,12 @@ pub enum Error {
     /// The benchmark.
     #[error(transparent)]
     Bench(#[from] super::bench::Error),
+    /// The proxy is not healthy.
+    #[error(transparent)]
+    Health(#[from] super::health::Error),
+    /// A manual page.
+    #[error(transparent)]
+    Man(#[from] super::man::Error),
     /// No threads.
     #[error("cannot start: {source}")]
     Runtime {
@@ -123,9 +129,12 @@ impl Error {
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Bench(error) => error.exit_code(),
+            Self::Health(error) => error.exit_code(),
+            Self::Man(super::man::Error::NoCommand(_)) => 2,
             Self::Control(_)
             | Self::Check(_)
             | Self::Output(_)
+            | Self::Man(_)
             | Self::Runtime { .. }
             | Self::RollUp { .. }
             | Self::Drain { .. }

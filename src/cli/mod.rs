@@ -3,12 +3,15 @@
 mod bench;
 mod check;
 mod clients;
+mod completions;
 mod demo;
 mod drain;
 mod error;
 mod explain;
+mod health;
 mod interrupt;
 mod log;
+mod man;
 mod password;
 mod provision;
 mod proxy;
@@ -16,10 +19,11 @@ mod rollup;
 mod serve;
 mod terminal;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::config::{Config, HostPort};
 
@@ -48,11 +52,13 @@ Examples:
   countersink drain                                 out again: slots into base rows, slot tables dropped
   countersink explain 'SELECT views FROM posts'     what becomes of a statement, and why
   countersink bench --rules rules.yaml              what it is worth on your own server
+  countersink health --ready                        whether clients should be sent to the proxy
+  source <(countersink completions bash)            completes this command line
   COUNTERSINK_LOG=debug countersink serve           more of the log
 
 Exit codes:
   0  all went well
-  1  a failure while running, such as a server that cannot be reached
+  1  a failure while running, such as a server that cannot be reached; `health` found the proxy ill
   2  wrong usage, or rules.yaml does not fit itself, the server or the tables; `check` found errors
   3  `check` found warnings, and no errors
   130  `demo` or `bench` was interrupted";
@@ -94,19 +100,23 @@ Examples:
     /// Measures on your own server what the proxy gains at each number of clients, and what a read costs.
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArguments),
+    /// Says whether the proxy of these rules is healthy, for containers and the like.
+    #[command(after_help = health::EXAMPLES)]
+    Health(health::HealthArguments),
+    /// Prints what a shell needs to complete this command line.
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(completions::CompletionsArguments),
+    /// Prints the manual page, of countersink or of one of its commands.
+    #[command(after_help = man::EXAMPLES)]
+    Man(man::ManArguments),
 }
 
 impl Command {
-    /// What is logged unless the environment says otherwise. Demo and bench print reports of their own.
+    /// What is logged unless the environment says otherwise. Most commands print reports of their own.
     fn log_level(&self) -> &'static str {
         match self {
-            Self::Demo(_)
-            | Self::Bench(_)
-            | Self::Explain(_)
-            | Self::Check(_)
-            | Self::RollUp(_)
-            | Self::Drain(_) => "warn",
-            _ => "info",
+            Self::Serve(_) | Self::Provision(_) => "info",
+            _ => "warn",
         }
     }
 }
@@ -195,8 +205,27 @@ fn run_command(command: Command) -> Result<ExitCode, Error> {
         Command::Explain(arguments) => print!("{}", explain::run(&arguments, &runtime)?),
         Command::Demo(arguments) => demo::run(&arguments, &runtime)?,
         Command::Bench(arguments) => bench::run(&arguments, &runtime)?,
+        Command::Health(arguments) => {
+            let file = &arguments.file.rules;
+            // Secrets need not be in the environment of who asks.
+            let config = Config::load_offline(file);
+            let config = config.map_err(|error| Error::from(error).in_file(file))?;
+            let health = runtime.block_on(health::health(&config, &arguments));
+            write(health.map_err(|error| Error::from(error).in_file(file))?)?;
+        }
+        Command::Completions(arguments) => {
+            write(completions::script(Arguments::command(), &arguments))?;
+        }
+        Command::Man(arguments) => write(man::run(Arguments::command(), &arguments)?)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// To standard output, which may have been closed.
+fn write(text: impl AsRef<[u8]>) -> Result<(), Error> {
+    std::io::stdout()
+        .write_all(text.as_ref())
+        .map_err(Error::Output)
 }
 
 fn load(file: &Path) -> Result<Config, Error> {
@@ -206,7 +235,6 @@ fn load(file: &Path) -> Result<Config, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn arguments_are_consistent() {

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mysql_async::Conn;
 use sd_notify::NotifyState;
@@ -36,7 +37,7 @@ pub(super) async fn serve(config: Config, file: &Path, take_over: bool) -> Resul
     let shared = server.shared();
     let state = Arc::new(State::new(Arc::clone(&shared), control));
     let http = match &http_address {
-        Some(address) => Some(show(address, &state).await?),
+        Some(address) => Some(show(address, &state, take_over).await?),
         None => None,
     };
     let stop = async {
@@ -66,12 +67,44 @@ async fn reload_on_hangup(rules: Rules, mut hangups: Signal) {
     }
 }
 
-/// Metrics and health, from now on.
-async fn show(address: &HostPort, state: &Arc<State>) -> Result<JoinHandle<()>, Error> {
-    let http = Http::bind(address, Arc::clone(state)).await?;
+/// How often an address is looked at that another process has still.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// Metrics and health, from now on. A process whose port is taken over goes on showing its own until it ends: were both to
+/// answer at one address, their counters would seem to jump.
+async fn show(
+    address: &HostPort,
+    state: &Arc<State>,
+    take_over: bool,
+) -> Result<JoinHandle<()>, Error> {
+    match Http::bind(address, Arc::clone(state)).await {
+        Err(error) if take_over && error.is_in_use() => {
+            tracing::info!("metrics at http://{address}/metrics when the other process has ended");
+            Ok(tokio::spawn(show_later(address.clone(), Arc::clone(state))))
+        }
+        bound => Ok(tokio::spawn(said(bound?)?.run())),
+    }
+}
+
+async fn show_later(address: HostPort, state: Arc<State>) {
+    let bound = loop {
+        tokio::time::sleep(GLANCE).await;
+        match Http::bind(&address, Arc::clone(&state)).await {
+            Err(error) if error.is_in_use() => {}
+            bound => break bound,
+        }
+    };
+    match bound.map_err(Error::from).and_then(said) {
+        Ok(http) => http.run().await,
+        Err(error) => tracing::warn!("{error}"),
+    }
+}
+
+/// Says where it listens.
+fn said(http: Http) -> Result<Http, Error> {
     let address = http.address().map_err(|source| Error::Runtime { source })?;
     tracing::info!("dashboard at http://{address}/dashboard, metrics at http://{address}/metrics");
-    Ok(tokio::spawn(http.run()))
+    Ok(http)
 }
 
 /// Where systemd has started the process and wants to know (manual: sd_notify(3)).

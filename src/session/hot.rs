@@ -18,15 +18,15 @@ pub struct Hot {
     pub prefilter: Prefilter,
     /// Plans of texts and shapes seen.
     pub(super) plans: Plans,
-    metrics: Arc<Metrics>,
-    /// Of the tables with slots, then of those without.
-    counts: Vec<Arc<TableCounts>>,
     /// Those of the tables whose slots take nothing while proxies change over: increments take the exact path.
     changing: Vec<Arc<HotTable>>,
     /// Tells it from those before and after it.
     pub(super) number: u64,
     /// Held by sessions that have prepared statements of which nothing is remembered, as they named no hot table then.
     pub(super) prepared_under: Arc<PreparedUnder>,
+    metrics: Arc<Metrics>,
+    /// Of the tables with slots, then of those without.
+    counts: Vec<Arc<TableCounts>>,
 }
 
 /// The time at which statements were prepared: while one [`Hot`] was in force.
@@ -36,12 +36,12 @@ pub struct PreparedUnder;
 impl Hot {
     /// With an empty plan cache, and metrics of its own.
     pub fn new(catalog: Catalog) -> Self {
-        Self::counted(catalog, Vec::new(), 0, &Arc::default())
+        Self::in_force(catalog, Vec::new(), 0, &Arc::default())
     }
 
-    /// With an empty plan cache, and what is done counted there. `changing` are those of the catalog's tables whose slots
-    /// take nothing.
-    pub(super) fn counted(
+    /// With an empty plan cache, and what is done counted in `metrics`. `changing` are those of the catalog's tables whose
+    /// slots take nothing.
+    pub(super) fn in_force(
         catalog: Catalog,
         changing: Vec<Arc<HotTable>>,
         number: u64,
@@ -55,10 +55,10 @@ impl Hot {
                 .collect(),
             catalog: Arc::new(catalog),
             plans: Plans::default(),
-            metrics: Arc::clone(metrics),
             changing,
             number,
             prepared_under: Arc::new(PreparedUnder),
+            metrics: Arc::clone(metrics),
         }
     }
 

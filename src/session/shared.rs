@@ -112,7 +112,7 @@ impl Shared {
     ) -> Self {
         let metrics = Arc::default();
         Self {
-            hot: ArcSwap::from_pointee(Hot::counted(catalog, Vec::new(), 0, &metrics)),
+            hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, &metrics)),
             epoch: ArcSwap::from_pointee(Epoch),
             news: watch::Sender::default(),
             slots: Slots::default(),
@@ -165,8 +165,12 @@ impl Shared {
     /// Puts a new catalog in place, of which tables the slots of those `changing` take nothing; tells all sessions.
     pub fn replace(&self, catalog: Catalog, changing: Vec<Arc<HotTable>>) -> Replaced {
         let before = self.hot.load_full();
-        let number = before.number + 1;
-        let hot = Arc::new(Hot::counted(catalog, changing, number, &self.metrics));
+        let hot = Arc::new(Hot::in_force(
+            catalog,
+            changing,
+            before.number + 1,
+            &self.metrics,
+        ));
         self.hot.store(hot);
         self.tell(|news| news.number += 1);
         Replaced {
