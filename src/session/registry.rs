@@ -386,15 +386,15 @@ mod tests {
     fn one_is_killed_and_all_are_woken_to_look() {
         let sessions = Arc::default();
         let (first, second) = (enter(&sessions, 1), enter(&sessions, 2));
-        let mut signal = sessions.signal();
+        let mut news = sessions.news();
         assert!(!sessions.kill(3));
-        assert!(!signal.has_changed().expect("the sender is there"));
+        assert!(!news.has_changed().expect("the sender is there"));
         assert!(sessions.kill(2));
-        assert!(signal.has_changed().expect("the sender is there"));
-        assert!(!*signal.borrow_and_update(), "the server goes on");
+        assert!(news.has_changed().expect("the sender is there"));
+        assert!(!news.borrow_and_update().is_stopping, "the server goes on");
         assert!(!first.is_killed() && second.is_killed());
         sessions.stop();
-        assert!(*signal.borrow_and_update());
+        assert!(news.borrow_and_update().is_stopping);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What each statement answers about a proxy that does something.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use countersink::driver::{Driver, Reply};
 use countersink::reason::Reason;
@@ -8,6 +9,7 @@ use countersink::sandbox::Flavour;
 
 use crate::stage::{PASSWORD, Stage, refused, stat, table};
 use crate::support;
+use crate::support::binary::PATIENCE;
 use crate::support::client::{number, run};
 
 /// The row of a table whose column has this value.
@@ -167,7 +169,8 @@ fn what_was_done_is_shown() {
             (&*rule["mode"], &*rule["slots"], &*rule["rollup"]),
             ("enforce", "64", "3600")
         );
-        assert_eq!(rule["in_force"], "1");
+        assert_eq!(rule["stage"], "enforced");
+        assert_eq!(rule["waits_for"], "NULL");
         let config = table(&mut operator, "SHOW CONFIG").await;
         let listen = config
             .iter()
@@ -290,20 +293,69 @@ fn a_statement_is_explained_as_a_session_does() {
 }
 
 #[test]
-fn what_others_serve_is_refused_with_a_reason() {
+fn rules_are_switched_over() {
     support::block_on(async {
-        let stage = Stage::new(Flavour::MySql, "cs_console_orders", "").await;
-        let mut operator = stage.operator().await;
-        for text in [
-            "RELOAD",
-            "DRAIN",
-            "DRAIN posts",
-            "SET RULE cs_console_orders.posts MODE observe",
-        ] {
-            let (code, message) = refused(&mut operator, text).await;
-            assert_eq!(code, 1235, "{text}: {message}");
-            assert!(message.contains("not served yet;"), "{text}: {message}");
+        for flavour in Flavour::ALL {
+            let stage = Stage::new(flavour, "cs_console_orders", "").await;
+            let mut operator = stage.operator().await;
+            let mut client = stage.client().await;
+            for (mode, expected) in [
+                ("observe", "observed"),
+                ("OFF", "off"),
+                ("enforce", "enforced"),
+            ] {
+                let order = format!("SET RULE cs_console_orders.posts MODE {mode}");
+                let told = table(&mut operator, &order).await;
+                assert!(
+                    told[0]["result"].starts_with("cs_console_orders.posts: "),
+                    "{told:?}"
+                );
+                arrives(&mut operator, expected).await;
+                run(
+                    &mut client,
+                    "UPDATE posts SET views = views + 1 WHERE id = 1",
+                )
+                .await;
+            }
+            run(&mut operator, "USE cs_console_orders").await;
+            let drained = table(&mut operator, "DRAIN posts").await;
+            assert!(
+                drained[0]["result"].contains("posts_slots is gone"),
+                "{drained:?}"
+            );
+            arrives(&mut operator, "drained").await;
+            let views = number(&mut client, "SELECT views FROM posts WHERE id = 1").await;
+            assert_eq!(views, 3);
+            let read = table(&mut operator, "RELOAD").await;
+            assert!(read[0]["result"].contains("rules.yaml read"), "{read:?}");
+            arrives(&mut operator, "enforced").await;
+            for (order, code) in [
+                ("SET RULE posts MODE fast", 1064),
+                ("SET RULE nothing MODE off", 1146),
+                ("DRAIN nothing", 1146),
+            ] {
+                assert_eq!(refused(&mut operator, order).await.0, code, "{order}");
+            }
         }
+    });
+}
+
+async fn arrives(operator: &mut Driver, stage: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let rule = row(operator, "SHOW RULES", "table", "posts").await;
+        if rule["stage"] == stage && rule["waits_for"] == "NULL" {
+            return;
+        }
+        assert!(Instant::now() < deadline, "not {stage}: {rule:?}");
+    }
+}
+
+#[test]
+fn what_it_does_not_have_is_refused() {
+    support::block_on(async {
+        let stage = Stage::new(Flavour::MySql, "cs_console_refused", "").await;
+        let mut operator = stage.operator().await;
         run(
             &mut operator,
             "SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci",
