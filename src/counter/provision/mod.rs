@@ -21,6 +21,11 @@ use verify::Difference;
 pub use error::{Error, Problem};
 pub(crate) use survey::{State, survey, survey_unserved};
 
+/// Whether a table with this comment is a slot table.
+pub(crate) fn is_slot_table(comment: &str) -> bool {
+    comment.starts_with(ddl::MARK)
+}
+
 /// What was done, one entry per hot table in the catalog's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
