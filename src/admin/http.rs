@@ -249,6 +249,9 @@ async fn ready(state: &State) -> Result<(), String> {
     if state.is_stopping() {
         return Err("stopping".to_owned());
     }
+    if state.shared.sessions.is_paused() {
+        return Err("paused".to_owned());
+    }
     let look = async {
         let mut conn = state
             .control

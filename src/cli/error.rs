@@ -55,6 +55,9 @@ pub enum Error {
     /// The HTTP port.
     #[error(transparent)]
     Http(#[from] crate::admin::Error),
+    /// The console.
+    #[error(transparent)]
+    Console(#[from] crate::admin::ConsoleError),
     /// The log filter cannot be read.
     #[error("{variable}: {why}; write a level (error, warn, info, debug, trace) or target=level")]
     LogFilter {
@@ -145,7 +148,8 @@ impl Error {
             | Self::Runtime { .. }
             | Self::RollUp { .. }
             | Self::Drain { .. }
-            | Self::Http(_) => 1,
+            | Self::Http(_)
+            | Self::Console(_) => 1,
             Self::Server(error) => match error {
                 server::Error::Listen { .. } | server::Error::Threads { .. } => 1,
                 server::Error::File { .. } | server::Error::Tls(_) => 2,

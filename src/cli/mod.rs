@@ -24,9 +24,11 @@ mod terminal;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::admin::RecentLog;
 use crate::config::{Config, HostPort};
 
 pub use error::Error;
@@ -159,7 +161,7 @@ struct ProvisionArguments {
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let command = arguments.command;
-    match log::start(command.log_level()).and_then(|()| run_command(command)) {
+    match log::start(command.log_level()).and_then(|log| run_command(command, log)) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("countersink: {error}");
@@ -168,7 +170,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn run_command(command: Command) -> Result<ExitCode, Error> {
+fn run_command(command: Command, log: Arc<RecentLog>) -> Result<ExitCode, Error> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Command::Serve(_) = &command {
         // Sessions have threads of their own; each thread more would hold memory of its own for what is left.
@@ -183,7 +185,8 @@ fn run_command(command: Command) -> Result<ExitCode, Error> {
             let file = arguments.file.rules;
             let mut config = load(&file)?;
             config.listen = arguments.listen.unwrap_or(config.listen);
-            let serving = runtime.block_on(serve::serve(config, &file, arguments.take_over));
+            let serving = serve::serve(config, &file, arguments.take_over, log);
+            let serving = runtime.block_on(serving);
             serving.map_err(|error| error.in_file(&file))?;
         }
         Command::Check(arguments) => return check::run(&arguments, &runtime),

@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::Error;
-use crate::admin::{Http, State};
+use crate::admin::{Console, Desk, Http, RecentLog, State};
 use crate::catalog::{self, Catalog};
 use crate::config::{Config, HostPort, Mode, Rule};
 use crate::counter::control::Control;
@@ -19,7 +19,12 @@ use crate::counter::provision;
 use crate::server::{Rules, Server};
 
 /// Prepares, then serves until told to stop.
-pub(super) async fn serve(config: Config, file: &Path, take_over: bool) -> Result<(), Error> {
+pub(super) async fn serve(
+    config: Config,
+    file: &Path,
+    take_over: bool,
+    log: Arc<RecentLog>,
+) -> Result<(), Error> {
     let control = Control::open(&config).await?;
     let catalog = prepare_with(&control, &config).await?;
     let stop = stop_signal().map_err(|source| Error::Runtime { source })?;
@@ -35,20 +40,25 @@ pub(super) async fn serve(config: Config, file: &Path, take_over: bool) -> Resul
     tell_systemd(NotifyState::Ready);
     let reload = tokio::spawn(reload_on_hangup(server.rules(), hangups));
     let shared = server.shared();
-    let state = Arc::new(State::new(Arc::clone(&shared), control));
+    let state = Arc::new(State::new(Arc::clone(&shared), control.clone()));
     let http = match &http_address {
         Some(address) => Some(show(address, &state, take_over).await?),
         None => None,
     };
+    let desk = Desk::new(Arc::clone(&shared), control, server.rules(), log);
+    let console = open_console(desk).await?;
     let stop = async {
-        stop.await;
+        tokio::select! {
+            () = stop => {}
+            () = shared.sessions.asked_to_stop() => {}
+        }
         state.stop();
         tell_systemd(NotifyState::Stopping);
     };
     server.run(stop).await;
     reload.abort();
-    if let Some(http) = http {
-        http.abort();
+    for task in http.into_iter().chain(console) {
+        task.abort();
     }
     for (reason, count) in shared.metrics.statements() {
         tracing::info!("{count} statements: {reason}");
@@ -105,6 +115,23 @@ fn said(http: Http) -> Result<Http, Error> {
     let address = http.address().map_err(|source| Error::Runtime { source })?;
     tracing::info!("dashboard at http://{address}/dashboard, metrics at http://{address}/metrics");
     Ok(http)
+}
+
+/// The SQL console, if there is one, from now on.
+async fn open_console(desk: Desk) -> Result<Option<JoinHandle<()>>, Error> {
+    let Some(console) = Console::bind(desk).await? else {
+        return Ok(None);
+    };
+    let address = console
+        .address()
+        .map_err(|source| Error::Runtime { source })?;
+    tracing::info!("console at {address}");
+    if !address.ip().is_loopback() {
+        tracing::warn!(
+            "admin: other machines reach the console at {address}, which has no TLS; its statements and answers can be read              on the way, and whoever has its password can stop the proxy: prefer 127.0.0.1"
+        );
+    }
+    Ok(Some(tokio::spawn(console.run())))
 }
 
 /// Where systemd has started the process and wants to know (manual: sd_notify(3)).

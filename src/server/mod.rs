@@ -170,10 +170,10 @@ impl Server {
             sessions: JoinSet::new(),
         };
         tokio::select! {
-            () = clients.accept() => {}
+            () = clients.accept_unless_paused() => {}
             () = stop => {}
         }
-        shared.stop();
+        shared.sessions.stop();
         let deadline = tokio::time::Instant::now() + config.load().drain_timeout;
         // Connections that were made already are nobody else's: the port may be another process's as well by now.
         let settled = tokio::time::timeout(SETTLING, clients.accept()).await;
@@ -214,6 +214,19 @@ struct Clients {
 }
 
 impl Clients {
+    /// Accepts clients for good, but while the operator has them wait. Cancel safe.
+    async fn accept_unless_paused(&mut self) {
+        let operator = Arc::clone(&self.shared.sessions);
+        loop {
+            operator.until_paused(false).await;
+            tokio::select! {
+                biased;
+                () = operator.until_paused(true) => {}
+                () = self.accept() => {}
+            }
+        }
+    }
+
     /// Accepts clients for good. Cancel safe.
     async fn accept(&mut self) {
         loop {
@@ -273,7 +286,7 @@ async fn serve(
     };
     let bypass = config.bypass.clone();
     drop(config);
-    let mut session = Session::new(connected, shared, bypass);
+    let mut session = Session::new(connected, peer, shared, bypass);
     match session.run().await {
         Ok(()) => tracing::debug!(%peer, "session closed"),
         Err(error) if error.is_clean() => tracing::debug!(%peer, "session closed: {error}"),

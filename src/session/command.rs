@@ -1,5 +1,6 @@
 //! The command phase: one command after the other, each answered before the next is looked at.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,8 @@ use tokio::sync::watch;
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
 use super::hot::Hot;
-use super::shared::{Epoch, News, Shared};
+use super::registry::{Account, Entry, News};
+use super::shared::{Epoch, Shared};
 use super::sighted::schema_named;
 use super::state::{State, TableLocks};
 use super::timing::Timing;
@@ -49,6 +51,8 @@ pub struct Session {
     /// What COM_CHANGE_USER needs to know of the login.
     reauthentication: Reauthentication,
     bypass: Bypass,
+    /// What is seen of it.
+    pub(super) entry: Entry,
     news: watch::Receiver<News>,
     /// News came when a transaction or LOCK TABLES was in the way of heeding them.
     is_behind: bool,
@@ -75,10 +79,18 @@ enum Flow {
 
 impl Session {
     /// A session behind its login.
-    pub fn new(connected: Connected, shared: Arc<Shared>, bypass: Bypass) -> Self {
+    pub fn new(
+        connected: Connected,
+        client: SocketAddr,
+        shared: Arc<Shared>,
+        bypass: Bypass,
+    ) -> Self {
         // Before what they tell of is looked up, so that nothing is missed.
-        let mut news = shared.news();
+        let mut news = shared.sessions.news();
         news.mark_changed();
+        let login = &connected.login;
+        let account = Account::new(&login.user, login.schema.as_deref());
+        let entry = shared.sessions.enter(connected.thread_id, client, account);
         let mut state = State::new(connected.login.status);
         state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
         state.bypass = covers(&bypass, &connected.login);
@@ -96,6 +108,7 @@ impl Session {
             client_closed: false,
             reauthentication: connected.reauthentication,
             bypass,
+            entry,
             news,
             is_behind: false,
             stopping: None,
@@ -110,11 +123,13 @@ impl Session {
                 break;
             }
             self.end_timing();
+            let in_transaction = self.state.in_transaction();
+            self.entry.rests(in_transaction, self.state.heard);
         }
         Ok(())
     }
 
-    /// Waits for the next command; false when the client has closed. An upstream that speaks first has something to
+    /// Waits for the next command; false when the client has closed, or the session is to. An upstream that speaks first has something to
     /// say before it closes (a timeout, a KILL): it is passed on.
     async fn await_command(&mut self) -> Result<bool, Error> {
         loop {
@@ -131,6 +146,9 @@ impl Session {
                 _ => {}
             }
             if self.client_closed {
+                return Ok(false);
+            }
+            if self.entry.is_killed() {
                 return Ok(false);
             }
             let in_transaction = self.state.in_transaction();
@@ -189,6 +207,7 @@ impl Session {
             true => NO_COMMAND,
             false => self.client.buffered()[HEADER_LENGTH],
         };
+        self.entry.begins(command_byte);
         match command_byte {
             command::QUERY
             | command::STMT_PREPARE
@@ -240,6 +259,7 @@ impl Session {
         self.pass_command().await?;
         let walker = self.pass_answer(Form::Single).await?;
         if walker.error().is_none() {
+            self.entry.set_schema(schema.as_deref().map(str::as_bytes));
             self.schema = schema;
         }
         self.state.facts = None;
@@ -291,6 +311,8 @@ impl Session {
         self.state.status_uncertain = login.is_none();
         if let Some(login) = login {
             self.state.bypass = covers(&self.bypass, &login);
+            let account = Account::new(&login.user, login.schema.as_deref());
+            self.entry.set_account(account);
             self.schema = schema_named(login.schema.as_deref());
         }
         Ok(())
@@ -323,6 +345,7 @@ impl Session {
         self.state.observe(walker.status(), walker.error());
     }
 
+    /// Where statements are counted.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }

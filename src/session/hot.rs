@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::plans::Plans;
+use super::plans::{KeptPlan, Plans};
 use crate::catalog::{Catalog, HotTable};
 use crate::metrics::{Metrics, TableCounts};
 use crate::sql::plan::{Plan, SessionFacts};
@@ -83,6 +83,11 @@ impl Hot {
         let tables = self.catalog.tables.iter();
         let tables = tables.chain(&self.catalog.without_slots);
         tables.zip(self.counts.iter().map(Arc::as_ref))
+    }
+
+    /// The plans that are kept, `most` of them at the most, and how many there are.
+    pub fn kept_plans(&self, most: usize) -> (Vec<KeptPlan>, usize) {
+        self.plans.kept(most)
     }
 
     /// The plan of a text under these facts.

@@ -4,9 +4,10 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use super::hot::{Hot, PreparedUnder};
+use super::registry::Sessions;
 use crate::catalog::{Catalog, HotTable};
 use crate::counter::combine::Groups;
 use crate::counter::control::Control;
@@ -27,7 +28,6 @@ const MOST_SHAPES: usize = 1024;
 pub struct Shared {
     hot: ArcSwap<Hot>,
     epoch: ArcSwap<Epoch>,
-    news: watch::Sender<News>,
     /// Slots of all hot tables.
     pub slots: Slots,
     /// Sessions whose increments are added up.
@@ -38,18 +38,11 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     /// The statements that pass, while somebody wants to know.
     pub traffic: Traffic,
+    /// Who is connected.
+    pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
     /// Tells which slot rows there are.
     control: Control,
-}
-
-/// What sessions are told of.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
-    /// The server stops.
-    pub(super) is_stopping: bool,
-    /// Grows with each [`Hot`] and [`Epoch`].
-    number: u64,
 }
 
 /// A time: a transaction belongs to the one in which it began.
@@ -117,12 +110,12 @@ impl Shared {
         Self {
             hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, &metrics)),
             epoch: ArcSwap::from_pointee(Epoch),
-            news: watch::Sender::default(),
             slots: Slots::default(),
             groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics,
             traffic: Traffic::default(),
+            sessions: Arc::default(),
             refresh,
             control,
         }
@@ -176,7 +169,7 @@ impl Shared {
             &self.metrics,
         ));
         self.hot.store(hot);
-        self.tell(|news| news.number += 1);
+        self.sessions.tell_news();
         Replaced {
             hot: Arc::downgrade(&before),
             prepared_under: Arc::downgrade(&before.prepared_under),
@@ -186,27 +179,13 @@ impl Shared {
     /// Begins an epoch; what is over is the one before it.
     pub fn begin_epoch(&self) -> Past {
         let before = self.epoch.swap(Arc::new(Epoch));
-        self.tell(|news| news.number += 1);
+        self.sessions.tell_news();
         Past(Arc::downgrade(&before))
     }
 
     /// The time now.
     pub(super) fn epoch(&self) -> Arc<Epoch> {
         self.epoch.load_full()
-    }
-
-    /// Has sessions close as they become idle.
-    pub fn stop(&self) {
-        self.tell(|news| news.is_stopping = true);
-    }
-
-    /// What becomes different from now on.
-    pub(super) fn news(&self) -> watch::Receiver<News> {
-        self.news.subscribe()
-    }
-
-    fn tell(&self, change: impl FnOnce(&mut News)) {
-        self.news.send_modify(change);
     }
 
     /// Has the catalog read again and waits until it is in place (or the server stops).

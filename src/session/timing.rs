@@ -60,6 +60,7 @@ impl Session {
     /// Counts a statement by the reason for its plan.
     pub(super) fn count(&mut self, reason: Reason) {
         self.timing.reason = Some(reason);
+        self.entry.reasons(reason);
         self.metrics().count(reason);
     }
 
