@@ -1,8 +1,8 @@
-//! The HTTP port: `/dashboard`, `/status.json`, `/metrics`, `/healthz`, `/readyz`.
+//! The HTTP port: `/dashboard`, `/status.json`, `/traffic.json`, `/metrics`, `/healthz`, `/readyz`.
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION,
-    REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue,
+    LOCATION, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -26,6 +26,7 @@ use super::{dashboard, exposition};
 use crate::config::HostPort;
 use crate::counter::control::Control;
 use crate::session::Shared;
+use crate::traffic::Keys;
 
 /// Connections at the same time; more wait. Who scrapes needs one.
 const MOST_CONNECTIONS: usize = 64;
@@ -45,6 +46,7 @@ Countersink
   /metrics      for Prometheus
   /healthz      200 while the process runs
   /readyz       200 while clients are served and the upstream answers
+  /traffic.json  what passes, for `countersink advise --proxy`; the proxy looks for half a minute after each request
 ";
 
 /// The port cannot be had.
@@ -69,6 +71,10 @@ pub struct State {
     control: Control,
     stopping: AtomicBool,
     started: Instant,
+    /// Who asks is on this machine, for the port is for it alone.
+    is_local: AtomicBool,
+    /// How keys of users' rows are shown to all others.
+    hashed: Keys,
 }
 
 impl State {
@@ -79,6 +85,8 @@ impl State {
             control,
             stopping: AtomicBool::new(false),
             started: Instant::now(),
+            is_local: AtomicBool::new(false),
+            hashed: Keys::hashed(),
         }
     }
 
@@ -111,6 +119,10 @@ impl Http {
             address: address.to_string(),
             source,
         })?;
+        let is_local = listener
+            .local_addr()
+            .is_ok_and(|own| own.ip().is_loopback());
+        state.is_local.store(is_local, Ordering::Relaxed);
         Ok(Self { listener, state })
     }
 
@@ -162,6 +174,7 @@ async fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Byt
     match request.uri().path() {
         "/metrics" => metrics(state),
         "/status.json" => status(state),
+        "/traffic.json" => traffic(request, state),
         "/healthz" => plain(StatusCode::OK, "ok\n"),
         "/readyz" => match ready(state).await {
             Ok(()) => plain(StatusCode::OK, "ready\n"),
@@ -206,6 +219,29 @@ fn metrics(state: &State) -> Response<Full<Bytes>> {
         Ok(text) => of_type(StatusCode::OK, exposition::CONTENT_TYPE, text),
         Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }
+}
+
+/// What passes. Keys are users' data: they are shown to who is on this machine and names it, so that no page in a browser
+/// gets them by way of a name of its own.
+fn traffic(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> {
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.to_str().ok());
+    let names_this_machine = host.is_some_and(|host| {
+        let address = host.parse::<SocketAddr>().map(|address| address.ip());
+        let ip = address.or_else(|_| host.parse::<IpAddr>());
+        ip.is_ok_and(|ip| ip.is_loopback()) || host.split(':').next() == Some("localhost")
+    });
+    let is_local = state.is_local.load(Ordering::Relaxed) && names_this_machine;
+    let keys = if is_local {
+        &Keys::Shown
+    } else {
+        &state.hashed
+    };
+    let report = state.shared.traffic.look(keys);
+    let text = serde_json::to_string(&report).expect("plain data can be written");
+    of_type(StatusCode::OK, "application/json", text)
 }
 
 /// Why no client should be sent here, if there is a reason.

@@ -75,6 +75,12 @@ pub enum Error {
     /// The demo.
     #[error(transparent)]
     Demo(#[from] super::demo::Error),
+    /// Which server.
+    #[error(transparent)]
+    Target(#[from] super::target::Error),
+    /// The advice.
+    #[error(transparent)]
+    Advise(#[from] super::advise::Error),
     /// The benchmark.
     #[error(transparent)]
     Bench(#[from] super::bench::Error),
@@ -124,13 +130,14 @@ impl Error {
         use counter::provision::Problem as Provision;
         match self {
             Self::InFile { source, .. } => source.exit_code(),
-            Self::Config(_) | Self::LogFilter { .. } => 2,
+            Self::Config(_) | Self::LogFilter { .. } | Self::Target(_) => 2,
             Self::Control(error) if error.is_configuration() => 2,
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Bench(error) => error.exit_code(),
             Self::Health(error) => error.exit_code(),
             Self::Man(super::man::Error::NoCommand(_)) => 2,
+            Self::Advise(error) => error.exit_code(),
             Self::Control(_)
             | Self::Check(_)
             | Self::Output(_)

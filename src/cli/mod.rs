@@ -1,5 +1,6 @@
 //! The command line: arguments in, exit code out.
 
+mod advise;
 mod bench;
 mod check;
 mod clients;
@@ -17,6 +18,7 @@ mod provision;
 mod proxy;
 mod rollup;
 mod serve;
+mod target;
 mod terminal;
 
 use std::io::Write;
@@ -52,6 +54,7 @@ Examples:
   countersink drain                                 out again: slots into base rows, slot tables dropped
   countersink explain 'SELECT views FROM posts'     what becomes of a statement, and why
   countersink bench --rules rules.yaml              what it is worth on your own server
+  countersink advise --for 10s                      which counters are hot, and the rules for them
   countersink health --ready                        whether clients should be sent to the proxy
   source <(countersink completions bash)            completes this command line
   COUNTERSINK_LOG=debug countersink serve           more of the log
@@ -97,6 +100,9 @@ Examples:
     /// Shows on this machine what the proxy is good for: fetches a server, loads one hot row, compares.
     #[command(after_help = demo::EXAMPLES)]
     Demo(demo::DemoArguments),
+    /// Finds the hot counters of a server, or of what passes a proxy, and prints the rules to add.
+    #[command(after_help = advise::EXAMPLES)]
+    Advise(advise::AdviseArguments),
     /// Measures on your own server what the proxy gains at each number of clients, and what a read costs.
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArguments),
@@ -204,6 +210,7 @@ fn run_command(command: Command) -> Result<ExitCode, Error> {
         }
         Command::Explain(arguments) => print!("{}", explain::run(&arguments, &runtime)?),
         Command::Demo(arguments) => demo::run(&arguments, &runtime)?,
+        Command::Advise(arguments) => advise::run(&arguments, &runtime)?,
         Command::Bench(arguments) => bench::run(&arguments, &runtime)?,
         Command::Health(arguments) => {
             let file = &arguments.file.rules;

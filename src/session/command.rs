@@ -9,6 +9,7 @@ use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication
 use super::error::Error;
 use super::hot::Hot;
 use super::shared::{Epoch, News, Shared};
+use super::sighted::schema_named;
 use super::state::{State, TableLocks};
 use super::timing::Timing;
 use crate::config::Bypass;
@@ -39,6 +40,8 @@ pub struct Session {
     pub(super) state: State,
     /// Where the time of the command at hand goes.
     pub(super) timing: Timing,
+    /// The current schema as far as it is known without a question, for those who want to know what passes.
+    pub(super) schema: Option<String>,
     /// Where literals are lifted to.
     pub(super) shape: Shape,
     /// The client has closed its sending side.
@@ -83,6 +86,7 @@ impl Session {
             client: connected.client,
             upstream: connected.upstream,
             capabilities: connected.capabilities,
+            schema: schema_named(connected.login.schema.as_deref()),
             hot: shared.hot(),
             epoch: shared.epoch(),
             shared,
@@ -202,11 +206,7 @@ impl Session {
             | command::STMT_CLOSE
             | command::STMT_SEND_LONG_DATA
             | command::STMT_BULK_EXECUTE => self.statement_command(command_byte).await?,
-            command::INIT_DB => {
-                self.pass_command().await?;
-                self.pass_answer(Form::Single).await?;
-                self.state.facts = None;
-            }
+            command::INIT_DB => self.change_schema().await?,
             command::RESET_CONNECTION => {
                 self.pass_command().await?;
                 let walker = self.pass_answer(Form::Single).await?;
@@ -229,6 +229,21 @@ impl Session {
             }
         }
         Ok(Flow::Next)
+    }
+
+    /// COM_INIT_DB: `string<EOF>`, the schema.
+    async fn change_schema(&mut self) -> Result<(), Error> {
+        let schema = match self.buffer_command().await? {
+            true => schema_named(self.command_payload().get(1..)),
+            false => None,
+        };
+        self.pass_command().await?;
+        let walker = self.pass_answer(Form::Single).await?;
+        if walker.error().is_none() {
+            self.schema = schema;
+        }
+        self.state.facts = None;
+        Ok(())
     }
 
     /// COM_SET_OPTION: `int<2>`, 0 switches multi-statements on, 1 off.
@@ -276,6 +291,7 @@ impl Session {
         self.state.status_uncertain = login.is_none();
         if let Some(login) = login {
             self.state.bypass = covers(&self.bypass, &login);
+            self.schema = schema_named(login.schema.as_deref());
         }
         Ok(())
     }

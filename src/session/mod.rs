@@ -34,6 +34,7 @@ mod query;
 mod read;
 mod relay;
 mod shared;
+mod sighted;
 mod sql_prepared;
 mod state;
 mod timing;

@@ -14,9 +14,9 @@ use super::parameters::Typing;
 use super::patched::Patch;
 use super::state::Unseen;
 use crate::catalog::HotTable;
-use crate::sql::Kind;
 use crate::sql::diagnostics::{self, Question};
 use crate::sql::plan::{Fold, Plan, Reason, SessionFacts};
+use crate::sql::{Digest, Kind};
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
@@ -43,6 +43,8 @@ pub(super) struct Statement {
     pub planned_by: u64,
     /// The text of a statement that asks about the one before it, and where.
     pub asks: Option<Asks>,
+    /// The digest of a statement that was prepared, or executed, while somebody wanted to know what passes.
+    pub digest: Option<Arc<Digest>>,
     /// What it does to characteristics for the next transaction.
     pub one_shot: Effect,
     pub parameters: u16,
@@ -74,8 +76,10 @@ impl Session {
         let changes = kind.may_change_session() || kind.may_end_transaction();
         let is_pending = self.state.one_shot.is_set();
         let may_ask = diagnostics::may_ask(text);
+        let digest = self.sight_prepared(text, kind);
         self.note_locks(kind, may_lock);
-        if !hot && !changes && !is_pending && !may_ask && kind != Kind::Deallocate {
+        let is_plain = !hot && !changes && !is_pending && !may_ask && digest.is_none();
+        if is_plain && kind != Kind::Deallocate {
             self.pass_command().await?;
             self.state.last_prepared = 0;
             let walker = self.pass_answer(Form::Prepared).await?;
@@ -115,6 +119,7 @@ impl Session {
         if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
             statement.one_shot = effect;
             statement.asks = asks;
+            statement.digest = digest;
             if hot {
                 statement.text = text;
                 statement.shadowed = shadowed;
@@ -176,6 +181,7 @@ impl Session {
             facts: None,
             planned_by: 0,
             asks: None,
+            digest: None,
             one_shot: Effect::Ends,
             parameters: ok.parameters,
             columns,
@@ -235,11 +241,21 @@ impl Session {
                 self.state.end_one_shot();
                 self.state.diagnostics = None;
             }
+            if command_byte == command::STMT_EXECUTE && self.shared.traffic.is_on() {
+                self.shared.traffic.saw_unknown();
+            }
             self.pass_command().await?;
             return self.pass_answer(Form::of(command_byte)).await.map(drop);
         };
         let done = match command_byte {
-            command::STMT_EXECUTE => self.execute_known(id, &mut statement).await,
+            command::STMT_EXECUTE => {
+                let sighting = self.sight_execution(&mut statement).await?;
+                let done = self.execute_known(id, &mut statement).await;
+                if done.is_ok() {
+                    self.saw(sighting);
+                }
+                done
+            }
             command::STMT_FETCH => Box::pin(self.fetch(id, &mut statement)).await,
             command::STMT_RESET => self.reset_statement(&mut statement).await,
             command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,

@@ -64,6 +64,7 @@ impl Session {
         self.note_locks(kind, may_lock);
         let mut shape = std::mem::take(&mut self.shape);
         let text = statement_text(self.command_payload(), capabilities)?;
+        let sighting = self.sight(text, kind);
         let found = match self.glance(text, kind, &mut shape) {
             Glance::Pass(reason) => {
                 self.shape = shape;
@@ -72,7 +73,9 @@ impl Session {
                 if kind == Kind::Prepare && !self.state.bypass {
                     Unseen::add(&mut self.state.unseen, &self.hot.prepared_under);
                 }
-                return self.pass_statement(kind, reason).await;
+                self.pass_statement(kind, reason).await?;
+                self.saw(sighting);
+                return Ok(());
             }
             Glance::Planned(known) => Some(Found { known, shape }),
             Glance::Look => {
@@ -83,7 +86,9 @@ impl Session {
         let payload = self.command_payload().to_vec();
         self.drop_command();
         // Boxed: a task is as large as the largest of what it may do, and most sessions never come here.
-        Box::pin(self.hot_query(payload, found)).await
+        Box::pin(self.hot_query(payload, found)).await?;
+        self.saw(sighting);
+        Ok(())
     }
 
     /// Passes the statement at the front of the client's stream on as it came, in either protocol.

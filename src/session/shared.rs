@@ -14,6 +14,7 @@ use crate::counter::fold::OpenRow;
 use crate::counter::node::Listener;
 use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
+use crate::traffic::Traffic;
 
 /// So long after the last such transaction a shape goes to slots again: one odd transaction must not slow all others for good.
 const MIXED_COUNTS: Duration = Duration::from_secs(60);
@@ -35,6 +36,8 @@ pub struct Shared {
     shapes: quick_cache::sync::Cache<u64, Shape>,
     /// Every metric.
     pub metrics: Arc<Metrics>,
+    /// The statements that pass, while somebody wants to know.
+    pub traffic: Traffic,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
     /// Tells which slot rows there are.
     control: Control,
@@ -119,6 +122,7 @@ impl Shared {
             groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics,
+            traffic: Traffic::default(),
             refresh,
             control,
         }
