@@ -16,11 +16,11 @@
 //!
 //! | floor | rooms |
 //! |---|---|
-//! | 8 | [`cli`]: arguments in, exit code out; the demo, explain, check, bench |
+//! | 8 | [`cli`]: arguments in, exit code out; the demo, explain, check, advise, bench |
 //! | 7 | [`server`]: accept, the threads of sessions, stop · [`admin`]: metrics and health · [`sandbox`]: throwaway servers |
-//! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests |
+//! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests · [`advise`]: which counters are hot |
 //! | 5 | [`explain`]: what becomes of a statement, for people, pure · [`check`]: what is wrong between rules and server |
-//! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up |
+//! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up · [`traffic`]: what passes, in bounded memory |
 //! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets · [`sql`]: text to plan, pure |
 //! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like |
 //! | 1 | [`config`]: rules.yaml · [`reason`]: why a statement got its plan · [`metrics`] |
@@ -41,6 +41,7 @@
 //! 5. later, when nobody waits for it, [`counter::rollup`] moves what lies in the slots into base.
 
 pub mod admin;
+pub mod advise;
 pub mod catalog;
 pub mod check;
 pub mod cli;
@@ -55,4 +56,5 @@ pub mod sandbox;
 pub mod server;
 pub mod session;
 pub mod sql;
+pub mod traffic;
 pub mod wire;

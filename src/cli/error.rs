@@ -41,6 +41,14 @@ pub enum Error {
         /// Why.
         source: counter::rollup::Error,
     },
+    /// A drain.
+    #[error("drain of {table}: {why}")]
+    Drain {
+        /// The hot table.
+        table: String,
+        /// Why it did not come to an end.
+        why: String,
+    },
     /// The listener.
     #[error(transparent)]
     Server(#[from] server::Error),
@@ -70,9 +78,21 @@ pub enum Error {
     /// The demo.
     #[error(transparent)]
     Demo(#[from] super::demo::Error),
+    /// Which server.
+    #[error(transparent)]
+    Target(#[from] super::target::Error),
+    /// The advice.
+    #[error(transparent)]
+    Advise(#[from] super::advise::Error),
     /// The benchmark.
     #[error(transparent)]
     Bench(#[from] super::bench::Error),
+    /// The proxy is not healthy.
+    #[error(transparent)]
+    Health(#[from] super::health::Error),
+    /// A manual page.
+    #[error(transparent)]
+    Man(#[from] super::man::Error),
     /// No threads.
     #[error("cannot start: {source}")]
     Runtime {
@@ -113,16 +133,21 @@ impl Error {
         use counter::provision::Problem as Provision;
         match self {
             Self::InFile { source, .. } => source.exit_code(),
-            Self::Config(_) | Self::LogFilter { .. } => 2,
+            Self::Config(_) | Self::LogFilter { .. } | Self::Target(_) => 2,
             Self::Control(error) if error.is_configuration() => 2,
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Bench(error) => error.exit_code(),
+            Self::Health(error) => error.exit_code(),
+            Self::Man(super::man::Error::NoCommand(_)) => 2,
+            Self::Advise(error) => error.exit_code(),
             Self::Control(_)
             | Self::Check(_)
             | Self::Output(_)
+            | Self::Man(_)
             | Self::Runtime { .. }
             | Self::RollUp { .. }
+            | Self::Drain { .. }
             | Self::Http(_)
             | Self::Console(_) => 1,
             Self::Server(error) => match error {
@@ -135,7 +160,9 @@ impl Error {
             }) => 1,
             Self::Catalog(_) => 2,
             Self::Provision { problem, .. } => match **problem {
-                Provision::Failed { .. } | Provision::Catalog(_) => 1,
+                Provision::Failed { .. }
+                | Provision::NoConnection { .. }
+                | Provision::Catalog(_) => 1,
                 _ => 2,
             },
         }

@@ -10,10 +10,12 @@ use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication
 use super::error::Error;
 use super::hot::Hot;
 use super::registry::{Account, Entry};
-use super::shared::Shared;
-use super::state::State;
-use super::tally::Counting;
+use super::shared::{Epoch, News, Shared};
+use super::sighted::schema_named;
+use super::state::{State, TableLocks};
+use super::timing::Timing;
 use crate::config::Bypass;
+use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
 use crate::sql::{Kind, Shape};
 use crate::wire::answer::{Form, Walker};
@@ -33,9 +35,15 @@ pub struct Session {
     /// As negotiated; the same on both sides save TLS.
     pub(super) capabilities: u64,
     pub(super) shared: Arc<Shared>,
-    /// The hot tables as this session last saw them; looked up again at each command.
+    /// The hot tables as this session last saw them.
     pub(super) hot: Arc<Hot>,
+    /// When its open transaction began, or that of its next one.
+    epoch: Arc<Epoch>,
     pub(super) state: State,
+    /// Where the time of the command at hand goes.
+    pub(super) timing: Timing,
+    /// The current schema as far as it is known without a question, for those who want to know what passes.
+    pub(super) schema: Option<String>,
     /// Where literals are lifted to.
     pub(super) shape: Shape,
     /// The client has closed its sending side.
@@ -45,9 +53,10 @@ pub struct Session {
     bypass: Bypass,
     /// What is seen of it.
     pub(super) entry: Entry,
-    /// True when the server stops; changes as well when a session is killed, which may be another.
-    signal: watch::Receiver<bool>,
-    /// When it was seen to.
+    news: watch::Receiver<News>,
+    /// News came when a transaction or LOCK TABLES was in the way of heeding them.
+    is_behind: bool,
+    /// When the server was seen to stop.
     stopping: Option<Instant>,
 }
 
@@ -78,10 +87,10 @@ impl Session {
     ) -> Self {
         let login = &connected.login;
         let account = Account::new(&login.user, login.schema.as_deref());
-        let sessions = &shared.sessions;
-        let signal = sessions.signal();
-        let stopping = (*signal.borrow()).then(Instant::now);
-        let entry = sessions.enter(connected.thread_id, client, account);
+        let entry = shared.sessions.enter(connected.thread_id, client, account);
+        // Before what they tell of is looked up, so that nothing is missed.
+        let mut news = shared.news();
+        news.mark_changed();
         let mut state = State::new(connected.login.status);
         state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
         state.bypass = covers(&bypass, &connected.login);
@@ -89,29 +98,31 @@ impl Session {
             client: connected.client,
             upstream: connected.upstream,
             capabilities: connected.capabilities,
+            schema: schema_named(connected.login.schema.as_deref()),
             hot: shared.hot(),
+            epoch: shared.epoch(),
             shared,
             state,
+            timing: Timing::start(),
             shape: Shape::default(),
             client_closed: false,
             reauthentication: connected.reauthentication,
             bypass,
             entry,
-            // It may have come so late.
-            stopping,
-            signal,
+            news,
+            is_behind: false,
+            stopping: None,
         }
     }
 
     /// Serves commands until one side closes.
     pub async fn run(&mut self) -> Result<(), Error> {
         while self.await_command().await? {
-            if !self.shared.is_current(&self.hot) {
-                self.hot = self.shared.hot();
-            }
+            self.start_timing();
             if self.command().await? == Flow::Close {
                 break;
             }
+            self.end_timing();
             let in_transaction = self.state.in_transaction();
             self.entry.rests(in_transaction, self.state.heard);
         }
@@ -122,6 +133,12 @@ impl Session {
     /// say before it closes (a timeout, a KILL): it is passed on.
     async fn await_command(&mut self) -> Result<bool, Error> {
         loop {
+            if self.is_behind || self.news.has_changed().unwrap_or(false) {
+                self.heed_news();
+            }
+            if self.entry.is_killed() {
+                return Ok(false);
+            }
             match Header::decode(self.client.buffered()) {
                 // A command byte, or an empty packet, which is no command but gets an answer.
                 Some(header)
@@ -132,12 +149,6 @@ impl Session {
                 _ => {}
             }
             if self.client_closed {
-                return Ok(false);
-            }
-            if self.signal.has_changed().unwrap_or(true) {
-                self.heed_signal();
-            }
-            if self.entry.is_killed() {
                 return Ok(false);
             }
             let in_transaction = self.state.in_transaction();
@@ -156,7 +167,7 @@ impl Session {
                         self.client_closed = true;
                     }
                 }
-                _ = self.signal.changed() => self.heed_signal(),
+                _ = self.news.changed() => self.heed_news(),
                 () = until(closes_at), if closes_at.is_some() => {}
                 read = self.upstream.fill(), if !self.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
@@ -170,11 +181,23 @@ impl Session {
         }
     }
 
-    /// The server stops, or a session is killed.
-    fn heed_signal(&mut self) {
-        if *self.signal.borrow_and_update() {
-            self.stopping.get_or_insert_with(Instant::now);
+    /// Takes in what the server's other parts have changed.
+    fn heed_news(&mut self) {
+        let is_stopping = self.news.borrow_and_update().is_stopping;
+        if is_stopping && self.stopping.is_none() {
+            self.stopping = Some(Instant::now());
         }
+        // Under LOCK TABLES other slot tables than those that are locked would be out of reach.
+        let may_look = self.state.table_locks == TableLocks::None;
+        if may_look {
+            self.hot = self.shared.hot();
+        }
+        // What a transaction has read is of the time when it began.
+        let may_move_on = may_look && !self.state.may_have_snapshot();
+        if may_move_on {
+            self.epoch = self.shared.epoch();
+        }
+        self.is_behind = !may_move_on;
     }
 
     /// Handles the command at the front of the client's stream.
@@ -184,7 +207,7 @@ impl Session {
             true => NO_COMMAND,
             false => self.client.buffered()[HEADER_LENGTH],
         };
-        self.entry.begins(command_byte);
+        self.entry.begins(command_byte, self.timing.started());
         match command_byte {
             command::QUERY
             | command::STMT_PREPARE
@@ -227,19 +250,26 @@ impl Session {
         Ok(Flow::Next)
     }
 
-    /// COM_INIT_DB.
+    /// COM_INIT_DB: `string<EOF>`, the schema.
     async fn change_schema(&mut self) -> Result<(), Error> {
         let schema = match self.buffer_command().await? {
-            true => self.command_payload().get(1..).map(<[u8]>::to_vec),
+            true => schema_named(self.command_payload().get(1..)),
             false => None,
         };
         self.pass_command().await?;
         let walker = self.pass_answer(Form::Single).await?;
         if walker.error().is_none() {
-            self.entry.set_schema(schema.as_deref());
+            self.schema = schema;
+            self.show_schema();
         }
         self.state.facts = None;
         Ok(())
+    }
+
+    /// Lets the current schema be seen.
+    fn show_schema(&self) {
+        let schema = self.schema.as_deref();
+        self.entry.set_schema(schema.map(|schema| schema.as_ref()));
     }
 
     /// COM_SET_OPTION: `int<2>`, 0 switches multi-statements on, 1 off.
@@ -287,6 +317,7 @@ impl Session {
         self.state.status_uncertain = login.is_none();
         if let Some(login) = login {
             self.state.bypass = covers(&self.bypass, &login);
+            self.schema = schema_named(login.schema.as_deref());
             let account = Account::new(&login.user, login.schema.as_deref());
             self.entry.set_account(account);
         }
@@ -317,17 +348,11 @@ impl Session {
         {
             self.state.is_quiet = is_quiet;
         }
-        self.state.heard = Instant::now();
         self.state.observe(walker.status(), walker.error());
     }
 
-    /// Where statements are counted.
-    pub(super) fn metrics(&self) -> Counting<'_> {
-        Counting {
-            metrics: &self.shared.metrics,
-            hot: &self.hot,
-            entry: &self.entry,
-        }
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
     }
 }
 

@@ -35,6 +35,10 @@ impl Session {
             // What the session then says is of its next transaction.
             self.state.isolation_doubted |= self.state.in_transaction();
         }
+        // Which one is not read.
+        if kind == Kind::Use && !failed {
+            self.schema = None;
+        }
         if kind.may_end_transaction() {
             for (table, key, slot) in std::mem::take(&mut self.state.written) {
                 if kind == Kind::Commit && !failed {

@@ -12,10 +12,11 @@ use super::kind::kind_of;
 use super::one_shot::Effect;
 use super::parameters::Typing;
 use super::patched::Patch;
+use super::state::Unseen;
 use crate::catalog::HotTable;
-use crate::sql::Kind;
 use crate::sql::diagnostics::{self, Question};
-use crate::sql::plan::{Fold, Plan, Reason};
+use crate::sql::plan::{Fold, Plan, Reason, SessionFacts};
+use crate::sql::{Digest, Kind};
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
@@ -34,8 +35,16 @@ pub(super) struct Statement {
     pub text: Vec<u8>,
     /// The hot tables that temporary ones hid when it was planned.
     pub shadowed: Vec<Arc<HotTable>>,
+    /// What the session knew of itself when it was prepared; `None` where there is no text.
+    pub facts: Option<Arc<SessionFacts>>,
+    /// [`Hot::number`] of the hot tables that it was planned by.
+    ///
+    /// [`Hot::number`]: super::Hot
+    pub planned_by: u64,
     /// The text of a statement that asks about the one before it, and where.
     pub asks: Option<Asks>,
+    /// The digest of a statement that was prepared, or executed, while somebody wanted to know what passes.
+    pub digest: Option<Arc<Digest>>,
     /// What it does to characteristics for the next transaction.
     pub one_shot: Effect,
     pub parameters: u16,
@@ -67,14 +76,19 @@ impl Session {
         let changes = kind.may_change_session() || kind.may_end_transaction();
         let is_pending = self.state.one_shot.is_set();
         let may_ask = diagnostics::may_ask(text);
+        let digest = self.sight_prepared(text, kind);
         self.note_locks(kind, may_lock);
-        if !hot && !changes && !is_pending && !may_ask && kind != Kind::Deallocate {
+        let is_plain = !hot && !changes && !is_pending && !may_ask && digest.is_none();
+        if is_plain && kind != Kind::Deallocate {
             self.pass_command().await?;
             self.state.last_prepared = 0;
             let walker = self.pass_answer(Form::Prepared).await?;
             match walker.error() {
                 Some(_) => self.state.diagnostics = None,
-                None => self.clear_messages(),
+                None => {
+                    self.clear_messages();
+                    Unseen::add(&mut self.state.unseen, &self.hot.prepared_under);
+                }
             }
             return Ok(());
         }
@@ -101,12 +115,18 @@ impl Session {
         };
         self.send_payload(&payload).await?;
         let shadowed = self.state.shadowed.clone();
+        let (planned_by, now) = (self.hot.number, Arc::clone(&self.hot.prepared_under));
         if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
             statement.one_shot = effect;
             statement.asks = asks;
+            statement.digest = digest;
             if hot {
                 statement.text = text;
                 statement.shadowed = shadowed;
+                statement.facts = Some(facts);
+                statement.planned_by = planned_by;
+            } else {
+                Unseen::add(&mut self.state.unseen, &now);
             }
         }
         Ok(())
@@ -124,10 +144,13 @@ impl Session {
                 reason: Reason::NotHot,
             },
         };
+        let now = Arc::clone(&self.hot.prepared_under);
         let sequence_id = self.pass_command().await?.wrapping_add(1);
-        self.pass_prepared(sequence_id, kind, Arc::new(Plan::Fold(Box::new(fold))))
-            .await
-            .map(drop)
+        let plan = Arc::new(Plan::Fold(Box::new(fold)));
+        if self.pass_prepared(sequence_id, kind, plan).await?.is_some() {
+            Unseen::add(&mut self.state.unseen, &now);
+        }
+        Ok(())
     }
 
     /// MySQL's COM_STMT_PREPARE clears the messages of the statement before it, and leaves its ROW_COUNT().
@@ -155,7 +178,10 @@ impl Session {
             plan,
             text: Vec::new(),
             shadowed: Vec::new(),
+            facts: None,
+            planned_by: 0,
             asks: None,
+            digest: None,
             one_shot: Effect::Ends,
             parameters: ok.parameters,
             columns,
@@ -209,19 +235,34 @@ impl Session {
         };
         // Taken out while it runs, so that the session can be borrowed whole.
         let Some(mut statement) = self.state.statements.remove(&id) else {
-            if command_byte != command::STMT_CLOSE {
+            if command_byte == command::STMT_CLOSE {
+                Unseen::remove(&mut self.state.unseen);
+            } else {
                 self.state.end_one_shot();
                 self.state.diagnostics = None;
+            }
+            if command_byte == command::STMT_EXECUTE && self.shared.traffic.is_on() {
+                self.shared.traffic.saw_unknown();
             }
             self.pass_command().await?;
             return self.pass_answer(Form::of(command_byte)).await.map(drop);
         };
         let done = match command_byte {
-            command::STMT_EXECUTE => self.execute_known(id, &mut statement).await,
+            command::STMT_EXECUTE => {
+                let sighting = self.sight_execution(&mut statement).await?;
+                let done = self.execute_known(id, &mut statement).await;
+                if done.is_ok() {
+                    self.saw(sighting);
+                }
+                done
+            }
             command::STMT_FETCH => Box::pin(self.fetch(id, &mut statement)).await,
             command::STMT_RESET => self.reset_statement(&mut statement).await,
             command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
             command::STMT_CLOSE => {
+                if statement.text.is_empty() {
+                    Unseen::remove(&mut self.state.unseen);
+                }
                 self.close_rewritten(&mut statement).await?;
                 return self.pass_command().await.map(drop);
             }

@@ -13,7 +13,7 @@ use super::explain::asks_to_explain;
 use super::hot::Known;
 use super::kind::kind_of;
 use super::planning;
-use super::state::TableLocks;
+use super::state::{TableLocks, Unseen};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
@@ -64,12 +64,18 @@ impl Session {
         self.note_locks(kind, may_lock);
         let mut shape = std::mem::take(&mut self.shape);
         let text = statement_text(self.command_payload(), capabilities)?;
+        let sighting = self.sight(text, kind);
         let found = match self.glance(text, kind, &mut shape) {
             Glance::Pass(reason) => {
                 self.shape = shape;
                 self.state.diagnostics = None;
                 self.learn_from_forwarded(reason, kind);
-                return self.pass_statement(kind, reason).await;
+                if kind == Kind::Prepare && !self.state.bypass {
+                    Unseen::add(&mut self.state.unseen, &self.hot.prepared_under);
+                }
+                self.pass_statement(kind, reason).await?;
+                self.saw(sighting);
+                return Ok(());
             }
             Glance::Planned(known) => Some(Found { known, shape }),
             Glance::Look => {
@@ -80,13 +86,15 @@ impl Session {
         let payload = self.command_payload().to_vec();
         self.drop_command();
         // Boxed: a task is as large as the largest of what it may do, and most sessions never come here.
-        Box::pin(self.hot_query(payload, found)).await
+        Box::pin(self.hot_query(payload, found)).await?;
+        self.saw(sighting);
+        Ok(())
     }
 
     /// Passes the statement at the front of the client's stream on as it came, in either protocol.
     pub(super) async fn pass_statement(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
         self.before(kind);
-        self.metrics().count(reason);
+        self.count(reason);
         self.pass_command().await?;
         let walker = self.pass_answer(Form::Results).await?;
         self.after(kind, walker.error().is_some());
@@ -119,6 +127,10 @@ impl Session {
         let known = facts.and_then(|facts| self.hot.known(text, facts, shape));
         match known.as_ref().map(|known| &**known.plan()) {
             Some(Plan::Forward(reason)) => Glance::Pass(*reason),
+            Some(Plan::Observe(plan)) => {
+                self.metrics().count_observed(plan.reason());
+                Glance::Pass(Reason::Observed)
+            }
             _ => known.map_or(Glance::Look, Glance::Planned),
         }
     }
@@ -298,10 +310,10 @@ impl Session {
     pub(super) async fn plan_anew(&mut self, text: &[u8], facts: Arc<SessionFacts>) -> Plan {
         let catalog = self.catalog();
         if !planning::is_long(text) {
-            return sql::plan(text, &facts, &catalog);
+            return self.hot.plan_anew(text, &facts, &catalog);
         }
-        let text = text.to_vec();
-        planning::apart(move || sql::plan(&text, &facts, &catalog)).await
+        let (hot, text) = (Arc::clone(&self.hot), text.to_vec());
+        planning::apart(move || hot.plan_anew(&text, &facts, &catalog)).await
     }
 
     /// What becomes of a plan under LOCK TABLES.
@@ -326,7 +338,12 @@ impl Session {
         match plan {
             Plan::Forward(reason) => {
                 self.learn_from_forwarded(*reason, kind_of(text));
-                self.metrics().count(*reason);
+                self.count(*reason);
+                self.run_original(original, turn).await
+            }
+            Plan::Observe(plan) => {
+                self.metrics().count_observed(plan.reason());
+                self.count(Reason::Observed);
                 self.run_original(original, turn).await
             }
             Plan::Combine(increment) => {

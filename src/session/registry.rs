@@ -26,8 +26,6 @@ const NO_REASON: u8 = 0xFF;
 pub struct Sessions {
     /// By the thread id that the client sees.
     open: Mutex<HashMap<u32, Arc<Seen>>>,
-    /// True when the server stops; sent as well when one of them has been killed.
-    signal: watch::Sender<bool>,
     /// Whether those who connect have to wait.
     paused: watch::Sender<bool>,
     /// Somebody has asked the server to stop.
@@ -40,7 +38,6 @@ impl Default for Sessions {
     fn default() -> Self {
         Self {
             open: Mutex::default(),
-            signal: watch::Sender::new(false),
             paused: watch::Sender::new(false),
             stop: Notify::new(),
             left: Notify::new(),
@@ -78,14 +75,12 @@ impl Sessions {
         glimpses
     }
 
-    /// Has a session close as soon as it has no command at hand. Whether there is one of this id.
-    pub fn kill(&self, id: u32) -> bool {
+    /// Marks a session as one that is to close. Whether there is one of this id.
+    pub(super) fn kill(&self, id: u32) -> bool {
         let Some(seen) = self.lock().get(&id).cloned() else {
             return false;
         };
         seen.is_killed.store(true, Ordering::Release);
-        // All look whether it is they; it happens seldom, and costs nothing until it does.
-        self.signal.send_modify(|_| {});
         true
     }
 
@@ -99,16 +94,6 @@ impl Sessions {
             }
             left.await;
         }
-    }
-
-    /// Has all sessions close as they become idle.
-    pub fn stop(&self) {
-        self.signal.send_replace(true);
-    }
-
-    /// Changes when the server stops, to true, and when a session is killed.
-    pub(super) fn signal(&self) -> watch::Receiver<bool> {
-        self.signal.subscribe()
     }
 
     /// Whether those who connect have to wait.
@@ -261,14 +246,14 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// A command has come.
-    pub(super) fn begins(&self, command_byte: u8) {
+    /// A command has come, at this time.
+    pub(super) fn begins(&self, command_byte: u8, at: Instant) {
         let seen = &self.seen;
         // Nobody else writes.
         let commands = seen.commands.load(Ordering::Relaxed) + 1;
         seen.commands.store(commands, Ordering::Relaxed);
         seen.command.store(command_byte, Ordering::Relaxed);
-        self.at(Instant::now());
+        self.at(at);
     }
 
     /// It is answered, at this time.
@@ -356,7 +341,7 @@ mod tests {
         };
         assert_eq!((glimpse.id, &*glimpse.user), (7, "ann"));
         assert_eq!((glimpse.command, glimpse.reason), ("Sleep", None));
-        entry.begins(command::QUERY);
+        entry.begins(command::QUERY, Instant::now());
         entry.reasons(Reason::Slotted);
         let glimpse = &sessions.now()[0];
         assert_eq!((glimpse.command, glimpse.commands), ("Query", 1));
@@ -372,18 +357,13 @@ mod tests {
     }
 
     #[test]
-    fn one_is_killed_and_all_are_woken_to_look() {
+    fn one_is_killed_and_no_other() {
         let sessions = Arc::default();
         let (first, second) = (enter(&sessions, 1), enter(&sessions, 2));
-        let mut signal = sessions.signal();
         assert!(!sessions.kill(3));
-        assert!(!signal.has_changed().expect("the sender is there"));
         assert!(sessions.kill(2));
-        assert!(signal.has_changed().expect("the sender is there"));
-        assert!(!*signal.borrow_and_update(), "the server goes on");
         assert!(!first.is_killed() && second.is_killed());
-        sessions.stop();
-        assert!(*signal.borrow_and_update());
+        assert_eq!(sessions.now()[1].command, "Killed");
     }
 
     #[test]

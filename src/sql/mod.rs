@@ -6,13 +6,14 @@
 //! Layout, in the order data flows: `prefilter`; `lexer`, `statement` (tokens of our own, first words);
 //! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables`, `prepare`, `one_shot` (read by words alone),
 //! `increment`, `write` (planned by syntax tree), `read` (counters in queries); `planner` puts them together;
-//! `shape` tells which statements share a plan.
+//! `shape` tells which statements share a plan; `digest` and `tally` tell of statements for which there is no rule yet.
 
 mod amount;
 mod context;
 mod ddl;
 pub mod diagnostics;
 mod dialect;
+mod digest;
 mod effect;
 mod explain;
 mod increment;
@@ -32,6 +33,7 @@ mod size;
 mod statement;
 mod stored;
 mod syntax;
+mod tally;
 pub mod template;
 mod touch;
 mod words;
@@ -44,6 +46,7 @@ mod fixture;
 pub(crate) use fixture::{plan_of as planned_in_fixture, posts as posts_in_fixture};
 
 pub use amount::Amount;
+pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest};
 pub use effect::glance;
 pub use explain::explained;
 pub use lexer::{Lexer, Token, TokenKind};
@@ -52,3 +55,4 @@ pub use prefilter::Prefilter;
 pub use shape::{Literal, LiteralKind, Shape};
 pub use statement::{Kind, is_off, is_several, split, statement_kind};
 pub use stored::is_stored_as_written;
+pub use tally::{Sets, Tally, tally};

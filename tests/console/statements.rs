@@ -42,6 +42,7 @@ fn every_table_is_shown_with_its_columns() {
             let (heading, text) = chapter.split_once('\n').expect("a heading");
             let statement = match heading {
                 "EXPLAIN" => "EXPLAIN SELECT views FROM posts",
+                "SET RULE" => "SET RULE posts MODE enforce",
                 heading => heading,
             };
             let told: BTreeSet<_> = text
@@ -167,7 +168,7 @@ fn what_was_done_is_shown() {
             (&*rule["mode"], &*rule["slots"], &*rule["rollup"]),
             ("enforce", "64", "3600")
         );
-        assert_eq!(rule["in_force"], "1");
+        assert_eq!(rule["waits_for"], "NULL");
         let config = table(&mut operator, "SHOW CONFIG").await;
         let listen = config
             .iter()
@@ -289,21 +290,84 @@ fn a_statement_is_explained_as_a_session_does() {
     });
 }
 
+/// Another mode, the file's again, and out for good; values stay what they are.
 #[test]
-fn what_others_serve_is_refused_with_a_reason() {
+fn rules_change_when_told_to() {
     support::block_on(async {
-        let stage = Stage::new(Flavour::MySql, "cs_console_orders", "").await;
+        let schema = "cs_console_orders";
+        let stage = Stage::new(Flavour::MySql, schema, "").await;
         let mut operator = stage.operator().await;
-        for text in [
-            "RELOAD",
-            "DRAIN",
-            "DRAIN posts",
-            "SET RULE cs_console_orders.posts MODE observe",
+        let mut client = stage.client().await;
+        let increment = "UPDATE posts SET views = views + 1 WHERE id = 1";
+        run(&mut client, increment).await;
+        let told = table(&mut operator, "SET RULE posts MODE Observe").await;
+        assert!(
+            told[0]["result"].starts_with(&format!("{schema}.posts: ")),
+            "{told:?}"
+        );
+        let rule = row(&mut operator, "SHOW RULES", "table", "posts").await;
+        assert_eq!(rule["mode"], "observe");
+        run(&mut client, increment).await;
+        let told = table(&mut operator, "reload;").await;
+        assert!(told[0]["result"].contains("rules.yaml read"), "{told:?}");
+        let rule = row(&mut operator, "SHOW RULES", "table", "posts").await;
+        assert_eq!(rule["mode"], "enforce");
+        run(&mut client, increment).await;
+        let drained = row(
+            &mut operator,
+            &format!("DRAIN {schema}.posts"),
+            "table",
+            "posts",
+        )
+        .await;
+        assert!(!drained["result"].is_empty(), "{drained:?}");
+        let views = "SELECT views FROM posts WHERE id = 1";
+        assert_eq!(number(&mut client, views).await, 3);
+        let upstream = &support::twin::twin(Flavour::MySql).proxied;
+        let mut direct = support::client::connect(upstream, Some(schema)).await;
+        assert_eq!(number(&mut direct, views).await, 3);
+        let left = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()";
+        assert_eq!(number(&mut direct, left).await, 1, "the slot table is gone");
+        for (text, code, hint) in [
+            (
+                "SET RULE posts MODE enforced",
+                1064,
+                "did you mean `enforce`?",
+            ),
+            (
+                "SET RULE post MODE off",
+                1146,
+                "did you mean `cs_console_orders.posts`?",
+            ),
+            ("DRAIN shop.other", 1146, "no rule is for shop.other"),
         ] {
-            let (code, message) = refused(&mut operator, text).await;
-            assert_eq!(code, 1235, "{text}: {message}");
-            assert!(message.contains("not served yet;"), "{text}: {message}");
+            let (found, message) = refused(&mut operator, text).await;
+            assert_eq!(found, code, "{text}: {message}");
+            assert!(message.contains(hint), "{text}: {message}");
         }
+    });
+}
+
+/// A file with an error changes nothing, and its error is told.
+#[test]
+fn a_bad_file_is_told() {
+    support::block_on(async {
+        let stage = Stage::new(Flavour::MySql, "cs_console_bad_file", "").await;
+        let mut operator = stage.operator().await;
+        stage.write_rules("counters: [nothing]\n");
+        let (code, message) = refused(&mut operator, "RELOAD").await;
+        assert_eq!(code, 1105);
+        assert!(message.contains("counters"), "{message}");
+        let rule = row(&mut operator, "SHOW RULES", "table", "posts").await;
+        assert_eq!(rule["mode"], "enforce");
+    });
+}
+
+#[test]
+fn what_is_no_statement_is_refused_with_a_reason() {
+    support::block_on(async {
+        let stage = Stage::new(Flavour::MySql, "cs_console_others", "").await;
+        let mut operator = stage.operator().await;
         run(
             &mut operator,
             "SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci",

@@ -120,6 +120,5 @@ fn kind_of(code: Code) -> ErrorKind {
         Code::Failed => ErrorKind::ER_UNKNOWN_ERROR,
         Code::NoSuchTable => ErrorKind::ER_NO_SUCH_TABLE,
         Code::UnknownVariable => ErrorKind::ER_UNKNOWN_SYSTEM_VARIABLE,
-        Code::NotServedYet => ErrorKind::ER_NOT_SUPPORTED_YET,
     }
 }

@@ -195,7 +195,7 @@ fn show(cursor: &mut Cursor<'_>, visit: &Visit) -> Result<Table, Refusal> {
     cursor.accept_any(&["SESSION", "GLOBAL"]);
     cursor.accept("FULL");
     let hot = visit.desk.shared.hot();
-    let tables = hot.tallies().iter().map(|(table, _)| table);
+    let tables = hot.tables().map(|(table, _)| table);
     let row = |text: &str| vec![Value::from(text)];
     if cursor.accept_any(&["WARNINGS", "ERRORS"]) {
         let table = Table::of_texts(&["Level", "Code", "Message"], Vec::new());

@@ -184,8 +184,6 @@ pub(super) enum Code {
     NoSuchTable,
     /// 1193
     UnknownVariable,
-    /// 1235
-    NotServedYet,
 }
 
 impl Refusal {

@@ -50,7 +50,9 @@ impl Visit {
     pub(super) async fn answer(&self, text: &str) -> Result<Answer, Refusal> {
         let desk = &self.desk;
         match Statement::parse(text)? {
-            Statement::Show(report, filter) => Ok(Answer::Rows(filter.apply(report.table(desk))?)),
+            Statement::Show(report, filter) => {
+                Ok(Answer::Rows(filter.apply(report.table(desk).await)?))
+            }
             Statement::Explain(statement) => explain(desk, self.schema(), statement).await,
             Statement::RollUp(table) => act::roll_up(desk, self.optional(table)?).await,
             Statement::Pause => Ok(act::pause(desk, true)),

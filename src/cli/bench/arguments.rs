@@ -1,13 +1,13 @@
 //! What `countersink bench` can be told.
 
-use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::mode::Mode;
-use crate::config::{Address, DurationRange};
+use crate::cli::target::TargetArguments;
+use crate::config::DurationRange;
 
 pub(in crate::cli) const EXAMPLES: &str = "\
 Examples:
@@ -45,26 +45,8 @@ const THINK: DurationRange = DurationRange {
 /// Arguments of `countersink bench`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct BenchArguments {
-    /// The rules file, for its upstream and control account; rules.yaml unless --upstream and --user are given.
-    #[arg(long, value_name = "FILE")]
-    pub(super) rules: Option<PathBuf>,
-    /// The server, instead of the rules file's `upstream`: HOST:PORT or unix:/path/to/socket.
-    #[arg(long, value_name = "ADDRESS", value_parser = Address::parse)]
-    pub(super) upstream: Option<Address>,
-    /// Who logs in, instead of the rules file's control account.
-    #[arg(long, value_name = "NAME")]
-    pub(super) user: Option<String>,
-    /// The environment variable with that user's password.
-    #[arg(
-        long,
-        value_name = "VARIABLE",
-        requires = "user",
-        conflicts_with = "password_file"
-    )]
-    pub(super) password_env: Option<String>,
-    /// The file with that user's password; one line break at its end is none of it.
-    #[arg(long, value_name = "FILE", requires = "user")]
-    pub(super) password_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) target: TargetArguments,
     /// The schema to create and to remove again.
     #[arg(long, value_name = "NAME", default_value = "countersink_bench", value_parser = schema_name)]
     pub(super) schema: String,

@@ -10,10 +10,10 @@ use super::figures::{Figures, Level, Workload};
 use super::mode::Mode;
 use super::rules::rules;
 use super::sum::Sum;
-use super::target::Target;
 use crate::cli;
 use crate::cli::clients::{Account, Client, Job, Turn, number};
 use crate::cli::proxy::Proxy;
+use crate::cli::target::Target;
 use crate::config::Address;
 
 /// Everything that a run needs.

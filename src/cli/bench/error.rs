@@ -1,9 +1,8 @@
 //! What the benchmark can fail of.
 
 use std::io;
-use std::path::PathBuf;
 
-use crate::cli::{self, clients, password};
+use crate::cli::{self, clients};
 
 /// Why there are no figures.
 #[derive(Debug, thiserror::Error)]
@@ -16,22 +15,11 @@ pub enum Error {
         /// The schema.
         schema: String,
     },
-    /// Nobody said which server.
-    #[error(
-        "{} is not there to take the server from; name it by --rules, or say --upstream HOST:PORT and --user NAME", file.display()
-    )]
-    NoServer {
-        /// The file that was looked for.
-        file: PathBuf,
-    },
     /// The rules want TLS, which the clients do not speak.
     #[error(
         "upstream_tls asks for TLS, which the clients of the benchmark do not speak; name a unix socket by --upstream, or the same server by --upstream to measure it without TLS"
     )]
     OnlyWithTls,
-    /// There is no password.
-    #[error(transparent)]
-    Password(#[from] password::Error),
     /// The server lets in too few.
     #[error(
         "{clients} clients and the proxy need {needed} connections, and {limit} = {most} with {used} in use; take fewer --clients, or SET GLOBAL {limit} = {remedy}"
@@ -125,9 +113,7 @@ impl Error {
         const REFUSED: [u16; 5] = [1045, 1698, 1130, 1044, 3159];
         match self {
             Self::Interrupted { number, .. } => 128 + number,
-            Self::NoServer { .. }
-            | Self::OnlyWithTls
-            | Self::Password(_)
+            Self::OnlyWithTls
             | Self::MaxConnections { .. }
             | Self::Foreign { .. }
             | Self::Denied { .. } => 2,

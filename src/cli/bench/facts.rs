@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::Error;
 use super::arguments::BenchArguments;
-use super::target::Target;
 use crate::cli::clients::{Client, Row, number};
+use crate::cli::target::Target;
 
 /// Connections besides the clients': of the proxy's control account and of ours.
 const MORE: u64 = 18;

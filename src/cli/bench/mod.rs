@@ -4,8 +4,6 @@ mod arguments;
 mod error;
 mod mode;
 
-mod target;
-
 mod facts;
 mod schema;
 mod tables;
@@ -25,12 +23,13 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::clients::Turn;
 use super::interrupt::Interrupt;
+use super::target::{Named, Target};
 use super::terminal::{self, Progress};
+use crate::config::UpstreamTls;
 use course::Course;
 use facts::Facts;
 use figures::Figures;
 use schema::Schema;
-use target::Target;
 
 pub(super) use arguments::{BenchArguments, EXAMPLES};
 pub use error::Error;
@@ -51,7 +50,7 @@ pub(super) fn run(arguments: &BenchArguments, runtime: &Runtime) -> Result<(), s
 
 /// From the first connection to the report, with a live line that leaves no trace.
 async fn bench(arguments: &BenchArguments, runtime: Handle) -> Result<(), super::Error> {
-    let target = Target::find(arguments)?;
+    let target = target(arguments)?;
     let progress = Progress::new("statements");
     let turn = Turn {
         length: arguments.turn,
@@ -77,6 +76,20 @@ async fn bench(arguments: &BenchArguments, runtime: Handle) -> Result<(), super:
     match figures.sums.iter().all(sum::Sum::is_exact) {
         true => Ok(()),
         false => Err(Error::NotExact.into()),
+    }
+}
+
+/// The clients of the benchmark speak no TLS.
+fn target(arguments: &BenchArguments) -> Result<Target, super::Error> {
+    match arguments.target.find()? {
+        Named::ByArguments(target) => Ok(target),
+        Named::InRules(config) => {
+            let needs_tls = matches!(config.upstream_tls, UpstreamTls::Required { .. });
+            if needs_tls && arguments.target.upstream.is_none() && !config.upstream.is_local() {
+                return Err(Error::OnlyWithTls.into());
+            }
+            Ok(Target::from(*config))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The rules of the benchmark's proxy.
 
 use super::tables::PROXIED;
-use super::target::Target;
+use crate::cli::target::Target;
 use crate::config::{Config, Error};
 
 /// No TLS, which the clients of the comparison do not speak on the direct way either.

@@ -4,8 +4,8 @@ use super::arguments::BenchArguments;
 use super::error::Error;
 use super::mode::Mode;
 use super::tables::{MARK, TABLES};
-use super::target::Target;
 use crate::cli::clients::{self, Account, Client};
+use crate::cli::target::Target;
 
 /// Seconds until the removal gives up on somebody else's lock.
 const PATIENCE: u32 = 60;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::desk::Desk;
+use super::super::orders::Standing;
 use super::super::table::{Value, integer, seconds, text};
 use super::Report;
 use crate::catalog::HotTable;
-use crate::config::{Mode, Rule};
+use crate::config::Rule;
 
 pub(super) const RULES: Report = Report {
     name: "RULES",
@@ -20,7 +21,18 @@ pub(super) const RULES: Report = Report {
             "touch",
             "other columns that an increment may set to the present time",
         ),
-        text("mode", "`off`, `observe` or `enforce`"),
+        text(
+            "mode",
+            "`off`, `observe` or `enforce`, by rules.yaml or by SET RULE since it was read",
+        ),
+        text(
+            "stage",
+            "how far it is in force; `forwarded` when the table does not fit its rule, and the log says why",
+        ),
+        text(
+            "waits_for",
+            "what keeps it from being further; NULL when nothing does",
+        ),
         integer(
             "slots",
             "most slots of a row; 0: the row itself takes the increments",
@@ -30,43 +42,33 @@ pub(super) const RULES: Report = Report {
             "slot_table",
             "schema and name of the slot table; NULL without slots",
         ),
-        integer(
-            "in_force",
-            "1 when the table's statements are rewritten, 0 when they are forwarded: the mode says so, or the table does not fit its rule any more, and the log says why",
-        ),
     ],
-    rows: |desk| {
-        let rules = desk.config.rules.iter();
-        rules.map(|rule| rule_row(desk, rule)).collect()
+    rows: |desk, standings| {
+        let config = desk.config();
+        let rules = config.rules.iter();
+        rules.map(|rule| rule_row(rule, standings)).collect()
     },
 };
 
-fn rule_row(desk: &Desk, rule: &Rule) -> Vec<Value> {
-    let catalog = &desk.shared.hot().catalog;
-    // The server may spell it otherwise.
-    let same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
-    let in_force = catalog
-        .tables
-        .iter()
-        .chain(&catalog.without_slots)
-        .any(|table| {
-            same(&table.schema, &rule.table.schema) && same(&table.name, &rule.table.name)
-        });
-    let mode = match rule.mode {
-        Mode::Off => "off",
-        Mode::Observe => "observe",
-        Mode::Enforce => "enforce",
-    };
+fn rule_row(rule: &Rule, standings: &[Standing]) -> Vec<Value> {
+    let name = rule.table.to_string();
+    let standing = standings.iter().find(|standing| standing.table == name);
     vec![
         rule.table.schema.as_str().into(),
         rule.table.name.as_str().into(),
         rule.columns.join(",").into(),
         rule.touch.join(",").into(),
-        mode.into(),
+        standing
+            .map_or(rule.mode, |standing| standing.mode)
+            .name()
+            .into(),
+        standing.map(|standing| standing.stage).into(),
+        standing
+            .and_then(|standing| standing.waits_for.clone())
+            .into(),
         rule.slots.into(),
         rule.rollup.into(),
         (rule.slots > 0).then(|| rule.slot_table.to_string()).into(),
-        Value::truth(in_force),
     ]
 }
 
@@ -79,34 +81,39 @@ pub(super) const COUNTERS: Report = Report {
         text("columns", "its counters, with commas between them"),
         integer(
             "increments",
-            "statements that add constants to counters, however they were written",
+            "increments that went to slots, or to the row of a table without slots",
         ),
         integer("reads", "statements that read counters as row + slots"),
         integer(
             "folds",
             "statements before which slots were moved into rows",
         ),
+        integer("batches", "writes with increments of several clients"),
+        integer("combined", "the increments in them"),
         integer("slots_in_use", "slots that sessions hold now"),
         seconds(
             "waiting",
             "for how long the oldest increment has waited for its roll-up; NULL when none waits",
         ),
     ],
-    rows: |desk| {
+    rows: |desk, _| {
         let (hot, now) = (desk.shared.hot(), Instant::now());
-        let tables = hot.tallies().iter().map(|(table, tally)| {
+        let tables = hot.tables().map(|(table, counts)| {
             let names = table.counters.iter().filter_map(|counter| {
                 let column = table.columns.get(counter.column)?;
                 Some(column.name.as_str())
             });
+            let counted = counts.counted();
             vec![
                 table.schema.as_str().into(),
                 table.name.as_str().into(),
                 names.collect::<Vec<_>>().join(",").into(),
-                tally.increments().into(),
-                tally.reads().into(),
-                tally.folds().into(),
-                Value::count(desk.shared.slots.leased(table).len()),
+                counted.increments.into(),
+                counted.reads.into(),
+                counted.folds.into(),
+                counted.batches.into(),
+                counted.combined.into(),
+                Value::count(held(desk, table).len()),
                 waiting(desk, table, now).into(),
             ]
         });
@@ -132,18 +139,18 @@ pub(super) const SLOTS: Report = Report {
             "the highest of them; NULL when there is none",
         ),
     ],
-    rows: |desk| {
+    rows: |desk, _| {
         let hot = desk.shared.hot();
         let tables = hot.catalog.tables.iter().map(|table| {
-            let leased = desk.shared.slots.leased(table);
+            let held = held(desk, table);
             vec![
                 table.schema.as_str().into(),
                 table.name.as_str().into(),
                 format!("{}.{}", table.slot_schema, table.slot_name).into(),
                 table.slots.into(),
                 desk.shared.slots.first(table).into(),
-                Value::count(leased.len()),
-                leased.last().copied().into(),
+                Value::count(held.len()),
+                held.last().copied().into(),
             ]
         });
         tables.collect()
@@ -162,7 +169,7 @@ pub(super) const ROLLUP: Report = Report {
             "for how long the oldest increment has waited; NULL when none waits",
         ),
     ],
-    rows: |desk| {
+    rows: |desk, _| {
         let (hot, now) = (desk.shared.hot(), Instant::now());
         let tables = hot.catalog.tables.iter().map(|table| {
             vec![
@@ -181,4 +188,11 @@ fn waiting(desk: &Desk, table: &Arc<HotTable>, now: Instant) -> Option<Duration>
     let same = |other: &HotTable| other.schema == table.schema && other.name == table.name;
     let (_, since) = oldest.iter().find(|(other, _)| same(other))?;
     Some(now.saturating_duration_since(*since))
+}
+
+/// The slots that sessions hold now, lowest first.
+fn held(desk: &Desk, table: &HotTable) -> Vec<u16> {
+    let slots = desk.shared.slots.in_use(table).into_iter();
+    let held = slots.filter(|slot| slot.is_held);
+    held.map(|slot| slot.slot).collect()
 }

@@ -1,0 +1,456 @@
+//! A rule for each hot table, tried without being switched on: can the table be hot, and what would become of the
+//! statements that were seen?
+
+mod fates;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use mysql_async::Conn;
+
+use super::estimate::{self, Worth};
+use super::evidence::Evidence;
+use super::spot::{self, NAMED, Spot};
+use crate::catalog::{self, Catalog, Examined, read};
+use crate::check::{self, Code, Finding};
+use crate::config::{Config, Mode, Rule, TableName};
+use crate::counter::provision;
+use crate::sql::Sets;
+
+pub use fates::Fate;
+
+/// From so many clients on that wait for increments, on average, a rule is advised: half of one client's time.
+const ADVISED: f64 = 0.5;
+
+/// A rule that cannot gain so many times the increments is not advised.
+const LEAST_GAIN: f64 = 1.5;
+
+/// Statements that were caught running so often are told of.
+const GLIMPSES: u64 = 20;
+
+/// Reads of a counter that are so many times as frequent as increments are better left alone.
+const MANY_READS: f64 = 20.0;
+
+/// What becomes of a table for whose rows clients wait.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Who waits.
+    pub spot: Spot,
+    /// Whether a rule is advised.
+    pub verdict: Verdict,
+    /// What would become of the statements on the table, the ones for which most clients wait first.
+    pub fates: Vec<Fate>,
+    /// How often the table's counters are read for each increment; none where it was not seen.
+    pub reads: Option<f64>,
+    /// Increments per second; none where it was not seen.
+    pub increments: Option<f64>,
+    /// What speaks against it, or is to be known: sentences.
+    pub against: Vec<String>,
+    /// What `countersink check` finds of such a rule.
+    pub findings: Vec<Finding>,
+    /// The names of the primary key's columns; empty where they are not known.
+    pub primary_key: Vec<String>,
+    /// All columns' names, in order.
+    pub columns: Vec<String>,
+}
+
+/// Whether a rule is advised.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// This one.
+    Advised(Advice, Worth),
+    /// There is one already, which names all of these columns.
+    Ruled,
+    /// None, for this reason: a sentence.
+    PassedOver(String),
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// The hot table, as the server spells it.
+    pub table: TableName,
+    /// Its counters.
+    pub columns: Vec<String>,
+    /// The columns for the time of the last change that increments set as well.
+    pub touch: Vec<String>,
+    /// The cap of slots; 0 where increments are combined alone.
+    pub slots: u16,
+}
+
+/// Tries a rule for each table for whose rows clients wait; the one with the most is the first. Second, how many wait for
+/// rows of tables that are not known. `base` says how the rules file is beside its rules, and which there are.
+///
+/// # Errors
+///
+/// A query that failed; that a table cannot be hot is no error.
+pub async fn advise(
+    conn: &mut Conn,
+    evidence: &Evidence,
+    base: &Config,
+) -> Result<(Vec<Candidate>, f64), check::Error> {
+    let server = read::server(conn).await.map_err(check::Error::Query)?;
+    let schemas = schemas(conn, &spot::without_schema(evidence)).await?;
+    let (spots, lost) = spot::spots(evidence, &schemas);
+    let mut candidates = Vec::new();
+    for spot in spots {
+        let TableName { schema, name } = &spot.table;
+        let facts = read::table(conn, &server, schema, name).await;
+        let facts = facts.map_err(check::Error::Query)?;
+        let is_ours = facts
+            .as_ref()
+            .is_some_and(|facts| provision::is_slot_table(&facts.comment));
+        if !is_ours {
+            let trial = Trial {
+                evidence,
+                base,
+                schemas: &schemas,
+                facts,
+            };
+            candidates.push(trial.of(conn, spot).await?);
+        }
+    }
+    // Those that can be helped first, each in the order of the time that is lost.
+    candidates.sort_by_key(|candidate| !matches!(candidate.verdict, Verdict::Advised(..)));
+    Ok((candidates, lost))
+}
+
+/// The schema of each of these tables, where one schema alone has a table of that name.
+async fn schemas(
+    conn: &mut Conn,
+    names: &[String],
+) -> Result<HashMap<String, String>, check::Error> {
+    const QUERY: &str = "SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_NAME = ? \
+         AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')";
+    let mut schemas = HashMap::new();
+    for name in names {
+        let tuple = mysql_async::from_row_opt::<String>;
+        let found = read::rows(conn, "the schemas", QUERY, (name,), tuple).await;
+        let mut found = found.map_err(check::Error::Query)?;
+        if let (Some(schema), true) = (found.pop(), found.is_empty()) {
+            schemas.insert(name.clone(), schema);
+        }
+    }
+    Ok(schemas)
+}
+
+/// What all candidates are judged by, and what the server says of one's table.
+struct Trial<'a> {
+    evidence: &'a Evidence,
+    base: &'a Config,
+    schemas: &'a HashMap<String, String>,
+    /// None when the account can see no such table.
+    facts: Option<read::Facts>,
+}
+
+impl Trial<'_> {
+    async fn of(&self, conn: &mut Conn, spot: Spot) -> Result<Candidate, check::Error> {
+        let mut candidate = Candidate {
+            verdict: Verdict::PassedOver(String::new()),
+            fates: Vec::new(),
+            reads: None,
+            increments: None,
+            against: Vec::new(),
+            findings: Vec::new(),
+            primary_key: Vec::new(),
+            columns: Vec::new(),
+            spot,
+        };
+        if let Some(facts) = &self.facts {
+            let key = facts.primary_key().filter_map(|part| part.column.clone());
+            candidate.primary_key = key.collect();
+            candidate.columns = facts
+                .columns
+                .iter()
+                .map(|column| column.name.clone())
+                .collect();
+        }
+        let columns = candidate.spot.columns(Sets::Sum);
+        if columns.is_empty() {
+            candidate.verdict = Verdict::PassedOver(no_counter(&candidate.spot));
+            return Ok(candidate);
+        }
+        if self.is_ruled(&candidate.spot.table, &columns) {
+            candidate.verdict = Verdict::Ruled;
+            return Ok(candidate);
+        }
+        let touch = self.touches(&candidate.spot);
+        let rule = match self.rule(&candidate.spot, columns, touch) {
+            Ok(rule) => rule,
+            Err(why) => {
+                candidate.verdict = Verdict::PassedOver(why);
+                return Ok(candidate);
+            }
+        };
+        self.try_out(conn, &mut candidate, rule).await?;
+        Ok(candidate)
+    }
+
+    /// Looks at the table as `serve` and `check` would with this rule, and plans the statements that were seen.
+    async fn try_out(
+        &self,
+        conn: &mut Conn,
+        candidate: &mut Candidate,
+        mut rule: Rule,
+    ) -> Result<(), check::Error> {
+        let config = self.with(&rule);
+        let examination = catalog::examine(conn, &config).await?;
+        candidate.findings = check::check(conn, &config).await?.findings;
+        let table = examination
+            .tables
+            .first()
+            .and_then(|table| table.table.clone());
+        let (Some(table), None) = (table, &examination.problem) else {
+            let why = examination.tables.first().and_then(why_not);
+            let why = why.or_else(|| examination.problem.as_ref().map(ToString::to_string));
+            candidate.verdict = Verdict::PassedOver(why.unwrap_or_default());
+            return Ok(());
+        };
+        rule.table = TableName {
+            schema: table.schema.clone(),
+            name: table.name.clone(),
+        };
+        let all = examination.catalog;
+        candidate.fates = fates::of(
+            self.evidence,
+            &candidate.spot,
+            &rule.table,
+            &all,
+            self.schemas,
+        );
+        candidate.findings.retain(is_worth_telling);
+        self.decide(candidate, &rule, &all);
+        Ok(())
+    }
+
+    fn decide(&self, candidate: &mut Candidate, rule: &Rule, catalog: &Catalog) {
+        let fates = &candidate.fates;
+        let times = |of: fn(&Fate) -> bool| {
+            fates
+                .iter()
+                .filter(|fate| of(fate))
+                .map(|fate| fate.times)
+                .sum::<u64>()
+        };
+        let (increments, reads) = (times(Fate::gains), times(Fate::reads));
+        let seconds = self
+            .evidence
+            .window
+            .max(Duration::from_millis(1))
+            .as_secs_f64();
+        // What is caught running now and then tells little.
+        let is_known = self.evidence.are_executions || increments.min(reads) >= GLIMPSES;
+        if increments > 0 && is_known {
+            candidate.reads = Some(reads as f64 / increments as f64);
+            let rate = increments as f64 / seconds;
+            candidate.increments = self.evidence.are_executions.then_some(rate);
+        }
+        let gaining: f64 = fates
+            .iter()
+            .filter(|fate| fate.gains())
+            .map(|fate| fate.waiting)
+            .sum();
+        let worth = worth(&candidate.spot, gaining);
+        candidate.verdict = if gaining < NAMED.max(candidate.spot.waiting / 10.0) {
+            Verdict::PassedOver(not_slotted(fates))
+        } else if gaining < ADVISED || worth.gain.high < LEAST_GAIN {
+            Verdict::PassedOver(format!(
+                "few wait for it: {gaining:.1} clients on average, which would gain {:.1} to {:.1} times the increments; look \
+                 again when there is more load",
+                worth.gain.low, worth.gain.high
+            ))
+        } else {
+            let advice = Advice {
+                table: rule.table.clone(),
+                columns: rule.columns.clone(),
+                touch: rule.touch.clone(),
+                slots: slots(candidate),
+            };
+            Verdict::Advised(advice, worth)
+        };
+        candidate.against = against(candidate, self.evidence.are_executions.then_some(seconds));
+        debug_assert!(catalog.tables.len() <= 1, "one rule is tried at a time");
+    }
+
+    /// Whether the rules file names all of these columns already.
+    fn is_ruled(&self, table: &TableName, columns: &[String]) -> bool {
+        let same = |left: &str, right: &str| left.eq_ignore_ascii_case(right);
+        let rules = self.base.rules.iter().filter(|rule| rule.mode != Mode::Off);
+        let mut rules = rules.filter(|rule| {
+            same(&rule.table.schema, &table.schema) && same(&rule.table.name, &table.name)
+        });
+        rules.any(|rule| {
+            let has = |column: &String| rule.columns.iter().any(|other| same(other, column));
+            columns.iter().all(has)
+        })
+    }
+
+    /// The columns for times that the increments which wait set.
+    fn touches(&self, spot: &Spot) -> Vec<String> {
+        let columns = self.facts.iter().flat_map(|facts| &facts.columns);
+        let times = columns.filter(|column| {
+            matches!(column.data_type.as_str(), "datetime" | "timestamp")
+                && !column.extra.contains("on update")
+        });
+        let mut set = spot.columns(Sets::Present);
+        set.extend(spot.columns(Sets::Constant));
+        let is_set = |name: &str| set.iter().any(|other| other.eq_ignore_ascii_case(name));
+        let names = times.map(|column| column.name.clone());
+        names.filter(|name| is_set(name)).collect()
+    }
+
+    fn rule(&self, spot: &Spot, columns: Vec<String>, touch: Vec<String>) -> Result<Rule, String> {
+        let spelled = |name: &String| {
+            let columns = self.facts.iter().flat_map(|facts| &facts.columns);
+            let mut names = columns.map(|column| &column.name);
+            let known = names.find(|known| known.to_lowercase() == name.to_lowercase());
+            known.unwrap_or(name).clone()
+        };
+        let slot_table = self.base.slot_table.of(&spot.table);
+        Ok(Rule {
+            index: 0,
+            line: 0,
+            slot_table: slot_table.map_err(|problem| problem.to_string())?,
+            table: spot.table.clone(),
+            columns: columns.iter().map(spelled).collect(),
+            touch,
+            slots: 64,
+            mode: Mode::Enforce,
+            rollup: Duration::from_secs(1),
+        })
+    }
+
+    /// The rules file with this rule alone.
+    fn with(&self, rule: &Rule) -> Config {
+        Config {
+            rules: vec![rule.clone()],
+            ..self.base.clone()
+        }
+    }
+}
+
+/// What a rule gains, of whom so many wait for increments.
+fn worth(spot: &Spot, gaining: f64) -> Worth {
+    let at_one_row = spot.rows.first().map_or(0.0, |(_, waiting)| *waiting);
+    match at_one_row < gaining / 2.0 {
+        true => estimate::gain_of_many_rows(spot.clients()),
+        false => estimate::gain(spot.clients()),
+    }
+}
+
+/// What a table without a column that is added to is waited for.
+fn no_counter(spot: &Spot) -> String {
+    let named = |columns: Vec<String>| columns.join(", ");
+    let sequences = spot.columns(Sets::Sequence);
+    let upserted = spot.columns_of_upserts(Sets::Sum);
+    let mut set = spot.columns(Sets::Constant);
+    set.extend(spot.columns(Sets::Other));
+    if !sequences.is_empty() {
+        return format!(
+            "{} is a sequence, handed out by LAST_INSERT_ID(): each client needs a value of its own, which slots cannot give; \
+             hand out numbers in blocks, or use AUTO_INCREMENT",
+            named(sequences)
+        );
+    }
+    if !upserted.is_empty() {
+        return format!(
+            "{} is added to by INSERT .. ON DUPLICATE KEY UPDATE, which has to run on the row itself, for it may be the one that \
+             inserts it; where the application runs UPDATE first, and INSERT only when no row was found, a rule helps",
+            named(upserted)
+        );
+    }
+    if !set.is_empty() {
+        return format!(
+            "{} is set to values that are not itself plus a constant, so there is nothing to add up; have fewer clients write the \
+             row, or let it be many rows",
+            named(set)
+        );
+    }
+    "no UPDATE that waits for it adds a constant to a column".to_owned()
+}
+
+/// Why the table cannot be hot.
+fn why_not(examined: &Examined) -> Option<String> {
+    let problems: Vec<String> = examined.problems.iter().map(ToString::to_string).collect();
+    (!problems.is_empty()).then(|| problems.join("; "))
+}
+
+fn not_slotted(fates: &[Fate]) -> String {
+    let heaviest = fates
+        .iter()
+        .max_by(|left, right| left.waiting.total_cmp(&right.waiting));
+    match heaviest {
+        Some(fate) => format!(
+            "what waits for it would not go to slots ({}): {}",
+            fate.reason.code(),
+            fate.reason.why()
+        ),
+        None => "what waits for it is not understood".to_owned(),
+    }
+}
+
+/// What `check` says is worth telling before there is a rule: not that the slot table is missing, nor how the command is run.
+fn is_worth_telling(finding: &Finding) -> bool {
+    !matches!(
+        finding.code,
+        Code::SlotTableMissing | Code::TouchColumn | Code::ClientGrantsUnseen
+    )
+}
+
+/// The cap: a power of two that has room for twice the clients that are at the row on average.
+fn slots(candidate: &Candidate) -> u16 {
+    let many_reads = candidate.reads.is_some_and(|reads| reads > MANY_READS);
+    let in_autocommit = candidate
+        .spot
+        .in_transaction
+        .is_some_and(|share| share < 0.1);
+    if many_reads && in_autocommit {
+        return 0;
+    }
+    let clients = candidate.spot.clients();
+    let caps = [16, 32, 64, 128];
+    let enough = |cap: &u16| f64::from(*cap) >= 2.0 * clients;
+    caps.into_iter().find(enough).unwrap_or(256)
+}
+
+/// What speaks against a rule, of what was seen. `seconds` is how long, where executions were counted.
+fn against(candidate: &Candidate, seconds: Option<f64>) -> Vec<String> {
+    let mut against = Vec::new();
+    if let Some(reads) = candidate.reads.filter(|reads| *reads > MANY_READS) {
+        let slots = match slots(candidate) {
+            0 => {
+                "; so slots: 0, which combines increments on the row itself and leaves reads alone"
+            }
+            _ => {
+                "; with slots: 0 reads are left alone, and increments in autocommit combined on the row itself"
+            }
+        };
+        against.push(format!(
+            "its counters are read {reads:.0} times for each increment{slots}"
+        ));
+    }
+    let folded = candidate.fates.iter().filter(|fate| fate.folds());
+    for fate in folded {
+        let often = match seconds {
+            Some(seconds) => format!("{:.1} statements a second", fate.times as f64 / seconds),
+            None => "some statements".to_owned(),
+        };
+        against.push(format!(
+            "{often} would move the slots into the row first ({}), which is slower than without a rule: {}",
+            fate.reason.code(),
+            fate.reason.why()
+        ));
+    }
+    if candidate
+        .spot
+        .in_transaction
+        .is_some_and(|share| share >= 0.1)
+    {
+        against.push(
+            "increments come in transactions: one that also reads the counter, or writes the row otherwise, takes the row's own \
+             lock as it does now, and gains nothing"
+                .to_owned(),
+        );
+    }
+    against
+}

@@ -1,0 +1,200 @@
+//! The advice for people.
+
+use super::{Outcome, row};
+use crate::advise::{Candidate, Range, Verdict, Worth, read_cost};
+use crate::cli::terminal::{Paint, number};
+
+/// Columns of a line; what is to be pasted is not broken.
+const WIDTH: usize = 110;
+
+/// Where the text of a line begins.
+const INDENT: usize = 12;
+
+/// Rows, and statements, that are shown of a table.
+const SHOWN: usize = 3;
+
+/// The report's lines.
+pub(super) fn lines(outcome: &Outcome) -> Vec<String> {
+    let mut lines = heading(outcome);
+    for candidate in &outcome.candidates {
+        lines.push(String::new());
+        lines.extend(one(outcome, candidate));
+    }
+    if outcome.lost >= 0.05 {
+        lines.push(String::new());
+        lines.push(format!(
+            "{:.1} clients wait for rows of tables that are not known.",
+            outcome.lost
+        ));
+    }
+    if !outcome.evidence.unseen.is_empty() {
+        lines.push(String::new());
+        for unseen in &outcome.evidence.unseen {
+            lines.extend(part("not seen", &row::whole(unseen)));
+        }
+    }
+    lines.push(String::new());
+    lines.extend(closing(outcome));
+    lines
+}
+
+fn heading(outcome: &Outcome) -> Vec<String> {
+    let evidence = &outcome.evidence;
+    let title = format!("{} at {}", outcome.server, outcome.base.upstream);
+    let looks = evidence
+        .looks
+        .map_or_else(String::new, |looks| format!(", {looks} looks"));
+    let mut lines = vec![
+        Paint::Strong.on(&title),
+        format!(
+            "  watched for {} by {}{looks}",
+            number::time(evidence.window),
+            evidence.source.name()
+        ),
+        format!(
+            "  {:.1} clients wait for row locks at any time, on average",
+            outcome.waiting()
+        ),
+    ];
+    if let Some((waits, time)) = evidence.row_lock_waits {
+        let rate = waits as f64 / evidence.window.as_secs_f64().max(1e-3);
+        lines.push(format!(
+            "  the server counts {rate:.1} waits a second, {} each",
+            match u32::try_from(waits) {
+                Ok(waits) if waits > 0 => number::time(time / waits),
+                _ => "0 ms".to_owned(),
+            }
+        ));
+    }
+    lines
+}
+
+fn one(outcome: &Outcome, candidate: &Candidate) -> Vec<String> {
+    let spot = &candidate.spot;
+    let share = 100.0 * spot.waiting / outcome.waiting().max(f64::MIN_POSITIVE);
+    let name = row::plain(&spot.table.to_string());
+    let waits = format!(
+        ": {:.1} clients wait for its rows ({share:.0} %)",
+        spot.waiting
+    );
+    let (paint, verdict) = match &candidate.verdict {
+        Verdict::Advised(..) => (Paint::Good, ""),
+        Verdict::Ruled => (Paint::Strong, "; there is a rule for it already"),
+        Verdict::PassedOver(_) => (Paint::Strong, "; no rule is advised"),
+    };
+    let mut lines = vec![format!("{}{waits}{verdict}", paint.on(&name))];
+    for (row, waiting) in spot.rows.iter().take(SHOWN) {
+        let row = row::show(row, candidate);
+        lines.extend(part("row", &format!("{row}: {waiting:.1} clients wait")));
+    }
+    for statement in spot.statements.iter().take(SHOWN) {
+        let text = row::plain(&statement.text);
+        lines.extend(part(
+            "waits",
+            &format!("{:.1} by {text}", statement.waiting),
+        ));
+    }
+    match &candidate.verdict {
+        Verdict::Advised(_, worth) => {
+            lines.extend(part("gain", &gain(candidate, *worth)));
+            lines.extend(part("reads", &reads(candidate)));
+        }
+        Verdict::Ruled => {
+            let why =
+                "they wait all the same: countersink explain says what becomes of these statements";
+            lines.extend(part("why", why));
+        }
+        Verdict::PassedOver(why) => lines.extend(part("why", &row::whole(why))),
+    }
+    for against in &candidate.against {
+        lines.extend(part("against", against));
+    }
+    for finding in &candidate.findings {
+        let text = format!(
+            "{} {}: {}",
+            finding.severity().name(),
+            finding.code.name(),
+            finding.reason
+        );
+        lines.extend(part("check", &row::whole(&text)));
+    }
+    lines
+}
+
+/// `2.9 to 5.5`.
+fn range(range: Range) -> String {
+    format!("{:.1} to {:.1}", range.low, range.high)
+}
+
+fn gain(candidate: &Candidate, worth: Worth) -> String {
+    let now = candidate.increments.map_or_else(String::new, |rate| {
+        format!("; {rate:.1} increments a second now")
+    });
+    format!(
+        "{} times the increments, if the clients send them, with {:.1} clients at that row at a time{now}",
+        range(worth.gain),
+        worth.clients
+    )
+}
+
+fn reads(candidate: &Candidate) -> String {
+    let often = match candidate.reads {
+        Some(reads) => format!("{reads:.1} reads for each increment were seen"),
+        None => "how often they come was not seen".to_owned(),
+    };
+    format!(
+        "of a counter by its key take {} times as long as others through the proxy; {often}",
+        range(read_cost())
+    )
+}
+
+fn closing(outcome: &Outcome) -> Vec<String> {
+    let Some(yaml) = outcome.yaml() else {
+        let none = match outcome.candidates.is_empty() {
+            true => "No rule is advised: nobody waits for the rows of a table.",
+            false => "No rule is advised.",
+        };
+        return vec![none.to_owned()];
+    };
+    let title = match &outcome.file {
+        Some(file) => format!("# to add to the counters of {}:", file.display()),
+        None => "# rules.yaml:".to_owned(),
+    };
+    let mut lines = vec![Paint::Strong.on(&title)];
+    lines.extend(yaml.lines().map(str::to_owned));
+    lines.push(String::new());
+    lines.push("# then: countersink check --rules rules.yaml".to_owned());
+    lines
+}
+
+/// A line with its name, broken at spaces.
+fn part(name: &str, text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            last => {
+                let name = if last.is_none() { name } else { "" };
+                lines.push(format!("  {name:<width$}{word}", width = INDENT - 2));
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_broken_and_indented() {
+        let lines = part("gain", &vec!["word"; 60].join(" "));
+        assert!(lines.len() > 2);
+        assert!(lines[0].starts_with("  gain      word"));
+        assert!(lines[1].starts_with("            word"));
+        assert!(lines.iter().all(|line| line.len() <= WIDTH));
+    }
+}

@@ -1,0 +1,463 @@
+//! Digests: a statement's text without anybody's data, and where the values are that say which row it means.
+//!
+//! They look as MySQL's own do (`DIGEST_TEXT` of performance_schema): each literal is `?`, a list of them `(...)`.
+
+use std::ops::Range;
+
+use crate::sql::lexer::{Lexer, Token, TokenKind};
+use crate::sql::plan::SessionFacts;
+use crate::sql::words::identifier;
+
+/// Longer texts have no digest, in bytes.
+const MOST_BYTES: usize = 16 * 1024;
+
+/// Longer digests are none, in bytes.
+pub const LONGEST_DIGEST: usize = 2 * 1024;
+
+/// The most columns that a row is told by.
+const MOST_COMPARED: usize = 8;
+
+/// A digest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Digest {
+    /// The text.
+    pub text: String,
+    /// What tells which row is meant: columns that the WHERE compares by `=`, or that an INSERT gives and its
+    /// ON DUPLICATE KEY UPDATE does not set. In the order of the text.
+    pub compared: Vec<Compared>,
+}
+
+/// A column and the place of the value that it is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// Its name; `#1` for the first one of a list that the statement does not name.
+    pub column: String,
+    /// Where its value stands.
+    pub place: Place,
+}
+
+/// Where a value stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the statement's text.
+    Literal(Range<usize>),
+    /// In the parameters: position, from 0.
+    Parameter(u16),
+}
+
+/// The digest of a statement; `None` where its text is too long, or may mean more than it shows.
+pub fn digest(text: &[u8], facts: &SessionFacts) -> Option<Digest> {
+    if facts.unsafe_character_set || text.len() > MOST_BYTES {
+        return None;
+    }
+    let mut pass = Pass::new(text);
+    for token in Lexer::new(text, facts).filter(Token::is_significant) {
+        pass.take(&token)?;
+    }
+    pass.finish()
+}
+
+/// One pass over the tokens.
+struct Pass<'a> {
+    text: &'a [u8],
+    out: String,
+    /// Where the group in parentheses began that has held nothing but constants and commas so far, and how many.
+    list: Option<(usize, usize)>,
+    parameters: u16,
+    /// A semicolon has come, behind which nothing may.
+    is_ended: bool,
+    finder: Finder,
+}
+
+impl<'a> Pass<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        Self {
+            text,
+            out: String::new(),
+            list: None,
+            parameters: 0,
+            is_ended: false,
+            finder: Finder::default(),
+        }
+    }
+
+    fn take(&mut self, token: &Token) -> Option<()> {
+        if self.is_ended {
+            return None;
+        }
+        let spelled = token.of(self.text);
+        match token.kind {
+            TokenKind::ExecutableComment => return None,
+            TokenKind::Number | TokenKind::String => {
+                self.finder.value(Place::Literal(token.start..token.end));
+                self.constant();
+            }
+            TokenKind::Placeholder => {
+                self.finder.value(Place::Parameter(self.parameters));
+                self.parameters = self.parameters.checked_add(1)?;
+                self.constant();
+            }
+            TokenKind::Punctuation => {
+                let mark = self.text[token.start];
+                self.is_ended = mark == b';';
+                self.finder.mark(mark);
+                self.mark(mark);
+            }
+            _ => {
+                self.list = None;
+                self.finder.word(spelled, token.kind == TokenKind::Quoted);
+                let word = String::from_utf8_lossy(spelled);
+                self.space(&word);
+                self.out.push_str(&word);
+            }
+        }
+        (self.out.len() <= 2 * LONGEST_DIGEST).then_some(())
+    }
+
+    fn constant(&mut self) {
+        if let Some((_, count)) = &mut self.list {
+            *count += 1;
+        }
+        self.space("?");
+        self.out.push('?');
+    }
+
+    fn mark(&mut self, mark: u8) {
+        match mark {
+            b'(' => {
+                self.space("(");
+                self.list = Some((self.out.len(), 0));
+                self.out.push('(');
+            }
+            b')' => match self.list.take() {
+                Some((start, count)) if count > 1 => self.fold(start),
+                _ => self.out.push(')'),
+            },
+            b',' => self.out.push(','),
+            // Multiplication, or every column: digests of the server's own have it too.
+            mark => {
+                if mark != b'-' {
+                    self.list = None;
+                }
+                let mark = String::from(char::from(mark));
+                self.space(&mark);
+                self.out.push_str(&mark);
+            }
+        }
+    }
+
+    /// Puts `(...)` in the place of a list; of several behind each other the first stays.
+    fn fold(&mut self, start: usize) {
+        const LIST: &str = "(...)";
+        self.out.truncate(start);
+        let before = self.out.trim_end().strip_suffix(',');
+        match before.filter(|before| before.ends_with(LIST)) {
+            Some(before) => self.out.truncate(before.len()),
+            None => self.out.push_str(LIST),
+        }
+    }
+
+    /// A space where two tokens need one.
+    fn space(&mut self, next: &str) {
+        let last = self.out.chars().last();
+        let is_apart =
+            matches!(last, None | Some('(' | '.' | '@' | ' ')) || matches!(next, "." | ";");
+        if !is_apart {
+            self.out.push(' ');
+        }
+    }
+
+    fn finish(mut self) -> Option<Digest> {
+        self.out
+            .truncate(self.out.trim_end_matches([' ', ';']).len());
+        let fits = !self.out.is_empty() && self.out.len() <= LONGEST_DIGEST;
+        fits.then(|| Digest {
+            text: self.out,
+            compared: self.finder.finish(),
+        })
+    }
+}
+
+/// Finds what tells which row is meant.
+#[derive(Debug, Default)]
+struct Finder {
+    clause: Clause,
+    depth: usize,
+    /// The last two significant tokens, the last one first.
+    before: [Seen; 2],
+    /// Columns that an INSERT names, and how many values of its first row have been seen.
+    columns: Vec<String>,
+    values: usize,
+    /// A value that counts once the parenthesis closes: `IN (42)` is `= 42`.
+    pending: Option<Compared>,
+    compared: Vec<Compared>,
+    /// Columns that ON DUPLICATE KEY UPDATE sets.
+    set: Vec<String>,
+}
+
+/// Which part of the statement it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Clause {
+    /// Up to the table's name or beyond: UPDATE .. SET too.
+    #[default]
+    Head,
+    /// INSERT INTO t: a list of columns may come.
+    Insert,
+    /// INSERT INTO t SET.
+    InsertSet,
+    /// The first row behind VALUES.
+    Values,
+    /// WHERE.
+    Where,
+    /// ON DUPLICATE KEY UPDATE.
+    Duplicate,
+    /// Nothing more is of interest.
+    Tail,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Seen {
+    #[default]
+    Nothing,
+    Name(String),
+    In(String),
+    Equals(String),
+    /// `(` behind IN.
+    Opened(String),
+    /// `(` or `,` before a value of a row.
+    Gap,
+}
+
+impl Finder {
+    fn word(&mut self, spelled: &[u8], quoted: bool) {
+        self.pending = None;
+        let seen = match quoted {
+            true => Seen::Name(identifier(spelled)),
+            false => self.plain(spelled),
+        };
+        if let (Clause::Insert, 1, Seen::Name(name)) = (self.clause, self.depth, &seen) {
+            self.columns.push(name.clone());
+        }
+        self.see(seen);
+    }
+
+    /// A word without quotes: a keyword, perhaps.
+    fn plain(&mut self, spelled: &[u8]) -> Seen {
+        let word = String::from_utf8_lossy(spelled).into_owned();
+        if self.depth > 0 && self.clause != Clause::Where {
+            return Seen::Name(word);
+        }
+        match (word.to_ascii_uppercase().as_str(), self.clause) {
+            ("INSERT", Clause::Head) => self.clause = Clause::Insert,
+            ("SET", Clause::Insert) => self.clause = Clause::InsertSet,
+            ("VALUES" | "VALUE", Clause::Insert) => self.clause = Clause::Values,
+            ("SELECT", Clause::Insert) => self.clause = Clause::Tail,
+            ("DUPLICATE", Clause::Values | Clause::InsertSet | Clause::Tail) => {
+                self.clause = Clause::Duplicate;
+            }
+            ("WHERE", Clause::Head) => self.clause = Clause::Where,
+            ("OR" | "XOR" | "NOT" | "UNION", Clause::Where) => {
+                // A row that is compared with this may be another one all the same.
+                self.compared.clear();
+                self.clause = Clause::Tail;
+            }
+            ("SELECT" | "GROUP" | "ORDER" | "LIMIT" | "FOR" | "HAVING", Clause::Where) => {
+                self.clause = Clause::Tail;
+            }
+            ("IN", _) => {
+                return match &self.before[0] {
+                    Seen::Name(name) => Seen::In(name.clone()),
+                    _ => Seen::Nothing,
+                };
+            }
+            ("AND", _) => return Seen::Nothing,
+            _ => return Seen::Name(word),
+        }
+        Seen::Nothing
+    }
+
+    fn mark(&mut self, mark: u8) {
+        if mark != b')' {
+            self.pending = None;
+        }
+        let seen = match (mark, &self.before[0]) {
+            (b'=', Seen::Name(name)) => {
+                if self.clause == Clause::Duplicate && self.depth == 0 {
+                    self.set.push(name.clone());
+                }
+                Seen::Equals(name.clone())
+            }
+            (b'(', Seen::In(name)) => Seen::Opened(name.clone()),
+            (b'(', _) if self.clause == Clause::Values => Seen::Gap,
+            (b',', _) if self.clause == Clause::Values && self.depth == 1 => {
+                self.values += 1;
+                Seen::Gap
+            }
+            _ => Seen::Nothing,
+        };
+        match mark {
+            b'(' => self.depth += 1,
+            b')' => {
+                self.depth = self.depth.saturating_sub(1);
+                self.compared.extend(self.pending.take());
+                if self.clause == Clause::Values && self.depth == 0 {
+                    self.clause = Clause::Tail;
+                }
+            }
+            _ => {}
+        }
+        self.see(seen);
+    }
+
+    fn value(&mut self, place: Place) {
+        self.pending = None;
+        let compared = |column: &String| Compared {
+            column: column.clone(),
+            place: place.clone(),
+        };
+        match (&self.before[0], self.clause) {
+            (Seen::Equals(column), Clause::Where | Clause::InsertSet) => {
+                let found = compared(column);
+                self.compared.push(found);
+            }
+            (Seen::Opened(column), Clause::Where) => self.pending = Some(compared(column)),
+            (Seen::Gap, Clause::Values) if self.depth == 1 => {
+                let position = self.values;
+                let named = self.columns.get(position).cloned();
+                let column = named.unwrap_or_else(|| format!("#{}", position + 1));
+                let found = compared(&column);
+                self.compared.push(found);
+            }
+            _ => {}
+        }
+        self.see(Seen::Nothing);
+    }
+
+    fn see(&mut self, seen: Seen) {
+        self.before.swap(0, 1);
+        self.before[0] = seen;
+    }
+
+    fn finish(self) -> Vec<Compared> {
+        let mut compared = self.compared;
+        let is_set = |column: &str| self.set.iter().any(|set| set.eq_ignore_ascii_case(column));
+        compared.retain(|compared| !is_set(&compared.column));
+        compared.truncate(MOST_COMPARED);
+        compared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(text: &str) -> Digest {
+        digest(text.as_bytes(), &SessionFacts::default()).unwrap_or_else(|| panic!("none: {text}"))
+    }
+
+    /// `column = literal` or `column = ?n`.
+    fn compared(text: &str) -> String {
+        let show = |compared: Compared| match compared.place {
+            Place::Literal(place) => format!("{} = {}", compared.column, &text[place]),
+            Place::Parameter(position) => format!("{} = ?{position}", compared.column),
+        };
+        let compared: Vec<_> = of(text).compared.into_iter().map(show).collect();
+        compared.join(", ")
+    }
+
+    #[test]
+    fn literals_are_gone_and_lists_are_short() {
+        for (text, expected) in [
+            (
+                "UPDATE `posts` SET views=views+1, t = NOW() WHERE id = 42 /* trace 7 */",
+                "UPDATE `posts` SET views = views + ?, t = NOW () WHERE id = ?",
+            ),
+            (
+                "insert into shop.hits (page, n) values ('home', 1), ('b', -2) on duplicate key update n = n + 1;",
+                "insert into shop.hits (page, n) values (...) on duplicate key update n = n + ?",
+            ),
+            (
+                "SELECT a FROM t WHERE id IN (1, 2, 3) AND x = 'it''s' -- me",
+                "SELECT a FROM t WHERE id IN (...) AND x = ?",
+            ),
+            (
+                "SELECT a FROM t WHERE id IN (?)",
+                "SELECT a FROM t WHERE id IN (?)",
+            ),
+        ] {
+            assert_eq!(of(text).text, expected);
+        }
+    }
+
+    #[test]
+    fn a_digest_of_a_digest_is_itself() {
+        for text in [
+            "UPDATE t SET a = a + 1, b = 'x' WHERE id IN (1, 2) AND c = 5",
+            "INSERT INTO t VALUES (1, 2), (3, 4)",
+        ] {
+            let once = of(text).text;
+            assert_eq!(of(&once).text.replace(". . .", "..."), once);
+        }
+    }
+
+    #[test]
+    fn the_row_is_told_by_what_columns_are_compared_with() {
+        for (text, expected) in [
+            ("UPDATE t SET n = n + 1 WHERE id = 42", "id = 42"),
+            (
+                "UPDATE t SET n = n + 1 WHERE t.`tenant` = 7 AND (name = 'a')",
+                "tenant = 7, name = 'a'",
+            ),
+            ("UPDATE t SET n = n + ? WHERE id = ?", "id = ?1"),
+            ("UPDATE t SET n = n + 1 WHERE id IN (42)", "id = 42"),
+            ("UPDATE t SET n = n + 1 WHERE id IN (42, 43)", ""),
+            ("UPDATE t SET n = n + 1 WHERE id = 1 OR id = 2", ""),
+            ("UPDATE t SET n = n + 1 WHERE id > 5", ""),
+            ("UPDATE t SET n = n + 1", ""),
+            (
+                "INSERT INTO t (page, day, n) VALUES ('home', ?, 1), ('b', ?, 1) ON DUPLICATE KEY UPDATE n = n + 1",
+                "page = 'home', day = ?0",
+            ),
+            (
+                "INSERT INTO t VALUES ('home', NOW(), 1) ON DUPLICATE KEY UPDATE n = n + VALUES(n)",
+                "#1 = 'home', #3 = 1",
+            ),
+            (
+                "INSERT INTO t SET page = 'home', n = 1 ON DUPLICATE KEY UPDATE n = n + 1",
+                "page = 'home'",
+            ),
+        ] {
+            assert_eq!(compared(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_may_mean_more_than_it_shows_has_none() {
+        let facts = SessionFacts::default();
+        assert_eq!(digest(b"/*!50000 UPDATE t SET a = 1 */", &facts), None);
+        assert_eq!(digest(b"UPDATE t SET a = 1; DELETE FROM t", &facts), None);
+        assert_eq!(digest(b"", &facts), None);
+        assert_eq!(digest(&vec![b'x'; MOST_BYTES + 1], &facts), None);
+        assert_eq!(digest("a ".repeat(LONGEST_DIGEST).as_bytes(), &facts), None);
+    }
+
+    proptest! {
+        /// Whatever the bytes are: no panic, no digit of a literal, and a bound.
+        #[test]
+        fn any_bytes_will_do(text in prop::collection::vec(any::<u8>(), 0..300)) {
+            if let Some(digest) = digest(&text, &SessionFacts::default()) {
+                prop_assert!(digest.text.len() <= LONGEST_DIGEST);
+                prop_assert!(digest.compared.len() <= MOST_COMPARED);
+            }
+        }
+
+        #[test]
+        fn no_literal_is_left(secret in "[a-z]{8}", number in 10_000_000_u64..99_999_999) {
+            let text = format!("UPDATE t SET a = '{secret}', b = {number} WHERE c IN ('{secret}', {number}) AND d = \"{secret}\"");
+            let digest = of(&text).text;
+            prop_assert!(!digest.contains(&secret) && !digest.contains(&number.to_string()), "{}", digest);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What passes a proxy: the same loads, seen from the middle.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use countersink::config::Config;
+use countersink::sandbox::{Address, Flavour};
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder};
+use serde_json::Value;
+
+use crate::advice::Advice;
+use crate::load::{self, Load};
+use crate::support;
+use crate::support::binary::{Binary, PATIENCE, rules_file};
+use crate::support::proxy::rules_head;
+use crate::{SCHEMA, alone, assert_planted};
+
+/// A proxy with an HTTP port, for which one table is hot that no load has.
+struct Proxy {
+    _binary: Binary,
+    clients: Address,
+    http: SocketAddr,
+    rules: String,
+    file: std::path::PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Proxy {
+    fn start(upstream: &Address) -> Self {
+        let rules = format!(
+            "{}http: 127.0.0.1:0\ncounters:\n  - table: {SCHEMA}.ruled\n    columns: [\"n\"]\n",
+            rules_head(upstream)
+        );
+        let (folder, file) = rules_file(&rules);
+        let mut binary = Binary::start(&["serve", "--rules", file.to_str().expect("UTF-8")]);
+        let mut address_behind = |text: &str| {
+            let line = binary.wait_for(text).expect("it serves");
+            let (_, rest) = line.split_once(text).expect("it is in there");
+            let end =
+                rest.find(|letter: char| letter == ',' || letter == '/' || letter.is_whitespace());
+            let address = &rest[..end.unwrap_or(rest.len())];
+            let address: Result<SocketAddr, _> = address.parse();
+            address.unwrap_or_else(|_| panic!("no address: {line}"))
+        };
+        let listening = address_behind("listening on ");
+        let http = address_behind("http://");
+        Self {
+            clients: Address {
+                host: listening.ip().to_string(),
+                port: listening.port(),
+                ..upstream.clone()
+            },
+            _binary: binary,
+            http,
+            rules,
+            file,
+            _folder: folder,
+        }
+    }
+
+    /// What passes, as it is told to who asks for this host.
+    fn traffic(&self, host: &str) -> Value {
+        let mut stream = TcpStream::connect(self.http).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let request =
+            format!("GET /traffic.json HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+    }
+
+    async fn advise(&self) -> Advice {
+        let url = format!("http://{}", self.http);
+        let file = self.file.to_str().expect("UTF-8").to_owned();
+        let run = tokio::task::spawn_blocking(move || {
+            let arguments = [
+                "advise", "--proxy", &url, "--rules", &file, "--for", "2s", "--json",
+            ];
+            Binary::start(&arguments).wait()
+        });
+        Advice::of(&run.await.expect("it runs"))
+    }
+
+    /// A client of a library that prepares what it executes.
+    async fn client(&self) -> Conn {
+        let options = OptsBuilder::default()
+            .ip_or_hostname(self.clients.host.clone())
+            .tcp_port(self.clients.port)
+            .user(Some(self.clients.user.clone()))
+            .pass(Some(self.clients.password.clone()))
+            .db_name(Some(SCHEMA))
+            .prefer_socket(false);
+        Conn::new(options).await.expect("a connection")
+    }
+}
+
+async fn of(load: &Load, upstream: &Address) -> (Proxy, Advice) {
+    load.make(upstream, SCHEMA).await;
+    let proxy = Proxy::start(upstream);
+    let playing = load.play(&proxy.clients, SCHEMA).await;
+    let advice = proxy.advise().await;
+    playing.stop().await;
+    (proxy, advice)
+}
+
+#[test]
+fn the_planted_row_comes_first_of_what_passes() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let (server, _alone) = alone(flavour).await;
+            let (proxy, advice) = of(&load::mixed(), server).await;
+            assert_eq!(advice.value["source"], "proxy");
+            assert_planted(&advice);
+            // Added to the rules that are there, as the report says.
+            let (_, items) = advice
+                .yaml()
+                .and_then(|yaml| yaml.split_once("counters:\n"))
+                .expect("rules");
+            let rules = format!("{}{items}", proxy.rules);
+            let config = Config::from_str(&rules, &|_| None);
+            let config = config.unwrap_or_else(|error| panic!("{error}: {rules}"));
+            assert_eq!(config.rules[1].table.to_string(), format!("{SCHEMA}.posts"));
+            let (_folder, file) = rules_file(&rules);
+            let (code, output, errors) = support::countersink(&["check"], &file);
+            assert!([0, 3].contains(&code), "{output}{errors}\n{rules}");
+        }
+    });
+}
+
+#[test]
+fn nothing_is_advised_of_what_passes_where_nothing_is_hot() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let (server, _alone) = alone(flavour).await;
+            let (_proxy, advice) = of(&load::cold(), server).await;
+            assert_eq!(advice.yaml(), None, "{advice}");
+        }
+    });
+}
+
+/// Clients that prepare an increment of one row, and execute it in transactions until told to stop.
+async fn prepared(proxy: &Proxy, count: usize) -> Vec<tokio::task::JoinHandle<()>> {
+    let mut clients = Vec::new();
+    for _ in 0..count {
+        let mut conn = proxy.client().await;
+        let update = conn
+            .prep("UPDATE posts SET views = views + ?, updated_at = NOW() WHERE id = ?")
+            .await;
+        let update = update.expect("it prepares");
+        clients.push(tokio::spawn(async move {
+            loop {
+                conn.query_drop("BEGIN").await.expect("a transaction");
+                conn.exec_drop(&update, (1, 42)).await.expect("an update");
+                conn.query_drop("DO SLEEP(0.004)").await.expect("a pause");
+                conn.query_drop("COMMIT").await.expect("an end");
+            }
+        }));
+    }
+    clients
+}
+
+#[test]
+fn statements_that_are_prepared_are_seen_with_their_parameters() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let (server, _alone) = alone(flavour).await;
+            load::mixed().make(server, SCHEMA).await;
+            let proxy = Proxy::start(server);
+            proxy.traffic("127.0.0.1");
+            let clients = prepared(&proxy, 8).await;
+            let advice = proxy.advise().await;
+            clients.iter().for_each(tokio::task::JoinHandle::abort);
+            let hot = &advice.tables()[0];
+            assert_eq!(hot["table"], format!("{SCHEMA}.posts"), "{advice}");
+            assert_eq!(hot["rows"][0]["row"], "id = 42", "{advice}");
+            assert_eq!(hot["verdict"], "advised", "{advice}");
+        }
+    });
+}
+
+#[test]
+fn statements_that_were_prepared_before_are_counted_and_said_to_be_unknown() {
+    support::block_on(async {
+        let (server, _alone) = alone(Flavour::MySql).await;
+        load::mixed().make(server, SCHEMA).await;
+        let proxy = Proxy::start(server);
+        let clients = prepared(&proxy, 2).await;
+        let advice = proxy.advise().await;
+        clients.iter().for_each(tokio::task::JoinHandle::abort);
+        let unseen = advice.value["unseen"].to_string();
+        assert!(unseen.contains("had been prepared before"), "{advice}");
+    });
+}
+
+#[test]
+fn keys_are_shown_to_who_is_on_this_machine_alone() {
+    support::block_on(async {
+        let (server, _alone) = alone(Flavour::MySql).await;
+        load::mixed().make(server, SCHEMA).await;
+        let proxy = Proxy::start(server);
+        proxy.traffic("127.0.0.1");
+        let mut client = proxy.client().await;
+        let secret = "UPDATE settings SET value = 'classified' WHERE name = 'anna@example.org'";
+        client.query_drop(secret).await.expect("an update");
+        for (host, shown) in [
+            (proxy.http.to_string(), true),
+            ("localhost:80".to_owned(), true),
+            ("rebound.example.org".to_owned(), false),
+        ] {
+            let report = proxy.traffic(&host);
+            let text = report.to_string();
+            assert!(
+                text.contains("UPDATE settings SET value = ? WHERE name = ?"),
+                "{text}"
+            );
+            assert!(!text.contains("classified"), "{text}");
+            assert_eq!(text.contains("anna@example.org"), shown, "{host}: {text}");
+            assert_eq!(report["keys_are_hashed"], !shown);
+        }
+    });
+}
