@@ -357,7 +357,7 @@ fn a_bad_file_is_told() {
         stage.write_rules("counters: [nothing]\n");
         let (code, message) = refused(&mut operator, "RELOAD").await;
         assert_eq!(code, 1105);
-        assert!(message.contains("counters"), "{message}");
+        assert!(message.contains("(line 1)"), "{message}");
         let rule = row(&mut operator, "SHOW RULES", "table", "posts").await;
         assert_eq!(rule["mode"], "enforce");
     });
