@@ -25,6 +25,9 @@ const ADVISED: f64 = 0.5;
 /// A rule that cannot gain so many times the increments is not advised.
 const LEAST_GAIN: f64 = 1.5;
 
+/// Where more than this share of the increments would take the row's own lock, a rule is not advised.
+const MOSTLY: f64 = 0.5;
+
 /// Statements that were caught running so often are told of.
 const GLIMPSES: u64 = 20;
 
@@ -44,6 +47,9 @@ pub struct Candidate {
     pub reads: Option<f64>,
     /// Increments per second; none where it was not seen.
     pub increments: Option<f64>,
+    /// Which share of the increments stands in transactions that also read the counter, or write the row otherwise; as far as
+    /// that was seen.
+    pub mixed: f64,
     /// What speaks against it, or is to be known: sentences.
     pub against: Vec<String>,
     /// What `countersink check` finds of such a rule.
@@ -150,6 +156,7 @@ impl Trial<'_> {
             fates: Vec::new(),
             reads: None,
             increments: None,
+            mixed: 0.0,
             against: Vec::new(),
             findings: Vec::new(),
             primary_key: Vec::new(),
@@ -218,6 +225,8 @@ impl Trial<'_> {
             &all,
             self.schemas,
         );
+        let mixed = fates::mixed(self.evidence, &rule.table, &all, self.schemas);
+        candidate.mixed = mixed * candidate.spot.in_transaction.unwrap_or(1.0);
         candidate.findings.retain(is_worth_telling);
         self.decide(candidate, &rule, &all);
         Ok(())
@@ -251,8 +260,15 @@ impl Trial<'_> {
             .map(|fate| fate.waiting)
             .sum();
         let worth = worth(&candidate.spot, gaining);
+        let gaining_in_slots = gaining * (1.0 - candidate.mixed);
         candidate.verdict = if gaining < NAMED.max(candidate.spot.waiting / 10.0) {
             Verdict::PassedOver(not_slotted(fates))
+        } else if candidate.mixed > MOSTLY || (gaining_in_slots < ADVISED && gaining >= ADVISED) {
+            Verdict::PassedOver(format!(
+                "{:.0} % of its increments stand in transactions that read the counter behind it, or write the row once more: those \
+                 take the row's own lock as they do now; read it before the transaction, or behind it",
+                100.0 * candidate.mixed
+            ))
         } else if gaining < ADVISED || worth.gain.high < LEAST_GAIN {
             Verdict::PassedOver(format!(
                 "few wait for it: {gaining:.1} clients on average, which would gain {:.1} to {:.1} times the increments; look \

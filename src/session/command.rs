@@ -14,7 +14,7 @@ use super::state::State;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
-use crate::sql::{Kind, Shape};
+use crate::sql::{Digest, Kind, Shape};
 use crate::wire::answer::{Form, Walker};
 use crate::wire::capability;
 use crate::wire::command;
@@ -37,6 +37,8 @@ pub struct Session {
     pub(super) state: State,
     /// The current schema as far as it is known without a question, for those who want to know what passes.
     pub(super) schema: Option<String>,
+    /// What the open transaction has written, while somebody wants to know what passes.
+    pub(super) written: Vec<Arc<Digest>>,
     /// Where literals are lifted to.
     pub(super) shape: Shape,
     /// The client has closed its sending side.
@@ -86,6 +88,7 @@ impl Session {
             hot: shared.hot(),
             shared,
             state,
+            written: Vec::new(),
             shape: Shape::default(),
             client_closed: false,
             reauthentication: connected.reauthentication,

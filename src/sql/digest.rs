@@ -18,7 +18,7 @@ pub const LONGEST_DIGEST: usize = 2 * 1024;
 const MOST_COMPARED: usize = 8;
 
 /// A digest.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Digest {
     /// The text.
     pub text: String,
@@ -28,7 +28,7 @@ pub struct Digest {
 }
 
 /// A column and the place of the value that it is compared with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Compared {
     /// Its name; `#1` for the first one of a list that the statement does not name.
     pub column: String,
@@ -37,7 +37,7 @@ pub struct Compared {
 }
 
 /// Where a value stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// In the statement's text.
     Literal(Range<usize>),

@@ -144,6 +144,25 @@ fn nothing_is_advised_where_nothing_is_hot() {
     });
 }
 
+/// Transactions that read the counter which they have incremented gain nothing.
+fn assert_of_no_use(advice: &Advice) {
+    let tickets = &advice.tables()[0];
+    assert_eq!(tickets["table"], format!("{SCHEMA}.tickets"), "{advice}");
+    assert_eq!(tickets["rows"][0]["row"], "name = 'queue'", "{advice}");
+    assert_eq!(tickets["verdict"], "passed-over", "{advice}");
+    let why = tickets["why"].as_str().expect("a reason");
+    assert!(why.contains("read the counter behind it"), "{advice}");
+}
+
+#[test]
+fn a_counter_that_is_read_behind_its_increment_is_passed_over() {
+    support::block_on(async {
+        let (server, _alone) = alone(Flavour::MySql).await;
+        let (advice, _) = of(&load::own(), server).await;
+        assert_of_no_use(&advice);
+    });
+}
+
 /// The report has the hot row before all others, and the rules.
 fn assert_in_words(text: &str) {
     let place = |part: &str| {
