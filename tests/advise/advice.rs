@@ -21,9 +21,13 @@ impl fmt::Display for Advice {
 impl Advice {
     pub fn of(ended: &Ended) -> Self {
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        let value = serde_json::from_str(&ended.output);
+        Self::read(&ended.output)
+    }
+
+    pub fn read(output: &str) -> Self {
+        let value = serde_json::from_str(output);
         Self {
-            value: value.unwrap_or_else(|error| panic!("{error}: {ended:?}")),
+            value: value.unwrap_or_else(|error| panic!("{error}: {output}")),
         }
     }
 

@@ -4,6 +4,7 @@
 mod support;
 
 mod advice;
+mod faults;
 mod grants;
 mod load;
 mod passing;
