@@ -48,7 +48,7 @@ impl Advice {
 
 /// Watches the server as its owner.
 pub async fn advise(server: &Address) -> Advice {
-    let arguments = ["--json", "--for", "2s"];
+    let arguments = ["--json", "--for", "3s"];
     Advice::of(&advise_as(server, &server.user, &server.password, &arguments).await)
 }
 

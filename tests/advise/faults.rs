@@ -30,7 +30,7 @@ fn what_no_rule_can_help_is_said_with_the_reason() {
             let (_folder, file) = rules_file(&rules);
             let playing = load.play(server, SCHEMA).await;
             let run = tokio::task::spawn_blocking(move || {
-                countersink(&["advise", "--json", "--for", "2s"], &file)
+                countersink(&["advise", "--json", "--for", "3s"], &file)
             });
             let (code, output, errors) = run.await.expect("it runs");
             playing.stop().await;

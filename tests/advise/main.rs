@@ -35,7 +35,7 @@ async fn of(load: &Load, server: &Address) -> (Advice, String) {
     load.make(server, SCHEMA).await;
     let playing = load.play(server, SCHEMA).await;
     let advice = advise(server).await;
-    let text = advise_as(server, &server.user, &server.password, &["--for", "2s"]).await;
+    let text = advise_as(server, &server.user, &server.password, &["--for", "3s"]).await;
     playing.stop().await;
     assert_eq!(text.code, Some(0), "{text:?}");
     (advice, text.output)

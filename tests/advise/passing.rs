@@ -77,7 +77,7 @@ impl Proxy {
         let file = self.file.to_str().expect("UTF-8").to_owned();
         let run = tokio::task::spawn_blocking(move || {
             let arguments = [
-                "advise", "--proxy", &url, "--rules", &file, "--for", "2s", "--json",
+                "advise", "--proxy", &url, "--rules", &file, "--for", "3s", "--json",
             ];
             Binary::start(&arguments).wait()
         });
