@@ -181,3 +181,39 @@ fn health_is_that_of_the_proxy_of_the_rules() {
         assert!(errors.contains("; start the proxy"), "{errors}");
     });
 }
+
+#[test]
+fn the_log_is_for_people_or_for_programs() {
+    let schema = "cs_terminal_log";
+    let upstream = &twin(Flavour::MySql).proxied;
+    support::block_on(async {
+        create_schema(upstream, schema, POSTS).await;
+    });
+    let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views]}}\n");
+    let (_folder, file) = rules_file(&(rules_head(upstream) + &rules));
+    let path = file.to_string_lossy();
+    let arguments = ["serve", "--rules", &*path];
+    let mut json = Binary::start_with(&arguments, &[("COUNTERSINK_LOG_FORMAT", "json")]);
+    json.wait_for("listening on ").expect("it serves");
+    json.signal("TERM");
+    let ended = json.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    let records: Vec<serde_json::Value> = ended
+        .errors
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}")))
+        .collect();
+    let is_last = |record: &serde_json::Value| {
+        record["level"] == "INFO"
+            && record["message"] == "stopped"
+            && record["timestamp"].is_string()
+    };
+    assert!(records.last().is_some_and(is_last), "{records:?}");
+    let wrong = Binary::start_with(&arguments, &[("COUNTERSINK_LOG_FORMAT", "xml")]).wait();
+    assert_eq!(wrong.code, Some(2));
+    assert!(
+        wrong.errors.contains("write human or json"),
+        "{}",
+        wrong.errors
+    );
+}

@@ -66,6 +66,9 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// The log has no such form.
+    #[error("COUNTERSINK_LOG_FORMAT: `{0}` is no form of the log; write human or json")]
+    LogFormat(String),
     /// The server could not be asked.
     #[error(transparent)]
     Check(#[from] crate::check::Error),
@@ -133,7 +136,7 @@ impl Error {
         use counter::provision::Problem as Provision;
         match self {
             Self::InFile { source, .. } => source.exit_code(),
-            Self::Config(_) | Self::LogFilter { .. } | Self::Target(_) => 2,
+            Self::Config(_) | Self::LogFilter { .. } | Self::LogFormat(_) | Self::Target(_) => 2,
             Self::Control(error) if error.is_configuration() => 2,
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),

@@ -1,17 +1,20 @@
-//! The log: to standard error, for people; its last records are kept for the console.
+//! The log: to standard error, for people or as JSON; its last records are kept for the console.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
 
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, fmt, registry};
+use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
 use super::Error;
 use crate::admin::{Keeper, RecentLog};
 
 /// The environment variable with the filter, such as `debug` or `countersink=debug,mysql_async=trace`.
 const VARIABLE: &str = "COUNTERSINK_LOG";
+
+/// The environment variable with the form: `human`, or `json` for an object in each line.
+const FORMAT: &str = "COUNTERSINK_LOG_FORMAT";
 
 /// Starts the log at `level` unless the environment names another; a second start in the same process changes nothing.
 /// What is returned has its last records.
@@ -25,10 +28,12 @@ pub(super) fn start(level: &str) -> Result<Arc<RecentLog>, Error> {
         })?,
     };
     let recent = Arc::<RecentLog>::default();
-    let printed = fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false);
+    let printed = fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let printed = match std::env::var(FORMAT).unwrap_or_default().as_str() {
+        "" | "human" => printed.with_ansi(std::io::stderr().is_terminal()).boxed(),
+        "json" => printed.json().flatten_event(true).boxed(),
+        other => return Err(Error::LogFormat(other.to_owned())),
+    };
     let started = registry()
         .with(filter)
         .with(printed)

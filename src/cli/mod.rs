@@ -60,6 +60,7 @@ Examples:
   countersink health --ready                        whether clients should be sent to the proxy
   source <(countersink completions bash)            completes this command line
   COUNTERSINK_LOG=debug countersink serve           more of the log
+  COUNTERSINK_LOG_FORMAT=json countersink serve     an object in each line of it
 
 Exit codes:
   0  all went well
