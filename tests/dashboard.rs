@@ -20,9 +20,11 @@ const TABLES: &str =
     "CREATE TABLE posts (id INT PRIMARY KEY, title VARCHAR(40) NOT NULL DEFAULT '', views BIGINT NOT NULL DEFAULT 0);
     CREATE TABLE tallies (id INT PRIMARY KEY, hits BIGINT NOT NULL DEFAULT 0);
     CREATE TABLE stocks (id INT PRIMARY KEY, sold INT NOT NULL DEFAULT 0, amount INT UNSIGNED NOT NULL DEFAULT 1000000);
+    CREATE TABLE likes (id INT PRIMARY KEY, given BIGINT NOT NULL DEFAULT 0);
     CREATE TABLE users (id INT PRIMARY KEY, name VARCHAR(40) NOT NULL DEFAULT '');
     INSERT INTO posts (id) VALUES (1), (2), (3); INSERT INTO tallies (id) VALUES (1);
-    INSERT INTO stocks (id) VALUES (1), (2), (3), (4); INSERT INTO users (id) VALUES (1)";
+    INSERT INTO stocks (id) VALUES (1), (2), (3), (4); INSERT INTO likes (id) VALUES (1);
+    INSERT INTO users (id) VALUES (1)";
 
 async fn start(schema: &str) -> WithHttp {
     let rules = format!(
@@ -30,6 +32,7 @@ async fn start(schema: &str) -> WithHttp {
 - {{table: {schema}.posts, columns: [views], slots: 32}}
 - {{table: {schema}.stocks, columns: [sold, amount], slots: 64}}
 - {{table: {schema}.tallies, columns: [hits], slots: 0}}
+- {{table: {schema}.likes, columns: [given], mode: observe}}
 "
     );
     WithHttp::start(schema, TABLES, &rules).await
@@ -64,15 +67,17 @@ fn it_shows_what_was_acknowledged() {
             let shown = cell(SCHEMA, table, "Increments");
             page.wait_for(&format!("Number({shown}) === {increments}"));
         }
-        for (reason, count) in [
-            ("slotted", done.posts + done.sold),
-            ("combined", done.tallies),
-            ("summed", done.read),
-            ("folded:unsigned-decrement", done.taken),
-            ("forwarded:no-counter", done.titled),
+        for (list, reason, count) in [
+            ("reasons", "slotted", done.posts + done.sold),
+            ("reasons", "combined", done.tallies),
+            ("reasons", "summed", done.read),
+            ("reasons", "folded:unsigned-decrement", done.taken),
+            ("reasons", "forwarded:no-counter", done.titled),
+            ("reasons", "forwarded:observed", done.given),
+            ("would", "slotted", done.given),
         ] {
             let row = format!(
-                "[...document.querySelectorAll('#reasons li')].find(row => row.dataset.name === '{reason}')?.querySelector('.rate').title"
+                "[...document.querySelectorAll('#{list} li')].find(row => row.dataset.name === '{reason}')?.querySelector('.rate').title"
             );
             page.wait_for(&format!(
                 "{row}?.replaceAll(',', '') === '{count} since the start'"
@@ -367,6 +372,7 @@ struct Acknowledged {
     read: AtomicU64,
     taken: AtomicU64,
     titled: AtomicU64,
+    given: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -377,6 +383,7 @@ struct Done {
     read: u64,
     taken: u64,
     titled: u64,
+    given: u64,
 }
 
 impl Load {
@@ -412,6 +419,7 @@ impl Load {
             read: read(&self.done.read),
             taken: read(&self.done.taken),
             titled: read(&self.done.titled),
+            given: read(&self.done.given),
         }
     }
 }
@@ -450,6 +458,10 @@ async fn work(mut driver: Driver, client: usize, stop: Arc<AtomicBool>, done: Ar
                     1 + client % 4
                 ),
                 Some(&done.taken),
+            ),
+            6 => (
+                "UPDATE likes SET given = given + 1 WHERE id = 1".to_owned(),
+                Some(&done.given),
             ),
             5..=8 => ("SELECT name FROM users WHERE id = 1".to_owned(), None),
             _ => (

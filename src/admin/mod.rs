@@ -1,4 +1,4 @@
-//! What an operator looks at: metrics, the dashboard and health over HTTP; and a console that speaks SQL.
+//! What an operator looks at: metrics, the dashboard and health over HTTP, and a console that speaks SQL.
 
 mod console;
 mod dashboard;
@@ -7,6 +7,6 @@ mod http;
 mod recent_log;
 mod status;
 
-pub use console::{Console, Desk, Error as ConsoleError, Rulebook, Standing};
+pub use console::{Console, Desk, Error as ConsoleError};
 pub use http::{Error, Http, State};
 pub use recent_log::{Keeper, RecentLog, Record};

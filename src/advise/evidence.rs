@@ -19,6 +19,8 @@ pub struct Evidence {
     pub are_executions: bool,
     /// The clients that wait.
     pub crowds: Vec<Crowd>,
+    /// What transactions run behind their updates.
+    pub followers: Vec<Follower>,
     /// How often row locks were waited for anywhere in the server, and for how long in all; none where it is not known.
     pub row_lock_waits: Option<(u64, Duration)>,
     /// What could not be seen, with the remedy: sentences.
@@ -59,6 +61,19 @@ pub struct Statement {
     pub text: String,
     /// How often; see [`Evidence::are_executions`].
     pub times: u64,
+}
+
+/// A statement behind an UPDATE in the same transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Follower {
+    /// The schema in which they ran, as far as it is known.
+    pub schema: Option<String>,
+    /// The UPDATE without literals.
+    pub update: String,
+    /// What follows, without literals.
+    pub text: String,
+    /// In which share of the transactions with that UPDATE.
+    pub share: f64,
 }
 
 /// Clients that wait for the same row by the same kind of statement.

@@ -14,7 +14,7 @@ mod yaml;
 
 pub use ask::{Error, watch};
 pub use estimate::{Range, Worth, gain, gain_of_many_rows, read_cost};
-pub use evidence::{Crowd, Evidence, Row, Source, Statement};
+pub use evidence::{Crowd, Evidence, Follower, Row, Source, Statement};
 pub use passing::evidence as of_traffic;
 pub use spot::{NAMED, Spot};
 pub use trial::{Advice, Candidate, Fate, Verdict, advise};

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::evidence::{Crowd, Evidence, Row, Source, Statement};
+use super::evidence::{Crowd, Evidence, Follower, Row, Source, Statement};
 use crate::traffic::{Report, ShapeReport};
 
 /// What a proxy reports.
@@ -28,6 +28,7 @@ pub fn evidence(report: &Report) -> Evidence {
             .iter()
             .flat_map(|shape| crowds(shape, window))
             .collect(),
+        followers: followers(report),
         row_lock_waits: None,
         unseen: unseen(report),
     }
@@ -49,6 +50,28 @@ fn crowds(shape: &ShapeReport, window: Duration) -> impl Iterator<Item = Crowd> 
             in_transaction: Some(in_transaction),
         })
     })
+}
+
+fn followers(report: &Report) -> Vec<Follower> {
+    let mut followers = Vec::new();
+    for shape in &report.shapes {
+        for follows in &shape.follows {
+            let mut shapes = report.shapes.iter();
+            let update =
+                shapes.find(|other| other.text == follows.text && other.schema == shape.schema);
+            let Some(update) = update else {
+                continue;
+            };
+            let times = follows.times as f64 / update.executions.max(1) as f64;
+            followers.push(Follower {
+                schema: shape.schema.clone(),
+                update: follows.text.clone(),
+                text: shape.text.clone(),
+                share: times.min(1.0),
+            });
+        }
+    }
+    followers
 }
 
 fn unseen(report: &Report) -> Vec<String> {

@@ -265,6 +265,7 @@ mod tests {
             statements: Vec::new(),
             are_executions: true,
             crowds,
+            followers: Vec::new(),
             row_lock_waits: None,
             unseen: Vec::new(),
         }

@@ -2,6 +2,7 @@
 //! statements that were seen?
 
 mod fates;
+mod words;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,11 +12,13 @@ use mysql_async::Conn;
 use super::estimate::{self, Worth};
 use super::evidence::Evidence;
 use super::spot::{self, NAMED, Spot};
-use crate::catalog::{self, Catalog, Examined, read};
-use crate::check::{self, Code, Finding};
+use crate::catalog::{self, Catalog, read};
+use crate::check::{self, Finding};
 use crate::config::{Config, Mode, Rule, TableName};
 use crate::counter::provision;
 use crate::sql::Sets;
+
+use words::{against, is_worth_telling, no_counter, not_slotted, slots, why_not};
 
 pub use fates::Fate;
 
@@ -24,6 +27,9 @@ const ADVISED: f64 = 0.5;
 
 /// A rule that cannot gain so many times the increments is not advised.
 const LEAST_GAIN: f64 = 1.5;
+
+/// Where more than this share of the increments would take the row's own lock, a rule is not advised.
+const MOSTLY: f64 = 0.5;
 
 /// Statements that were caught running so often are told of.
 const GLIMPSES: u64 = 20;
@@ -44,6 +50,9 @@ pub struct Candidate {
     pub reads: Option<f64>,
     /// Increments per second; none where it was not seen.
     pub increments: Option<f64>,
+    /// Which share of the increments stands in transactions that also read the counter, or write the row otherwise; as far as
+    /// that was seen.
+    pub mixed: f64,
     /// What speaks against it, or is to be known: sentences.
     pub against: Vec<String>,
     /// What `countersink check` finds of such a rule.
@@ -150,6 +159,7 @@ impl Trial<'_> {
             fates: Vec::new(),
             reads: None,
             increments: None,
+            mixed: 0.0,
             against: Vec::new(),
             findings: Vec::new(),
             primary_key: Vec::new(),
@@ -218,6 +228,8 @@ impl Trial<'_> {
             &all,
             self.schemas,
         );
+        let mixed = fates::mixed(self.evidence, &rule.table, &all, self.schemas);
+        candidate.mixed = mixed * candidate.spot.in_transaction.unwrap_or(1.0);
         candidate.findings.retain(is_worth_telling);
         self.decide(candidate, &rule, &all);
         Ok(())
@@ -251,8 +263,15 @@ impl Trial<'_> {
             .map(|fate| fate.waiting)
             .sum();
         let worth = worth(&candidate.spot, gaining);
+        let gaining_in_slots = gaining * (1.0 - candidate.mixed);
         candidate.verdict = if gaining < NAMED.max(candidate.spot.waiting / 10.0) {
             Verdict::PassedOver(not_slotted(fates))
+        } else if candidate.mixed > MOSTLY || (gaining_in_slots < ADVISED && gaining >= ADVISED) {
+            Verdict::PassedOver(format!(
+                "{:.0} % of its increments stand in transactions that read the counter behind it, or write the row once more: those \
+                 take the row's own lock as they do now; read it before the transaction, or behind it",
+                100.0 * candidate.mixed
+            ))
         } else if gaining < ADVISED || worth.gain.high < LEAST_GAIN {
             Verdict::PassedOver(format!(
                 "few wait for it: {gaining:.1} clients on average, which would gain {:.1} to {:.1} times the increments; look \
@@ -336,121 +355,4 @@ fn worth(spot: &Spot, gaining: f64) -> Worth {
         true => estimate::gain_of_many_rows(spot.clients()),
         false => estimate::gain(spot.clients()),
     }
-}
-
-/// What a table without a column that is added to is waited for.
-fn no_counter(spot: &Spot) -> String {
-    let named = |columns: Vec<String>| columns.join(", ");
-    let sequences = spot.columns(Sets::Sequence);
-    let upserted = spot.columns_of_upserts(Sets::Sum);
-    let mut set = spot.columns(Sets::Constant);
-    set.extend(spot.columns(Sets::Other));
-    if !sequences.is_empty() {
-        return format!(
-            "{} is a sequence, handed out by LAST_INSERT_ID(): each client needs a value of its own, which slots cannot give; \
-             hand out numbers in blocks, or use AUTO_INCREMENT",
-            named(sequences)
-        );
-    }
-    if !upserted.is_empty() {
-        return format!(
-            "{} is added to by INSERT .. ON DUPLICATE KEY UPDATE, which has to run on the row itself, for it may be the one that \
-             inserts it; where the application runs UPDATE first, and INSERT only when no row was found, a rule helps",
-            named(upserted)
-        );
-    }
-    if !set.is_empty() {
-        return format!(
-            "{} is set to values that are not itself plus a constant, so there is nothing to add up; have fewer clients write the \
-             row, or let it be many rows",
-            named(set)
-        );
-    }
-    "no UPDATE that waits for it adds a constant to a column".to_owned()
-}
-
-/// Why the table cannot be hot.
-fn why_not(examined: &Examined) -> Option<String> {
-    let problems: Vec<String> = examined.problems.iter().map(ToString::to_string).collect();
-    (!problems.is_empty()).then(|| problems.join("; "))
-}
-
-fn not_slotted(fates: &[Fate]) -> String {
-    let heaviest = fates
-        .iter()
-        .max_by(|left, right| left.waiting.total_cmp(&right.waiting));
-    match heaviest {
-        Some(fate) => format!(
-            "what waits for it would not go to slots ({}): {}",
-            fate.reason.code(),
-            fate.reason.why()
-        ),
-        None => "what waits for it is not understood".to_owned(),
-    }
-}
-
-/// What `check` says is worth telling before there is a rule: not that the slot table is missing, nor how the command is run.
-fn is_worth_telling(finding: &Finding) -> bool {
-    !matches!(
-        finding.code,
-        Code::SlotTableMissing | Code::TouchColumn | Code::ClientGrantsUnseen
-    )
-}
-
-/// The cap: a power of two that has room for twice the clients that are at the row on average.
-fn slots(candidate: &Candidate) -> u16 {
-    let many_reads = candidate.reads.is_some_and(|reads| reads > MANY_READS);
-    let in_autocommit = candidate
-        .spot
-        .in_transaction
-        .is_some_and(|share| share < 0.1);
-    if many_reads && in_autocommit {
-        return 0;
-    }
-    let clients = candidate.spot.clients();
-    let caps = [16, 32, 64, 128];
-    let enough = |cap: &u16| f64::from(*cap) >= 2.0 * clients;
-    caps.into_iter().find(enough).unwrap_or(256)
-}
-
-/// What speaks against a rule, of what was seen. `seconds` is how long, where executions were counted.
-fn against(candidate: &Candidate, seconds: Option<f64>) -> Vec<String> {
-    let mut against = Vec::new();
-    if let Some(reads) = candidate.reads.filter(|reads| *reads > MANY_READS) {
-        let slots = match slots(candidate) {
-            0 => {
-                "; so slots: 0, which combines increments on the row itself and leaves reads alone"
-            }
-            _ => {
-                "; with slots: 0 reads are left alone, and increments in autocommit combined on the row itself"
-            }
-        };
-        against.push(format!(
-            "its counters are read {reads:.0} times for each increment{slots}"
-        ));
-    }
-    let folded = candidate.fates.iter().filter(|fate| fate.folds());
-    for fate in folded {
-        let often = match seconds {
-            Some(seconds) => format!("{:.1} statements a second", fate.times as f64 / seconds),
-            None => "some statements".to_owned(),
-        };
-        against.push(format!(
-            "{often} would move the slots into the row first ({}), which is slower than without a rule: {}",
-            fate.reason.code(),
-            fate.reason.why()
-        ));
-    }
-    if candidate
-        .spot
-        .in_transaction
-        .is_some_and(|share| share >= 0.1)
-    {
-        against.push(
-            "increments come in transactions: one that also reads the counter, or writes the row otherwise, takes the row's own \
-             lock as it does now, and gains nothing"
-                .to_owned(),
-        );
-    }
-    against
 }

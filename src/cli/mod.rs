@@ -185,7 +185,8 @@ fn run_command(command: Command, log: Arc<RecentLog>) -> Result<ExitCode, Error>
             let file = arguments.file.rules;
             let mut config = load(&file)?;
             config.listen = arguments.listen.unwrap_or(config.listen);
-            let serving = runtime.block_on(serve::serve(config, &file, arguments.take_over, log));
+            let serving = serve::serve(config, &file, arguments.take_over, log);
+            let serving = runtime.block_on(serving);
             serving.map_err(|error| error.in_file(&file))?;
         }
         Command::Check(arguments) => return check::run(&arguments, &runtime),

@@ -5,14 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use mysql_async::Conn;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::Error;
-use crate::admin::{Console, Desk, Http, RecentLog, Rulebook, Standing, State};
+use crate::admin::{Console, Desk, Http, RecentLog, State};
 use crate::catalog::{self, Catalog};
 use crate::config::{Config, HostPort, Mode, Rule};
 use crate::counter::control::Control;
@@ -46,8 +45,8 @@ pub(super) async fn serve(
         Some(address) => Some(show(address, &state, take_over).await?),
         None => None,
     };
-    let desk = Desk::new(Arc::clone(&shared), control, server.config(), log);
-    let console = open_console(desk.with_rules(InForce(server.rules())), take_over).await?;
+    let desk = Desk::new(Arc::clone(&shared), control, server.rules(), log);
+    let console = open_console(Arc::new(desk), take_over).await?;
     let stop = async {
         tokio::select! {
             () = stop => {}
@@ -118,71 +117,48 @@ fn said(http: Http) -> Result<Http, Error> {
     Ok(http)
 }
 
-/// The rules of a server that runs, as the console asks for them.
-#[derive(Debug)]
-struct InForce(Rules);
-
-#[async_trait]
-impl Rulebook for InForce {
-    async fn reload(&self) -> Result<String, String> {
-        self.0.reload().await
-    }
-
-    async fn set_mode(&self, table: &str, mode: Mode) -> Result<String, String> {
-        self.0.set_mode(table, mode).await
-    }
-
-    async fn standings(&self) -> Vec<Standing> {
-        let rules = self.0.show().await.into_iter();
-        let standings = rules.map(|rule| Standing {
-            table: rule.table,
-            mode: rule.mode,
-            stage: rule.stage,
-            waits_for: rule.waits_for,
-        });
-        standings.collect()
-    }
-}
-
-/// The SQL console, if there is one, from now on; where another process has its port still, from its end on.
-async fn open_console(desk: Desk, take_over: bool) -> Result<Option<JoinHandle<()>>, Error> {
-    let Some(address) = desk.address() else {
-        return Ok(None);
-    };
-    let desk = Arc::new(desk);
-    Ok(Some(match Console::bind(&desk, &address).await {
+/// The SQL console, if there is one, from now on.
+async fn open_console(desk: Arc<Desk>, take_over: bool) -> Result<Option<JoinHandle<()>>, Error> {
+    match Console::bind(Arc::clone(&desk)).await {
         Err(error) if take_over && error.is_in_use() => {
-            tracing::info!("console at {address} when the other process has ended");
-            tokio::spawn(open_console_later(desk, address))
+            tracing::info!("the console answers when the other process has ended");
+            Ok(Some(tokio::spawn(open_later(desk))))
         }
-        bound => tokio::spawn(console_said(bound?)?.run()),
-    }))
+        bound => match bound? {
+            Some(console) => Ok(Some(tokio::spawn(opened(console)?.run()))),
+            None => Ok(None),
+        },
+    }
 }
 
-async fn open_console_later(desk: Arc<Desk>, address: HostPort) {
+async fn open_later(desk: Arc<Desk>) {
     let bound = loop {
         tokio::time::sleep(GLANCE).await;
-        match Console::bind(&desk, &address).await {
+        match Console::bind(Arc::clone(&desk)).await {
             Err(error) if error.is_in_use() => {}
             bound => break bound,
         }
     };
-    match bound.map_err(Error::from).and_then(console_said) {
-        Ok(console) => console.run().await,
-        Err(error) => tracing::warn!("{error}"),
+    match bound
+        .map_err(Error::from)
+        .map(|console| console.map(opened))
+    {
+        Ok(Some(Ok(console))) => console.run().await,
+        Ok(None) => {}
+        Ok(Some(Err(error))) | Err(error) => tracing::warn!("{error}"),
     }
 }
 
-/// Says where it listens.
-fn console_said(console: Console) -> Result<Console, Error> {
+/// Says where it answers.
+fn opened(console: Console) -> Result<Console, Error> {
     let address = console
         .address()
         .map_err(|source| Error::Runtime { source })?;
     tracing::info!("console at {address}");
     if !address.ip().is_loopback() {
         tracing::warn!(
-            "admin: other machines reach the console at {address}, which has no TLS: its statements and answers can be \
-             read on the way, and whoever has its password can stop the proxy; prefer 127.0.0.1"
+            "admin: other machines reach the console at {address}, which has no TLS; its statements and answers can be \
+             read on the way, and whoever has its password can stop the proxy: prefer 127.0.0.1"
         );
     }
     Ok(console)

@@ -67,6 +67,13 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// From its name, in any letter case.
+    pub fn parse(name: &str) -> Option<Self> {
+        let modes = [Self::Off, Self::Observe, Self::Enforce];
+        let mut modes = modes.into_iter();
+        modes.find(|mode| mode.name().eq_ignore_ascii_case(name))
+    }
+
     /// As rules.yaml has it.
     pub const fn name(self) -> &'static str {
         match self {

@@ -155,13 +155,21 @@ impl Slots {
         let place = free.unwrap_or_else(|| rand::rng().random_range(0..most));
         let offset = u16::try_from(place).expect("a table has at most 256 slots");
         let slot = self.first(table) + offset;
-        self.leased(table, pool, place, slot, free.is_none())
+        self.lease_in(table, pool, place, slot, free.is_none())
     }
 
     /// The slots of this proxy's range.
     pub(super) fn range(&self, table: &HotTable) -> Range<u16> {
         let first = self.first(table);
         first..first + table.slots
+    }
+
+    /// The slots of this proxy's range that are leased now, lowest first.
+    pub fn leased(&self, table: &HotTable) -> Vec<u16> {
+        let used = self.in_use(table).into_iter();
+        used.filter(|used| used.is_held)
+            .map(|used| used.slot)
+            .collect()
     }
 
     /// Leases this slot, unless somebody holds it.
@@ -176,10 +184,10 @@ impl Slots {
             return None;
         }
         drop(places);
-        Some(self.leased(table, pool, place, slot, false))
+        Some(self.lease_in(table, pool, place, slot, false))
     }
 
-    fn leased(
+    fn lease_in(
         &self,
         table: &Arc<HotTable>,
         pool: Arc<Pool>,

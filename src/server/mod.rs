@@ -102,6 +102,7 @@ impl Server {
         let (requests, refreshes) = mpsc::channel(16);
         let shared = Arc::new(Shared::new(catalog, requests, control.clone()));
         let node = Node::claim(&control).await;
+        let node = node.inspect_err(|why| node::warn_of_none(why)).ok();
         if let Some(node) = &node {
             shared.slots.set_node(node.number);
         }
@@ -131,11 +132,6 @@ impl Server {
             node,
             workers,
         })
-    }
-
-    /// What the rules file says, as it was last read.
-    pub fn config(&self) -> Arc<ArcSwap<Config>> {
-        Arc::clone(&self.config)
     }
 
     /// The address that clients connect to.
@@ -178,7 +174,7 @@ impl Server {
             () = clients.accept_unless_paused() => {}
             () = stop => {}
         }
-        shared.stop();
+        shared.sessions.stop();
         let deadline = tokio::time::Instant::now() + config.load().drain_timeout;
         // Connections that were made already are nobody else's: the port may be another process's as well by now.
         let settled = tokio::time::timeout(SETTLING, clients.accept()).await;

@@ -9,15 +9,15 @@ use tokio::sync::watch;
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
 use super::hot::Hot;
-use super::registry::{Account, Entry};
-use super::shared::{Epoch, News, Shared};
+use super::registry::{Account, Entry, News};
+use super::shared::{Epoch, Shared};
 use super::sighted::schema_named;
 use super::state::{State, TableLocks};
 use super::timing::Timing;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
-use crate::sql::{Kind, Shape};
+use crate::sql::{Digest, Kind, Shape};
 use crate::wire::answer::{Form, Walker};
 use crate::wire::capability;
 use crate::wire::command;
@@ -44,6 +44,8 @@ pub struct Session {
     pub(super) timing: Timing,
     /// The current schema as far as it is known without a question, for those who want to know what passes.
     pub(super) schema: Option<String>,
+    /// What the open transaction has written, while somebody wants to know what passes.
+    pub(super) written: Vec<Arc<Digest>>,
     /// Where literals are lifted to.
     pub(super) shape: Shape,
     /// The client has closed its sending side.
@@ -85,12 +87,12 @@ impl Session {
         shared: Arc<Shared>,
         bypass: Bypass,
     ) -> Self {
+        // Before what they tell of is looked up, so that nothing is missed.
+        let mut news = shared.sessions.news();
+        news.mark_changed();
         let login = &connected.login;
         let account = Account::new(&login.user, login.schema.as_deref());
         let entry = shared.sessions.enter(connected.thread_id, client, account);
-        // Before what they tell of is looked up, so that nothing is missed.
-        let mut news = shared.news();
-        news.mark_changed();
         let mut state = State::new(connected.login.status);
         state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
         state.bypass = covers(&bypass, &connected.login);
@@ -104,6 +106,7 @@ impl Session {
             shared,
             state,
             timing: Timing::start(),
+            written: Vec::new(),
             shape: Shape::default(),
             client_closed: false,
             reauthentication: connected.reauthentication,
@@ -136,9 +139,6 @@ impl Session {
             if self.is_behind || self.news.has_changed().unwrap_or(false) {
                 self.heed_news();
             }
-            if self.entry.is_killed() {
-                return Ok(false);
-            }
             match Header::decode(self.client.buffered()) {
                 // A command byte, or an empty packet, which is no command but gets an answer.
                 Some(header)
@@ -149,6 +149,9 @@ impl Session {
                 _ => {}
             }
             if self.client_closed {
+                return Ok(false);
+            }
+            if self.entry.is_killed() {
                 return Ok(false);
             }
             let in_transaction = self.state.in_transaction();
@@ -207,7 +210,7 @@ impl Session {
             true => NO_COMMAND,
             false => self.client.buffered()[HEADER_LENGTH],
         };
-        self.entry.begins(command_byte, self.timing.started());
+        self.entry.begins(command_byte);
         match command_byte {
             command::QUERY
             | command::STMT_PREPARE
@@ -259,17 +262,11 @@ impl Session {
         self.pass_command().await?;
         let walker = self.pass_answer(Form::Single).await?;
         if walker.error().is_none() {
+            self.entry.set_schema(schema.as_deref().map(str::as_bytes));
             self.schema = schema;
-            self.show_schema();
         }
         self.state.facts = None;
         Ok(())
-    }
-
-    /// Lets the current schema be seen.
-    fn show_schema(&self) {
-        let schema = self.schema.as_deref();
-        self.entry.set_schema(schema.map(|schema| schema.as_ref()));
     }
 
     /// COM_SET_OPTION: `int<2>`, 0 switches multi-statements on, 1 off.
@@ -317,9 +314,9 @@ impl Session {
         self.state.status_uncertain = login.is_none();
         if let Some(login) = login {
             self.state.bypass = covers(&self.bypass, &login);
-            self.schema = schema_named(login.schema.as_deref());
             let account = Account::new(&login.user, login.schema.as_deref());
             self.entry.set_account(account);
+            self.schema = schema_named(login.schema.as_deref());
         }
         Ok(())
     }
@@ -351,6 +348,7 @@ impl Session {
         self.state.observe(walker.status(), walker.error());
     }
 
+    /// Where statements are counted.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }

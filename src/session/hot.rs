@@ -78,16 +78,16 @@ impl Hot {
         }
     }
 
-    /// The plans that are kept, `most` of them at the most, and how many there are.
-    pub fn kept_plans(&self, most: usize) -> (Vec<KeptPlan>, usize) {
-        self.plans.kept(most)
-    }
-
     /// The hot tables with what was done to them.
     pub fn tables(&self) -> impl Iterator<Item = (&Arc<HotTable>, &TableCounts)> {
         let tables = self.catalog.tables.iter();
         let tables = tables.chain(&self.catalog.without_slots);
         tables.zip(self.counts.iter().map(Arc::as_ref))
+    }
+
+    /// The plans that are kept, `most` of them at the most, and how many there are.
+    pub fn kept_plans(&self, most: usize) -> (Vec<KeptPlan>, usize) {
+        self.plans.kept(most)
     }
 
     /// The plan of a text under these facts.

@@ -40,6 +40,7 @@ impl Session {
             self.schema = None;
         }
         if kind.may_end_transaction() {
+            self.written.clear();
             for (table, key, slot) in std::mem::take(&mut self.state.written) {
                 if kind == Kind::Commit && !failed {
                     self.shared.slots.learn(&table, &key, slot);

@@ -26,6 +26,7 @@ const NO_REASON: u8 = 0xFF;
 pub struct Sessions {
     /// By the thread id that the client sees.
     open: Mutex<HashMap<u32, Arc<Seen>>>,
+    news: watch::Sender<News>,
     /// Whether those who connect have to wait.
     paused: watch::Sender<bool>,
     /// Somebody has asked the server to stop.
@@ -38,6 +39,7 @@ impl Default for Sessions {
     fn default() -> Self {
         Self {
             open: Mutex::default(),
+            news: watch::Sender::default(),
             paused: watch::Sender::new(false),
             stop: Notify::new(),
             left: Notify::new(),
@@ -75,12 +77,14 @@ impl Sessions {
         glimpses
     }
 
-    /// Marks a session as one that is to close. Whether there is one of this id.
-    pub(super) fn kill(&self, id: u32) -> bool {
+    /// Has a session close as soon as it has no command at hand. Whether there is one of this id.
+    pub fn kill(&self, id: u32) -> bool {
         let Some(seen) = self.lock().get(&id).cloned() else {
             return false;
         };
         seen.is_killed.store(true, Ordering::Release);
+        // All look whether it is they; it happens seldom, and costs nothing until it does.
+        self.tell_news();
         true
     }
 
@@ -94,6 +98,21 @@ impl Sessions {
             }
             left.await;
         }
+    }
+
+    /// Has all sessions close as they become idle.
+    pub fn stop(&self) {
+        self.news.send_modify(|news| news.is_stopping = true);
+    }
+
+    /// Has all sessions look whether something has changed: the hot tables, or whether they are killed.
+    pub(super) fn tell_news(&self) {
+        self.news.send_modify(|_| {});
+    }
+
+    /// What becomes different from now on.
+    pub(super) fn news(&self) -> watch::Receiver<News> {
+        self.news.subscribe()
     }
 
     /// Whether those who connect have to wait.
@@ -126,6 +145,13 @@ impl Sessions {
     fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<Seen>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What sessions are told of, beside what they look up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct News {
+    /// The server stops.
+    pub(super) is_stopping: bool,
 }
 
 /// Whose session it is.
@@ -246,14 +272,14 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// A command has come, at this time.
-    pub(super) fn begins(&self, command_byte: u8, at: Instant) {
+    /// A command has come.
+    pub(super) fn begins(&self, command_byte: u8) {
         let seen = &self.seen;
         // Nobody else writes.
         let commands = seen.commands.load(Ordering::Relaxed) + 1;
         seen.commands.store(commands, Ordering::Relaxed);
         seen.command.store(command_byte, Ordering::Relaxed);
-        self.at(at);
+        self.at(Instant::now());
     }
 
     /// It is answered, at this time.
@@ -341,7 +367,7 @@ mod tests {
         };
         assert_eq!((glimpse.id, &*glimpse.user), (7, "ann"));
         assert_eq!((glimpse.command, glimpse.reason), ("Sleep", None));
-        entry.begins(command::QUERY, Instant::now());
+        entry.begins(command::QUERY);
         entry.reasons(Reason::Slotted);
         let glimpse = &sessions.now()[0];
         assert_eq!((glimpse.command, glimpse.commands), ("Query", 1));
@@ -357,13 +383,18 @@ mod tests {
     }
 
     #[test]
-    fn one_is_killed_and_no_other() {
+    fn one_is_killed_and_all_are_woken_to_look() {
         let sessions = Arc::default();
         let (first, second) = (enter(&sessions, 1), enter(&sessions, 2));
+        let mut news = sessions.news();
         assert!(!sessions.kill(3));
+        assert!(!news.has_changed().expect("the sender is there"));
         assert!(sessions.kill(2));
+        assert!(news.has_changed().expect("the sender is there"));
+        assert!(!news.borrow_and_update().is_stopping, "the server goes on");
         assert!(!first.is_killed() && second.is_killed());
-        assert_eq!(sessions.now()[1].command, "Killed");
+        sessions.stop();
+        assert!(news.borrow_and_update().is_stopping);
     }
 
     #[test]

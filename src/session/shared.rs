@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use super::hot::{Hot, PreparedUnder};
 use super::registry::Sessions;
@@ -28,7 +28,6 @@ const MOST_SHAPES: usize = 1024;
 pub struct Shared {
     hot: ArcSwap<Hot>,
     epoch: ArcSwap<Epoch>,
-    news: watch::Sender<News>,
     /// Slots of all hot tables.
     pub slots: Slots,
     /// Sessions whose increments are added up.
@@ -37,22 +36,13 @@ pub struct Shared {
     shapes: quick_cache::sync::Cache<u64, Shape>,
     /// Every metric.
     pub metrics: Arc<Metrics>,
-    /// Who is connected.
-    pub sessions: Arc<Sessions>,
     /// The statements that pass, while somebody wants to know.
     pub traffic: Traffic,
+    /// Who is connected.
+    pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
     /// Tells which slot rows there are.
     control: Control,
-}
-
-/// What sessions are told of.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
-    /// The server stops.
-    pub(super) is_stopping: bool,
-    /// Grows with each [`Hot`] and [`Epoch`].
-    number: u64,
 }
 
 /// A time: a transaction belongs to the one in which it began.
@@ -120,13 +110,12 @@ impl Shared {
         Self {
             hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, &metrics)),
             epoch: ArcSwap::from_pointee(Epoch),
-            news: watch::Sender::default(),
             slots: Slots::default(),
             groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics,
-            sessions: Arc::default(),
             traffic: Traffic::default(),
+            sessions: Arc::default(),
             refresh,
             control,
         }
@@ -180,7 +169,7 @@ impl Shared {
             &self.metrics,
         ));
         self.hot.store(hot);
-        self.tell(|news| news.number += 1);
+        self.sessions.tell_news();
         Replaced {
             hot: Arc::downgrade(&before),
             prepared_under: Arc::downgrade(&before.prepared_under),
@@ -190,37 +179,13 @@ impl Shared {
     /// Begins an epoch; what is over is the one before it.
     pub fn begin_epoch(&self) -> Past {
         let before = self.epoch.swap(Arc::new(Epoch));
-        self.tell(|news| news.number += 1);
+        self.sessions.tell_news();
         Past(Arc::downgrade(&before))
     }
 
     /// The time now.
     pub(super) fn epoch(&self) -> Arc<Epoch> {
         self.epoch.load_full()
-    }
-
-    /// Has sessions close as they become idle.
-    pub fn stop(&self) {
-        self.tell(|news| news.is_stopping = true);
-    }
-
-    /// Has a session close as soon as it has no command at hand. Whether there is one of this id.
-    pub fn kill(&self, id: u32) -> bool {
-        let is_there = self.sessions.kill(id);
-        if is_there {
-            // All look whether it is they; it happens seldom, and costs nothing until it does.
-            self.tell(|_| {});
-        }
-        is_there
-    }
-
-    /// What becomes different from now on.
-    pub(super) fn news(&self) -> watch::Receiver<News> {
-        self.news.subscribe()
-    }
-
-    fn tell(&self, change: impl FnOnce(&mut News)) {
-        self.news.send_modify(change);
     }
 
     /// Has the catalog read again and waits until it is in place (or the server stops).

@@ -12,6 +12,9 @@ use crate::sql::{Digest, Kind, Place};
 use crate::traffic::Sighting;
 use crate::wire::execute::Execute;
 
+/// How many writes of an open transaction are remembered.
+const MOST_WRITTEN: usize = 4;
+
 impl Session {
     /// A statement in the text protocol that is about to run; none unless somebody wants to know.
     pub(super) fn sight(&self, text: &[u8], kind: Kind) -> Option<Box<Sighting>> {
@@ -67,10 +70,18 @@ impl Session {
     }
 
     /// A statement has been answered.
-    pub(super) fn saw(&self, sighting: Option<Box<Sighting>>) {
-        if let Some(sighting) = sighting {
-            self.shared.traffic.saw(*sighting);
+    pub(super) fn saw(&mut self, sighting: Option<Box<Sighting>>) {
+        let Some(sighting) = sighting else {
+            return;
+        };
+        if let Some(written) = sighting.written()
+            && self.state.in_transaction()
+            && self.written.len() < MOST_WRITTEN
+            && !self.written.contains(written)
+        {
+            self.written.push(Arc::clone(written));
         }
+        self.shared.traffic.saw(*sighting);
     }
 
     /// The parameters of an execution as SQL, as far as they can be told. Its types are kept for the next one.
@@ -104,7 +115,11 @@ impl Session {
         let asked = self.state.facts.as_ref().map(|facts| facts.schema.clone());
         let schema = asked.unwrap_or_else(|| self.schema.clone());
         let in_transaction = self.state.in_transaction();
-        Box::new(Sighting::new(digest, schema, in_transaction, value))
+        let sighting = Sighting::new(digest, schema, in_transaction, value);
+        Box::new(match in_transaction {
+            true => sighting.behind(&self.written),
+            false => sighting,
+        })
     }
 }
 

@@ -31,13 +31,6 @@ impl Timing {
     }
 }
 
-impl Timing {
-    /// When the command has come.
-    pub(super) fn started(&self) -> Instant {
-        self.started
-    }
-}
-
 impl Session {
     /// A command has come.
     pub(super) fn start_timing(&mut self) {
@@ -67,8 +60,8 @@ impl Session {
     /// Counts a statement by the reason for its plan.
     pub(super) fn count(&mut self, reason: Reason) {
         self.timing.reason = Some(reason);
-        self.metrics().count(reason);
         self.entry.reasons(reason);
+        self.metrics().count(reason);
     }
 
     /// The upstream has been waited for since then, and heard now.

@@ -8,7 +8,7 @@ mod sample;
 mod sighting;
 mod sketch;
 
-pub use report::{KeyReport, Keys, Report, ShapeReport};
+pub use report::{FollowReport, KeyReport, Keys, Report, ShapeReport};
 pub use sample::Traffic;
 pub use sighting::Sighting;
 pub use sketch::{Entry, Sketch};

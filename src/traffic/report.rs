@@ -41,8 +41,19 @@ pub struct ShapeReport {
     pub microseconds: u64,
     /// The fastest of them.
     pub fastest: u64,
+    /// Updates that its transactions had run before it.
+    pub follows: Vec<FollowReport>,
     /// The rows in which a twentieth of that time or more was spent.
     pub keys: Vec<KeyReport>,
+}
+
+/// An UPDATE before a statement in its transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FollowReport {
+    /// The text of the UPDATE without literals.
+    pub text: String,
+    /// How often.
+    pub times: u64,
 }
 
 /// A row that is met often.

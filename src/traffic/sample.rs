@@ -1,21 +1,25 @@
 //! What has been seen since somebody asked.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use super::report::{KeyReport, Keys, Report, ShapeReport};
+use super::report::{FollowReport, KeyReport, Keys, Report, ShapeReport};
 use super::sighting::Sighting;
 use super::sketch::Sketch;
+use crate::sql::Digest;
 
 /// So long after the last question nothing is looked at any more.
 const INTEREST: Duration = Duration::from_secs(30);
 
-/// The most shapes that are told apart. With [`MOST_KEYS`] and the bounds of texts and keys this is 3 MiB at most.
+/// The most shapes that are told apart. With [`MOST_KEYS`], [`MOST_FOLLOWED`] and the bounds of texts and keys this is 5 MiB at most.
 const MOST_SHAPES: usize = 256;
 
 /// The most rows of a shape that are told apart.
 const MOST_KEYS: usize = 32;
+
+/// The most writes that are told of as coming before a shape in its transactions.
+const MOST_FOLLOWED: usize = 4;
 
 /// The statements that pass, while somebody wants to know.
 #[derive(Debug, Default)]
@@ -49,6 +53,8 @@ struct Shape {
     in_transaction: u64,
     microseconds: u64,
     fastest: u64,
+    /// What transactions had written before it, by how often.
+    follows: Sketch<Arc<Digest>, ()>,
     /// By time; kept of each is how often.
     keys: Sketch<String, u64>,
 }
@@ -60,6 +66,7 @@ impl Default for Shape {
             in_transaction: 0,
             microseconds: 0,
             fastest: u64::MAX,
+            follows: Sketch::new(MOST_FOLLOWED),
             keys: Sketch::new(MOST_KEYS),
         }
     }
@@ -149,6 +156,9 @@ impl Sample {
         shape.executions += 1;
         shape.in_transaction += u64::from(sighting.in_transaction);
         shape.microseconds = shape.microseconds.saturating_add(microseconds);
+        for written in sighting.behind {
+            shape.follows.add(written, 1);
+        }
         shape.fastest = shape.fastest.min(microseconds);
         if let Some(key) = sighting.key {
             *shape.keys.add(key, microseconds) += 1;
@@ -164,6 +174,7 @@ impl Sample {
             in_transaction: entry.value.in_transaction,
             microseconds: entry.value.microseconds,
             fastest: entry.value.fastest,
+            follows: entry.value.follows(),
             keys: entry.value.keys(keys),
         });
         shapes.collect()
@@ -171,6 +182,15 @@ impl Sample {
 }
 
 impl Shape {
+    fn follows(&self) -> Vec<FollowReport> {
+        let follows = self.follows.heaviest().into_iter();
+        let follows = follows.map(|entry| FollowReport {
+            text: entry.key.text.clone(),
+            times: entry.weight - entry.error,
+        });
+        follows.collect()
+    }
+
     /// The rows in which it spends a twentieth of its time or more: whose they are otherwise is nobody's business.
     fn keys(&self, keys: &Keys) -> Vec<KeyReport> {
         const SHARE: u64 = 20;

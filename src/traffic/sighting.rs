@@ -22,6 +22,8 @@ pub struct Sighting {
     /// The row that it means: `id = 42`.
     pub(super) key: Option<String>,
     pub(super) in_transaction: bool,
+    /// What its transaction has written before.
+    pub(super) behind: Vec<Arc<Digest>>,
     pub(super) since: Instant,
 }
 
@@ -40,6 +42,20 @@ impl Sighting {
         digest.flatten().map(Arc::new)
     }
 
+    /// Of one in a transaction that has written this before.
+    #[must_use]
+    pub fn behind(mut self, written: &[Arc<Digest>]) -> Self {
+        self.behind = written.to_vec();
+        self
+    }
+
+    /// What it writes, if it is an UPDATE.
+    pub fn written(&self) -> Option<&Arc<Digest>> {
+        let verb = self.digest.text.get(..6);
+        verb.filter(|verb| verb.eq_ignore_ascii_case("UPDATE"))
+            .map(|_| &self.digest)
+    }
+
     /// A statement that is about to be sent; `value` gives the value at a place of its digest, as SQL.
     pub fn new<'a>(
         digest: Arc<Digest>,
@@ -52,6 +68,7 @@ impl Sighting {
             schema,
             digest,
             in_transaction,
+            behind: Vec::new(),
             since: Instant::now(),
         }
     }

@@ -21,9 +21,13 @@ impl fmt::Display for Advice {
 impl Advice {
     pub fn of(ended: &Ended) -> Self {
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        let value = serde_json::from_str(&ended.output);
+        Self::read(&ended.output)
+    }
+
+    pub fn read(output: &str) -> Self {
+        let value = serde_json::from_str(output);
         Self {
-            value: value.unwrap_or_else(|error| panic!("{error}: {ended:?}")),
+            value: value.unwrap_or_else(|error| panic!("{error}: {output}")),
         }
     }
 
@@ -44,7 +48,7 @@ impl Advice {
 
 /// Watches the server as its owner.
 pub async fn advise(server: &Address) -> Advice {
-    let arguments = ["--json", "--for", "2s"];
+    let arguments = ["--json", "--for", "3s"];
     Advice::of(&advise_as(server, &server.user, &server.password, &arguments).await)
 }
 

@@ -78,7 +78,7 @@ fn the_planted_row_comes_first_where_performance_schema_is_closed() {
         let ended = as_little(
             server,
             &["PROCESS ON *.*", &tables],
-            &["--json", "--for", "2s"],
+            &["--json", "--for", "3s"],
         )
         .await;
         playing.stop().await;
@@ -102,7 +102,7 @@ fn tables_that_may_not_be_seen_are_named_with_the_grant() {
         let load = load::mixed();
         load.make(server, SCHEMA).await;
         let playing = load.play(server, SCHEMA).await;
-        let ended = as_little(server, &["PROCESS ON *.*"], &["--json", "--for", "2s"]).await;
+        let ended = as_little(server, &["PROCESS ON *.*"], &["--json", "--for", "3s"]).await;
         playing.stop().await;
         let advice = Advice::of(&ended);
         let hot = &advice.tables()[0];

@@ -24,6 +24,14 @@ pub fn cold() -> Load {
     Load::read(include_str!("cold.load"))
 }
 
+pub fn own() -> Load {
+    Load::read(include_str!("own.load"))
+}
+
+pub fn faults() -> Load {
+    Load::read(include_str!("faults.load"))
+}
+
 impl Load {
     fn read(text: &'static str) -> Self {
         let mut load = Self {

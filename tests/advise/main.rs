@@ -4,6 +4,7 @@
 mod support;
 
 mod advice;
+mod faults;
 mod grants;
 mod load;
 mod passing;
@@ -34,7 +35,7 @@ async fn of(load: &Load, server: &Address) -> (Advice, String) {
     load.make(server, SCHEMA).await;
     let playing = load.play(server, SCHEMA).await;
     let advice = advise(server).await;
-    let text = advise_as(server, &server.user, &server.password, &["--for", "2s"]).await;
+    let text = advise_as(server, &server.user, &server.password, &["--for", "3s"]).await;
     playing.stop().await;
     assert_eq!(text.code, Some(0), "{text:?}");
     (advice, text.output)
@@ -141,6 +142,25 @@ fn nothing_is_advised_where_nothing_is_hot() {
             );
             assert!(text.contains("No rule is advised"), "{text}");
         }
+    });
+}
+
+/// Transactions that read the counter which they have incremented gain nothing.
+fn assert_of_no_use(advice: &Advice) {
+    let tickets = &advice.tables()[0];
+    assert_eq!(tickets["table"], format!("{SCHEMA}.tickets"), "{advice}");
+    assert_eq!(tickets["rows"][0]["row"], "name = 'queue'", "{advice}");
+    assert_eq!(tickets["verdict"], "passed-over", "{advice}");
+    let why = tickets["why"].as_str().expect("a reason");
+    assert!(why.contains("read the counter behind it"), "{advice}");
+}
+
+#[test]
+fn a_counter_that_is_read_behind_its_increment_is_passed_over() {
+    support::block_on(async {
+        let (server, _alone) = alone(Flavour::MySql).await;
+        let (advice, _) = of(&load::own(), server).await;
+        assert_of_no_use(&advice);
     });
 }
 

@@ -14,7 +14,7 @@ use crate::load::{self, Load};
 use crate::support;
 use crate::support::binary::{Binary, PATIENCE, rules_file};
 use crate::support::proxy::rules_head;
-use crate::{SCHEMA, alone, assert_planted};
+use crate::{SCHEMA, alone, assert_of_no_use, assert_planted};
 
 /// A proxy with an HTTP port, for which one table is hot that no load has.
 struct Proxy {
@@ -77,7 +77,7 @@ impl Proxy {
         let file = self.file.to_str().expect("UTF-8").to_owned();
         let run = tokio::task::spawn_blocking(move || {
             let arguments = [
-                "advise", "--proxy", &url, "--rules", &file, "--for", "2s", "--json",
+                "advise", "--proxy", &url, "--rules", &file, "--for", "3s", "--json",
             ];
             Binary::start(&arguments).wait()
         });
@@ -137,6 +137,17 @@ fn nothing_is_advised_of_what_passes_where_nothing_is_hot() {
             let (server, _alone) = alone(flavour).await;
             let (_proxy, advice) = of(&load::cold(), server).await;
             assert_eq!(advice.yaml(), None, "{advice}");
+        }
+    });
+}
+
+#[test]
+fn a_counter_that_is_read_behind_its_increment_is_passed_over() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let (server, _alone) = alone(flavour).await;
+            let (_proxy, advice) = of(&load::own(), server).await;
+            assert_of_no_use(&advice);
         }
     });
 }

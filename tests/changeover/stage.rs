@@ -79,7 +79,7 @@ pub async fn switch(proxy: &Proxy, table: &str, mode: Mode, stage: &str) {
 pub async fn arrives(proxy: &Proxy, stage: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let rules = proxy.rules.show().await;
+        let rules = proxy.rules.show();
         if rules.len() == 1 && rules[0].stage == stage && rules[0].waits_for.is_none() {
             return;
         }
@@ -92,7 +92,7 @@ pub async fn arrives(proxy: &Proxy, stage: &str) {
 pub async fn waits_for(proxy: &Proxy, what: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let rules = proxy.rules.show().await;
+        let rules = proxy.rules.show();
         let waits = rules[0].waits_for.clone().unwrap_or_default();
         if waits.contains(what) {
             return;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use countersink::driver::{Driver, Reply};
 use countersink::sandbox::{Address, Flavour};
@@ -26,7 +25,6 @@ pub struct Stage {
     /// Where the console is, and its account.
     pub console: Address,
     pub schema: String,
-    rules: PathBuf,
     _folder: TempDir,
 }
 
@@ -67,14 +65,8 @@ impl Stage {
                 password: PASSWORD.to_owned(),
             },
             schema: schema.to_owned(),
-            rules: file,
             _folder: folder,
         }
-    }
-
-    /// Writes other text into the rules file.
-    pub fn write_rules(&self, text: &str) {
-        std::fs::write(&self.rules, text).expect("rules can be written");
     }
 
     /// A client of the application.

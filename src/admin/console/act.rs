@@ -93,12 +93,13 @@ pub(super) fn shut_down(desk: &Desk) -> Answer {
 
 /// Closes a session: by itself where it has no command at hand; else the server ends its statement, and the connection.
 pub(super) async fn kill(desk: &Desk, id: u32) -> Result<Answer, Refusal> {
-    if !desk.shared.kill(id) {
+    let sessions = &desk.shared.sessions;
+    if !sessions.kill(id) {
         let message = format!("Unknown thread id: {id}; SHOW SESSIONS lists those that there are");
         return Err(Refusal::new(Code::NoSuchThread, message));
     }
     tracing::info!("console: KILL {id}");
-    let own_end = desk.shared.sessions.until_left(id);
+    let own_end = sessions.until_left(id);
     if tokio::time::timeout(OWN_END, own_end).await.is_ok() {
         return Ok(Answer::Done);
     }

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arc_swap::ArcSwap;
-
-use super::orders::Rulebook;
 use crate::admin::RecentLog;
-use crate::config::{Config, HostPort};
+use crate::config::Config;
 use crate::counter::control::Control;
+use crate::server::Rules;
 use crate::session::Shared;
 
 /// A proxy, as the console sees it.
@@ -18,9 +16,8 @@ pub struct Desk {
     pub(super) shared: Arc<Shared>,
     /// The proxy's own account.
     pub(super) control: Control,
-    config: Arc<ArcSwap<Config>>,
-    /// What changes rules; `None` where they are from no file.
-    pub(super) rules: Option<Box<dyn Rulebook>>,
+    /// The rules, which change.
+    pub(super) rules: Rules,
     /// The last records of the log.
     pub(super) log: Arc<RecentLog>,
     pub(super) started: Instant,
@@ -28,37 +25,17 @@ pub struct Desk {
 
 impl Desk {
     /// Of a proxy that starts now.
-    pub fn new(
-        shared: Arc<Shared>,
-        control: Control,
-        config: Arc<ArcSwap<Config>>,
-        log: Arc<RecentLog>,
-    ) -> Self {
+    pub fn new(shared: Arc<Shared>, control: Control, rules: Rules, log: Arc<RecentLog>) -> Self {
         Self {
             shared,
             control,
-            config,
-            rules: None,
+            rules,
             log,
             started: Instant::now(),
         }
     }
-
-    /// With what changes its rules.
-    #[must_use]
-    pub fn with_rules(mut self, rules: impl Rulebook + 'static) -> Self {
-        self.rules = Some(Box::new(rules));
-        self
-    }
-
-    /// Where the console is to listen, if anywhere.
-    pub fn address(&self) -> Option<HostPort> {
-        let config = self.config();
-        config.admin.as_ref().map(|admin| admin.address.clone())
-    }
-
-    /// The rules file as it was last read.
+    /// As rules.yaml has it, and what only a start can change as it was at start.
     pub(super) fn config(&self) -> Arc<Config> {
-        self.config.load_full()
+        self.rules.config()
     }
 }

@@ -88,6 +88,7 @@ pub(super) struct Farewell {
 /// Who comes in.
 #[derive(Debug)]
 pub(super) struct Door {
+    admin: Admin,
     /// How long a login may take.
     patience: Duration,
     failures: Mutex<Failures>,
@@ -110,8 +111,9 @@ const FIRST_DELAY: Duration = Duration::from_millis(50);
 const MOST_DOUBLINGS: u32 = 6;
 
 impl Door {
-    pub(super) fn new(patience: Duration) -> Self {
+    pub(super) fn new(admin: Admin, patience: Duration) -> Self {
         Self {
+            admin,
             patience,
             failures: Mutex::default(),
         }
@@ -121,10 +123,9 @@ impl Door {
     pub(super) async fn admit(
         &self,
         client: &mut PacketStream,
-        admin: &Admin,
         thread_id: u32,
     ) -> Result<LoggedIn, LoginError> {
-        let login = timeout(self.patience, log_in(client, admin, thread_id)).await?;
+        let login = timeout(self.patience, self.login(client, thread_id)).await?;
         let told = match &login {
             Ok(_) => None,
             Err(LoginError::Denied(told)) => {
@@ -157,71 +158,70 @@ impl Door {
         failures.count = failures.count.saturating_add(1);
         delay
     }
-}
 
-/// A login up to its OK, or what stands in its way.
-async fn log_in(
-    client: &mut PacketStream,
-    admin: &Admin,
-    thread_id: u32,
-) -> Result<LoggedIn, LoginError> {
-    let nonce = fresh_nonce();
-    let greeting = OwnGreeting {
-        server_version: SERVER_VERSION,
-        thread_id,
-        nonce: &nonce,
-        capabilities: u32::try_from(OFFERED).expect("MySQL's own flags"),
-        plugin: PasswordPlugin::CachingSha2.name(),
-    };
-    write(client, 0, &greeting.encode()).await?;
-    let mut payload = Vec::new();
-    let sequence_id = client.read_payload(&mut payload, LONGEST_PACKET).await;
-    let mut next = sequence_id?.wrapping_add(1);
-    let flags = HandshakeResponse::capabilities(&payload)?;
-    if flags & capability::PROTOCOL_41 == 0 || flags & capability::SSL != 0 {
-        return Err(LoginError::Protocol(Farewell {
-            sequence_id: next,
-            payload: err(BAD_HANDSHAKE, b"08S01", NO_TLS),
-        }));
-    }
-    let response = HandshakeResponse::decode(&payload, OFFERED)?;
-    let data = response.authentication_data(&payload, OFFERED)?;
-    let plugin = response.plugin.as_deref().unwrap_or(NATIVE.as_bytes());
-    let is_sha2 = plugin == PasswordPlugin::CachingSha2.name().as_bytes();
-    let hashes = &admin.password;
-    let (with_password, is_right) = if is_sha2 {
-        // No password is a lone NUL.
-        (data.len() > 1, hashes.accept_sha256(&nonce, data))
-    } else if plugin == NATIVE.as_bytes() {
-        (!data.is_empty(), hashes.accept_sha1(&nonce, data))
-    } else {
-        // The one that every client has.
+    async fn login(
+        &self,
+        client: &mut PacketStream,
+        thread_id: u32,
+    ) -> Result<LoggedIn, LoginError> {
         let nonce = fresh_nonce();
-        write(client, next, &encode_switch(NATIVE, &nonce)).await?;
-        let mut answer = Vec::new();
-        let sequence_id = client.read_payload(&mut answer, LONGEST_PACKET).await;
-        next = sequence_id?.wrapping_add(1);
-        (!answer.is_empty(), hashes.accept_sha1(&nonce, &answer))
-    };
-    let user = name(&response.user);
-    if !(is_right && response.user == admin.user.as_bytes()) {
-        let using = if with_password { "YES" } else { "NO" };
-        let message = format!("Access denied for user '{user}' (using password: {using})");
-        return Err(LoginError::Denied(Farewell {
-            sequence_id: next,
-            payload: err(DENIED, b"28000", &message),
-        }));
+        let greeting = OwnGreeting {
+            server_version: SERVER_VERSION,
+            thread_id,
+            nonce: &nonce,
+            capabilities: u32::try_from(OFFERED).expect("MySQL's own flags"),
+            plugin: PasswordPlugin::CachingSha2.name(),
+        };
+        write(client, 0, &greeting.encode()).await?;
+        let mut payload = Vec::new();
+        let sequence_id = client.read_payload(&mut payload, LONGEST_PACKET).await;
+        let mut next = sequence_id?.wrapping_add(1);
+        let flags = HandshakeResponse::capabilities(&payload)?;
+        if flags & capability::PROTOCOL_41 == 0 || flags & capability::SSL != 0 {
+            return Err(LoginError::Protocol(Farewell {
+                sequence_id: next,
+                payload: err(BAD_HANDSHAKE, b"08S01", NO_TLS),
+            }));
+        }
+        let response = HandshakeResponse::decode(&payload, OFFERED)?;
+        let data = response.authentication_data(&payload, OFFERED)?;
+        let plugin = response.plugin.as_deref().unwrap_or(NATIVE.as_bytes());
+        let is_sha2 = plugin == PasswordPlugin::CachingSha2.name().as_bytes();
+        let hashes = &self.admin.password;
+        let (with_password, is_right) = if is_sha2 {
+            // No password is a lone NUL.
+            (data.len() > 1, hashes.accept_sha256(&nonce, data))
+        } else if plugin == NATIVE.as_bytes() {
+            (!data.is_empty(), hashes.accept_sha1(&nonce, data))
+        } else {
+            // The one that every client has.
+            let nonce = fresh_nonce();
+            write(client, next, &encode_switch(NATIVE, &nonce)).await?;
+            let mut answer = Vec::new();
+            let sequence_id = client.read_payload(&mut answer, LONGEST_PACKET).await;
+            next = sequence_id?.wrapping_add(1);
+            (!answer.is_empty(), hashes.accept_sha1(&nonce, &answer))
+        };
+        let user = name(&response.user);
+        if !(is_right && response.user == self.admin.user.as_bytes()) {
+            let using = if with_password { "YES" } else { "NO" };
+            let message = format!("Access denied for user '{user}' (using password: {using})");
+            return Err(LoginError::Denied(Farewell {
+                sequence_id: next,
+                payload: err(DENIED, b"28000", &message),
+            }));
+        }
+        if is_sha2 {
+            write(client, next, PasswordPlugin::FAST_AUTHENTICATION_SUCCESS).await?;
+            next = next.wrapping_add(1);
+        }
+        write(client, next, &ok()).await?;
+        Ok(LoggedIn {
+            capabilities: response.capabilities & OFFERED,
+            user,
+            schema: response.schema.as_deref().map(name),
+        })
     }
-    if is_sha2 {
-        write(client, next, PasswordPlugin::FAST_AUTHENTICATION_SUCCESS).await?;
-        next = next.wrapping_add(1);
-    }
-    write(client, next, &ok()).await?;
-    Ok(LoggedIn {
-        capabilities: response.capabilities & OFFERED,
-        user,
-        schema: response.schema.as_deref().map(name),
-    })
 }
 
 /// Printable ASCII without `$`, which the plugin keeps for other purposes.
@@ -276,10 +276,16 @@ async fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{HostPort, PasswordHashes};
 
     #[test]
     fn each_failure_waits_longer_until_they_are_forgotten() {
-        let door = Door::new(Duration::from_secs(1));
+        let admin = Admin {
+            address: HostPort::parse("127.0.0.1:0").expect("an address"),
+            user: "admin".to_owned(),
+            password: PasswordHashes::new("secret"),
+        };
+        let door = Door::new(admin, Duration::from_secs(1));
         let first = Instant::now();
         let delays: Vec<_> = (0..9).map(|_| door.delay(first)).collect();
         let milliseconds = [50, 100, 200, 400, 800, 1600, 3200, 3200, 3200];

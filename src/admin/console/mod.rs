@@ -34,7 +34,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::config::HostPort;
 use crate::net::PacketStream;
 use crate::wire::packet::encode_packet;
 use fence::Fence;
@@ -42,7 +41,6 @@ use login::Door;
 use visit::Visit;
 
 pub use desk::Desk;
-pub use orders::{Rulebook, Standing};
 
 /// Clients at the same time; who comes then is told so.
 const MOST_CLIENTS: usize = 32;
@@ -61,13 +59,6 @@ pub struct Error {
     source: io::Error,
 }
 
-impl Error {
-    /// Whether another process listens there.
-    pub fn is_in_use(&self) -> bool {
-        self.source.kind() == io::ErrorKind::AddrInUse
-    }
-}
-
 /// The console's port.
 #[derive(Debug)]
 pub struct Console {
@@ -76,23 +67,35 @@ pub struct Console {
     door: Arc<Door>,
 }
 
+impl Error {
+    /// Whether something listens there already.
+    pub fn is_in_use(&self) -> bool {
+        self.source.kind() == io::ErrorKind::AddrInUse
+    }
+}
+
 impl Console {
-    /// Listens.
+    /// Listens where the configuration says, if it does.
     ///
     /// # Errors
     ///
     /// When the port cannot be had.
-    pub async fn bind(desk: &Arc<Desk>, address: &HostPort) -> Result<Self, Error> {
+    pub async fn bind(desk: Arc<Desk>) -> Result<Option<Self>, Error> {
+        let Some(admin) = desk.config().admin.clone() else {
+            return Ok(None);
+        };
+        let address = &admin.address;
         let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
         let listener = listener.map_err(|source| Error {
             address: address.to_string(),
             source,
         })?;
-        Ok(Self {
+        let patience = desk.config().handshake_timeout;
+        Ok(Some(Self {
             listener,
-            desk: Arc::clone(desk),
-            door: Arc::new(Door::new(desk.config().handshake_timeout)),
-        })
+            desk,
+            door: Arc::new(Door::new(admin, patience)),
+        }))
     }
 
     /// Where it listens.
@@ -144,10 +147,7 @@ async fn receive(stream: TcpStream, peer: SocketAddr, id: u32, door: &Door, desk
         tracing::debug!(%peer, "cannot set TCP_NODELAY: {error}");
     }
     let mut client = PacketStream::new(Box::new(stream));
-    let Some(admin) = desk.config().admin.clone() else {
-        return;
-    };
-    let login = match door.admit(&mut client, &admin, id).await {
+    let login = match door.admit(&mut client, id).await {
         Ok(login) => login,
         Err(error) => {
             tracing::warn!(%peer, "console: no login: {error}");

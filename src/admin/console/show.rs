@@ -5,7 +5,6 @@ mod proxy;
 mod tables;
 
 use super::desk::Desk;
-use super::orders::Standing;
 use super::statement::HELP;
 use super::table::{Column, Table, Value, text};
 
@@ -18,7 +17,7 @@ pub(super) struct Report {
     pub(super) about: &'static str,
     pub(super) columns: &'static [Column],
     /// The rows, each with a value for each column.
-    rows: fn(&Desk, &[Standing]) -> Vec<Vec<Value>>,
+    rows: fn(&Desk) -> Vec<Vec<Value>>,
 }
 
 impl PartialEq for Report {
@@ -29,12 +28,8 @@ impl PartialEq for Report {
 
 impl Report {
     /// As it is now.
-    pub(super) async fn table(&self, desk: &Desk) -> Table {
-        let standings = match &desk.rules {
-            Some(rules) if *self == tables::RULES => rules.standings().await,
-            _ => Vec::new(),
-        };
-        Table::of(self.columns, (self.rows)(desk, &standings))
+    pub(super) fn table(&self, desk: &Desk) -> Table {
+        Table::of(self.columns, (self.rows)(desk))
     }
 }
 
@@ -57,7 +52,7 @@ pub(super) static REPORTS: [Report; 11] = [
             text("statement", "what to write, in any letter case"),
             text("about", "what it does"),
         ],
-        rows: |_, _| help(),
+        rows: |_| help(),
     },
 ];
 

@@ -46,17 +46,6 @@ pub(super) enum Order {
     Drain(Option<Name>),
 }
 
-impl Order {
-    /// Its first words, for the log.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Reload => "RELOAD",
-            Self::SetMode { .. } => "SET RULE",
-            Self::Drain(_) => "DRAIN",
-        }
-    }
-}
-
 /// A table as it was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
@@ -104,7 +93,7 @@ pub(super) const HELP: [Help; 11] = [
     ),
     help(
         "DRAIN [<table>]",
-        "takes the rule out of force in every proxy, moves slots into the rows, drops the slot table; all tables unless one is named",
+        "rewrites no more, and moves all slots into the base rows",
     ),
     help(
         "USE <schema>",

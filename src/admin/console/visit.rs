@@ -50,9 +50,7 @@ impl Visit {
     pub(super) async fn answer(&self, text: &str) -> Result<Answer, Refusal> {
         let desk = &self.desk;
         match Statement::parse(text)? {
-            Statement::Show(report, filter) => {
-                Ok(Answer::Rows(filter.apply(report.table(desk).await)?))
-            }
+            Statement::Show(report, filter) => Ok(Answer::Rows(filter.apply(report.table(desk))?)),
             Statement::Explain(statement) => explain(desk, self.schema(), statement).await,
             Statement::RollUp(table) => act::roll_up(desk, self.optional(table)?).await,
             Statement::Pause => Ok(act::pause(desk, true)),

@@ -6,6 +6,7 @@ mod digests;
 mod innodb_status;
 mod innodb_tables;
 mod performance_schema;
+mod transactions;
 mod waiters;
 
 use std::future::Future;
@@ -108,6 +109,10 @@ pub async fn watch(
     let window = begun.elapsed();
     let locks_after = row_lock_waits(conn).await?;
     let are_executions = digests.is_some();
+    let followers = match source {
+        Locks::PerformanceSchema => performance_schema::followers(conn).await?,
+        Locks::Tables | Locks::Status => Vec::new(),
+    };
     let statements = match digests {
         Some(digests) => digests.end(conn, &mut unseen).await?,
         None => waiters.glimpsed(),
@@ -119,6 +124,7 @@ pub async fn watch(
         statements,
         are_executions,
         crowds: waiters.crowds(),
+        followers,
         row_lock_waits: since(locks_before, locks_after),
         unseen,
     })

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use mysql_async::Conn;
 
+use super::transactions::Transactions;
 use super::waiters::Waiter;
-use crate::advise::evidence::Row;
+use crate::advise::evidence::{Follower, Row};
 use crate::catalog::Problem;
 use crate::catalog::read::rows;
 use crate::config::TableName;
@@ -60,6 +61,29 @@ fn waiter(row: Columns) -> Waiter {
         row: record,
         in_transaction: autocommit.map(|autocommit| autocommit == "NO"),
     }
+}
+
+/// The statements that each client has run last within a transaction (ten of each, unless the server is set otherwise).
+const TRANSACTIONS: &str = "SELECT THREAD_ID, NESTING_EVENT_ID, CURRENT_SCHEMA, SQL_TEXT \
+     FROM performance_schema.events_statements_history WHERE NESTING_EVENT_TYPE = 'TRANSACTION' \
+     ORDER BY THREAD_ID, EVENT_ID LIMIT 20000";
+
+/// What transactions run behind their updates; nothing where the server does not record it.
+pub(super) async fn followers(conn: &mut Conn) -> Result<Vec<Follower>, Problem> {
+    type Columns = (Option<u64>, Option<u64>, Option<String>, Option<Vec<u8>>);
+    let map = mysql_async::from_row_opt::<Columns>;
+    let asked = rows(conn, "what transactions run", TRANSACTIONS, (), map).await;
+    let found = super::unless_denied(asked)?.unwrap_or_default();
+    let mut transactions = Transactions::default();
+    for (thread, transaction, schema, text) in found {
+        let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        transactions.take(
+            (thread, transaction),
+            schema,
+            text.as_deref().unwrap_or_default(),
+        );
+    }
+    Ok(transactions.followers())
 }
 
 /// Says what the server is set not to record.

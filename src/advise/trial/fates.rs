@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::advise::evidence::Evidence;
+use crate::advise::evidence::{Evidence, Follower};
 use crate::advise::spot::{Spot, facts};
 use crate::catalog::Catalog;
 use crate::config::TableName;
 use crate::reason::Reason;
-use crate::sql::plan::SessionFacts;
-use crate::sql::{self};
+use crate::sql;
 
 /// What becomes of statements, and of how many.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +80,30 @@ pub(super) fn of(
     fates
 }
 
+/// In which share of the transactions with an increment of the table it is read or written once more, which then takes the
+/// row's own lock.
+pub(super) fn mixed(
+    evidence: &Evidence,
+    table: &TableName,
+    catalog: &Catalog,
+    schemas: &HashMap<String, String>,
+) -> f64 {
+    let reason = |schema: Option<&str>, text: &str| planned(schema, text, table, catalog, schemas);
+    let is_mixed = |follower: &&Follower| {
+        let schema = follower.schema.as_deref();
+        let update = reason(schema, &follower.update);
+        let adds = matches!(update, Some(Reason::Slotted | Reason::Combined));
+        adds && reason(schema, &follower.text).is_some_and(|reason| {
+            let writes = !follower.text.to_lowercase().starts_with("select");
+            matches!(reason, Reason::Summed | Reason::SummedLocked)
+                || reason.code().starts_with("folded:")
+                || (reason == Reason::NoCounter && writes)
+        })
+    };
+    let mixed = evidence.followers.iter().filter(is_mixed);
+    mixed.map(|follower| follower.share).fold(0.0, f64::max)
+}
+
 /// The reason for the plan of a statement that names the table; none for others.
 fn planned(
     schema: Option<&str>,
@@ -93,7 +116,7 @@ fn planned(
     // Most statements are on other tables.
     lower.contains(&table.name.to_lowercase()).then_some(())?;
     let schema = schema.or_else(|| Some(schemas.get(&table.name)?.as_str()));
-    let plan = sql::plan(whole(text).as_bytes(), &session(schema), catalog);
+    let plan = sql::plan(whole(text).as_bytes(), &facts(schema), catalog);
     match plan.reason() {
         Reason::NotHot => None,
         reason => Some(reason),
@@ -103,8 +126,4 @@ fn planned(
 /// A list that a digest leaves out is one of one.
 fn whole(digest: &str) -> String {
     digest.replace("(...)", "(?)")
-}
-
-fn session(schema: Option<&str>) -> SessionFacts {
-    facts(schema)
 }

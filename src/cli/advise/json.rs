@@ -37,6 +37,7 @@ struct TableDocument<'a> {
     reads_per_increment: Option<f64>,
     read_cost: [f64; 2],
     in_transaction: Option<f64>,
+    mixed: f64,
     plans: Vec<PlanDocument>,
     against: &'a [String],
     findings: Vec<FindingDocument<'a>>,
@@ -150,6 +151,7 @@ fn table<'a>(outcome: &Outcome, candidate: &'a Candidate) -> TableDocument<'a> {
         reads_per_increment: candidate.reads,
         read_cost: [cost.low, cost.high],
         in_transaction: spot.in_transaction,
+        mixed: candidate.mixed,
         plans: candidate
             .fates
             .iter()

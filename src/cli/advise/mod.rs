@@ -109,7 +109,10 @@ async fn advice(
     let mut conn = control.connect().await?;
     let evidence = match &arguments.proxy {
         Some(proxy) => passing(proxy, arguments.window, &interrupt, &progress).await,
-        None => watched(&mut conn, arguments.window, &interrupt, &progress).await,
+        None => {
+            progress.step(format!("Watching {}", base.upstream));
+            watched(&mut conn, arguments.window, &interrupt, &progress).await
+        }
     };
     progress.clear();
     let evidence = evidence?;

@@ -57,6 +57,7 @@ pub struct RuleStatus {
     pub waits_for: Option<String>,
 }
 
+#[derive(Debug)]
 enum Request {
     Reload(oneshot::Sender<Answer>),
     SetMode {
@@ -64,13 +65,14 @@ enum Request {
         mode: Mode,
         done: oneshot::Sender<Answer>,
     },
-    Show(oneshot::Sender<Vec<RuleStatus>>),
 }
 
 /// Asks for changes of the rules.
 #[derive(Clone, Debug)]
 pub struct Rules {
     requests: mpsc::Sender<Request>,
+    config: Arc<ArcSwap<Config>>,
+    standings: Arc<ArcSwap<Vec<RuleStatus>>>,
 }
 
 impl Rules {
@@ -95,8 +97,13 @@ impl Rules {
     }
 
     /// Where the rules stand, in the order of the file.
-    pub async fn show(&self) -> Vec<RuleStatus> {
-        self.ask(Request::Show).await.unwrap_or_default()
+    pub fn show(&self) -> Arc<Vec<RuleStatus>> {
+        self.standings.load_full()
+    }
+
+    /// The rules file as it was read last, with all that only a start can change as it was at start.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Option<T> {
@@ -121,6 +128,8 @@ pub(super) struct Keeper {
     standings: Vec<Standing>,
     history: History,
     roll_up: RollUp,
+    /// Where they stand, for all to see.
+    shown: Arc<ArcSwap<Vec<RuleStatus>>>,
     requests: mpsc::Receiver<Request>,
     refreshes: mpsc::Receiver<oneshot::Sender<()>>,
 }
@@ -139,7 +148,13 @@ impl Keeper {
             let changed = last_change(&path);
             (path, changed)
         });
+        let rules = Rules {
+            requests: asking,
+            config: Arc::clone(&config),
+            standings: Arc::default(),
+        };
         let keeper = Self {
+            shown: Arc::clone(&rules.standings),
             roll_up: RollUp::new(control.clone(), Arc::clone(&shared.metrics)),
             history: History::new(names(&shared.hot().catalog)),
             control,
@@ -151,7 +166,7 @@ impl Keeper {
             requests,
             refreshes,
         };
-        (keeper, Rules { requests: asking })
+        (keeper, rules)
     }
 
     /// Puts the rules in force, as far as other proxies let them be.
@@ -242,9 +257,6 @@ impl Keeper {
             Request::SetMode { table, mode, done } => {
                 let answer = self.set_mode(&table, mode).await;
                 done.send(answer).ok();
-            }
-            Request::Show(done) => {
-                done.send(self.standings.iter().map(status).collect()).ok();
             }
         }
     }
@@ -359,6 +371,12 @@ impl Keeper {
         let replaced = self.shared.replace(catalog, changing);
         self.history.add(replaced, names);
         self.say();
+    }
+
+    /// Shows where the rules stand.
+    fn show(&self) {
+        let standings = self.standings.iter().map(status).collect();
+        self.shown.store(Arc::new(standings));
     }
 
     /// Tells the other proxies where the rules stand.

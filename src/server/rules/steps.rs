@@ -31,6 +31,7 @@ impl Keeper {
             !(standing.is_gone && matches!(standing.stage, Stage::Out { since: None }))
         });
         self.say();
+        self.show();
         !self.standings.iter().all(Standing::is_settled)
     }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::super::desk::Desk;
 use super::super::table::{Value, text};
 use super::Report;
 use crate::config::{ClientTls, Config, UpstreamTls};
@@ -17,7 +18,7 @@ pub(super) const CONFIG: Report = Report {
             "its value, given or by default; NULL when it is off. Passwords are not shown",
         ),
     ],
-    rows: |desk, _| {
+    rows: |desk: &Desk| {
         let settings = settings(&desk.config()).into_iter();
         settings
             .map(|(name, value)| vec![name.into(), value])

@@ -8,6 +8,7 @@ use time::macros::format_description;
 use super::super::desk::Desk;
 use super::super::table::{Value, integer, seconds, text};
 use super::Report;
+use crate::explain::{Situation, explain};
 use crate::metrics::Side;
 use crate::reason::Reason;
 use crate::session::KeptPlan;
@@ -52,7 +53,7 @@ pub(super) const SESSIONS: Report = Report {
             "why the last statement got its plan: a code of SHOW REASONS",
         ),
     ],
-    rows: |desk, _| {
+    rows: |desk| {
         let sessions = desk.shared.sessions.now().into_iter().map(|session| {
             vec![
                 u64::from(session.id).into(),
@@ -82,7 +83,7 @@ pub(super) const PLANS: Report = Report {
             "the statement with `?` for each literal; cut after 500 letters",
         ),
     ],
-    rows: |desk, _| {
+    rows: |desk| {
         let (plans, _) = desk.shared.hot().kept_plans(MOST_PLANS);
         let mut rows: Vec<_> = plans.iter().map(plan_row).collect();
         rows.sort_by_key(|row| row.last().and_then(Value::shown));
@@ -95,7 +96,10 @@ pub(super) const PLANS: Report = Report {
 fn plan_row(kept: &KeptPlan) -> Vec<Value> {
     vec![
         kept.facts.schema.clone().into(),
-        kept.plan.reason().code().into(),
+        explain(&kept.plan, &Situation::default())
+            .reason
+            .code()
+            .into(),
         without_literals(kept).into(),
     ]
 }
@@ -126,7 +130,7 @@ pub(super) const REASONS: Report = Report {
         integer("statements", "how many since the proxy has started"),
         text("why", "the reason in a sentence"),
     ],
-    rows: |desk, _| {
+    rows: |desk| {
         let counted = desk.shared.metrics.statements();
         let reasons = Reason::ALL.into_iter().map(|reason| {
             vec![
@@ -147,7 +151,7 @@ pub(super) const STATS: Report = Report {
         integer("value", "how many"),
         text("about", "what that is"),
     ],
-    rows: |desk, _| stats(desk),
+    rows: stats,
 };
 
 fn stats(desk: &Desk) -> Vec<Vec<Value>> {
@@ -188,7 +192,7 @@ pub(super) const LOG: Report = Report {
         text("target", "the part of the program"),
         text("message", "what happened; never a statement's text"),
     ],
-    rows: |desk, _| {
+    rows: |desk| {
         let records = desk.log.records().into_iter().map(|record| {
             vec![
                 iso(record.time).into(),

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::desk::Desk;
-use super::super::orders::Standing;
 use super::super::table::{Value, integer, seconds, text};
 use super::Report;
 use crate::catalog::HotTable;
 use crate::config::Rule;
+use crate::server::RuleStatus;
 
 pub(super) const RULES: Report = Report {
     name: "RULES",
@@ -21,18 +21,7 @@ pub(super) const RULES: Report = Report {
             "touch",
             "other columns that an increment may set to the present time",
         ),
-        text(
-            "mode",
-            "`off`, `observe` or `enforce`, by rules.yaml or by SET RULE since it was read",
-        ),
-        text(
-            "stage",
-            "how far it is in force; `forwarded` when the table does not fit its rule, and the log says why",
-        ),
-        text(
-            "waits_for",
-            "what keeps it from being further; NULL when nothing does",
-        ),
+        text("mode", "`off`, `observe` or `enforce`"),
         integer(
             "slots",
             "most slots of a row; 0: the row itself takes the increments",
@@ -42,33 +31,36 @@ pub(super) const RULES: Report = Report {
             "slot_table",
             "schema and name of the slot table; NULL without slots",
         ),
+        text(
+            "stage",
+            "how far it is in force: `enforced`, `observed`, `off`, `drained`, or `switching on` and `switching off`",
+        ),
+        text(
+            "waits_for",
+            "what it waits for on its way; NULL when it has arrived",
+        ),
     ],
-    rows: |desk, standings| {
-        let config = desk.config();
+    rows: |desk| {
+        let (config, standings) = (desk.config(), desk.rules.show());
         let rules = config.rules.iter();
-        rules.map(|rule| rule_row(rule, standings)).collect()
+        rules.map(|rule| rule_row(rule, &standings)).collect()
     },
 };
 
-fn rule_row(rule: &Rule, standings: &[Standing]) -> Vec<Value> {
-    let name = rule.table.to_string();
-    let standing = standings.iter().find(|standing| standing.table == name);
+fn rule_row(rule: &Rule, standings: &[RuleStatus]) -> Vec<Value> {
+    let table = rule.table.to_string();
+    let status = standings.iter().find(|status| status.table == table);
     vec![
         rule.table.schema.as_str().into(),
         rule.table.name.as_str().into(),
         rule.columns.join(",").into(),
         rule.touch.join(",").into(),
-        standing
-            .map_or(rule.mode, |standing| standing.mode)
-            .name()
-            .into(),
-        standing.map(|standing| standing.stage).into(),
-        standing
-            .and_then(|standing| standing.waits_for.clone())
-            .into(),
+        status.map_or(rule.mode, |status| status.mode).name().into(),
         rule.slots.into(),
         rule.rollup.into(),
         (rule.slots > 0).then(|| rule.slot_table.to_string()).into(),
+        status.map(|status| status.stage).into(),
+        status.and_then(|status| status.waits_for.clone()).into(),
     ]
 }
 
@@ -88,22 +80,20 @@ pub(super) const COUNTERS: Report = Report {
             "folds",
             "statements before which slots were moved into rows",
         ),
-        integer("batches", "writes with increments of several clients"),
-        integer("combined", "the increments in them"),
         integer("slots_in_use", "slots that sessions hold now"),
         seconds(
             "waiting",
             "for how long the oldest increment has waited for its roll-up; NULL when none waits",
         ),
     ],
-    rows: |desk, _| {
+    rows: |desk| {
         let (hot, now) = (desk.shared.hot(), Instant::now());
         let tables = hot.tables().map(|(table, counts)| {
+            let counted = counts.counted();
             let names = table.counters.iter().filter_map(|counter| {
                 let column = table.columns.get(counter.column)?;
                 Some(column.name.as_str())
             });
-            let counted = counts.counted();
             vec![
                 table.schema.as_str().into(),
                 table.name.as_str().into(),
@@ -111,9 +101,7 @@ pub(super) const COUNTERS: Report = Report {
                 counted.increments.into(),
                 counted.reads.into(),
                 counted.folds.into(),
-                counted.batches.into(),
-                counted.combined.into(),
-                Value::count(held(desk, table).len()),
+                Value::count(desk.shared.slots.leased(table).len()),
                 waiting(desk, table, now).into(),
             ]
         });
@@ -139,18 +127,18 @@ pub(super) const SLOTS: Report = Report {
             "the highest of them; NULL when there is none",
         ),
     ],
-    rows: |desk, _| {
+    rows: |desk| {
         let hot = desk.shared.hot();
         let tables = hot.catalog.tables.iter().map(|table| {
-            let held = held(desk, table);
+            let leased = desk.shared.slots.leased(table);
             vec![
                 table.schema.as_str().into(),
                 table.name.as_str().into(),
                 format!("{}.{}", table.slot_schema, table.slot_name).into(),
                 table.slots.into(),
                 desk.shared.slots.first(table).into(),
-                Value::count(held.len()),
-                held.last().copied().into(),
+                Value::count(leased.len()),
+                leased.last().copied().into(),
             ]
         });
         tables.collect()
@@ -169,7 +157,7 @@ pub(super) const ROLLUP: Report = Report {
             "for how long the oldest increment has waited; NULL when none waits",
         ),
     ],
-    rows: |desk, _| {
+    rows: |desk| {
         let (hot, now) = (desk.shared.hot(), Instant::now());
         let tables = hot.catalog.tables.iter().map(|table| {
             vec![
@@ -188,11 +176,4 @@ fn waiting(desk: &Desk, table: &Arc<HotTable>, now: Instant) -> Option<Duration>
     let same = |other: &HotTable| other.schema == table.schema && other.name == table.name;
     let (_, since) = oldest.iter().find(|(other, _)| same(other))?;
     Some(now.saturating_duration_since(*since))
-}
-
-/// The slots that sessions hold now, lowest first.
-fn held(desk: &Desk, table: &HotTable) -> Vec<u16> {
-    let slots = desk.shared.slots.in_use(table).into_iter();
-    let held = slots.filter(|slot| slot.is_held);
-    held.map(|slot| slot.slot).collect()
 }
