@@ -7,9 +7,11 @@ use countersink::driver::{Driver, Reply};
 use countersink::sandbox::Flavour;
 use countersink::wire::answer::Form;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::stage::{Stage, refused, stat, table};
 use crate::support;
+use crate::support::binary::PATIENCE;
 use crate::support::client::{connect_as, number, run};
 
 const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
@@ -62,7 +64,8 @@ fn a_session_is_killed_in_mid_statement() {
                 }
             }
             run(&mut operator, &format!("KILL CONNECTION {id}")).await;
-            match sleeping.await.expect("it does not panic") {
+            let slept = timeout(PATIENCE, sleeping).await.expect("it is killed");
+            match slept.expect("it does not panic") {
                 // MariaDB and MySQL tell why, as ever, or just go.
                 Err(_) | Ok(Reply::Err(_)) => {}
                 other => panic!("{flavour}: {other:?}"),
@@ -183,7 +186,8 @@ fn shutdown_stops_as_a_signal_does() {
         // The transaction has its time.
         run(&mut client, INCREMENT).await;
         run(&mut client, "COMMIT").await;
-        assert!(client.packets(Form::Single).await.is_err(), "it is closed");
+        let closed = timeout(PATIENCE, client.packets(Form::Single)).await;
+        assert!(closed.expect("it stops").is_err(), "it is closed");
         let ended = stage.binary.wait();
         assert_eq!(ended.code, Some(0), "{}", ended.errors);
         assert!(operator.query("SHOW STATS").await.is_err(), "it is closed");
