@@ -25,10 +25,12 @@ pub use snapshot::{NotACatalog, Snapshot};
 /// The hot tables of all rules, as the upstream describes them.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// One entry per rule that is on and has slots.
+    /// One entry per rule with `mode: enforce` that has slots.
     pub tables: Vec<Arc<HotTable>>,
     /// One entry per rule with `slots: 0`: increments are combined on the base row, all else passes.
     pub without_slots: Vec<Arc<HotTable>>,
+    /// One entry per rule with `mode: observe`: plans are made and counted, and everything passes.
+    pub observed: Vec<Arc<HotTable>>,
     /// The server's `lower_case_table_names`: 0 means that schema and table names are case-sensitive.
     pub lower_case_table_names: u8,
     /// Whether the upstream is MariaDB rather than MySQL.
@@ -42,6 +44,20 @@ impl Catalog {
         Self {
             tables: self.without_slots.clone(),
             without_slots: Vec::new(),
+            observed: Vec::new(),
+            ..*self
+        }
+    }
+
+    /// The observed tables alone, as if their rules were in force.
+    #[must_use]
+    pub fn of_those_observed(&self) -> Self {
+        let observed = self.observed.iter().cloned();
+        let (tables, without_slots) = observed.partition(|table| table.slots > 0);
+        Self {
+            tables,
+            without_slots,
+            observed: Vec::new(),
             ..*self
         }
     }

@@ -1,18 +1,37 @@
 //! Every metric, once.
 
+mod histogram;
+mod latency;
+mod tables;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::reason::Reason;
+
+pub use histogram::{Histogram, Observed, Times};
+pub use latency::{Latency, LatencyOf, Spent};
+use tables::Tables;
+pub use tables::{TableCounted, TableCounts};
+
+/// How many increments batches have.
+const BATCHES: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 500, 1_000];
+
+type Batches = Histogram<{ BATCHES.len() }>;
 
 /// Counters of the process.
 #[derive(Debug)]
 pub struct Metrics {
     statements: [AtomicU64; Reason::ALL.len()],
-    /// Statements and transactions that wrote the increments of several clients.
-    batches: AtomicU64,
-    /// The increments in them.
-    combined: AtomicU64,
+    /// Those on observed tables, by what enforce would have done.
+    observed: [AtomicU64; Reason::ALL.len()],
+    /// Where their time goes.
+    pub latency: Latency,
+    /// Statements and transactions that wrote the increments of several clients, by how many.
+    batches: Batches,
+    /// What was done to each hot table.
+    tables: Tables,
     /// Increments that wait now, for one of their kind to land or for a lane.
     waiting: AtomicU64,
     /// Transactions that have rolled up, or found nothing to.
@@ -39,8 +58,10 @@ impl Default for Metrics {
     fn default() -> Self {
         Self {
             statements: std::array::from_fn(|_| AtomicU64::new(0)),
-            batches: AtomicU64::new(0),
-            combined: AtomicU64::new(0),
+            observed: std::array::from_fn(|_| AtomicU64::new(0)),
+            latency: Latency::default(),
+            batches: Batches::new(&BATCHES),
+            tables: Tables::default(),
             waiting: AtomicU64::new(0),
             roll_ups: AtomicU64::new(0),
             sessions: AtomicU64::new(0),
@@ -61,11 +82,15 @@ impl Metrics {
         self.statements[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a statement on an observed table by the reason for the plan that it would have.
+    pub fn count_observed(&self, reason: Reason) {
+        self.observed[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Counts a batch of so many increments.
     pub fn count_batch(&self, increments: usize) {
-        self.batches.fetch_add(1, Ordering::Relaxed);
-        self.combined
-            .fetch_add(increments as u64, Ordering::Relaxed);
+        self.batches
+            .observe(u64::try_from(increments).unwrap_or(u64::MAX));
     }
 
     /// Counts a transaction that has rolled up so many slot rows, and deleted so many that have no base row.
@@ -109,8 +134,18 @@ impl Metrics {
 
     /// Batches, and the increments in them.
     pub fn combined(&self) -> (u64, u64) {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        (read(&self.batches), read(&self.combined))
+        let batches = self.batches();
+        (batches.count(), batches.sum)
+    }
+
+    /// Batches by the number of increments in them.
+    pub fn batches(&self) -> Observed {
+        self.batches.observed()
+    }
+
+    /// Counters of the hot table `schema.name`.
+    pub fn table(&self, schema: &str, name: &str) -> Arc<TableCounts> {
+        self.tables.get(schema, name)
     }
 
     /// Counts an increment that waits, until what is returned is dropped.
@@ -163,12 +198,21 @@ impl Metrics {
 
     /// Statements by reason, those that were counted at all.
     pub fn statements(&self) -> BTreeMap<Reason, u64> {
-        let counted = Reason::ALL.into_iter().map(|reason| {
-            let count = &self.statements[reason as usize];
-            (reason, count.load(Ordering::Relaxed))
-        });
-        counted.filter(|(_, count)| *count > 0).collect()
+        counted(&self.statements)
     }
+
+    /// Statements on observed tables by the reason for the plan that they would have, those that were counted at all.
+    pub fn observed(&self) -> BTreeMap<Reason, u64> {
+        counted(&self.observed)
+    }
+}
+
+fn counted(statements: &[AtomicU64; Reason::ALL.len()]) -> BTreeMap<Reason, u64> {
+    let counted = Reason::ALL.into_iter().map(|reason| {
+        let count = &statements[reason as usize];
+        (reason, count.load(Ordering::Relaxed))
+    });
+    counted.filter(|(_, count)| *count > 0).collect()
 }
 
 /// Who is at fault.

@@ -39,6 +39,8 @@ reasons! {
         "Names no hot table, or one that a temporary table hides."
     NoCounter "forwarded:no-counter"
         "Names a hot table, but neither reads nor writes a counter, and changes no key."
+    Observed "forwarded:observed"
+        "Names a table whose rule has mode: observe; what enforce would do is counted beside."
     InsertOnly "forwarded:insert-only"
         "Inserts rows that are new, with the values that it gives; rows that are there stay as they are."
     ZeroDelta "forwarded:zero-delta"
@@ -109,8 +111,55 @@ reasons! {
         "A parameter that stands for text was given a number, and MySQL takes later values for numbers too; it alone can compare them."
     OwnIncrement "folded:own-increment"
         "The transaction reads what it increments, or is not known to do nothing but increment; the row itself takes it all."
+    ChangingOver "folded:changing-over"
+        "The rule is being switched on or off, in this proxy or another, and slots take nothing; the row itself does."
     Fallback "folded:fallback"
         "The slot table refused the increment (no room near the type's limit, NULL, a CHECK, no right to it), so the row itself takes it."
+}
+
+impl Reason {
+    /// The kind of plan that the statement has; `None` where it is not run.
+    pub const fn plan(self) -> Option<PlanKind> {
+        Some(match self {
+            Self::Explained => return None,
+            Self::Slotted | Self::Combined => PlanKind::Increment,
+            Self::Summed | Self::SummedLocked => PlanKind::Read,
+            // WRITE moves all slots.
+            Self::LockTables => PlanKind::Fold,
+            _ => match self.code().as_bytes() {
+                [b'f', b'o', b'l', ..] => PlanKind::Fold,
+                _ => PlanKind::Forward,
+            },
+        })
+    }
+}
+
+/// What becomes of a statement, in four words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PlanKind {
+    /// It is sent as it came.
+    Forward,
+    /// It goes to a slot, or together with others to the row.
+    Increment,
+    /// It reads base + slots.
+    Read,
+    /// Slots are moved into the rows, then it runs as it came.
+    Fold,
+}
+
+impl PlanKind {
+    /// All of them, in order.
+    pub const ALL: [Self; 4] = [Self::Forward, Self::Increment, Self::Read, Self::Fold];
+
+    /// As metrics call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Increment => "increment",
+            Self::Read => "read",
+            Self::Fold => "fold",
+        }
+    }
 }
 
 impl fmt::Display for Reason {
@@ -140,6 +189,24 @@ mod tests {
                         .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
             };
             assert!(is_word(what) && is_word(why), "{code}");
+        }
+    }
+
+    #[test]
+    fn the_kind_of_plan_is_what_the_code_says() {
+        for reason in Reason::ALL {
+            let code = reason.code();
+            let expected = match code.split(':').next() {
+                Some("forwarded") => Some(PlanKind::Forward),
+                Some("slotted" | "combined") => Some(PlanKind::Increment),
+                Some("summed") => Some(PlanKind::Read),
+                Some("folded" | "locked") => Some(PlanKind::Fold),
+                _ => None,
+            };
+            assert_eq!(reason.plan(), expected, "{code}");
+        }
+        for (position, plan) in PlanKind::ALL.into_iter().enumerate() {
+            assert_eq!(plan as usize, position);
         }
     }
 

@@ -2,21 +2,20 @@
 
 mod support;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Instant;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
-use countersink::sandbox::{Address, Flavour};
-use support::binary::{Binary, PATIENCE, rules_file};
-use support::client::{connect, connect_as, create_schema, run};
-use support::proxy::rules_head;
-use support::twin::twin;
+use countersink::driver::query_packet;
+use countersink::sandbox::Address;
+use countersink::wire::answer::Form;
+use support::binary::PATIENCE;
+use support::client::{connect, connect_as, run};
+use support::http::WithHttp;
 
 #[test]
 fn metrics_count_what_was_done() {
     support::block_on(async {
-        let serving = Serving::start("cs_metrics", "").await;
+        let serving = start("cs_metrics", "").await;
         let before = serving.metrics();
         assert_eq!(before["countersink_sessions"], 0.0);
         let mut client = connect(&serving.clients, Some("cs_metrics")).await;
@@ -75,11 +74,82 @@ fn metrics_count_what_was_done() {
 }
 
 #[test]
+fn times_are_told_by_what_was_done() {
+    support::block_on(async {
+        let serving = start("cs_metrics_times", "").await;
+        let mut client = connect(&serving.clients, Some("cs_metrics_times")).await;
+        for text in [
+            "UPDATE posts SET views = views + 1 WHERE id = 1",
+            "UPDATE posts SET views = views + 2 WHERE id = 1",
+            "SELECT views FROM posts WHERE id = 1",
+            "UPDATE posts SET views = 0 WHERE id = 1",
+            "UPDATE tallies SET hits = hits + 1 WHERE id = 1",
+            "DO SLEEP(1)",
+        ] {
+            run(&mut client, text).await;
+        }
+        // A client that takes its time in the middle of a statement.
+        let packet = query_packet("DO 'slowly'");
+        let (first, rest) = packet.split_at(10);
+        client.send_raw(first).await.expect("sent");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        client.send_raw(rest).await.expect("sent");
+        client.packets(Form::Results).await.expect("an answer");
+        // A statement's time is counted behind its answer.
+        let deadline = Instant::now() + PATIENCE;
+        let last = "countersink_statement_seconds_count{plan=\"forward\"}";
+        let mut told = serving.metrics();
+        while told[last] < 2.0 {
+            assert!(Instant::now() < deadline, "{told:#?}");
+            told = serving.metrics();
+        }
+        let is = |name: &str, labels: &str, expected: f64| {
+            let name = format!("countersink_{name}{{{labels}}}");
+            assert_eq!(told.get(&name), Some(&expected), "{name} in {told:#?}");
+        };
+        let (posts, tallies) = (
+            r#"table="cs_metrics_times.posts""#,
+            r#"table="cs_metrics_times.tallies""#,
+        );
+        is("increments_total", posts, 2.0);
+        is("reads_total", posts, 1.0);
+        is("folds_total", posts, 1.0);
+        is("increments_total", tallies, 1.0);
+        is("folds_total", tallies, 0.0);
+        is("combined_increments_total", posts, 0.0);
+        is("held_slots", posts, 0.0);
+        for (plan, count) in [
+            ("forward", 2.0),
+            ("increment", 3.0),
+            ("read", 1.0),
+            ("fold", 1.0),
+        ] {
+            for part in ["statement", "upstream", "added"] {
+                is(
+                    &format!("{part}_seconds_count"),
+                    &format!("plan=\"{plan}\""),
+                    count,
+                );
+            }
+        }
+        // What the server sleeps is not what the proxy adds, and what the client takes is in none of them.
+        let of = |name: &str| told[&format!("countersink_{name}_seconds_sum{{plan=\"forward\"}}")];
+        assert!(of("upstream") >= 1.0 && of("statement") < 2.0, "{told:#?}");
+        assert!(of("added") < 1.0, "{told:#?}");
+        assert!(
+            told["countersink_planning_seconds_count"] >= 4.0,
+            "{told:#?}"
+        );
+        assert!(told[&format!("countersink_slots_busy_seconds_total{{{posts}}}")] > 0.0);
+    });
+}
+
+#[test]
 fn every_metric_is_documented_and_no_other() {
     support::block_on(async {
-        let serving = Serving::start("cs_metrics_documented", "").await;
+        let serving = start("cs_metrics_documented", "").await;
         let bare = |name: &str| name.split('{').next().unwrap_or_default().to_owned();
-        let there: BTreeSet<_> = serving.metrics().keys().map(|name| bare(name)).collect();
+        let there = serving.metric_names();
         let page = include_str!("../docs/operate.md");
         let rows = page
             .lines()
@@ -94,8 +164,8 @@ fn every_metric_is_documented_and_no_other() {
 #[test]
 fn health_is_told_and_everything_else_refused() {
     support::block_on(async {
-        let serving = Serving::start("cs_metrics_health", "drain_timeout: 1m\n").await;
-        let get = |path: &str| serving.ask(&format!("GET {path} HTTP/1.1"));
+        let serving = start("cs_metrics_health", "drain_timeout: 1m\n").await;
+        let get = |path: &str| serving.get(path);
         assert_eq!(get("/healthz"), (200, "ok\n".to_owned()));
         assert_eq!(get("/readyz"), (200, "ready\n".to_owned()));
         let (status, help) = get("/nothing?at=all");
@@ -103,8 +173,8 @@ fn health_is_told_and_everything_else_refused() {
             status == 404 && help.contains("/metrics"),
             "{status} {help}"
         );
-        assert_eq!(serving.ask("POST /metrics HTTP/1.1").0, 405);
-        assert_eq!(serving.ask("\u{1}\u{2} nonsense").0, 400);
+        assert_eq!(serving.ask("POST /metrics HTTP/1.1").status, 405);
+        assert_eq!(serving.ask("\u{1}\u{2} nonsense").status, 400);
         // Told to stop, while a transaction is open still.
         let mut client = connect(&serving.clients, None).await;
         run(&mut client, "BEGIN").await;
@@ -121,73 +191,12 @@ fn health_is_told_and_everything_else_refused() {
 }
 
 const POSTS: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0);
-    INSERT INTO posts (id) VALUES (1)";
+    CREATE TABLE tallies (id INT PRIMARY KEY, hits BIGINT NOT NULL DEFAULT 0);
+    INSERT INTO posts (id) VALUES (1); INSERT INTO tallies (id) VALUES (1)";
 
-/// A process with an HTTP port.
-struct Serving {
-    binary: Binary,
-    clients: Address,
-    http: SocketAddr,
-    _folder: tempfile::TempDir,
-}
-
-impl Serving {
-    async fn start(schema: &str, settings: &str) -> Self {
-        let upstream = &twin(Flavour::MySql).proxied;
-        create_schema(upstream, schema, POSTS).await;
-        let rules = format!(
-            "http: 127.0.0.1:0\n{settings}counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n"
-        );
-        let (folder, file) = rules_file(&(rules_head(upstream) + &rules));
-        let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];
-        let mut binary = Binary::start(&arguments);
-        let mut address_behind = |text: &str| {
-            let line = binary.wait_for(text).expect("it serves");
-            let (_, rest) = line.split_once(text).expect("it is in there");
-            let end =
-                rest.find(|letter: char| letter == ',' || letter == '/' || letter.is_whitespace());
-            let address = &rest[..end.unwrap_or(rest.len())];
-            address
-                .parse::<SocketAddr>()
-                .unwrap_or_else(|_| panic!("no address: {line}"))
-        };
-        let listening = address_behind("listening on ");
-        let http = address_behind("http://");
-        Self {
-            binary,
-            clients: Address {
-                host: listening.ip().to_string(),
-                port: listening.port(),
-                ..upstream.clone()
-            },
-            http,
-            _folder: folder,
-        }
-    }
-
-    /// Status and body of the answer to a request that starts so.
-    fn ask(&self, line: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(self.http).expect("it listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let request = format!("{line}\r\nHost: here\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-        let status = head.split(' ').nth(1).expect("a status");
-        (status.parse().expect("a number"), body.to_owned())
-    }
-
-    /// All metrics by their names with labels.
-    fn metrics(&self) -> BTreeMap<String, f64> {
-        let (status, text) = self.ask("GET /metrics HTTP/1.1");
-        assert_eq!(status, 200, "{text}");
-        assert!(text.ends_with("# EOF\n"), "{text}");
-        let samples = text.lines().filter(|line| !line.starts_with('#'));
-        let samples = samples.map(|line| {
-            let (name, value) = line.rsplit_once(' ').expect("a value");
-            (name.to_owned(), value.parse().expect("a number"))
-        });
-        samples.collect()
-    }
+async fn start(schema: &str, settings: &str) -> WithHttp {
+    let rules = format!(
+        "{settings}counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n- {{table: {schema}.tallies, columns: [hits], slots: 0}}\n"
+    );
+    WithHttp::start(schema, POSTS, &rules).await
 }

@@ -491,18 +491,14 @@ mod slot_tables {
     async fn are_not_wanted_by_rules_that_do_not_rewrite() {
         for server in servers() {
             let sandbox = Sandbox::new(&server, POSTS).await;
-            for (rule, warning) in [
-                ("columns: [views]\nmode: off", ""),
-                (
-                    "columns: [views]\nmode: observe",
-                    "mode: observe is not served in this version",
-                ),
-                ("columns: [views]\nslots: 0", ""),
+            for rule in [
+                "columns: [views]\nmode: off",
+                "columns: [views]\nmode: observe",
+                "columns: [views]\nslots: 0",
             ] {
                 let (code, output, errors) = countersink(&["provision"], &sandbox.rules(rule));
                 assert_eq!((code, output.as_str()), (0, ""), "{errors}");
-                assert!(errors.contains(warning), "{errors}");
-                assert_eq!(errors.contains("WARN"), !warning.is_empty(), "{errors}");
+                assert!(!errors.contains("WARN"), "{errors}");
             }
             assert_eq!(slot_tables(&sandbox).await, [""; 0]);
         }
@@ -522,10 +518,22 @@ mod slot_tables {
             let (code, errors) = serve(&sandbox, &off).await;
             assert_eq!(code, 0, "nor does a slot that was rolled up: {errors}");
             sandbox.run("UPDATE ~.posts_slots SET views = 5").await;
-            let (code, errors) = serve(&sandbox, &off).await;
+            let without = sandbox.rules("columns: [views]\nslots: 0");
+            let (code, errors) = serve(&sandbox, &without).await;
             assert_eq!(code, 2);
             let expected = ".posts_slots has values in it, which would be missing from every read while the rule does not rewrite;";
             assert!(errors.contains(expected), "{errors}");
+            let off = sandbox.rules("columns: [views]\nmode: off");
+            let (code, errors) = serve(&sandbox, &off).await;
+            assert_eq!(code, 0, "{errors}");
+            assert!(
+                errors.contains("slots hold values, which are moved into the rows first"),
+                "{errors}"
+            );
+            let left = sandbox
+                .ask("SELECT COALESCE(SUM(views), 0) FROM ~.posts_slots")
+                .await;
+            assert_eq!(left, ["0"]);
         }
     }
 }

@@ -135,6 +135,36 @@ fn a_new_process_takes_over_the_port() {
     });
 }
 
+/// Both would count apart at one address, so the new process shows its metrics when the old one has ended.
+#[test]
+fn metrics_are_taken_over_behind_the_port() {
+    support::block_on(async {
+        let schema = "cs_stopping_metrics";
+        let upstream = &twin(Flavour::MySql).proxied;
+        create_schema(upstream, schema, POSTS).await;
+        let text = |http: &str| rules_head(upstream) + &format!("http: {http}\n") + &rules(schema);
+        let (_folder, file) = rules_file(&text("127.0.0.1:0"));
+        let shown = |serving: &mut Serving| {
+            let line = serving.binary.wait_for("metrics at http://");
+            line.expect("it says where")
+        };
+        let mut old = Serving::start(&file).expect("it serves");
+        let line = shown(&mut old);
+        let (_, address) = line.split_once("http://").expect("an address");
+        let address = address.split('/').next().expect("an address");
+        let (_folder, file) = rules_file(&text(address));
+        let listen = old.address.to_string();
+        let mut new = Serving::start_with(&file, &["--take-over", "--listen", &listen])
+            .expect("it takes over");
+        let line = shown(&mut new);
+        assert!(line.contains("when the other process has ended"), "{line}");
+        assert_eq!(old.stop().code, Some(0));
+        assert!(shown(&mut new).trim_end().ends_with("/metrics"));
+        assert!(std::net::TcpStream::connect(address).is_ok());
+        assert_eq!(new.stop().code, Some(0));
+    });
+}
+
 #[test]
 fn systemd_is_told() {
     let schema = "cs_stopping_systemd";

@@ -1,19 +1,21 @@
 //! Metrics as Prometheus reads them (specification: OpenMetrics 1.0).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::metrics::Side;
-use crate::reason::Reason;
+use super::status::{Lags, NANOSECONDS, full_name};
+use crate::metrics::{LatencyOf, Observed, Side, TableCounted};
+use crate::reason::{PlanKind, Reason};
 use crate::session::Shared;
 
 /// What stands before every name.
@@ -38,7 +40,9 @@ struct Now(Arc<Shared>);
 impl Collector for Now {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         self.statements(&mut encoder)?;
+        self.latency(&mut encoder)?;
         self.combining(&mut encoder)?;
+        self.tables(&mut encoder)?;
         self.roll_up(&mut encoder)?;
         self.sessions(&mut encoder)?;
         let mut build =
@@ -50,38 +54,151 @@ impl Collector for Now {
 impl Now {
     fn statements(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         let help = "Statements by what became of them and why";
-        let mut family =
-            encoder.encode_descriptor("statements", help, None, MetricType::Counter)?;
-        let counted = self.0.metrics.statements();
-        for reason in Reason::ALL {
-            let count = counted.get(&reason).copied().unwrap_or_default();
-            let label = [("reason", reason.code())];
-            ConstCounter::new(count).encode(family.encode_family(&label)?)?;
+        by_reason(encoder, ("statements", help), &self.0.metrics.statements())?;
+        let help = "Statements on observed tables by what enforce would have made of them";
+        by_reason(
+            encoder,
+            ("observed_statements", help),
+            &self.0.metrics.observed(),
+        )
+    }
+
+    fn latency(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
+        let latency = &self.0.metrics.latency;
+        let plans = PlanKind::ALL.map(|plan| (plan, latency.of(plan)));
+        for (name, help, which) in [
+            (
+                "statement",
+                "How long statements took, by the kind of their plan",
+                (|of| &of.whole) as fn(&LatencyOf) -> &Observed,
+            ),
+            (
+                "upstream",
+                "How long statements waited for the server behind, by the kind of their plan",
+                |of| &of.upstream,
+            ),
+            (
+                "added",
+                "What the proxy itself added to statements, by the kind of their plan",
+                |of| &of.added,
+            ),
+        ] {
+            let mut family = encoder.encode_descriptor(
+                name,
+                help,
+                Some(&Unit::Seconds),
+                MetricType::Histogram,
+            )?;
+            for (plan, of) in &plans {
+                let label = [("plan", plan.name())];
+                histogram(family.encode_family(&label)?, which(of), NANOSECONDS)?;
+            }
+        }
+        for (name, help, observed) in [
+            (
+                "planning",
+                "How long it took to make a plan, where none was kept",
+                latency.planning(),
+            ),
+            (
+                "combine_wait",
+                "How long increments waited for their turn, or for others to write them",
+                latency.combining(),
+            ),
+        ] {
+            let encoder = encoder.encode_descriptor(
+                name,
+                help,
+                Some(&Unit::Seconds),
+                MetricType::Histogram,
+            )?;
+            histogram(encoder, &observed, NANOSECONDS)?;
         }
         Ok(())
     }
 
     fn combining(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         let metrics = &self.0.metrics;
-        let (batches, combined) = metrics.combined();
-        counter(
-            encoder,
-            "batches",
-            "Statements and transactions that wrote the increments of several clients",
-            batches,
-        )?;
-        counter(
-            encoder,
-            "combined_increments",
-            "Increments that were written together with others",
-            combined,
-        )?;
+        let help =
+            "Increments in each statement or transaction that wrote those of several clients";
+        let batches =
+            encoder.encode_descriptor("batch_increments", help, None, MetricType::Histogram)?;
+        histogram(batches, &metrics.batches(), 1.0)?;
         gauge(
             encoder,
             "waiting_increments",
             "Increments that wait to be written together with others",
             metrics.waiting(),
         )
+    }
+
+    fn tables(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
+        let hot = self.0.hot();
+        for (name, help, which) in [
+            (
+                "increments",
+                "Increments that went to slots, or to the row of a table without slots",
+                (|counted| counted.increments) as fn(&TableCounted) -> u64,
+            ),
+            (
+                "reads",
+                "Statements that read counters as the row's own plus its slots",
+                |counted| counted.reads,
+            ),
+            (
+                "folds",
+                "Statements for which slots were moved into rows first",
+                |counted| counted.folds,
+            ),
+            (
+                "batches",
+                "Statements and transactions that wrote increments of several clients",
+                |counted| counted.batches,
+            ),
+            (
+                "combined_increments",
+                "Increments that were written together with others",
+                |counted| counted.combined,
+            ),
+        ] {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for (table, counts) in hot.tables() {
+                let label = [("table", full_name(table))];
+                let count = ConstCounter::new(which(&counts.counted()));
+                count.encode(family.encode_family(&label)?)?;
+            }
+        }
+        self.slots(encoder)
+    }
+
+    fn slots(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
+        let hot = self.0.hot();
+        let tables = hot.catalog.tables.iter();
+        let used: Vec<_> = tables
+            .map(|table| ([("table", full_name(table))], self.0.slots.in_use(table)))
+            .collect();
+        let help = "Slots that sessions hold now";
+        let mut held = encoder.encode_descriptor("held_slots", help, None, MetricType::Gauge)?;
+        for (label, slots) in &used {
+            let count = slots.iter().filter(|used| used.is_held).count();
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            ConstGauge::new(count).encode(held.encode_family(label)?)?;
+        }
+        let help = "For how long sessions have held slots; its rate is the number held at a time";
+        let mut busy = encoder.encode_descriptor(
+            "slots_busy",
+            help,
+            Some(&Unit::Seconds),
+            MetricType::Counter,
+        )?;
+        for (label, slots) in &used {
+            let seconds = slots
+                .iter()
+                .map(|used| used.busy.as_secs_f64())
+                .sum::<f64>();
+            ConstCounter::new(seconds).encode(busy.encode_family(label)?)?;
+        }
+        Ok(())
     }
 
     fn roll_up(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
@@ -121,16 +238,10 @@ impl Now {
             Some(&Unit::Seconds),
             MetricType::Gauge,
         )?;
-        let (now, oldest) = (Instant::now(), self.0.slots.dirty().oldest());
+        let lags = Lags::new(&self.0, Instant::now());
         for table in &self.0.hot().catalog.tables {
-            let since = oldest
-                .iter()
-                .find(|(other, _)| other.schema == table.schema && other.name == table.name);
-            let seconds = since.map_or(0.0, |(_, since)| {
-                now.saturating_duration_since(*since).as_secs_f64()
-            });
-            let label = [("table", format!("{}.{}", table.schema, table.name))];
-            ConstGauge::new(seconds).encode(lag.encode_family(&label)?)?;
+            let label = [("table", full_name(table))];
+            ConstGauge::new(lags.of(table)).encode(lag.encode_family(&label)?)?;
         }
         Ok(())
     }
@@ -169,6 +280,20 @@ impl Now {
     }
 }
 
+fn by_reason(
+    encoder: &mut DescriptorEncoder,
+    (name, help): (&str, &str),
+    counted: &BTreeMap<Reason, u64>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for reason in Reason::ALL {
+        let count = counted.get(&reason).copied().unwrap_or_default();
+        let label = [("reason", reason.code())];
+        ConstCounter::new(count).encode(family.encode_family(&label)?)?;
+    }
+    Ok(())
+}
+
 fn counter(encoder: &mut DescriptorEncoder, name: &str, help: &str, count: u64) -> fmt::Result {
     let one: MetricEncoder<'_> =
         encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
@@ -178,4 +303,13 @@ fn counter(encoder: &mut DescriptorEncoder, name: &str, help: &str, count: u64) 
 fn gauge(encoder: &mut DescriptorEncoder, name: &str, help: &str, value: u64) -> fmt::Result {
     let one: MetricEncoder<'_> = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
     ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(one)
+}
+
+/// `in_one`: how many of the observed are one of the metric's unit.
+fn histogram(mut encoder: MetricEncoder<'_>, observed: &Observed, in_one: f64) -> fmt::Result {
+    let bounds = observed.bounds.iter().map(|bound| *bound as f64 / in_one);
+    let bounds = bounds.chain([f64::INFINITY]);
+    let buckets: Vec<_> = bounds.zip(observed.counts.iter().copied()).collect();
+    let sum = observed.sum as f64 / in_one;
+    encoder.encode_histogram::<NoLabelSet>(sum, observed.count(), &buckets, None)
 }

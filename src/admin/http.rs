@@ -1,15 +1,18 @@
-//! The HTTP port: `/metrics`, `/healthz`, `/readyz`, `/traffic.json`.
+//! The HTTP port: `/dashboard`, `/status.json`, `/traffic.json`, `/metrics`, `/healthz`, `/readyz`.
 
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue,
+    LOCATION, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -18,7 +21,8 @@ use mysql_async::prelude::Queryable;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use super::exposition;
+use super::status::Status;
+use super::{dashboard, exposition};
 use crate::config::HostPort;
 use crate::counter::control::Control;
 use crate::session::Shared;
@@ -37,9 +41,11 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 
 const HELP: &str = "\
 Countersink
-  /metrics  for Prometheus
-  /healthz  200 while the process runs
-  /readyz   200 while clients are served and the upstream answers
+  /dashboard    for people with a browser
+  /status.json  what the dashboard shows
+  /metrics      for Prometheus
+  /healthz      200 while the process runs
+  /readyz       200 while clients are served and the upstream answers
   /traffic.json  what passes, for `countersink advise --proxy`; the proxy looks for half a minute after each request
 ";
 
@@ -51,12 +57,20 @@ pub struct Error {
     source: io::Error,
 }
 
+impl Error {
+    /// Whether somebody else listens there.
+    pub fn is_in_use(&self) -> bool {
+        self.source.kind() == io::ErrorKind::AddrInUse
+    }
+}
+
 /// What is shown.
 #[derive(Debug)]
 pub struct State {
     shared: Arc<Shared>,
     control: Control,
     stopping: AtomicBool,
+    started: Instant,
     /// Who asks is on this machine, for the port is for it alone.
     is_local: AtomicBool,
     /// How keys of users' rows are shown to all others.
@@ -70,6 +84,7 @@ impl State {
             shared,
             control,
             stopping: AtomicBool::new(false),
+            started: Instant::now(),
             is_local: AtomicBool::new(false),
             hashed: Keys::hashed(),
         }
@@ -78,6 +93,10 @@ impl State {
     /// The proxy has been told to stop, and is not ready for clients any more.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
     }
 }
 
@@ -154,14 +173,44 @@ async fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Byt
     }
     match request.uri().path() {
         "/metrics" => metrics(state),
+        "/status.json" => status(state),
         "/traffic.json" => traffic(request, state),
         "/healthz" => plain(StatusCode::OK, "ok\n"),
         "/readyz" => match ready(state).await {
             Ok(()) => plain(StatusCode::OK, "ready\n"),
             Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
         },
-        "/" => plain(StatusCode::OK, HELP),
-        _ => plain(StatusCode::NOT_FOUND, HELP),
+        "/" => entrance(request),
+        path => match dashboard::asset(path) {
+            Some(asset) => of_type(StatusCode::OK, asset.content_type, asset.text),
+            None => plain(StatusCode::NOT_FOUND, HELP),
+        },
+    }
+}
+
+/// Browsers want the page, everybody else is told what there is.
+fn entrance(request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    let accepted = request.headers().get(ACCEPT);
+    let is_browser = accepted
+        .and_then(|accepted| accepted.to_str().ok())
+        .is_some_and(|accepted| accepted.contains("text/html"));
+    let mut response = match is_browser {
+        true => plain(StatusCode::SEE_OTHER, ""),
+        false => plain(StatusCode::OK, HELP),
+    };
+    let headers = response.headers_mut();
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    if is_browser {
+        headers.insert(LOCATION, HeaderValue::from_static(dashboard::PAGE));
+    }
+    response
+}
+
+fn status(state: &State) -> Response<Full<Bytes>> {
+    let status = Status::now(&state.shared, state.started, state.is_stopping());
+    match serde_json::to_string(&status) {
+        Ok(text) => of_type(StatusCode::OK, "application/json", text),
+        Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }
 }
 
@@ -197,8 +246,11 @@ fn traffic(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> 
 
 /// Why no client should be sent here, if there is a reason.
 async fn ready(state: &State) -> Result<(), String> {
-    if state.stopping.load(Ordering::Relaxed) {
+    if state.is_stopping() {
         return Err("stopping".to_owned());
+    }
+    if state.shared.sessions.is_paused() {
+        return Err("paused".to_owned());
     }
     let look = async {
         let mut conn = state
@@ -229,6 +281,13 @@ fn of_type(
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    for (name, value) in [
+        (CACHE_CONTROL, "no-store"),
+        (CONTENT_SECURITY_POLICY, dashboard::CONTENT_SECURITY_POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
     response
 }

@@ -67,7 +67,7 @@ pub(crate) async fn examine(conn: &mut Conn, config: &Config) -> Result<Examinat
         return Ok(examination);
     }
     let mut seen = HashMap::new();
-    for rule in config.rules.iter().filter(|rule| rule.acts()) {
+    for rule in config.rules.iter().filter(|rule| rule.plans()) {
         let found = load::found(conn, &examination.server, rule).await;
         let examined = match found {
             Ok(facts) => one(conn, &examination.server, rule, facts, &mut seen),

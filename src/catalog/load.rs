@@ -9,9 +9,9 @@ use super::error::{Error, Problem};
 use super::read::{Facts, Server};
 use super::snapshot::Snapshot;
 use super::{Catalog, check, grants, read};
-use crate::config::{Config, Place, Rule, TableName, did_you_mean};
+use crate::config::{Config, Mode, Place, Rule, TableName, did_you_mean};
 
-/// Reads the tables of all rules that rewrite, and checks that each can be hot.
+/// Reads the tables of all rules that are not off, and checks that each can be hot.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub async fn survey(conn: &mut Conn, config: &Config) -> Result<(Catalog, Snapsh
     enforces_checks(&server).map_err(upstream)?;
     let mut snapshot = Snapshot::new(&server);
     let mut hot = HotTables::of(&snapshot);
-    for rule in rewriting(config) {
+    for rule in planning(config) {
         let facts = describe(conn, &server, rule).await;
         let facts = facts.map_err(|problem| about(rule, problem))?;
         if let Some(warning) = hot.add(rule, &facts)? {
@@ -53,7 +53,7 @@ pub async fn survey(conn: &mut Conn, config: &Config) -> Result<(Catalog, Snapsh
 /// The first rule that does not fit its table, or whose table was not read then.
 pub fn offline(snapshot: &Snapshot, config: &Config) -> Result<Catalog, Error> {
     let mut hot = HotTables::of(snapshot);
-    for rule in rewriting(config) {
+    for rule in planning(config) {
         let TableName { schema, name } = &rule.table;
         let facts = snapshot.table(schema, name).ok_or_else(|| {
             let known = snapshot.tables.iter().map(check::full_name);
@@ -68,8 +68,8 @@ pub fn offline(snapshot: &Snapshot, config: &Config) -> Result<Catalog, Error> {
     Ok(hot.catalog)
 }
 
-fn rewriting(config: &Config) -> impl Iterator<Item = &Rule> {
-    config.rules.iter().filter(|rule| rule.acts())
+fn planning(config: &Config) -> impl Iterator<Item = &Rule> {
+    config.rules.iter().filter(|rule| rule.plans())
 }
 
 fn about(rule: &Rule, problem: Problem) -> Error {
@@ -92,6 +92,7 @@ impl HotTables {
             catalog: Catalog {
                 tables: Vec::new(),
                 without_slots: Vec::new(),
+                observed: Vec::new(),
                 lower_case_table_names: snapshot.server.lower_case_table_names,
                 mariadb: snapshot.server.mariadb,
             },
@@ -104,12 +105,17 @@ impl HotTables {
         if let Some(first) = self.seen.insert(check::full_name(facts), rule.index) {
             return Err(about(rule, Problem::SameTable { first }));
         }
-        let table = check::hot_table(rule, facts)?;
-        if table.slots == 0 {
-            self.catalog.without_slots.push(Arc::new(table));
+        let table = Arc::new(check::hot_table(rule, facts)?);
+        let has_slots = table.slots > 0;
+        let list = match rule.mode {
+            Mode::Observe => &mut self.catalog.observed,
+            _ if has_slots => &mut self.catalog.tables,
+            _ => &mut self.catalog.without_slots,
+        };
+        list.push(table);
+        if !has_slots {
             return Ok(None);
         }
-        self.catalog.tables.push(Arc::new(table));
         let warning = check::cascades(facts).next();
         Ok(warning.map(|(_, warning)| warning))
     }

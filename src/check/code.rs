@@ -100,7 +100,7 @@ codes! {
     SlotTableDrift, "slot-table-drift", Error;
     /// Slots hold values of a counter that the rule no longer names.
     ForgottenCounter, "forgotten-counter", Error;
-    /// Slots hold values, and their rule does not rewrite.
+    /// Slots hold values, and their rule has none.
     UnservedValues, "unserved-values", Error;
     /// An account may use the hot table and not its slot table.
     ClientGrants, "client-grants", Warning;
@@ -142,6 +142,8 @@ codes! {
     Partitioned, "partitioned", Notice;
     /// The rule is understood and not served.
     ModeObserve, "mode-observe", Notice;
+    /// Slots hold values, and their rule does not rewrite.
+    SlotsToEmpty, "slots-to-empty", Notice;
     /// The values of a counter were not looked at.
     HeadroomUnseen, "headroom-unseen", Notice;
     /// The control account may not see other accounts' grants.

@@ -57,6 +57,7 @@ pub(super) fn of_slots(problem: &provision::Problem, rule: &Rule) -> Option<Find
         Provision::Unserved { .. } => Code::UnservedValues,
         Provision::Forbidden { .. }
         | Provision::KeyTooLong { .. }
+        | Provision::NoConnection { .. }
         | Provision::Failed { .. }
         | Provision::Catalog(_) => return None,
     };

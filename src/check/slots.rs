@@ -4,7 +4,7 @@ use super::code::Code;
 use super::evidence::{Evidence, Seen};
 use super::finding::Finding;
 use super::problem;
-use crate::config::Rule;
+use crate::config::{Mode, Rule};
 use crate::counter::provision::State;
 use crate::counter::quote;
 
@@ -48,12 +48,23 @@ pub(super) fn findings(rule: &Rule, seen: &Seen) -> Option<Finding> {
 /// About a rule that does not rewrite.
 pub(super) fn unserved(rule: &Rule, evidence: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let notice = |text| Finding::new(Code::ModeObserve, Some(&rule.table), text);
-    findings.extend(rule.unserved().map(notice));
+    if rule.mode == Mode::Observe {
+        let text = "mode: observe: statements are counted by what would become of them, and pass as they came";
+        findings.push(Finding::new(Code::ModeObserve, Some(&rule.table), text));
+    }
     let values = evidence
         .unserved
         .iter()
         .find(|(index, _)| *index == rule.index);
-    findings.extend(values.and_then(|(_, problem)| problem::of_slots(problem, rule)));
+    match values {
+        Some(_) if rule.slots > 0 => {
+            let text = format!(
+                "slots hold values; reads add them up, and increments go to the row, until the proxy has moved them into {}",
+                rule.table
+            );
+            findings.push(Finding::new(Code::SlotsToEmpty, Some(&rule.table), text));
+        }
+        values => findings.extend(values.and_then(|(_, problem)| problem::of_slots(problem, rule))),
+    }
     findings
 }

@@ -41,12 +41,23 @@ pub enum Error {
         /// Why.
         source: counter::rollup::Error,
     },
+    /// A drain.
+    #[error("drain of {table}: {why}")]
+    Drain {
+        /// The hot table.
+        table: String,
+        /// Why it did not come to an end.
+        why: String,
+    },
     /// The listener.
     #[error(transparent)]
     Server(#[from] server::Error),
     /// The HTTP port.
     #[error(transparent)]
     Http(#[from] crate::admin::Error),
+    /// The console.
+    #[error(transparent)]
+    Console(#[from] crate::admin::ConsoleError),
     /// The log filter cannot be read.
     #[error("{variable}: {why}; write a level (error, warn, info, debug, trace) or target=level")]
     LogFilter {
@@ -76,6 +87,12 @@ pub enum Error {
     /// The benchmark.
     #[error(transparent)]
     Bench(#[from] super::bench::Error),
+    /// The proxy is not healthy.
+    #[error(transparent)]
+    Health(#[from] super::health::Error),
+    /// A manual page.
+    #[error(transparent)]
+    Man(#[from] super::man::Error),
     /// No threads.
     #[error("cannot start: {source}")]
     Runtime {
@@ -121,13 +138,18 @@ impl Error {
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Bench(error) => error.exit_code(),
+            Self::Health(error) => error.exit_code(),
+            Self::Man(super::man::Error::NoCommand(_)) => 2,
             Self::Advise(error) => error.exit_code(),
             Self::Control(_)
             | Self::Check(_)
             | Self::Output(_)
+            | Self::Man(_)
             | Self::Runtime { .. }
             | Self::RollUp { .. }
-            | Self::Http(_) => 1,
+            | Self::Drain { .. }
+            | Self::Http(_)
+            | Self::Console(_) => 1,
             Self::Server(error) => match error {
                 server::Error::Listen { .. } | server::Error::Threads { .. } => 1,
                 server::Error::File { .. } | server::Error::Tls(_) => 2,
@@ -138,7 +160,9 @@ impl Error {
             }) => 1,
             Self::Catalog(_) => 2,
             Self::Provision { problem, .. } => match **problem {
-                Provision::Failed { .. } | Provision::Catalog(_) => 1,
+                Provision::Failed { .. }
+                | Provision::NoConnection { .. }
+                | Provision::Catalog(_) => 1,
                 _ => 2,
             },
         }

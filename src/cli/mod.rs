@@ -4,11 +4,15 @@ mod advise;
 mod bench;
 mod check;
 mod clients;
+mod completions;
 mod demo;
+mod drain;
 mod error;
 mod explain;
+mod health;
 mod interrupt;
 mod log;
+mod man;
 mod password;
 mod provision;
 mod proxy;
@@ -17,11 +21,14 @@ mod serve;
 mod target;
 mod terminal;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::admin::RecentLog;
 use crate::config::{Config, HostPort};
 
 pub use error::Error;
@@ -46,14 +53,17 @@ Examples:
   countersink check                                 what is wrong between the rules and the server
   countersink provision --print                     the statements for a DBA
   countersink rollup --now                          slots into base rows, at once
+  countersink drain                                 out again: slots into base rows, slot tables dropped
   countersink explain 'SELECT views FROM posts'     what becomes of a statement, and why
   countersink bench --rules rules.yaml              what it is worth on your own server
   countersink advise --for 10s                      which counters are hot, and the rules for them
+  countersink health --ready                        whether clients should be sent to the proxy
+  source <(countersink completions bash)            completes this command line
   COUNTERSINK_LOG=debug countersink serve           more of the log
 
 Exit codes:
   0  all went well
-  1  a failure while running, such as a server that cannot be reached
+  1  a failure while running, such as a server that cannot be reached; `health` found the proxy ill
   2  wrong usage, or rules.yaml does not fit itself, the server or the tables; `check` found errors
   3  `check` found warnings, and no errors
   130  `demo` or `bench` was interrupted";
@@ -68,6 +78,7 @@ Examples:
   countersink serve --take-over                     a new version: once it listens, end the old one by SIGTERM
 
 Signals:
+  HUP         reads the rules again, as it does by itself when the file changes; what is wrong changes nothing
   TERM, INT   accepts no more clients, closes idle sessions, gives open transactions drain_timeout to end")]
     Serve(ServeArguments),
     /// Looks for everything that is wrong, or will be, between the rules and the live server; changes nothing.
@@ -82,6 +93,9 @@ Examples:
     /// Shows what slots hold, or moves it into the base rows now; a running proxy does so by itself.
     #[command(name = "rollup", after_help = rollup::EXAMPLES)]
     RollUp(rollup::RollUpArguments),
+    /// Takes rules out: moves all that slots hold into the rows and drops the slot tables, while proxies run.
+    #[command(after_help = drain::EXAMPLES)]
+    Drain(drain::DrainArguments),
     /// Shows what becomes of statements: the plan and why, the SQL that is sent, the locks that it takes.
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::ExplainArguments),
@@ -94,19 +108,23 @@ Examples:
     /// Measures on your own server what the proxy gains at each number of clients, and what a read costs.
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArguments),
+    /// Says whether the proxy of these rules is healthy, for containers and the like.
+    #[command(after_help = health::EXAMPLES)]
+    Health(health::HealthArguments),
+    /// Prints what a shell needs to complete this command line.
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(completions::CompletionsArguments),
+    /// Prints the manual page, of countersink or of one of its commands.
+    #[command(after_help = man::EXAMPLES)]
+    Man(man::ManArguments),
 }
 
 impl Command {
-    /// What is logged unless the environment says otherwise. Demo and bench print reports of their own.
+    /// What is logged unless the environment says otherwise. Most commands print reports of their own.
     fn log_level(&self) -> &'static str {
         match self {
-            Self::Demo(_)
-            | Self::Advise(_)
-            | Self::Bench(_)
-            | Self::Explain(_)
-            | Self::Check(_)
-            | Self::RollUp(_) => "warn",
-            _ => "info",
+            Self::Serve(_) | Self::Provision(_) => "info",
+            _ => "warn",
         }
     }
 }
@@ -143,7 +161,7 @@ struct ProvisionArguments {
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let command = arguments.command;
-    match log::start(command.log_level()).and_then(|()| run_command(command)) {
+    match log::start(command.log_level()).and_then(|log| run_command(command, log)) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("countersink: {error}");
@@ -152,7 +170,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn run_command(command: Command) -> Result<ExitCode, Error> {
+fn run_command(command: Command, log: Arc<RecentLog>) -> Result<ExitCode, Error> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Command::Serve(_) = &command {
         // Sessions have threads of their own; each thread more would hold memory of its own for what is left.
@@ -167,7 +185,8 @@ fn run_command(command: Command) -> Result<ExitCode, Error> {
             let file = arguments.file.rules;
             let mut config = load(&file)?;
             config.listen = arguments.listen.unwrap_or(config.listen);
-            let serving = runtime.block_on(serve::serve(config, arguments.take_over));
+            let serving = serve::serve(config, &file, arguments.take_over, log);
+            let serving = runtime.block_on(serving);
             serving.map_err(|error| error.in_file(&file))?;
         }
         Command::Check(arguments) => return check::run(&arguments, &runtime),
@@ -185,12 +204,38 @@ fn run_command(command: Command) -> Result<ExitCode, Error> {
             let text = rolled_up.map_err(|error| error.in_file(file))?;
             print!("{text}");
         }
+        Command::Drain(arguments) => {
+            let file = &arguments.file.rules;
+            let config = load(file)?;
+            let drained = runtime.block_on(drain::drain(&config, &arguments));
+            let text = drained.map_err(|error| error.in_file(file))?;
+            print!("{text}");
+        }
         Command::Explain(arguments) => print!("{}", explain::run(&arguments, &runtime)?),
         Command::Demo(arguments) => demo::run(&arguments, &runtime)?,
         Command::Advise(arguments) => advise::run(&arguments, &runtime)?,
         Command::Bench(arguments) => bench::run(&arguments, &runtime)?,
+        Command::Health(arguments) => {
+            let file = &arguments.file.rules;
+            // Secrets need not be in the environment of who asks.
+            let config = Config::load_offline(file);
+            let config = config.map_err(|error| Error::from(error).in_file(file))?;
+            let health = runtime.block_on(health::health(&config, &arguments));
+            write(health.map_err(|error| Error::from(error).in_file(file))?)?;
+        }
+        Command::Completions(arguments) => {
+            write(completions::script(Arguments::command(), &arguments))?;
+        }
+        Command::Man(arguments) => write(man::run(Arguments::command(), &arguments)?)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// To standard output, which may have been closed.
+fn write(text: impl AsRef<[u8]>) -> Result<(), Error> {
+    std::io::stdout()
+        .write_all(text.as_ref())
+        .map_err(Error::Output)
 }
 
 fn load(file: &Path) -> Result<Config, Error> {
@@ -200,7 +245,6 @@ fn load(file: &Path) -> Result<Config, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn arguments_are_consistent() {

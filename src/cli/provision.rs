@@ -1,6 +1,6 @@
 //! `countersink provision`: the slot tables, made or printed.
 
-use super::{Error, serve};
+use super::Error;
 use crate::catalog;
 use crate::config::Config;
 use crate::counter::control::Control;
@@ -15,7 +15,6 @@ pub(super) async fn provision(config: &Config, print: bool) -> Result<String, Er
 }
 
 async fn text(control: &Control, config: &Config, print: bool) -> Result<String, Error> {
-    serve::warn_unserved(config);
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
     if print {

@@ -21,7 +21,7 @@ impl Proxy {
     pub async fn start(config: Config) -> Result<Self, Error> {
         let control = Control::open(&config).await?;
         let catalog = serve::prepare_with(&control, &config).await?;
-        let server = Server::bind(config, catalog, control, false).await?;
+        let server = Server::bind(config, None, (catalog, control), false).await?;
         let address = server
             .address()
             .map_err(|source| Error::Runtime { source })?;

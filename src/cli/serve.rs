@@ -1,47 +1,64 @@
 //! `countersink serve`: everything that must be right before the first client.
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use mysql_async::Conn;
 use sd_notify::NotifyState;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::Error;
-use crate::admin::{Http, State};
+use crate::admin::{Console, Desk, Http, RecentLog, State};
 use crate::catalog::{self, Catalog};
-use crate::config::{Config, HostPort};
+use crate::config::{Config, HostPort, Mode, Rule};
 use crate::counter::control::Control;
 use crate::counter::provision;
-use crate::server::Server;
+use crate::server::{Rules, Server};
 
 /// Prepares, then serves until told to stop.
-pub(super) async fn serve(config: Config, take_over: bool) -> Result<(), Error> {
+pub(super) async fn serve(
+    config: Config,
+    file: &Path,
+    take_over: bool,
+    log: Arc<RecentLog>,
+) -> Result<(), Error> {
     let control = Control::open(&config).await?;
     let catalog = prepare_with(&control, &config).await?;
     let stop = stop_signal().map_err(|source| Error::Runtime { source })?;
+    let hangups = signal(SignalKind::hangup()).map_err(|source| Error::Runtime { source })?;
     let upstream = config.upstream.to_string();
     let http_address = config.http.clone();
-    let server = Server::bind(config, catalog, control.clone(), take_over).await?;
+    let with = (catalog, control.clone());
+    let server = Server::bind(config, Some(file.to_owned()), with, take_over).await?;
     let address = server
         .address()
         .map_err(|source| Error::Runtime { source })?;
     tracing::info!("listening on {address}, upstream {upstream}");
     tell_systemd(NotifyState::Ready);
+    let reload = tokio::spawn(reload_on_hangup(server.rules(), hangups));
     let shared = server.shared();
-    let state = Arc::new(State::new(Arc::clone(&shared), control));
+    let state = Arc::new(State::new(Arc::clone(&shared), control.clone()));
     let http = match &http_address {
-        Some(address) => Some(show(address, &state).await?),
+        Some(address) => Some(show(address, &state, take_over).await?),
         None => None,
     };
+    let desk = Desk::new(Arc::clone(&shared), control, server.rules(), log);
+    let console = open_console(desk).await?;
     let stop = async {
-        stop.await;
+        tokio::select! {
+            () = stop => {}
+            () = shared.sessions.asked_to_stop() => {}
+        }
         state.stop();
         tell_systemd(NotifyState::Stopping);
     };
     server.run(stop).await;
-    if let Some(http) = http {
-        http.abort();
+    reload.abort();
+    for task in http.into_iter().chain(console) {
+        task.abort();
     }
     for (reason, count) in shared.metrics.statements() {
         tracing::info!("{count} statements: {reason}");
@@ -50,12 +67,71 @@ pub(super) async fn serve(config: Config, take_over: bool) -> Result<(), Error> 
     Ok(())
 }
 
-/// Metrics and health, from now on.
-async fn show(address: &HostPort, state: &Arc<State>) -> Result<JoinHandle<()>, Error> {
-    let http = Http::bind(address, Arc::clone(state)).await?;
+/// Reads the rules again at each SIGHUP.
+async fn reload_on_hangup(rules: Rules, mut hangups: Signal) {
+    while hangups.recv().await.is_some() {
+        match rules.reload().await {
+            Ok(done) => tracing::info!("{done}"),
+            Err(why) => tracing::error!("the rules stay as they are: {why}"),
+        }
+    }
+}
+
+/// How often an address is looked at that another process has still.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// Metrics and health, from now on. A process whose port is taken over goes on showing its own until it ends: were both to
+/// answer at one address, their counters would seem to jump.
+async fn show(
+    address: &HostPort,
+    state: &Arc<State>,
+    take_over: bool,
+) -> Result<JoinHandle<()>, Error> {
+    match Http::bind(address, Arc::clone(state)).await {
+        Err(error) if take_over && error.is_in_use() => {
+            tracing::info!("metrics at http://{address}/metrics when the other process has ended");
+            Ok(tokio::spawn(show_later(address.clone(), Arc::clone(state))))
+        }
+        bound => Ok(tokio::spawn(said(bound?)?.run())),
+    }
+}
+
+async fn show_later(address: HostPort, state: Arc<State>) {
+    let bound = loop {
+        tokio::time::sleep(GLANCE).await;
+        match Http::bind(&address, Arc::clone(&state)).await {
+            Err(error) if error.is_in_use() => {}
+            bound => break bound,
+        }
+    };
+    match bound.map_err(Error::from).and_then(said) {
+        Ok(http) => http.run().await,
+        Err(error) => tracing::warn!("{error}"),
+    }
+}
+
+/// Says where it listens.
+fn said(http: Http) -> Result<Http, Error> {
     let address = http.address().map_err(|source| Error::Runtime { source })?;
-    tracing::info!("metrics at http://{address}/metrics");
-    Ok(tokio::spawn(http.run()))
+    tracing::info!("dashboard at http://{address}/dashboard, metrics at http://{address}/metrics");
+    Ok(http)
+}
+
+/// The SQL console, if there is one, from now on.
+async fn open_console(desk: Desk) -> Result<Option<JoinHandle<()>>, Error> {
+    let Some(console) = Console::bind(desk).await? else {
+        return Ok(None);
+    };
+    let address = console
+        .address()
+        .map_err(|source| Error::Runtime { source })?;
+    tracing::info!("console at {address}");
+    if !address.ip().is_loopback() {
+        tracing::warn!(
+            "admin: other machines reach the console at {address}, which has no TLS; its statements and answers can be read              on the way, and whoever has its password can stop the proxy: prefer 127.0.0.1"
+        );
+    }
+    Ok(Some(tokio::spawn(console.run())))
 }
 
 /// Where systemd has started the process and wants to know (manual: sd_notify(3)).
@@ -95,13 +171,13 @@ pub async fn prepare(config: &Config) -> Result<Catalog, Error> {
 ///
 /// As [`prepare`].
 pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog, Error> {
-    warn_unserved(config);
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
     let by_rule = |error| Error::provision(error, config);
     provision::refuse_unserved(&mut conn, config, &catalog)
         .await
         .map_err(by_rule)?;
+    can_be_emptied(&mut conn, config, &catalog).await?;
     let report = provision::provision(&mut conn, &catalog)
         .await
         .map_err(by_rule)?;
@@ -111,11 +187,25 @@ pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog,
     Ok(catalog)
 }
 
-/// Says of each rule that this version does not serve that its statements are forwarded.
-pub(super) fn warn_unserved(config: &Config) {
-    for rule in &config.rules {
-        if let Some(warning) = rule.unserved() {
-            tracing::warn!("{}{warning}", rule.place("mode"));
+/// A rule that does not rewrite is in force until its slots are empty; so its table must fit it.
+async fn can_be_emptied(conn: &mut Conn, config: &Config, catalog: &Catalog) -> Result<(), Error> {
+    let rules = config.rules.iter();
+    for rule in rules.filter(|rule| !rule.acts() && rule.slots > 0) {
+        let holds = provision::holds_values(conn, catalog, rule).await;
+        if holds.map_err(|error| Error::provision(error, config))? {
+            let one = Config {
+                rules: vec![Rule {
+                    mode: Mode::Enforce,
+                    ..rule.clone()
+                }],
+                ..config.clone()
+            };
+            catalog::load(conn, &one).await?;
+            tracing::info!(
+                "{}: slots hold values, which are moved into the rows first",
+                rule.table
+            );
         }
     }
+    Ok(())
 }

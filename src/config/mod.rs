@@ -4,6 +4,7 @@
 //! [`Config`]: nothing behind this door has to ask again whether a value makes sense.
 
 mod address;
+mod admin;
 mod check;
 mod environment;
 mod error;
@@ -18,7 +19,10 @@ mod secret;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 pub use address::{Address, HostPort};
+pub use admin::{Admin, PasswordHashes};
 pub(crate) use error::line_suffix;
 pub use error::{Error, Place, Problem};
 pub(crate) use limits::Range as DurationRange;
@@ -34,8 +38,8 @@ pub struct Config {
     pub listen: HostPort,
     /// The MySQL or MariaDB server behind the proxy.
     pub upstream: Address,
-    /// Where the admin console listens, if anywhere.
-    pub admin: Option<HostPort>,
+    /// The SQL console, if there is one.
+    pub admin: Option<Admin>,
     /// Where metrics are shown over HTTP, if anywhere.
     pub http: Option<HostPort>,
     /// The proxy's own account on the upstream.
@@ -67,7 +71,10 @@ impl Config {
     pub fn load(path: &Path) -> Result<Self, Error> {
         let text =
             std::fs::read_to_string(path).map_err(|source| Problem::Unreadable { source })?;
+        // There may be passwords in it.
+        let text = Zeroizing::new(text);
         let config = Self::from_str(&text, &|name| std::env::var(name).ok())?;
+        check::passwords(&config)?;
         files::check(&config)?;
         Ok(config)
     }

@@ -40,6 +40,15 @@ impl Default for SlotTable {
     }
 }
 
+impl fmt::Display for SlotTable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(formatter, "{schema}.{}", self.name),
+            None => formatter.write_str(&self.name),
+        }
+    }
+}
+
 impl SlotTable {
     /// The slot table of `table`.
     ///

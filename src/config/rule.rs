@@ -29,20 +29,14 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether this version acts on the table's statements. `mode: observe` is understood but not served yet: such
-    /// statements are forwarded.
-    pub fn acts(&self) -> bool {
-        self.mode == Mode::Enforce
+    /// Whether the table's statements are planned: also where they are then only counted.
+    pub fn plans(&self) -> bool {
+        self.mode != Mode::Off
     }
 
-    /// What an operator should know of a rule that this version understands and does not serve.
-    pub fn unserved(&self) -> Option<String> {
-        (self.mode == Mode::Observe).then(|| {
-            format!(
-                "observe is not served in this version; statements on {} are forwarded as they are",
-                self.table
-            )
-        })
+    /// Whether the table's statements are rewritten.
+    pub fn acts(&self) -> bool {
+        self.mode == Mode::Enforce
     }
 
     /// Whether the table needs a slot table: `slots: 0` combines on the base row.
@@ -70,4 +64,22 @@ pub enum Mode {
     /// Statements are rewritten.
     #[default]
     Enforce,
+}
+
+impl Mode {
+    /// From its name, in any letter case.
+    pub fn parse(name: &str) -> Option<Self> {
+        let modes = [Self::Off, Self::Observe, Self::Enforce];
+        let mut modes = modes.into_iter();
+        modes.find(|mode| mode.name().eq_ignore_ascii_case(name))
+    }
+
+    /// As rules.yaml has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Observe => "observe",
+            Self::Enforce => "enforce",
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-/// A password; `Debug` shows only whether there is one.
+use zeroize::Zeroize;
+
+/// A password; `Debug` shows only whether there is one, and it is overwritten when dropped.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -15,6 +17,12 @@ impl Secret {
     /// The password itself, for the one place that sends it.
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0.zeroize();
     }
 }
 

@@ -56,7 +56,7 @@ fn only_upstream_and_counters_are_required() {
 fn everything_can_be_said() {
     let config = parse(
         "listen: '[::1]:7000'\nupstream: unix:/run/mysqld.sock\nadmin: 127.0.0.1:6032\n\
-         control: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem}\n\
+         admin_account: {user: ops, password: '${PASSWORD}'}\ncontrol: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem}\n\
          upstream_tls: {mode: disabled}\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\ndrain_timeout: 0s\nmax_connections: 5\n\
          bypass: {users: [backup], programs: [my-tool]}\n\
          counters:\n- table: shop.posts\n  columns: [views, likes]\n  touch: [updated_at]\n  slots: ${SLOTS}\n  \
@@ -66,6 +66,10 @@ fn everything_can_be_said() {
     assert_eq!(config.listen.to_string(), "[::1]:7000");
     assert_eq!(config.upstream, Address::Unix("/run/mysqld.sock".into()));
     assert_eq!(config.control.password.reveal(), "hunter2");
+    let admin = config.admin.expect("a console");
+    assert_eq!(admin.address.to_string(), "127.0.0.1:6032");
+    assert_eq!(admin.user, "ops");
+    assert_eq!(admin.password, PasswordHashes::new("hunter2"));
     let files = ClientTls::Files {
         certificate: "c.pem".into(),
         key: "k.pem".into(),
@@ -110,6 +114,23 @@ fn the_example_at_top_level_is_valid() {
     );
 }
 
+const NO_PASSWORD: &str = "the console (admin) lets nobody in without one; write admin_account: {user: admin, password: \"${COUNTERSINK_ADMIN_PASSWORD}\"}, or delete admin";
+
+#[test]
+fn a_console_whose_password_is_empty_does_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rules.yaml");
+    let text = with("admin: 127.0.0.1:0\nadmin_account: {password: ''}");
+    std::fs::write(&file, text).unwrap();
+    let error = Config::load(&file).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!("admin_account.password: is empty; {NO_PASSWORD}")
+    );
+    // `explain` needs neither.
+    assert!(Config::load_offline(&file).is_ok());
+}
+
 #[test]
 fn errors_name_rule_field_line_and_remedy() {
     for (text, expected) in [
@@ -135,6 +156,9 @@ fn errors_name_rule_field_line_and_remedy() {
         (&with("upstream_tls: {ca: ca.pem}"), "upstream_tls.ca: certificates are only verified in mode required; write mode: required".to_owned()),
         (&with("slot_table: slots"), "slot_table: `slots` would give every slot table the same name; put {table} into it, as in {table}_slots (line 2)".to_owned()),
         (&with("control:\n  user: ''"), "control.user: is empty; name the proxy's own account, or leave user out for countersink (line 3)".to_owned()),
+        (&with("admin: 127.0.0.1:6032"), format!("admin_account.password: is missing; {NO_PASSWORD}")),
+        (&with("admin: 127.0.0.1:6032\nadmin_account: {user: ''}"), "admin_account.user: is empty; name the console's user, or leave user out for admin (line 3)".to_owned()),
+        (&with("admin_account: {password: x}"), "admin_account: is of a console that listens nowhere; write admin: 127.0.0.1:6032, or delete the account".to_owned()),
         (&with("admin: ${ADMIN}"), "admin: the environment variable ADMIN is not set; set it, or write ${ADMIN:-default} (line 2)".to_owned()),
         (&format!("{}- {{table: shop.posts, columns: [likes]}}\n", with("")), "counters[1] (shop.posts): table: counters[0] is a rule for the same table; put the columns of both into one rule (line 5)".to_owned()),
         (&format!("{}- {{table: shop.posts_slots, columns: [n]}}\n", with("")), "counters[0] (shop.posts): slot_table: the slot table shop.posts_slots is also the hot table of counters[1]; give this rule a slot_table of its own (line 4)".to_owned()),

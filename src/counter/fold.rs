@@ -157,24 +157,26 @@ pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Vec<u8>>
         }
     }
     let statements = keys.into_iter().flat_map(|(key, slots)| {
+        // Looked up one by one. Of a list of slots optimizers make a scan of all that the key has, where that is short, and
+        // it locks those too that others hold.
+        let numbers: Vec<_> = slots.iter().map(u16::to_string).collect();
+        let listed = format!(
+            "(SELECT {} AS countersink_n) AS countersink_e",
+            numbers.join(" AS countersink_n UNION ALL SELECT ")
+        );
         let slot = quote::name(table.slot_column());
-        let slots: Vec<_> = slots.iter().map(u16::to_string).collect();
-        let slots = format!("{slot} IN ({})", slots.join(", "));
-        // Spelled out for each of the tables: measured, MariaDB takes a whole range of slots where it has to conclude.
         let condition = |alias: &str| form.condition(&format!("{alias}."), key);
         let (b, s) = (base_alias(0), slots_alias(0));
-        let of_slots = format!("{} AND {slots}", form.condition("", key));
-        let joined = format!(
-            " WHERE {} AND {} AND {s}.{slots}",
-            condition(&b),
-            condition(&s)
-        );
-        let lock = format!(
-            "SELECT COUNT(*) FROM {} WHERE {of_slots} FOR UPDATE",
-            quote::pair(&table.slot_schema, &table.slot_name)
-        );
-        let moves = move_text(0, table, Some(of_slots.as_bytes()), joined.as_bytes());
-        [lock.into_bytes(), moves]
+        let slots = quote::pair(&table.slot_schema, &table.slot_name);
+        let looked_up = format!("{} AND {s}.{slot} = countersink_n", condition(&s));
+        let from = format!("{listed} STRAIGHT_JOIN {slots} AS {s} WHERE {looked_up}");
+        let lock = format!("SELECT COUNT(*) FROM {from} FOR UPDATE");
+        let named = Moved {
+            from: from.into_bytes(),
+            listed: format!("STRAIGHT_JOIN {listed} STRAIGHT_JOIN"),
+            condition: format!(" WHERE {} AND {looked_up}", condition(&b)).into_bytes(),
+        };
+        [lock.into_bytes(), move_text(0, table, &named)]
     });
     statements.collect()
 }
@@ -221,7 +223,15 @@ impl FoldStatements {
         ];
         Self {
             lock: lock.concat(),
-            fold: move_text(number, table, predicate, b""),
+            fold: move_text(
+                number,
+                table,
+                &Moved {
+                    from: [slots.into_bytes(), condition(" WHERE ", predicate)].concat(),
+                    listed: "JOIN".to_owned(),
+                    condition: Vec::new(),
+                },
+            ),
         }
     }
 }
@@ -234,8 +244,18 @@ fn keys(table: &HotTable) -> Vec<String> {
         .collect()
 }
 
-/// Adds the slot rows under `of_slots` (unqualified columns) to base, zeroes and closes them; `joined` stands at the end.
-fn move_text(number: usize, table: &HotTable, of_slots: Option<&[u8]>, joined: &[u8]) -> Vec<u8> {
+/// Which slot rows a fold moves.
+struct Moved {
+    /// What stands behind FROM to have them.
+    from: Vec<u8>,
+    /// How they are joined again, to be changed.
+    listed: String,
+    /// What stands at the end.
+    condition: Vec<u8>,
+}
+
+/// Adds slot rows to base, zeroes and closes them.
+fn move_text(number: usize, table: &HotTable, moved: &Moved) -> Vec<u8> {
     let (b, s, d) = (base_alias(number), slots_alias(number), "countersink_d");
     let base = quote::pair(&table.schema, &table.name);
     let slots = quote::pair(&table.slot_schema, &table.slot_name);
@@ -268,20 +288,21 @@ fn move_text(number: usize, table: &HotTable, of_slots: Option<&[u8]>, joined: &
     base_sets.append(&mut slot_sets);
     [
         format!(
-            "UPDATE {base} AS {b} JOIN (SELECT {}{sums} FROM {slots}",
+            "UPDATE {base} AS {b} JOIN (SELECT {}{sums} FROM ",
             keys.join(", ")
         )
         .into_bytes(),
-        condition(" WHERE ", of_slots),
+        moved.from.clone(),
         format!(
-            " GROUP BY {}) AS {d} ON {} JOIN {slots} AS {s} ON {} SET {}",
+            " GROUP BY {}) AS {d} ON {} {} {slots} AS {s} ON {} SET {}",
             keys.join(", "),
             join(d, &b),
+            moved.listed,
             join(&s, &b),
             base_sets.join(", ")
         )
         .into_bytes(),
-        joined.to_vec(),
+        moved.condition.clone(),
     ]
     .concat()
 }

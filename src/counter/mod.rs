@@ -1,7 +1,9 @@
 //! Where increments go and how they come back: the control account, slot tables, slots, folds.
 
+pub mod agreement;
 pub mod combine;
 pub mod control;
+pub mod drain;
 pub mod fold;
 pub mod grants;
 mod key;
@@ -14,7 +16,7 @@ mod slots;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use key::{Key, KeyForm};
-pub use slots::{SlotLease, Slots};
+pub use slots::{SlotLease, SlotUse, Slots};
 
 /// What a panic elsewhere may have left half done is still right here: each change under these locks is one step.
 fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -6,18 +6,22 @@
 //! one of the proxies leads there: it looks after what the others leave behind. While two lead, or none, slots are looked
 //! through twice, or later.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
+use tokio::sync::Notify;
 
+use super::agreement::NODE;
 use super::control::Control;
+use super::unpoisoned;
 use crate::catalog::HotTable;
 
 /// So many proxies may be told apart: there are no more ranges than slots.
-const MOST_NODES: u16 = 256;
+pub(super) const MOST_NODES: u16 = 256;
 
 /// How long to wait for a number that was lost, or could not be had.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -32,7 +36,59 @@ pub struct Node {
     pub number: u16,
     /// Where it leads.
     leads: Vec<Arc<HotTable>>,
+    /// What it says, see [`Claims`].
+    says: BTreeSet<String>,
     conn: Conn,
+}
+
+/// What a proxy says to the others: names of user locks, to which its number is added. They are held on the connection that
+/// holds the number, and go with it.
+#[derive(Debug, Default)]
+pub struct Claims {
+    wanted: Mutex<BTreeSet<String>>,
+    held: Mutex<Held>,
+    changed: Notify,
+}
+
+/// What is held.
+#[derive(Debug, Default)]
+struct Held {
+    /// The number of the proxy; `None` while it has none.
+    number: Option<u16>,
+    says: BTreeSet<String>,
+}
+
+impl Claims {
+    /// Of the proxy that has this node; nothing is said yet.
+    pub fn of(node: Option<&Node>) -> Self {
+        let claims = Self::default();
+        claims.hold(node.map(|node| node.number), &BTreeSet::new());
+        claims
+    }
+
+    /// Has these held, and no others, as soon as possible.
+    pub fn want(&self, says: BTreeSet<String>) {
+        let before = std::mem::replace(&mut *unpoisoned(&self.wanted), says.clone());
+        if before != says {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Whether what is wanted is what is held. Without a number nothing can be said: then this proxy acts as the only one.
+    pub fn are_held(&self) -> bool {
+        let held = unpoisoned(&self.held);
+        held.number.is_none() || held.says == *unpoisoned(&self.wanted)
+    }
+
+    /// The number of this proxy; `None` while it has none.
+    pub fn number(&self) -> Option<u16> {
+        unpoisoned(&self.held).number
+    }
+
+    fn hold(&self, number: Option<u16>, says: &BTreeSet<String>) {
+        let says = says.clone();
+        *unpoisoned(&self.held) = Held { number, says };
+    }
 }
 
 impl Node {
@@ -52,6 +108,7 @@ impl Node {
                     return Some(Self {
                         number,
                         leads: Vec::new(),
+                        says: BTreeSet::new(),
                         conn,
                     });
                 }
@@ -90,6 +147,35 @@ impl Node {
         // Nothing may have been asked.
         self.conn.ping().await
     }
+
+    async fn look(
+        &mut self,
+        claims: &Claims,
+        listener: &impl Listener,
+    ) -> Result<(), DriverFailure> {
+        self.say(claims).await?;
+        self.lead(&listener.tables()).await
+    }
+
+    /// Says what is wanted and no longer what is not.
+    async fn say(&mut self, claims: &Claims) -> Result<(), DriverFailure> {
+        let wanted = unpoisoned(&claims.wanted).clone();
+        let gone: Vec<_> = self.says.difference(&wanted).cloned().collect();
+        for name in gone {
+            let release = format!("SELECT RELEASE_LOCK('{name}.{}')", self.number);
+            self.conn.query_drop(release).await?;
+            self.says.remove(&name);
+        }
+        let new: Vec<_> = wanted.difference(&self.says).cloned().collect();
+        for name in new {
+            // An earlier process with the same number may hold it for another moment.
+            if has_locked(&mut self.conn, &format!("{name}.{}", self.number)).await? {
+                self.says.insert(name);
+            }
+        }
+        claims.hold(Some(self.number), &self.says);
+        Ok(())
+    }
 }
 
 /// What the rest of the proxy is told of its number.
@@ -101,19 +187,27 @@ pub trait Listener {
     fn stands(&self, number: u16, leads: &[Arc<HotTable>]);
 }
 
-/// Holds a number, claims another when it is lost, and tells of each. Never returns.
-pub async fn keep(control: &Control, first: Option<Node>, listener: &impl Listener) {
+/// Holds a number and says what is claimed, claims another number when it is lost, and tells of each. Never returns.
+pub async fn keep(
+    control: &Control,
+    first: Option<Node>,
+    claims: &Claims,
+    listener: &impl Listener,
+) {
     let mut node = first;
     loop {
         if let Some(node) = &mut node {
             listener.stands(node.number, &node.leads);
-            while let Ok(()) = node.lead(&listener.tables()).await.inspect_err(|error| {
+            while let Ok(()) = node.look(claims, listener).await.inspect_err(|error| {
                 tracing::warn!("node {} is lost: {error}", node.number);
             }) {
                 listener.stands(node.number, &node.leads);
-                tokio::time::sleep(LOOK).await;
+                tokio::time::timeout(LOOK, claims.changed.notified())
+                    .await
+                    .ok();
             }
             listener.stands(node.number, &[]);
+            claims.hold(None, &BTreeSet::new());
         }
         tokio::time::sleep(PAUSE).await;
         node = Node::claim(control).await;
@@ -122,16 +216,20 @@ pub async fn keep(control: &Control, first: Option<Node>, listener: &impl Listen
 
 /// The name of the lock of the proxy with this number.
 pub(super) fn lock_of(number: u16) -> String {
-    format!("countersink.node.{number}")
+    format!("{NODE}.{number}")
 }
 
 /// The lock of the proxy that leads in a table. Names of locks have 64 characters at most, and do not tell case.
 fn lock_of_leader(table: &HotTable) -> String {
     let slots = format!("{}.{}", table.slot_schema, table.slot_name);
-    let digest = digest(&SHA256, slots.as_bytes());
-    let hex = digest.as_ref().iter().take(16);
-    let hex: String = hex.map(|byte| format!("{byte:02x}")).collect();
-    format!("countersink.leader.{hex}")
+    format!("countersink.leader.{}", short(&slots))
+}
+
+/// A name of any length in 32 characters.
+pub(super) fn short(name: &str) -> String {
+    let digest = digest(&SHA256, name.as_bytes());
+    let bytes = digest.as_ref().iter().take(16);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether a user lock could be had at once; it is held then.

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use rand::RngExt;
 
@@ -35,9 +36,44 @@ pub struct Slots {
 /// The slots of one table.
 #[derive(Debug, Default)]
 struct Pool {
-    held: Mutex<Vec<bool>>,
+    places: Mutex<Vec<Place>>,
     /// What is known of slot rows is known of this generation.
     generation: AtomicU64,
+}
+
+/// A slot of a pool.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    /// Since when somebody holds it.
+    held: Option<Instant>,
+    /// For how long it was held before.
+    before: Duration,
+}
+
+impl Place {
+    /// Holds it, unless somebody does.
+    fn take(&mut self) -> bool {
+        let is_free = self.held.is_none();
+        self.held.get_or_insert_with(Instant::now);
+        is_free
+    }
+
+    fn give_back(&mut self) {
+        if let Some(since) = self.held.take() {
+            self.before += since.elapsed();
+        }
+    }
+}
+
+/// What becomes of one slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotUse {
+    /// Its number.
+    pub slot: u16,
+    /// A session holds it now.
+    pub is_held: bool,
+    /// For how long sessions have held it, all together.
+    pub busy: Duration,
 }
 
 /// A slot that a session holds until the lease is dropped, which is when what it has put there is committed or rolled back.
@@ -87,7 +123,7 @@ impl Drop for SlotLease {
                 .mark(&self.table, predicate.as_deref(), self.slot);
         }
         if !self.shared {
-            unpoisoned(&self.pool.held)[self.place] = false;
+            unpoisoned(&self.pool.places)[self.place].give_back();
         }
     }
 }
@@ -110,19 +146,16 @@ impl Slots {
     pub fn lease(&self, table: &Arc<HotTable>) -> SlotLease {
         let pool = self.pool(table);
         let most = usize::from(table.slots.max(1));
-        let mut held = unpoisoned(&pool.held);
-        if held.len() < most {
-            held.resize(most, false);
+        let mut places = unpoisoned(&pool.places);
+        if places.len() < most {
+            places.resize(most, Place::default());
         }
-        let free = held[..most].iter().position(|held| !held);
-        if let Some(free) = free {
-            held[free] = true;
-        }
-        drop(held);
+        let free = places[..most].iter_mut().position(Place::take);
+        drop(places);
         let place = free.unwrap_or_else(|| rand::rng().random_range(0..most));
         let offset = u16::try_from(place).expect("a table has at most 256 slots");
         let slot = self.first(table) + offset;
-        self.leased(table, pool, place, slot, free.is_none())
+        self.lease_in(table, pool, place, slot, free.is_none())
     }
 
     /// The slots of this proxy's range.
@@ -131,22 +164,30 @@ impl Slots {
         first..first + table.slots
     }
 
+    /// The slots of this proxy's range that are leased now, lowest first.
+    pub fn leased(&self, table: &HotTable) -> Vec<u16> {
+        let used = self.in_use(table).into_iter();
+        used.filter(|used| used.is_held)
+            .map(|used| used.slot)
+            .collect()
+    }
+
     /// Leases this slot, unless somebody holds it.
     pub(super) fn lease_of(&self, table: &Arc<HotTable>, slot: u16) -> Option<SlotLease> {
         let place = usize::from(slot.checked_sub(self.first(table))?);
         let pool = self.pool(table);
-        let mut held = unpoisoned(&pool.held);
-        if held.len() <= place {
-            held.resize(place + 1, false);
+        let mut places = unpoisoned(&pool.places);
+        if places.len() <= place {
+            places.resize(place + 1, Place::default());
         }
-        if std::mem::replace(&mut held[place], true) {
+        if !places[place].take() {
             return None;
         }
-        drop(held);
-        Some(self.leased(table, pool, place, slot, false))
+        drop(places);
+        Some(self.lease_in(table, pool, place, slot, false))
     }
 
-    fn leased(
+    fn lease_in(
         &self,
         table: &Arc<HotTable>,
         pool: Arc<Pool>,
@@ -163,6 +204,24 @@ impl Slots {
             slot,
             shared,
         }
+    }
+
+    /// What becomes of each slot of this proxy's range.
+    pub fn in_use(&self, table: &HotTable) -> Vec<SlotUse> {
+        let places = unpoisoned(&self.pool(table).places).clone();
+        let now = Instant::now();
+        let places = places
+            .into_iter()
+            .chain(std::iter::repeat(Place::default()));
+        let used = self.range(table).zip(places).map(|(slot, place)| {
+            let since = |since| now.saturating_duration_since(since);
+            SlotUse {
+                slot,
+                is_held: place.held.is_some(),
+                busy: place.before + place.held.map_or(Duration::ZERO, since),
+            }
+        });
+        used.collect()
     }
 
     /// What has been put into slots and is to be rolled up.
@@ -240,6 +299,20 @@ mod tests {
         let [_first, second, _third] = leases;
         drop((shared, second));
         assert_eq!(slots.lease(&table).slot(), 1);
+    }
+
+    #[test]
+    fn what_becomes_of_slots_is_told() {
+        let (slots, table) = (Slots::default(), table(3));
+        let used = |slot: usize| slots.in_use(&table)[slot];
+        assert_eq!(slots.in_use(&table).len(), 3);
+        let leases = [0, 1].map(|_| slots.lease(&table));
+        assert!(used(0).is_held && used(1).is_held && !used(2).is_held);
+        drop(leases);
+        let (first, second) = (used(0), used(0));
+        assert!(!first.is_held && first.busy > Duration::ZERO);
+        assert_eq!(first.busy, second.busy, "nobody holds it");
+        assert_eq!(used(2).busy, Duration::ZERO);
     }
 
     #[test]

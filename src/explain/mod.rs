@@ -139,6 +139,8 @@ impl Way {
     }
 }
 
+const OBSERVED: &str = "The rule has mode: observe, so the statement passes as it came; this is what enforce would do.";
+
 /// Explains a plan.
 pub fn explain(plan: &Plan, situation: &Situation) -> Explanation {
     match plan {
@@ -147,6 +149,11 @@ pub fn explain(plan: &Plan, situation: &Situation) -> Explanation {
             ways: vec![Way::original()],
             notes: Vec::new(),
         },
+        Plan::Observe(plan) => {
+            let mut explanation = explain(plan, situation);
+            explanation.notes.insert(0, OBSERVED.to_owned());
+            explanation
+        }
         Plan::Combine(increment) => increment::explain_base(increment),
         Plan::Increment(increment) => increment::explain(increment, situation),
         Plan::Read(read) => read::explain(read, situation),

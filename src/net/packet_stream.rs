@@ -2,8 +2,9 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use zeroize::Zeroize;
@@ -52,6 +53,8 @@ pub struct PacketStream {
     streams: bool,
     /// Secrets may lie in the buffer: it is not given back before [`PacketStream::scrub`].
     secret: bool,
+    /// For how long the peer has had this side wait in the middle of something.
+    waited: Duration,
 }
 
 impl PacketStream {
@@ -73,6 +76,7 @@ impl PacketStream {
             end: 0,
             streams: false,
             secret: true,
+            waited: Duration::ZERO,
         }
     }
 
@@ -174,7 +178,9 @@ impl PacketStream {
         }
         while self.end - self.start < length {
             let had = self.end - self.start;
-            if self.fill().await? == 0 {
+            let (read, waited) = measured(self.fill()).await;
+            self.waited += waited;
+            if read? == 0 {
                 return Err(match had {
                     0 => ReadError::Closed,
                     _ => ReadError::Io(io::ErrorKind::UnexpectedEof.into()),
@@ -279,8 +285,20 @@ impl PacketStream {
 
     /// Writes `bytes` as they are. Not cancel safe.
     pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.transport.write_all(bytes).await?;
-        self.transport.flush().await
+        let transport = &mut self.transport;
+        let write = async {
+            transport.write_all(bytes).await?;
+            transport.flush().await
+        };
+        let (written, waited) = measured(write).await;
+        self.waited += waited;
+        written
+    }
+
+    /// For how long the peer has had this side wait since this was last asked: for bytes that [`PacketStream::fill_to`] and
+    /// what uses it wanted, and for room to write. Not for [`PacketStream::fill`].
+    pub fn take_waited(&mut self) -> Duration {
+        std::mem::take(&mut self.waited)
     }
 
     /// Passes the first `length` buffered bytes on to `peer` and consumes them. Not cancel safe.
@@ -295,6 +313,21 @@ impl PacketStream {
     pub async fn shutdown(&mut self) -> io::Result<()> {
         self.transport.shutdown().await
     }
+}
+
+/// What a step gives, and for how long it has waited. The clock is asked only where it has.
+async fn measured<T>(step: impl Future<Output = T>) -> (T, Duration) {
+    let mut step = pin!(step);
+    let mut since = None;
+    let done = poll_fn(|context| {
+        let polled = step.as_mut().poll(context);
+        if polled.is_pending() {
+            since.get_or_insert_with(Instant::now);
+        }
+        polled
+    })
+    .await;
+    (done, since.map_or(Duration::ZERO, |since| since.elapsed()))
 }
 
 impl Drop for PacketStream {
@@ -341,6 +374,21 @@ mod tests {
         find_nothing(&mut stream).await;
         assert_eq!(stream.buffer.len(), 0);
         assert!(!stream.is_full());
+    }
+
+    #[tokio::test]
+    async fn waiting_for_the_peer_is_counted_once() {
+        let (mut stream, mut peer) = stream();
+        peer.write_all(b"here").await.unwrap();
+        stream.fill_to(4).await.unwrap();
+        assert_eq!(stream.take_waited(), Duration::ZERO);
+        let wait = tokio::join!(stream.fill_to(5), async {
+            tokio::task::yield_now().await;
+            peer.write_all(b"!").await.unwrap();
+        });
+        wait.0.unwrap();
+        assert!(stream.take_waited() > Duration::ZERO);
+        assert_eq!(stream.take_waited(), Duration::ZERO);
     }
 
     #[tokio::test]

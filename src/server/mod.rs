@@ -1,27 +1,32 @@
 //! Accepts clients, gives each a session, and closes them when told to stop.
 
 mod listener;
+mod rules;
 mod workers;
 
 use std::fs;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::catalog::{self, Catalog};
+use crate::catalog::Catalog;
 use crate::config::{ClientTls, Config, UpstreamTls};
 use crate::counter::control::Control;
-use crate::counter::node::{self, Node};
+use crate::counter::node::{self, Claims, Node};
 use crate::counter::rollup::RollUp;
 use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
 use crate::session::connect::{self, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
+use rules::Keeper;
+pub use rules::{Answer, RuleStatus, Rules};
 use workers::Workers;
 
 /// So long after the signal to stop clients are accepted still, which have connected before they could know.
@@ -68,21 +73,23 @@ pub enum Error {
 /// A server that listens and does not accept yet.
 pub struct Server {
     listener: TcpListener,
-    config: Config,
+    config: Arc<ArcSwap<Config>>,
     setup: Arc<ConnectSetup>,
     shared: Arc<Shared>,
-    refreshes: mpsc::Receiver<oneshot::Sender<()>>,
-    control: Control,
-    node: Option<Node>,
+    keeper: Keeper,
+    rules: Rules,
+    roll_up: RollUp,
+    node: JoinHandle<()>,
     workers: Workers,
 }
 
 impl Server {
-    /// Listens, and makes ready what sessions share. `take_over` says that another process listens there, which is to stop.
+    /// Listens, makes ready what sessions share, and puts the rules in force. `file` is where they are from: it is read
+    /// again when it changes. `take_over` says that another process listens there, which is to stop.
     pub async fn bind(
         config: Config,
-        catalog: Catalog,
-        control: Control,
+        file: Option<PathBuf>,
+        (catalog, control): (Catalog, Control),
         take_over: bool,
     ) -> Result<Self, Error> {
         let listening = listener::listen(&config.listen, take_over).await;
@@ -91,21 +98,38 @@ impl Server {
             source,
         })?;
         let setup = Arc::new(setup(&config)?);
+        let workers = Workers::start().map_err(|source| Error::Threads { source })?;
         let (requests, refreshes) = mpsc::channel(16);
         let shared = Arc::new(Shared::new(catalog, requests, control.clone()));
         let node = Node::claim(&control).await;
         if let Some(node) = &node {
             shared.slots.set_node(node.number);
         }
+        let claims = Arc::new(Claims::of(node.as_ref()));
+        let config = Arc::new(ArcSwap::from_pointee(config));
+        let (mut keeper, rules) = Keeper::new(
+            Arc::clone(&config),
+            file,
+            (control.clone(), Arc::clone(&claims)),
+            Arc::clone(&shared),
+            refreshes,
+        );
+        let roll_up = RollUp::new(control.clone(), Arc::clone(&shared.metrics));
+        let listener_of_node = Arc::clone(&shared);
+        let node = tokio::spawn(async move {
+            node::keep(&control, node, &claims, &*listener_of_node).await;
+        });
+        keeper.start().await;
         Ok(Self {
-            workers: Workers::start().map_err(|source| Error::Threads { source })?,
             listener,
+            config,
             setup,
             shared,
+            keeper,
+            rules,
+            roll_up,
             node,
-            refreshes,
-            config,
-            control,
+            workers,
         })
     }
 
@@ -119,47 +143,40 @@ impl Server {
         Arc::clone(&self.shared)
     }
 
+    /// Asks for changes of the rules.
+    pub fn rules(&self) -> Rules {
+        self.rules.clone()
+    }
+
     /// Serves clients until `stop` is there; then accepts no more, closes sessions as they become idle, and gives
     /// open transactions `drain_timeout` to end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let (stopping, stopped) = watch::channel(());
-        let (control, shared) = (self.control.clone(), Arc::clone(&self.shared));
-        let node = tokio::spawn(async move {
-            node::keep(&control, self.node, &*shared).await;
-        });
         let (ended, last_roll_up) = oneshot::channel();
-        let (rolling, shared) = (
-            RollUp::new(self.control.clone(), Arc::clone(&self.shared.metrics)),
-            Arc::clone(&self.shared),
-        );
+        let (rolling, shared) = (self.roll_up, Arc::clone(&self.shared));
         let roll_up = tokio::spawn(async move {
             let stop = async { last_roll_up.await.unwrap_or_default() };
             rolling.keep(&shared.slots, stop).await;
         });
-        let refresher = tokio::spawn(refresh(
-            self.refreshes,
-            self.control,
-            self.config.clone(),
-            Arc::clone(&self.shared),
-        ));
-        let patience = self.config.drain_timeout;
+        let keeper = tokio::spawn(self.keeper.keep());
+        let config = Arc::clone(&self.config);
+        let shared = Arc::clone(&self.shared);
         let mut clients = Clients {
             listener: self.listener,
-            places: Arc::new(Semaphore::new(self.config.max_connections)),
+            places: Arc::new(Semaphore::new(self.config.load().max_connections)),
             setup: self.setup,
             shared: self.shared,
-            config: Arc::new(self.config),
+            config: self.config,
             workers: self.workers,
             sessions: JoinSet::new(),
         };
         tokio::select! {
-            () = clients.accept(stopped.clone()) => {}
+            () = clients.accept_unless_paused() => {}
             () = stop => {}
         }
-        stopping.send(()).ok();
-        let deadline = tokio::time::Instant::now() + patience;
+        shared.sessions.stop();
+        let deadline = tokio::time::Instant::now() + config.load().drain_timeout;
         // Connections that were made already are nobody else's: the port may be another process's as well by now.
-        let settled = tokio::time::timeout(SETTLING, clients.accept(stopped)).await;
+        let settled = tokio::time::timeout(SETTLING, clients.accept()).await;
         debug_assert!(settled.is_err(), "it accepts until it is told to stop");
         let mut sessions = clients.sessions;
         drop(clients.listener);
@@ -171,8 +188,8 @@ impl Server {
             );
             sessions.shutdown().await;
         }
-        refresher.abort();
-        node.abort();
+        keeper.abort();
+        self.node.abort();
         // What is in slots is as safe there; but base is what others read.
         ended.send(()).ok();
         if tokio::time::timeout(ROLL_UP_TIMEOUT, roll_up)
@@ -191,14 +208,27 @@ struct Clients {
     places: Arc<Semaphore>,
     setup: Arc<ConnectSetup>,
     shared: Arc<Shared>,
-    config: Arc<Config>,
+    config: Arc<ArcSwap<Config>>,
     workers: Workers,
     sessions: JoinSet<()>,
 }
 
 impl Clients {
-    /// Accepts clients for good; their sessions close when they are idle and `stopped` has changed. Cancel safe.
-    async fn accept(&mut self, stopped: watch::Receiver<()>) {
+    /// Accepts clients for good, but while the operator has them wait. Cancel safe.
+    async fn accept_unless_paused(&mut self) {
+        let operator = Arc::clone(&self.shared.sessions);
+        loop {
+            operator.until_paused(false).await;
+            tokio::select! {
+                biased;
+                () = operator.until_paused(true) => {}
+                () = self.accept() => {}
+            }
+        }
+    }
+
+    /// Accepts clients for good. Cancel safe.
+    async fn accept(&mut self) {
         loop {
             let place = Arc::clone(&self.places).acquire_owned().await;
             let place = place.expect("the semaphore is never closed");
@@ -208,9 +238,9 @@ impl Clients {
                     let runtime = on_thread.runtime.clone();
                     let setup = Arc::clone(&self.setup);
                     let shared = Arc::clone(&self.shared);
-                    let (config, stopped) = (Arc::clone(&self.config), stopped.clone());
+                    let config = self.config.load_full();
                     let session = async move {
-                        serve(client, peer, &setup, shared, &config, stopped).await;
+                        serve(client, peer, &setup, shared, config).await;
                         drop((place, on_thread));
                     };
                     self.sessions.spawn_on(session, &runtime);
@@ -231,8 +261,7 @@ async fn serve(
     peer: SocketAddr,
     setup: &ConnectSetup,
     shared: Arc<Shared>,
-    config: &Config,
-    stopped: watch::Receiver<()>,
+    config: Arc<Config>,
 ) {
     let client = match accepted.into_std().and_then(TcpStream::from_std) {
         Ok(client) => client,
@@ -256,7 +285,8 @@ async fn serve(
         }
     };
     let bypass = config.bypass.clone();
-    let mut session = Session::new(connected, shared, bypass, stopped);
+    drop(config);
+    let mut session = Session::new(connected, peer, shared, bypass);
     match session.run().await {
         Ok(()) => tracing::debug!(%peer, "session closed"),
         Err(error) if error.is_clean() => tracing::debug!(%peer, "session closed: {error}"),
@@ -305,43 +335,4 @@ fn read(path: &std::path::Path) -> Result<Vec<u8>, Error> {
         path: path.display().to_string(),
         source,
     })
-}
-
-/// Reads the catalog again whenever a session has run DDL on a hot table. A table that no longer fits its rule
-/// is left alone from then on: its statements are forwarded.
-async fn refresh(
-    mut requests: mpsc::Receiver<oneshot::Sender<()>>,
-    control: Control,
-    config: Config,
-    shared: Arc<Shared>,
-) {
-    while let Some(done) = requests.recv().await {
-        let mut fresh = Catalog {
-            tables: Vec::new(),
-            without_slots: Vec::new(),
-            ..Catalog::clone(&shared.hot().catalog)
-        };
-        for rule in &config.rules {
-            let one = Config {
-                rules: vec![rule.clone()],
-                ..config.clone()
-            };
-            match reload(&control, &one).await {
-                Ok(catalog) => {
-                    fresh.tables.extend(catalog.tables);
-                    fresh.without_slots.extend(catalog.without_slots);
-                }
-                Err(why) => tracing::warn!("{} is forwarded from now on: {why}", rule.table),
-            }
-        }
-        shared.replace(fresh);
-        done.send(()).ok();
-    }
-}
-
-async fn reload(control: &Control, config: &Config) -> Result<Catalog, String> {
-    let mut conn = control.connect().await.map_err(|error| error.to_string())?;
-    catalog::load(&mut conn, config)
-        .await
-        .map_err(|error| error.to_string())
 }

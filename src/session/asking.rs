@@ -82,7 +82,7 @@ impl Session {
         statement: &mut Statement,
         asks: &Asks,
     ) -> Result<(), Error> {
-        let is_forwarded = matches!(*statement.plan, Plan::Forward(_));
+        let is_forwarded = matches!(*statement.plan, Plan::Forward(_) | Plan::Observe(_));
         if self.state.diagnostics.is_none() && !is_forwarded {
             self.keep_numbers().await?;
         }

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -205,11 +205,15 @@ impl Session {
     async fn await_call(&mut self, mut called: oneshot::Receiver<Call>) -> Result<Call, Error> {
         let shared = Arc::clone(&self.shared);
         let _waiting = shared.metrics.count_waiting();
+        let since = Instant::now();
         loop {
             tokio::select! {
                 biased;
                 // A sender never goes without a word; should it, nobody knows what became of the increment.
-                call = &mut called => return Ok(call.unwrap_or(Call::Done(Outcome::Lost))),
+                call = &mut called => {
+                    self.combining_since(since);
+                    return Ok(call.unwrap_or(Call::Done(Outcome::Lost)));
+                }
                 read = self.upstream.fill(), if !self.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
                         return Err(Error::Upstream(ReadError::Closed));
@@ -221,7 +225,10 @@ impl Session {
 
     /// Answers for an increment that another session may have written.
     async fn combined(&mut self, slotting: &Slotting<'_>, ok: &[u8]) -> Result<Done, Error> {
-        self.metrics().count(Reason::Slotted);
+        // One of a table without slots is counted already.
+        if slotting.increment.table.slots > 0 {
+            self.count_increment(Reason::Slotted, &slotting.increment.table);
+        }
         // The upstream would tell of another statement.
         self.state.diagnostics = Some(Diagnostics::of(ok, None));
         self.answer_ok(slotting.turn, ok.to_vec()).await

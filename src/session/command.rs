@@ -1,5 +1,6 @@
 //! The command phase: one command after the other, each answered before the next is looked at.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,9 +9,11 @@ use tokio::sync::watch;
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
 use super::hot::Hot;
-use super::shared::Shared;
+use super::registry::{Account, Entry, News};
+use super::shared::{Epoch, Shared};
 use super::sighted::schema_named;
-use super::state::State;
+use super::state::{State, TableLocks};
+use super::timing::Timing;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
@@ -32,9 +35,13 @@ pub struct Session {
     /// As negotiated; the same on both sides save TLS.
     pub(super) capabilities: u64,
     pub(super) shared: Arc<Shared>,
-    /// The hot tables as this session last saw them; looked up again at each command.
+    /// The hot tables as this session last saw them.
     pub(super) hot: Arc<Hot>,
+    /// When its open transaction began, or that of its next one.
+    epoch: Arc<Epoch>,
     pub(super) state: State,
+    /// Where the time of the command at hand goes.
+    pub(super) timing: Timing,
     /// The current schema as far as it is known without a question, for those who want to know what passes.
     pub(super) schema: Option<String>,
     /// What the open transaction has written, while somebody wants to know what passes.
@@ -46,9 +53,12 @@ pub struct Session {
     /// What COM_CHANGE_USER needs to know of the login.
     reauthentication: Reauthentication,
     bypass: Bypass,
-    /// Changes once, when the server stops.
-    stopped: watch::Receiver<()>,
-    /// When it was seen to.
+    /// What is seen of it.
+    pub(super) entry: Entry,
+    news: watch::Receiver<News>,
+    /// News came when a transaction or LOCK TABLES was in the way of heeding them.
+    is_behind: bool,
+    /// When the server was seen to stop.
     stopping: Option<Instant>,
 }
 
@@ -73,10 +83,16 @@ impl Session {
     /// A session behind its login.
     pub fn new(
         connected: Connected,
+        client: SocketAddr,
         shared: Arc<Shared>,
         bypass: Bypass,
-        stopped: watch::Receiver<()>,
     ) -> Self {
+        // Before what they tell of is looked up, so that nothing is missed.
+        let mut news = shared.sessions.news();
+        news.mark_changed();
+        let login = &connected.login;
+        let account = Account::new(&login.user, login.schema.as_deref());
+        let entry = shared.sessions.enter(connected.thread_id, client, account);
         let mut state = State::new(connected.login.status);
         state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
         state.bypass = covers(&bypass, &connected.login);
@@ -86,14 +102,18 @@ impl Session {
             capabilities: connected.capabilities,
             schema: schema_named(connected.login.schema.as_deref()),
             hot: shared.hot(),
+            epoch: shared.epoch(),
             shared,
             state,
             written: Vec::new(),
+            timing: Timing::start(),
             shape: Shape::default(),
             client_closed: false,
             reauthentication: connected.reauthentication,
             bypass,
-            stopped,
+            entry,
+            news,
+            is_behind: false,
             stopping: None,
         }
     }
@@ -101,20 +121,24 @@ impl Session {
     /// Serves commands until one side closes.
     pub async fn run(&mut self) -> Result<(), Error> {
         while self.await_command().await? {
-            if !self.shared.is_current(&self.hot) {
-                self.hot = self.shared.hot();
-            }
+            self.start_timing();
             if self.command().await? == Flow::Close {
                 break;
             }
+            self.end_timing();
+            let in_transaction = self.state.in_transaction();
+            self.entry.rests(in_transaction, self.state.heard);
         }
         Ok(())
     }
 
-    /// Waits for the next command; false when the client has closed. An upstream that speaks first has something to
+    /// Waits for the next command; false when the client has closed, or the session is to. An upstream that speaks first has something to
     /// say before it closes (a timeout, a KILL): it is passed on.
     async fn await_command(&mut self) -> Result<bool, Error> {
         loop {
+            if self.is_behind || self.news.has_changed().unwrap_or(false) {
+                self.heed_news();
+            }
             match Header::decode(self.client.buffered()) {
                 // A command byte, or an empty packet, which is no command but gets an answer.
                 Some(header)
@@ -127,8 +151,8 @@ impl Session {
             if self.client_closed {
                 return Ok(false);
             }
-            if self.stopping.is_none() && self.stopped.has_changed().unwrap_or(true) {
-                self.stopping = Some(Instant::now());
+            if self.entry.is_killed() {
+                return Ok(false);
             }
             let in_transaction = self.state.in_transaction();
             let closes_at = self
@@ -146,9 +170,7 @@ impl Session {
                         self.client_closed = true;
                     }
                 }
-                _ = self.stopped.changed(), if self.stopping.is_none() => {
-                    self.stopping = Some(Instant::now());
-                }
+                _ = self.news.changed() => self.heed_news(),
                 () = until(closes_at), if closes_at.is_some() => {}
                 read = self.upstream.fill(), if !self.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
@@ -162,6 +184,25 @@ impl Session {
         }
     }
 
+    /// Takes in what the server's other parts have changed.
+    fn heed_news(&mut self) {
+        let is_stopping = self.news.borrow_and_update().is_stopping;
+        if is_stopping && self.stopping.is_none() {
+            self.stopping = Some(Instant::now());
+        }
+        // Under LOCK TABLES other slot tables than those that are locked would be out of reach.
+        let may_look = self.state.table_locks == TableLocks::None;
+        if may_look {
+            self.hot = self.shared.hot();
+        }
+        // What a transaction has read is of the time when it began.
+        let may_move_on = may_look && !self.state.may_have_snapshot();
+        if may_move_on {
+            self.epoch = self.shared.epoch();
+        }
+        self.is_behind = !may_move_on;
+    }
+
     /// Handles the command at the front of the client's stream.
     async fn command(&mut self) -> Result<Flow, Error> {
         let empty = Header::decode(self.client.buffered()).is_some_and(|header| header.length == 0);
@@ -169,6 +210,7 @@ impl Session {
             true => NO_COMMAND,
             false => self.client.buffered()[HEADER_LENGTH],
         };
+        self.entry.begins(command_byte);
         match command_byte {
             command::QUERY
             | command::STMT_PREPARE
@@ -220,6 +262,7 @@ impl Session {
         self.pass_command().await?;
         let walker = self.pass_answer(Form::Single).await?;
         if walker.error().is_none() {
+            self.entry.set_schema(schema.as_deref().map(str::as_bytes));
             self.schema = schema;
         }
         self.state.facts = None;
@@ -271,6 +314,8 @@ impl Session {
         self.state.status_uncertain = login.is_none();
         if let Some(login) = login {
             self.state.bypass = covers(&self.bypass, &login);
+            let account = Account::new(&login.user, login.schema.as_deref());
+            self.entry.set_account(account);
             self.schema = schema_named(login.schema.as_deref());
         }
         Ok(())
@@ -300,10 +345,10 @@ impl Session {
         {
             self.state.is_quiet = is_quiet;
         }
-        self.state.heard = Instant::now();
         self.state.observe(walker.status(), walker.error());
     }
 
+    /// Where statements are counted.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }

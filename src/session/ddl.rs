@@ -22,7 +22,7 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(Reason::Ddl);
+        self.count(Reason::Ddl);
         let tables = ddl.tables.iter();
         let folds: Vec<Bound> = tables
             .map(|table| Keys::whole(Arc::clone(table)).into())
@@ -113,7 +113,7 @@ impl Session {
         lock: &LockTables,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(Reason::LockTables);
+        self.count(Reason::LockTables);
         // OK and ERR read the same in either protocol (MariaDB prepares LOCK TABLES).
         let answer = match self.hidden(fold::lock_tables(lock)).await? {
             Hidden::Ok(ok) => ok,

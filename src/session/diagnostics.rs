@@ -255,7 +255,7 @@ impl Session {
                 let Some(messages) = &diagnostics.messages else {
                     return Ok(Told::Not);
                 };
-                self.metrics().count(Reason::Metadata);
+                self.count(Reason::Metadata);
                 let done = self.show(messages, *errors, *limit, turn).await?;
                 self.state.diagnostics = Some(diagnostics);
                 return Ok(Told::Done(done));
@@ -276,7 +276,7 @@ impl Session {
         if !is_select && !matches!(question, Question::Count(_)) {
             return Ok(Told::Rewritten(rewritten));
         }
-        self.metrics().count(Reason::Metadata);
+        self.count(Reason::Metadata);
         let sent = match self.send_read(text, &rewritten).await? {
             Some(sent) => sent,
             None if is_repeatable(text, question) => {

@@ -21,7 +21,10 @@ impl Session {
         id: u32,
         statement: &mut Statement,
     ) -> Result<(), Error> {
-        if !statement.text.is_empty() && statement.shadowed != self.state.shadowed {
+        let is_new =
+            statement.planned_by != self.hot.number || statement.shadowed != self.state.shadowed;
+        // Long data has gone to the statement as it was prepared.
+        if is_new && !statement.text.is_empty() && !statement.long_data {
             Box::pin(self.plan_again(statement)).await?;
         }
         if let Some(asks) = statement.asks.clone() {
@@ -35,11 +38,20 @@ impl Session {
         Ok(())
     }
 
-    /// A temporary table has come in front of a hot one, or has gone: the upstream prepares the statement anew as well.
+    /// A temporary table has come in front of a hot one, or has gone; or the hot tables are others. Where the plan is
+    /// another one then, the upstream prepares the statement anew as well.
     async fn plan_again(&mut self, statement: &mut Statement) -> Result<(), Error> {
-        self.close_rewritten(statement).await?;
+        let plan = match statement.facts.clone() {
+            Some(facts) => self.plan_as_prepared(&statement.text, &facts).await?,
+            None => self.plan_without_locks(&statement.text).await?,
+        };
         statement.shadowed.clone_from(&self.state.shadowed);
-        statement.plan = self.plan_without_locks(&statement.text).await?;
+        statement.planned_by = self.hot.number;
+        if plan == statement.plan {
+            return Ok(());
+        }
+        self.close_rewritten(statement).await?;
+        statement.plan = plan;
         if let Plan::Read(_) = *statement.plan {
             let mut out = Vec::new();
             encode_prepare(&mut out, &statement.text);
@@ -61,6 +73,10 @@ impl Session {
             Plan::Forward(reason) => {
                 self.learn_from_forwarded(reason, statement.kind);
                 self.pass_statement(statement.kind, reason).await
+            }
+            Plan::Observe(ref plan) => {
+                self.metrics().count_observed(plan.reason());
+                self.pass_statement(statement.kind, Reason::Observed).await
             }
             _ => Box::pin(self.execute(id, statement)).await,
         }

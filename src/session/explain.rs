@@ -41,7 +41,7 @@ impl Session {
 
     /// Answers EXPLAIN FORMAT=COUNTERSINK.
     async fn explain(&mut self, text: &[u8], turn: Turn) -> Result<Done, Error> {
-        self.metrics().count(Reason::Explained);
+        self.count(Reason::Explained);
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }
@@ -106,6 +106,9 @@ impl Session {
         let keys = Bound::of(increment.exact.folds.first()?, Some(&[])).into_keys();
         if transaction.has_settled(&keys) {
             return exact(Reason::AddsToBase);
+        }
+        if self.hot.is_changing(&increment.table) {
+            return exact(Reason::ChangingOver);
         }
         let holds_a_slot = transaction
             .incremented

@@ -33,7 +33,10 @@ impl Session {
                 false => MYSQL_QUESTION,
             };
             if let Hidden::Row(row) = self.hidden(format!("{QUESTION}{more}")).await? {
-                self.state.facts = Some(Arc::new(facts(&row)));
+                let facts = facts(&row);
+                let schema = facts.schema.as_deref();
+                self.entry.set_schema(schema.map(str::as_bytes));
+                self.state.facts = Some(Arc::new(facts));
                 self.state.speaks_utf8 = matches!(row.get(5), Some(Some(is)) if is == b"1");
                 self.state.big_selects = !matches!(row.get(6), Some(Some(on)) if on == b"0");
                 self.state.locks_gaps = matches!(

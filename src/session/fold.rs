@@ -10,6 +10,8 @@ use super::state::Keys;
 use super::tracked::{News, add_commit, has_written};
 use super::turn::{Done, Original, Turn};
 pub(super) use crate::counter::fold::COMMIT;
+use crate::metrics::TableCounts;
+use crate::reason::PlanKind;
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, Reason};
 use crate::wire::answer::Form;
@@ -32,8 +34,10 @@ fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
     const ACCESS_DENIED: [u16; 4] = [1044, 1142, 1143, 1370];
     let code = reply::Err::decode(error).map_or(0, |err| err.code);
     matches!(code, NO_SUCH_TABLE | SYNTAX)
-        || (matches!(reason, Reason::Fallback | Reason::OwnIncrement)
-            && ACCESS_DENIED.contains(&code))
+        || (matches!(
+            reason,
+            Reason::Fallback | Reason::OwnIncrement | Reason::ChangingOver
+        ) && ACCESS_DENIED.contains(&code))
 }
 
 /// Whether an answer's last packet tells of warnings, or is an error.
@@ -76,7 +80,12 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(fold.reason);
+        self.count(fold.reason);
+        if fold.reason.plan() == Some(PlanKind::Fold) {
+            for fold in &fold.folds {
+                self.hot.count(&fold.table, TableCounts::count_fold);
+            }
+        }
         let folds = fold.folds.iter();
         let folds: Vec<_> = folds.map(|fold| Bound::of(fold, parameters)).collect();
         if folds.is_empty() {

@@ -1,9 +1,11 @@
 //! The hot tables at one time: whether a statement concerns them, and its plan.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::plans::Plans;
-use crate::catalog::Catalog;
+use super::plans::{KeptPlan, Plans};
+use crate::catalog::{Catalog, HotTable};
+use crate::metrics::{Metrics, TableCounts};
 use crate::sql::plan::{Plan, SessionFacts};
 use crate::sql::{self, Prefilter, Shape};
 
@@ -16,22 +18,90 @@ pub struct Hot {
     pub prefilter: Prefilter,
     /// Plans of texts and shapes seen.
     pub(super) plans: Plans,
+    /// Those of the tables whose slots take nothing while proxies change over: increments take the exact path.
+    changing: Vec<Arc<HotTable>>,
+    /// Tells it from those before and after it.
+    pub(super) number: u64,
+    /// Held by sessions that have prepared statements of which nothing is remembered, as they named no hot table then.
+    pub(super) prepared_under: Arc<PreparedUnder>,
+    metrics: Arc<Metrics>,
+    /// Of the tables with slots, then of those without.
+    counts: Vec<Arc<TableCounts>>,
 }
 
+/// The time at which statements were prepared: while one [`Hot`] was in force.
+#[derive(Debug)]
+pub struct PreparedUnder;
+
 impl Hot {
-    /// With an empty plan cache.
+    /// With an empty plan cache, and metrics of its own.
     pub fn new(catalog: Catalog) -> Self {
+        Self::in_force(catalog, Vec::new(), 0, &Arc::default())
+    }
+
+    /// With an empty plan cache, and what is done counted in `metrics`. `changing` are those of the catalog's tables whose
+    /// slots take nothing.
+    pub(super) fn in_force(
+        catalog: Catalog,
+        changing: Vec<Arc<HotTable>>,
+        number: u64,
+        metrics: &Arc<Metrics>,
+    ) -> Self {
+        let tables = catalog.tables.iter().chain(&catalog.without_slots);
         Self {
             prefilter: Prefilter::new(&catalog),
+            counts: tables
+                .map(|table| metrics.table(&table.schema, &table.name))
+                .collect(),
             catalog: Arc::new(catalog),
             plans: Plans::default(),
+            changing,
+            number,
+            prepared_under: Arc::new(PreparedUnder),
+            metrics: Arc::clone(metrics),
         }
+    }
+
+    /// Whether the table's slots take nothing at the time.
+    pub(super) fn is_changing(&self, table: &HotTable) -> bool {
+        self.changing.iter().any(|changing| **changing == *table)
+    }
+
+    /// Counts what is done to a table, if it is among these still.
+    pub(super) fn count(&self, table: &HotTable, count: impl FnOnce(&TableCounts)) {
+        let is_it =
+            |other: &Arc<HotTable>| other.name == table.name && other.schema == table.schema;
+        let tables = self.catalog.tables.iter();
+        let mut tables = tables.chain(&self.catalog.without_slots);
+        if let Some(counts) = tables.position(is_it).and_then(|at| self.counts.get(at)) {
+            count(counts);
+        }
+    }
+
+    /// The hot tables with what was done to them.
+    pub fn tables(&self) -> impl Iterator<Item = (&Arc<HotTable>, &TableCounts)> {
+        let tables = self.catalog.tables.iter();
+        let tables = tables.chain(&self.catalog.without_slots);
+        tables.zip(self.counts.iter().map(Arc::as_ref))
+    }
+
+    /// The plans that are kept, `most` of them at the most, and how many there are.
+    pub fn kept_plans(&self, most: usize) -> (Vec<KeptPlan>, usize) {
+        self.plans.kept(most)
     }
 
     /// The plan of a text under these facts.
     pub fn plan(&self, text: &[u8], facts: &SessionFacts) -> Arc<Plan> {
-        let plan = || sql::plan(text, facts, &self.catalog);
+        let plan = || self.plan_anew(text, facts, &self.catalog);
         self.plans.get_or_plan(text, facts, plan)
+    }
+
+    /// The plan of a text by these tables, which are those that a session sees, whatever plans are kept.
+    pub(super) fn plan_anew(&self, text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+        let started = Instant::now();
+        let plan = sql::plan(text, facts, catalog);
+        self.metrics.latency.planned(started.elapsed());
+        plan
     }
 
     /// The plan kept for a text itself, or for its shape where that has the text's plan with holes for its literals.

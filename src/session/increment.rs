@@ -12,6 +12,7 @@ use super::state::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::SlotLease;
+use crate::metrics::TableCounts;
 use crate::sql::Amount;
 use crate::sql::plan::{Increment, Reason};
 use crate::sql::template::{Filling, Template};
@@ -95,7 +96,7 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(Reason::Combined);
+        self.count_increment(Reason::Combined, &increment.table);
         let scope = increment.exact.folds.first();
         let keys = scope.map(|scope| Bound::of(scope, Some(parameters)).into_keys());
         let predicate = keys.as_ref().and_then(|keys| keys.predicate.as_ref());
@@ -125,6 +126,9 @@ impl Session {
         if transaction.has_settled(keys) {
             // Base holds the whole value, under our lock.
             return Some(Reason::AddsToBase);
+        }
+        if self.hot.is_changing(&increment.table) {
+            return Some(Reason::ChangingOver);
         }
         // Not once it holds a slot: who waits for that one may hold the base row.
         let mut incremented = transaction.incremented.iter();
@@ -167,7 +171,7 @@ impl Session {
             Hidden::Ok(ok) => match as_update(&ok, self.capabilities)? {
                 None => {
                     // No such row: MySQL says so in its own words.
-                    self.metrics().count(Reason::Slotted);
+                    self.count_increment(Reason::Slotted, &increment.table);
                     self.run_original(slotting.original, turn).await
                 }
                 Some(ok) => {
@@ -182,6 +186,12 @@ impl Session {
             Hidden::Err(error) => self.refused(slotting, &error).await,
             Hidden::Row(_) => Err(Malformed.into()),
         }
+    }
+
+    /// Counts an increment that is not folded for.
+    pub(super) fn count_increment(&mut self, reason: Reason, table: &HotTable) {
+        self.hot.count(table, TableCounts::count_increment);
+        self.count(reason);
     }
 
     /// Whether the slot row of this key is there. What this transaction has written itself is, whatever others do.
@@ -212,7 +222,7 @@ impl Session {
         slot: u16,
         ok: Vec<u8>,
     ) -> Result<Done, Error> {
-        self.metrics().count(Reason::Slotted);
+        self.count_increment(Reason::Slotted, &slotting.increment.table);
         let keys = &slotting.keys;
         self.slot_incremented(&keys.table, keys.predicate.as_deref(), slot);
         if self.state.in_transaction() {

@@ -9,7 +9,8 @@ use super::hidden::{Hidden, affected_rows, encode_query};
 use super::increment::{Slotting, is_check_violation, predicate_of};
 use super::patched::patch_status;
 use super::turn::Done;
-use crate::counter::combine::{Batch, Outcome, Part};
+use crate::catalog::HotTable;
+use crate::counter::combine::{Batch, Outcome};
 use crate::sql::template::{Filling, Template};
 use crate::wire::reader::Malformed;
 use crate::wire::reply::{self, Ok as OkPacket};
@@ -82,8 +83,7 @@ impl Session {
             self.give_slots_back();
             return Ok(Led::Answered(done));
         }
-        let counts = batch.parts().iter().map(Part::count);
-        self.metrics().count_batch(counts.sum());
+        self.count_batch(&batch);
         batch.send();
         let texts = self.texts(&batch);
         let outcomes = match &texts[..] {
@@ -124,6 +124,23 @@ impl Session {
                 Ok(Led::Answered(done))
             }
             (_, own) => Ok(Led::Written(own)),
+        }
+    }
+
+    /// Counts a batch, and for each of its tables the increments of that.
+    fn count_batch(&self, batch: &Batch) {
+        let mut by_table: Vec<(&HotTable, usize)> = Vec::new();
+        for part in batch.parts() {
+            let table: &HotTable = part.table();
+            match by_table.iter_mut().find(|(other, _)| is_same(other, table)) {
+                Some((_, count)) => *count += part.count(),
+                None => by_table.push((table, part.count())),
+            }
+        }
+        self.metrics()
+            .count_batch(by_table.iter().map(|(_, count)| count).sum());
+        for (table, count) in by_table {
+            self.hot.count(table, |counts| counts.count_batch(count));
         }
     }
 
@@ -277,6 +294,11 @@ impl Session {
         });
         Ok(outcomes.collect())
     }
+}
+
+/// Whether two are the same table, of whichever catalog.
+fn is_same(table: &HotTable, other: &HotTable) -> bool {
+    table.name == other.name && table.schema == other.schema
 }
 
 /// The statements that add the sums of one key.

@@ -53,7 +53,7 @@ impl Session {
                     .await;
             }
             Delta::Zero if increment.table.touches.is_empty() => {
-                self.metrics().count(Reason::ZeroDelta);
+                self.count(Reason::ZeroDelta);
                 return self.run_original(original, turn).await;
             }
             // Nothing is added, but a time may be set that is before what the slots hold.
@@ -188,7 +188,7 @@ pub(super) fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
         Plan::Ddl(ddl) => ddl.tables.iter().collect(),
         Plan::LockTables(lock) => lock.tables.iter().collect(),
         Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
-        Plan::Forward(_) | Plan::Combine(_) => Vec::new(),
+        Plan::Forward(_) | Plan::Observe(_) | Plan::Combine(_) => Vec::new(),
     };
     Fold {
         folds: tables.into_iter().map(FoldTable::whole).collect(),

@@ -46,6 +46,17 @@ impl Equivalent<Key> for KeyRef<'_> {
     }
 }
 
+/// A plan that is kept, for people.
+#[derive(Clone, Debug)]
+pub struct KeptPlan {
+    /// What it was planned under.
+    pub facts: SessionFacts,
+    /// The statement, or its shape; literals may be in it.
+    pub text: Vec<u8>,
+    /// What becomes of it.
+    pub plan: Arc<Plan>,
+}
+
 #[derive(Clone, Debug)]
 struct Kept {
     plan: Arc<Plan>,
@@ -90,6 +101,16 @@ impl Plans {
     pub(super) fn get(&self, text: &[u8], facts: &SessionFacts) -> Option<Arc<Plan>> {
         let kept = self.cache.get(&KeyRef { facts, text })?;
         Some(kept.plan)
+    }
+
+    /// Those that are kept, `most` of them at the most, and how many there are.
+    pub(super) fn kept(&self, most: usize) -> (Vec<KeptPlan>, usize) {
+        let plans = self.cache.iter().take(most).map(|(key, kept)| KeptPlan {
+            facts: key.facts,
+            text: key.text,
+            plan: kept.plan,
+        });
+        (plans.collect(), self.cache.len())
     }
 
     /// The plan kept for this text, or the one that `plan` makes.

@@ -12,9 +12,10 @@ use super::kind::kind_of;
 use super::one_shot::Effect;
 use super::parameters::Typing;
 use super::patched::Patch;
+use super::state::Unseen;
 use crate::catalog::HotTable;
 use crate::sql::diagnostics::{self, Question};
-use crate::sql::plan::{Fold, Plan, Reason};
+use crate::sql::plan::{Fold, Plan, Reason, SessionFacts};
 use crate::sql::{Digest, Kind};
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
@@ -34,6 +35,12 @@ pub(super) struct Statement {
     pub text: Vec<u8>,
     /// The hot tables that temporary ones hid when it was planned.
     pub shadowed: Vec<Arc<HotTable>>,
+    /// What the session knew of itself when it was prepared; `None` where there is no text.
+    pub facts: Option<Arc<SessionFacts>>,
+    /// [`Hot::number`] of the hot tables that it was planned by.
+    ///
+    /// [`Hot::number`]: super::Hot
+    pub planned_by: u64,
     /// The text of a statement that asks about the one before it, and where.
     pub asks: Option<Asks>,
     /// The digest of a statement that was prepared, or executed, while somebody wanted to know what passes.
@@ -78,7 +85,10 @@ impl Session {
             let walker = self.pass_answer(Form::Prepared).await?;
             match walker.error() {
                 Some(_) => self.state.diagnostics = None,
-                None => self.clear_messages(),
+                None => {
+                    self.clear_messages();
+                    Unseen::add(&mut self.state.unseen, &self.hot.prepared_under);
+                }
             }
             return Ok(());
         }
@@ -105,6 +115,7 @@ impl Session {
         };
         self.send_payload(&payload).await?;
         let shadowed = self.state.shadowed.clone();
+        let (planned_by, now) = (self.hot.number, Arc::clone(&self.hot.prepared_under));
         if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
             statement.one_shot = effect;
             statement.asks = asks;
@@ -112,6 +123,10 @@ impl Session {
             if hot {
                 statement.text = text;
                 statement.shadowed = shadowed;
+                statement.facts = Some(facts);
+                statement.planned_by = planned_by;
+            } else {
+                Unseen::add(&mut self.state.unseen, &now);
             }
         }
         Ok(())
@@ -129,10 +144,13 @@ impl Session {
                 reason: Reason::NotHot,
             },
         };
+        let now = Arc::clone(&self.hot.prepared_under);
         let sequence_id = self.pass_command().await?.wrapping_add(1);
-        self.pass_prepared(sequence_id, kind, Arc::new(Plan::Fold(Box::new(fold))))
-            .await
-            .map(drop)
+        let plan = Arc::new(Plan::Fold(Box::new(fold)));
+        if self.pass_prepared(sequence_id, kind, plan).await?.is_some() {
+            Unseen::add(&mut self.state.unseen, &now);
+        }
+        Ok(())
     }
 
     /// MySQL's COM_STMT_PREPARE clears the messages of the statement before it, and leaves its ROW_COUNT().
@@ -160,6 +178,8 @@ impl Session {
             plan,
             text: Vec::new(),
             shadowed: Vec::new(),
+            facts: None,
+            planned_by: 0,
             asks: None,
             digest: None,
             one_shot: Effect::Ends,
@@ -215,7 +235,9 @@ impl Session {
         };
         // Taken out while it runs, so that the session can be borrowed whole.
         let Some(mut statement) = self.state.statements.remove(&id) else {
-            if command_byte != command::STMT_CLOSE {
+            if command_byte == command::STMT_CLOSE {
+                Unseen::remove(&mut self.state.unseen);
+            } else {
                 self.state.end_one_shot();
                 self.state.diagnostics = None;
             }
@@ -238,6 +260,9 @@ impl Session {
             command::STMT_RESET => self.reset_statement(&mut statement).await,
             command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
             command::STMT_CLOSE => {
+                if statement.text.is_empty() {
+                    Unseen::remove(&mut self.state.unseen);
+                }
                 self.close_rewritten(&mut statement).await?;
                 return self.pass_command().await.map(drop);
             }

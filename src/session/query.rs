@@ -13,7 +13,7 @@ use super::explain::asks_to_explain;
 use super::hot::Known;
 use super::kind::kind_of;
 use super::planning;
-use super::state::TableLocks;
+use super::state::{TableLocks, Unseen};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
@@ -70,6 +70,9 @@ impl Session {
                 self.shape = shape;
                 self.state.diagnostics = None;
                 self.learn_from_forwarded(reason, kind);
+                if kind == Kind::Prepare && !self.state.bypass {
+                    Unseen::add(&mut self.state.unseen, &self.hot.prepared_under);
+                }
                 self.pass_statement(kind, reason).await?;
                 self.saw(sighting);
                 return Ok(());
@@ -91,7 +94,7 @@ impl Session {
     /// Passes the statement at the front of the client's stream on as it came, in either protocol.
     pub(super) async fn pass_statement(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
         self.before(kind);
-        self.metrics().count(reason);
+        self.count(reason);
         self.pass_command().await?;
         let walker = self.pass_answer(Form::Results).await?;
         self.after(kind, walker.error().is_some());
@@ -124,6 +127,10 @@ impl Session {
         let known = facts.and_then(|facts| self.hot.known(text, facts, shape));
         match known.as_ref().map(|known| &**known.plan()) {
             Some(Plan::Forward(reason)) => Glance::Pass(*reason),
+            Some(Plan::Observe(plan)) => {
+                self.metrics().count_observed(plan.reason());
+                Glance::Pass(Reason::Observed)
+            }
             _ => known.map_or(Glance::Look, Glance::Planned),
         }
     }
@@ -303,10 +310,10 @@ impl Session {
     pub(super) async fn plan_anew(&mut self, text: &[u8], facts: Arc<SessionFacts>) -> Plan {
         let catalog = self.catalog();
         if !planning::is_long(text) {
-            return sql::plan(text, &facts, &catalog);
+            return self.hot.plan_anew(text, &facts, &catalog);
         }
-        let text = text.to_vec();
-        planning::apart(move || sql::plan(&text, &facts, &catalog)).await
+        let (hot, text) = (Arc::clone(&self.hot), text.to_vec());
+        planning::apart(move || hot.plan_anew(&text, &facts, &catalog)).await
     }
 
     /// What becomes of a plan under LOCK TABLES.
@@ -331,7 +338,12 @@ impl Session {
         match plan {
             Plan::Forward(reason) => {
                 self.learn_from_forwarded(*reason, kind_of(text));
-                self.metrics().count(*reason);
+                self.count(*reason);
+                self.run_original(original, turn).await
+            }
+            Plan::Observe(plan) => {
+                self.metrics().count_observed(plan.reason());
+                self.count(Reason::Observed);
                 self.run_original(original, turn).await
             }
             Plan::Combine(increment) => {

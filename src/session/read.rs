@@ -12,6 +12,7 @@ use super::moving::Bound;
 use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
+use crate::metrics::TableCounts;
 use crate::sql::plan::{Read, Reason};
 use crate::sql::prepare;
 use crate::sql::template::Filling;
@@ -129,7 +130,7 @@ impl Session {
     }
 
     /// Counts a read: as one that folds where the transaction has incremented what it reads.
-    pub(super) fn count_read(&self, read: &Read) {
+    pub(super) fn count_read(&mut self, read: &Read) {
         let mut incremented = self.state.transaction.incremented.iter();
         let own = incremented.any(|keys| read.tables.contains(&keys.table));
         let reason = if own {
@@ -137,7 +138,13 @@ impl Session {
         } else {
             read.reason
         };
-        self.metrics().count(reason);
+        for table in &read.tables {
+            match own {
+                true => self.hot.count(table, TableCounts::count_fold),
+                false => self.hot.count(table, TableCounts::count_read),
+            }
+        }
+        self.count(reason);
     }
 
     /// The error that the original ends with, whose words tell of the client's own expression, not of our sum.

@@ -1,5 +1,7 @@
 //! Bytes from one side to the other as they came: commands, answers, local files, endless streams.
 
+use std::time::Instant;
+
 use super::Session;
 use super::error::Error;
 use crate::net::{PacketStream, ReadError};
@@ -85,15 +87,17 @@ impl Session {
     /// Waits for more of the answer. Meanwhile takes in what the client sends ahead, as far as the buffer
     /// reaches, and tells the upstream when the client has closed, so that a long statement can be given up.
     pub(super) async fn await_upstream(&mut self) -> Result<(), Error> {
+        let since = Instant::now();
         loop {
             let listen = !self.client_closed && !self.client.is_full();
             tokio::select! {
                 biased;
                 read = self.upstream.fill() => {
-                    return match read.map_err(Error::upstream)? {
-                        0 => Err(Error::Upstream(ReadError::Closed)),
-                        _ => Ok(()),
-                    };
+                    if read.map_err(Error::upstream)? == 0 {
+                        return Err(Error::Upstream(ReadError::Closed));
+                    }
+                    self.heard_since(since);
+                    return Ok(());
                 }
                 read = self.client.fill(), if listen => {
                     if read.map_err(Error::client)? == 0 {
@@ -108,10 +112,12 @@ impl Session {
     /// Waits for more of an answer behind which the session has more to send, whatever the client does meanwhile:
     /// MySQL completes what it has received, and so must the session. Cancel safe.
     pub(super) async fn await_upstream_only(&mut self) -> Result<(), Error> {
-        match self.upstream.fill().await.map_err(Error::upstream)? {
-            0 => Err(Error::Upstream(ReadError::Closed)),
-            _ => Ok(()),
+        let since = Instant::now();
+        if self.upstream.fill().await.map_err(Error::upstream)? == 0 {
+            return Err(Error::Upstream(ReadError::Closed));
         }
+        self.heard_since(since);
+        Ok(())
     }
 
     /// LOAD DATA LOCAL: the client sends packets up to an empty one.

@@ -1,12 +1,13 @@
 //! What all sessions share: the hot tables with their plans, slots, metrics.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 
-use super::hot::Hot;
+use super::hot::{Hot, PreparedUnder};
+use super::registry::Sessions;
 use crate::catalog::{Catalog, HotTable};
 use crate::counter::combine::Groups;
 use crate::counter::control::Control;
@@ -26,6 +27,7 @@ const MOST_SHAPES: usize = 1024;
 #[derive(Debug)]
 pub struct Shared {
     hot: ArcSwap<Hot>,
+    epoch: ArcSwap<Epoch>,
     /// Slots of all hot tables.
     pub slots: Slots,
     /// Sessions whose increments are added up.
@@ -36,9 +38,45 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     /// The statements that pass, while somebody wants to know.
     pub traffic: Traffic,
+    /// Who is connected.
+    pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
     /// Tells which slot rows there are.
     control: Control,
+}
+
+/// A time: a transaction belongs to the one in which it began.
+#[derive(Debug)]
+pub struct Epoch;
+
+/// What was in force until a moment ago, and is so still where a session has not come to see it.
+#[derive(Debug)]
+pub struct Replaced {
+    hot: Weak<Hot>,
+    prepared_under: Weak<PreparedUnder>,
+}
+
+impl Replaced {
+    /// Whether no session acts by it any more.
+    pub fn is_released(&self) -> bool {
+        self.hot.strong_count() == 0
+    }
+
+    /// Whether no session has a statement any more that it prepared then and that named no hot table.
+    pub fn has_no_prepared(&self) -> bool {
+        self.prepared_under.strong_count() == 0
+    }
+}
+
+/// An epoch that is over, but for transactions that have begun in it.
+#[derive(Debug)]
+pub struct Past(Weak<Epoch>);
+
+impl Past {
+    /// Whether all transactions that have begun in it have ended.
+    pub fn is_over(&self) -> bool {
+        self.0.strong_count() == 0
+    }
 }
 
 /// What transactions do besides increments of one shape.
@@ -68,13 +106,16 @@ impl Shared {
         refresh: mpsc::Sender<oneshot::Sender<()>>,
         control: Control,
     ) -> Self {
+        let metrics = Arc::default();
         Self {
-            hot: ArcSwap::from_pointee(Hot::new(catalog)),
+            hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, &metrics)),
+            epoch: ArcSwap::from_pointee(Epoch),
             slots: Slots::default(),
             groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
-            metrics: Arc::default(),
+            metrics,
             traffic: Traffic::default(),
+            sessions: Arc::default(),
             refresh,
             control,
         }
@@ -118,14 +159,33 @@ impl Shared {
         self.hot.load_full()
     }
 
-    /// Whether `hot` is still what [`Shared::hot`] gives.
-    pub(super) fn is_current(&self, hot: &Arc<Hot>) -> bool {
-        Arc::ptr_eq(&self.hot.load(), hot)
+    /// Puts a new catalog in place, of which tables the slots of those `changing` take nothing; tells all sessions.
+    pub fn replace(&self, catalog: Catalog, changing: Vec<Arc<HotTable>>) -> Replaced {
+        let before = self.hot.load_full();
+        let hot = Arc::new(Hot::in_force(
+            catalog,
+            changing,
+            before.number + 1,
+            &self.metrics,
+        ));
+        self.hot.store(hot);
+        self.sessions.tell_news();
+        Replaced {
+            hot: Arc::downgrade(&before),
+            prepared_under: Arc::downgrade(&before.prepared_under),
+        }
     }
 
-    /// Puts a new catalog in place.
-    pub fn replace(&self, catalog: Catalog) {
-        self.hot.store(Arc::new(Hot::new(catalog)));
+    /// Begins an epoch; what is over is the one before it.
+    pub fn begin_epoch(&self) -> Past {
+        let before = self.epoch.swap(Arc::new(Epoch));
+        self.sessions.tell_news();
+        Past(Arc::downgrade(&before))
+    }
+
+    /// The time now.
+    pub(super) fn epoch(&self) -> Arc<Epoch> {
+        self.epoch.load_full()
     }
 
     /// Has the catalog read again and waits until it is in place (or the server stops).

@@ -187,7 +187,7 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.metrics().count(Reason::SqlPrepare);
+        self.count(Reason::SqlPrepare);
         let done = self.run_original(original, turn).await?;
         let known = &mut self.state.sql_prepared;
         match name {
@@ -317,21 +317,29 @@ impl Session {
 
     /// The plan of a prepared statement, which has kept its schema and sql_mode.
     async fn plan_prepared(&mut self, prepared: &Text) -> Result<Arc<Plan>, Error> {
-        let Text { text, facts, .. } = prepared;
-        let plan = match self.facts().await?.as_ref() == Some(facts) {
-            true => self.plan_without_locks(text).await?,
-            false => {
-                let plan = self.plan_anew(text, Arc::clone(facts)).await;
-                Arc::new(match plan {
-                    Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) | Plan::LockTables(_) => {
-                        // Our own texts would be read in another way than the client's was.
-                        Plan::Fold(Box::new(whole_tables(&plan, Reason::SqlExecute)))
-                    }
-                    plan => plan,
-                })
-            }
-        };
+        let plan = self
+            .plan_as_prepared(&prepared.text, &prepared.facts)
+            .await?;
         Ok(self.under_table_locks(plan))
+    }
+
+    /// The plan of a text as it was understood when these were the session's facts.
+    pub(super) async fn plan_as_prepared(
+        &mut self,
+        text: &[u8],
+        facts: &Arc<SessionFacts>,
+    ) -> Result<Arc<Plan>, Error> {
+        if self.facts().await?.as_ref() == Some(facts) {
+            return self.plan_without_locks(text).await;
+        }
+        let plan = self.plan_anew(text, Arc::clone(facts)).await;
+        Ok(Arc::new(match plan {
+            Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) | Plan::LockTables(_) => {
+                // Our own texts would be read in another way than the client's was.
+                Plan::Fold(Box::new(whole_tables(&plan, Reason::SqlExecute)))
+            }
+            plan => plan,
+        }))
     }
 
     /// Does what the plan says; `None` for values that are not known.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::combine::Combining;
 use super::diagnostics::Diagnostics;
+use super::hot::PreparedUnder;
 use super::one_shot::{Effect, OneShot};
 use super::prepared::Statement;
 use super::sql_prepared::SqlPrepared;
@@ -68,6 +69,8 @@ pub(super) struct State {
     pub sql_prepared: SqlPrepared,
     /// Binary protocol statements that concern hot tables, by the client's id.
     pub statements: HashMap<u32, Statement>,
+    /// Those of which nothing is remembered, as they named no hot table.
+    pub unseen: Option<Unseen>,
     /// Id that the last COM_STMT_PREPARE got.
     pub last_prepared: u32,
     /// Column definitions of rewritten reads, by the original's text.
@@ -83,6 +86,36 @@ pub(super) struct State {
     /// Slot rows (table, key, slot) that the open transaction has written: there for itself, and for all once it has
     /// committed. Outlives `transaction` until the statement that ended it is known.
     pub written: Vec<(Arc<HotTable>, Vec<u8>, u16)>,
+}
+
+/// Prepared statements of which nothing is remembered.
+#[derive(Debug)]
+pub(super) struct Unseen {
+    /// How many have been prepared and not been closed.
+    pub count: u32,
+    /// When the first of them was.
+    _since: Arc<PreparedUnder>,
+}
+
+impl Unseen {
+    /// Counts one more.
+    pub(super) fn add(unseen: &mut Option<Self>, now: &Arc<PreparedUnder>) {
+        let unseen = unseen.get_or_insert_with(|| Self {
+            count: 0,
+            _since: Arc::clone(now),
+        });
+        unseen.count = unseen.count.saturating_add(1);
+    }
+
+    /// One was closed.
+    pub(super) fn remove(unseen: &mut Option<Self>) {
+        if let Some(some) = unseen {
+            some.count -= 1;
+            if some.count == 0 {
+                *unseen = None;
+            }
+        }
+    }
 }
 
 /// What LOCK TABLES means for hot tables.
@@ -163,6 +196,7 @@ impl State {
             speaks_utf8: false,
             sql_prepared: SqlPrepared::default(),
             statements: HashMap::new(),
+            unseen: None,
             last_prepared: 0,
             definitions: HashMap::new(),
             diagnostics: None,
@@ -176,6 +210,13 @@ impl State {
     /// Whether a statement now belongs to a transaction that the client ends.
     pub(super) fn in_transaction(&self) -> bool {
         self.status & status::IN_TRANS != 0 || self.status & status::AUTOCOMMIT == 0
+    }
+
+    /// Whether a transaction may be open that sees rows as they were. An ERR does not say; in autocommit a statement that
+    /// fails leaves none, unless it was a routine.
+    pub(super) fn may_have_snapshot(&self) -> bool {
+        let may_be_new = self.status & status::AUTOCOMMIT == 0 || self.kind == Kind::Call;
+        self.status & status::IN_TRANS != 0 || (self.status_uncertain && may_be_new)
     }
 
     /// Takes in how an answer ended.

@@ -120,6 +120,7 @@ pub(super) fn catalog() -> Catalog {
     Catalog {
         tables: vec![posts(), hits()],
         without_slots: vec![tallies()],
+        observed: Vec::new(),
         lower_case_table_names: 0,
         mariadb: false,
     }
@@ -160,6 +161,7 @@ fn names(tables: &[Arc<HotTable>]) -> String {
 pub(super) fn show(plan: &Plan) -> String {
     match plan {
         Plan::Forward(reason) => format!("forward {reason:?}"),
+        Plan::Observe(plan) => format!("observe {}", plan.reason()),
         Plan::Increment(increment) => {
             let mut lines = Vec::new();
             lines.extend(

@@ -55,6 +55,8 @@ impl SessionFacts {
 pub enum Plan {
     /// Send the client's bytes as they are.
     Forward(Reason),
+    /// The same, for the rule has `mode: observe`: what would become of the statement were it in force.
+    Observe(Box<Plan>),
     /// Add to slots instead of the base row.
     Increment(Arc<Increment>),
     /// Add to the base row together with others, where others add at the same time; else send the client's bytes. Of a
@@ -77,6 +79,24 @@ pub enum Plan {
 }
 
 pub use crate::reason::Reason;
+
+impl Plan {
+    /// Why it is this one, before a session's transaction has a say.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::Forward(reason) => *reason,
+            Self::Observe(plan) => plan.reason(),
+            Self::Increment(_) => Reason::Slotted,
+            Self::Combine(_) => Reason::Combined,
+            Self::Read(read) => read.reason,
+            Self::Fold(fold) => fold.reason,
+            Self::Ddl(_) => Reason::Ddl,
+            Self::Shadow(_) => Reason::Shadowed,
+            Self::Prepare(_) => Reason::SqlPrepare,
+            Self::LockTables(_) => Reason::LockTables,
+        }
+    }
+}
 
 /// An UPDATE that only adds constants to counters.
 #[derive(Clone, Debug, PartialEq, Eq)]

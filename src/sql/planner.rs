@@ -15,6 +15,18 @@ use crate::sql::{lock_tables, prepare, read, syntax, write};
 ///
 /// It never fails: what is not understood is forwarded, after a fold where it could matter.
 pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+    let plan = plan_in_force(text, facts, catalog);
+    if plan != Plan::Forward(Reason::NotHot) || catalog.observed.is_empty() {
+        return plan;
+    }
+    match plan_in_force(text, facts, &catalog.of_those_observed()) {
+        Plan::Forward(Reason::NotHot) => plan,
+        observed => Plan::Observe(Box::new(observed)),
+    }
+}
+
+/// The plan by the tables whose rules are in force.
+fn plan_in_force(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
     if is_off(text, facts) {
         return Plan::Forward(Reason::Off);
     }

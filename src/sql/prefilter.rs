@@ -37,6 +37,7 @@ impl Prefilter {
     /// A filter for the names of the catalog's tables.
     pub fn new(catalog: &Catalog) -> Self {
         let tables = catalog.tables.iter().chain(&catalog.without_slots);
+        let tables = tables.chain(&catalog.observed);
         let patterns: Vec<Pattern> = tables.flat_map(|table| patterns(&table.name)).collect();
         let whole = patterns.iter().map(|pattern| pattern.whole).collect();
         if patterns.iter().any(|pattern| pattern.bytes.is_empty()) {

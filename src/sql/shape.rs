@@ -67,6 +67,7 @@ impl Shape {
             Plan::Increment(increment) | Plan::Combine(increment) => {
                 increment.update.is_some() && self.fit_increment(increment, text)
             }
+            Plan::Observe(plan) => self.fits(plan, text),
             _ => false,
         }
     }

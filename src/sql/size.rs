@@ -21,6 +21,7 @@ impl Plan {
     fn inner(&self) -> usize {
         match self {
             Self::Forward(_) => 0,
+            Self::Observe(plan) => plan.size(),
             Self::Increment(increment) | Self::Combine(increment) => of_increment(increment),
             Self::Read(read) => of_read(read),
             Self::Fold(fold) => of_fold(fold),

@@ -29,6 +29,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::SlotTableLacks, "slot_tables_that_lack_columns"),
     (Code::ForgottenCounter, "slot_tables_that_lack_columns"),
     (Code::UnservedValues, "values_of_rules_that_are_off"),
+    (Code::SlotsToEmpty, "values_of_rules_that_are_off"),
     (Code::ControlGrants, "control_accounts"),
     (Code::ProgramsUnseen, "control_accounts"),
     (Code::ClientGrantsUnseen, "control_accounts"),

@@ -91,11 +91,14 @@ async fn values_of_rules_that_are_off() {
         sandbox
             .run("INSERT INTO ~.posts_slots (id, slot, views) VALUES (1, 0, 5)")
             .await;
-        for rule in ["columns: [views]\nmode: off", "columns: [views]\nslots: 0"] {
-            let off = Found::of(&sandbox.rules(rule));
-            assert_eq!(off.codes(), ["unserved-values"], "{rule}");
-            assert_eq!(off.exit, 2);
-        }
+        let without = Found::of(&sandbox.rules("columns: [views]\nslots: 0"));
+        assert_eq!(without.codes(), ["unserved-values"]);
+        assert_eq!(without.exit, 2);
+        let off = Found::of(&sandbox.rules("columns: [views]\nmode: off"));
+        assert_eq!(off.codes(), ["slots-to-empty"]);
+        assert_eq!(off.exit, 0);
+        let observed = Found::of(&sandbox.rules("columns: [views]\nmode: observe"));
+        assert_eq!(observed.codes(), ["mode-observe", "slots-to-empty"]);
         assert_eq!(Found::of(&sandbox.rules(RULE)).codes(), [""; 0]);
         sandbox.run("UPDATE ~.posts_slots SET views = 0").await;
         let off = sandbox.rules("columns: [views]\nmode: off");

@@ -264,7 +264,7 @@ async fn start_proxy(rules: &str) -> Result<u16, cli::Error> {
         Config::from_str(rules, &|_| None).unwrap_or_else(|error| panic!("{error} in:\n{rules}"));
     let control = Control::open(&config).await?;
     let catalog = cli::prepare_with(&control, &config).await?;
-    let server = server::Server::bind(config, catalog, control, false).await?;
+    let server = server::Server::bind(config, None, (catalog, control), false).await?;
     let address = server.address().expect("an address");
     tokio::spawn(server.run(std::future::pending()));
     Ok(address.port())

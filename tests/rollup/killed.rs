@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::stage::{POSTS, Stage};
 use crate::support::binary::{Serving, rules_file};
 use crate::support::block_on;
-use crate::support::client::{connect, connect_as, number, rows, run};
+use crate::support::client::{connect, connect_as, latest_deadlock, number, rows, run};
 
 const CLIENTS: u64 = 64;
 
@@ -94,15 +94,7 @@ async fn killed(flavour: Flavour) {
         seen.acknowledged, seen.ambiguous
     );
     if !seen.errors.is_empty() {
-        let status = rows(&mut direct, "SHOW ENGINE INNODB STATUS").await;
-        let (_, deadlock) = status[0][2].split_once("DEADLOCK").unwrap_or_default();
-        eprintln!(
-            "{}",
-            deadlock
-                .split("\nTRANSACTIONS\n")
-                .next()
-                .unwrap_or_default()
-        );
+        eprintln!("{}", latest_deadlock(&mut direct).await);
     }
     assert_eq!(seen.errors, Vec::<String>::new());
     assert_eq!(

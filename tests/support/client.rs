@@ -80,3 +80,11 @@ pub async fn number(driver: &mut Driver, text: &str) -> i64 {
         _ => panic!("{text} gave {rows:?}"),
     }
 }
+
+/// What the server says of its latest deadlock.
+pub async fn latest_deadlock(driver: &mut Driver) -> String {
+    let status = rows(driver, "SHOW ENGINE INNODB STATUS").await;
+    let (_, deadlock) = status[0][2].split_once("DEADLOCK").unwrap_or_default();
+    let end = deadlock.find("\nTRANSACTIONS\n").unwrap_or(deadlock.len());
+    deadlock[..end].to_owned()
+}

@@ -6,7 +6,9 @@
 )]
 
 pub mod binary;
+pub mod browser;
 pub mod client;
+pub mod http;
 pub mod proxy;
 mod sandbox;
 pub mod twin;

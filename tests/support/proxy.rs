@@ -8,7 +8,7 @@ use countersink::cli::prepare_with;
 use countersink::config::Config;
 use countersink::counter::control::Control;
 use countersink::sandbox::Address;
-use countersink::server::Server;
+use countersink::server::{Rules, Server};
 use countersink::session::Shared;
 use tokio::sync::oneshot;
 
@@ -18,6 +18,8 @@ pub struct Proxy {
     pub address: Address,
     /// What its sessions share: the metrics.
     pub shared: Arc<Shared>,
+    /// Changes its rules.
+    pub rules: Rules,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -47,7 +49,7 @@ impl Proxy {
                 .expect("a runtime");
             runtime.block_on(serve(config, ready, stopped));
         });
-        let (listens, shared) = match readiness.recv() {
+        let (listens, shared, rules) = match readiness.recv() {
             Ok(ready) => ready,
             Err(_) => std::panic::resume_unwind(thread.join().expect_err("the proxy is not ready")),
         };
@@ -58,6 +60,7 @@ impl Proxy {
                 ..upstream.clone()
             },
             shared,
+            rules,
             stop: Some(stop),
             thread: Some(thread),
         }
@@ -78,19 +81,19 @@ impl Drop for Proxy {
 
 async fn serve(
     config: Config,
-    ready: mpsc::Sender<(SocketAddr, Arc<Shared>)>,
+    ready: mpsc::Sender<(SocketAddr, Arc<Shared>, Rules)>,
     stopped: oneshot::Receiver<()>,
 ) {
     let control = Control::open(&config).await.expect("the control account");
     let catalog = prepare_with(&control, &config)
         .await
         .unwrap_or_else(|error| panic!("the proxy is not ready: {error}"));
-    let server = Server::bind(config, catalog, control, false)
+    let server = Server::bind(config, None, (catalog, control), false)
         .await
         .expect("a free port");
     let address = server.address().expect("an address");
     ready
-        .send((address, server.shared()))
+        .send((address, server.shared(), server.rules()))
         .expect("the test waits");
     server
         .run(async {

@@ -8,7 +8,6 @@ use crate::catalog::Catalog;
 use crate::config::TableName;
 use crate::reason::Reason;
 use crate::sql;
-use crate::sql::plan::Plan;
 
 /// What becomes of statements, and of how many.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,7 +117,7 @@ fn planned(
     lower.contains(&table.name.to_lowercase()).then_some(())?;
     let schema = schema.or_else(|| Some(schemas.get(&table.name)?.as_str()));
     let plan = sql::plan(whole(text).as_bytes(), &facts(schema), catalog);
-    match reason(&plan) {
+    match plan.reason() {
         Reason::NotHot => None,
         reason => Some(reason),
     }
@@ -127,18 +126,4 @@ fn planned(
 /// A list that a digest leaves out is one of one.
 fn whole(digest: &str) -> String {
     digest.replace("(...)", "(?)")
-}
-
-fn reason(plan: &Plan) -> Reason {
-    match plan {
-        Plan::Forward(reason) => *reason,
-        Plan::Increment(_) => Reason::Slotted,
-        Plan::Combine(_) => Reason::Combined,
-        Plan::Read(read) => read.reason,
-        Plan::Fold(fold) => fold.reason,
-        Plan::Ddl(_) => Reason::Ddl,
-        Plan::Shadow(_) => Reason::Shadowed,
-        Plan::Prepare(_) => Reason::SqlPrepare,
-        Plan::LockTables(_) => Reason::LockTables,
-    }
 }

@@ -149,8 +149,7 @@ fn unserved(config: &Config, statement: &str) -> Vec<String> {
     let note = |rule: &crate::config::Rule| {
         let why = match rule.mode {
             Mode::Off => "has mode: off",
-            Mode::Observe => "has mode: observe, which is not served yet",
-            Mode::Enforce => return None,
+            Mode::Observe | Mode::Enforce => return None,
         };
         Some(format!("{} {why}, so it is no hot table.", rule.table))
     };

@@ -1,15 +1,19 @@
 //! From what is written to what is meant.
 
+mod admin;
 mod rules;
 mod settings;
 
 use std::fmt;
 use std::path::PathBuf;
 
+use zeroize::Zeroize;
+
 use super::environment::{Environment, substitute};
 use super::error::{Error, Place, Problem};
 use super::raw::Scalar;
 
+pub(super) use admin::passwords;
 pub(super) use settings::config;
 
 /// A scalar: what it means, and how the file writes it.
@@ -19,6 +23,14 @@ pub(super) use settings::config;
 pub(in crate::config) struct Text {
     pub(in crate::config) value: String,
     written: String,
+}
+
+/// It may be a password.
+impl Drop for Text {
+    fn drop(&mut self) {
+        self.value.zeroize();
+        self.written.zeroize();
+    }
 }
 
 impl Text {

@@ -68,7 +68,7 @@ pub(in crate::config) fn config(
             host: "127.0.0.1".to_owned(),
             port: 6033,
         }),
-        admin: host_port("admin", raw.admin)?,
+        admin: check.admin(raw.admin, raw.admin_account)?,
         http: host_port("http", raw.http)?,
         control: check.account(raw.control.unwrap_or_default())?,
         tls: check.client_tls(raw.tls.unwrap_or_default())?,

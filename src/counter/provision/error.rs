@@ -57,7 +57,7 @@ pub enum Problem {
     },
     /// A rule that does not rewrite, while slots hold values that only rewriting shows.
     #[error(
-        "{slots} has values in it, which would be missing from every read while the rule does not rewrite; run `countersink drain`, which moves them into {table}, or set mode: enforce with slots above 0"
+        "{slots} has values in it, which would be missing from every read while the rule does not rewrite; run `countersink drain`, which moves them into {table}, or set slots above 0"
     )]
     Unserved {
         /// The slot table.
@@ -86,6 +86,12 @@ pub enum Problem {
         table: String,
         /// The server's words.
         message: String,
+    },
+    /// The control account has no connection.
+    #[error(transparent)]
+    NoConnection {
+        /// Why.
+        source: crate::counter::control::Error,
     },
     /// Another failure of a statement.
     #[error("cannot {action} {slots}: {source}")]

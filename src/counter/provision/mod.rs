@@ -10,10 +10,11 @@ use std::fmt;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
-use super::{grants, quote};
+use super::control::Control;
+use super::{grants, quote, rollup};
 use crate::catalog::read::{self, Facts, Server};
 use crate::catalog::{Catalog, HotTable};
-use crate::config::{Config, TableName};
+use crate::config::{Config, Rule, TableName};
 use ddl::slot_table;
 use verify::Difference;
 
@@ -99,7 +100,7 @@ pub fn print(config: &Config, catalog: &Catalog) -> String {
     text
 }
 
-/// Refuses to start while a rule that does not rewrite has slots with values: reads would miss them.
+/// Refuses to start while a rule with `slots: 0` has slots with values: reads would miss them.
 ///
 /// # Errors
 ///
@@ -109,7 +110,7 @@ pub async fn refuse_unserved(
     config: &Config,
     catalog: &Catalog,
 ) -> Result<(), Error> {
-    for rule in config.rules.iter().filter(|rule| !rule.has_slots()) {
+    for rule in config.rules.iter().filter(|rule| rule.slots == 0) {
         unserved(conn, catalog, &rule.slot_table, &rule.table)
             .await
             .map_err(|problem| Error {
@@ -147,6 +148,80 @@ async fn unserved(
         }),
         false => Ok(()),
     }
+}
+
+/// Whether slots of a rule that does not rewrite hold values: reads would miss them.
+///
+/// # Errors
+///
+/// A query that failed.
+pub async fn holds_values(conn: &mut Conn, catalog: &Catalog, rule: &Rule) -> Result<bool, Error> {
+    match unserved(conn, catalog, &rule.slot_table, &rule.table).await {
+        Ok(()) => Ok(false),
+        Err(Problem::Unserved { .. }) => Ok(true),
+        Err(problem) => Err(Error {
+            table: rule.table.clone(),
+            problem,
+        }),
+    }
+}
+
+/// What has become of a slot table that was to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// It held nothing and is gone.
+    Done,
+    /// There was none.
+    Absent,
+    /// It holds something, and stays.
+    HoldsValues,
+    /// Somebody uses it, and did not end within a second.
+    InUse,
+}
+
+/// Removes a table's slot table if it holds nothing, which is seen under a lock that keeps it so.
+///
+/// # Errors
+///
+/// What the server says.
+pub async fn remove(control: &Control, table: &HotTable) -> Result<Removal, Problem> {
+    const NO_SUCH_TABLE: u16 = 1146;
+    const WAITED: u16 = 1205;
+    let slots = slot_table(table);
+    let conn = control.roll_up_connection().await;
+    let mut conn = conn.map_err(|source| Problem::NoConnection { source })?;
+    let lock = format!("LOCK TABLES {} WRITE", quote::table(&slots));
+    match conn.query_drop(lock).await {
+        Ok(()) => {}
+        Err(DriverFailure::Server(error)) if error.code == NO_SUCH_TABLE => {
+            return Ok(Removal::Absent);
+        }
+        Err(DriverFailure::Server(error)) if error.code == WAITED => return Ok(Removal::InUse),
+        Err(source) => {
+            return Err(Problem::Failed {
+                action: "lock",
+                slots: slots.to_string(),
+                source,
+            });
+        }
+    }
+    let held: Result<Option<u64>, _> = conn.query_first(rollup::count(table)).await;
+    let held = held.map_err(|source| Problem::Failed {
+        action: "read",
+        slots: slots.to_string(),
+        source,
+    })?;
+    let removal = match held {
+        Some(1..) => Removal::HoldsValues,
+        _ => {
+            let drop = format!("DROP TABLE {}", quote::table(&slots));
+            run(&mut conn, "drop", table, &drop).await?;
+            Removal::Done
+        }
+    };
+    // With the connection, what is locked is free again.
+    conn.disconnect().await.ok();
+    Ok(removal)
 }
 
 async fn one(conn: &mut Conn, catalog: &Catalog, table: &HotTable) -> Result<Outcome, Problem> {

@@ -23,7 +23,7 @@ use mysql_async::{Conn, Error as DriverFailure};
 use rand::RngExt;
 
 use super::control::Control;
-use super::fold::OpenRow;
+use super::fold::{FoldStatements, OpenRow};
 use super::{KeyForm, Slots};
 use crate::catalog::HotTable;
 use crate::metrics::Metrics;
@@ -32,6 +32,7 @@ pub use dirty::Dirty;
 use dirty::Marks;
 pub use pass::Error;
 use pass::Pass;
+pub(super) use text::count;
 
 /// The keys of one transaction: it holds their base rows for as long as they take.
 const KEYS: usize = 16;
@@ -166,7 +167,7 @@ impl RollUp {
         let rolled = Rolled {
             moved: self.metrics.rolled_up() - moved,
             orphans: self.metrics.orphans() - orphans,
-            left: sweep::count(&pass, &mut conn).await?,
+            left: sweep::count(table, &mut conn).await?,
         };
         self.conn = Some(conn);
         Ok(rolled)
@@ -178,23 +179,55 @@ impl RollUp {
     ///
     /// Why they cannot be counted.
     pub async fn held(&mut self, table: &HotTable) -> Result<u64, Error> {
-        let (form, mut conn) = self.ready(table).await?;
-        let held = sweep::count(&Pass { table, form: &form }, &mut conn).await?;
+        let mut conn = self.connection().await?;
+        let held = sweep::count(table, &mut conn).await?;
+        self.conn = Some(conn);
+        Ok(held)
+    }
+
+    /// Moves all that slots hold into base: also what a roll-up leaves, and then it waits for locks as a client would, a
+    /// second at most. How many slot rows hold something all the same: none, unless somebody increments in slots.
+    ///
+    /// # Errors
+    ///
+    /// Why it did not come to an end: others have slot rows locked, as a rule.
+    pub async fn empty(&mut self, table: &HotTable) -> Result<u64, Error> {
+        match self.now(table).await {
+            Ok(_) | Err(Error::Unnamed) => {}
+            Err(error) => return Err(error),
+        }
+        let mut conn = self.connection().await?;
+        let question = text::count_committed(table);
+        let mut held: u64 = conn.query_first(&question).await?.ok_or(Error::Malformed)?;
+        if held > 0 {
+            match KeyForm::of(table) {
+                Some(form) => fold(&Pass { table, form: &form }, &mut conn).await?,
+                None => {
+                    let fold = FoldStatements::new(table, None);
+                    transaction(&mut conn, [fold.lock, fold.fold]).await?;
+                }
+            }
+            held = conn.query_first(&question).await?.ok_or(Error::Malformed)?;
+        }
         self.conn = Some(conn);
         Ok(held)
     }
 
     async fn ready(&mut self, table: &HotTable) -> Result<(KeyForm, Conn), Error> {
         let form = KeyForm::of(table).ok_or(Error::Unnamed)?;
+        Ok((form, self.connection().await?))
+    }
+
+    async fn connection(&mut self) -> Result<Conn, Error> {
         if let Some(conn) = self.conn.take() {
-            return Ok((form, conn));
+            return Ok(conn);
         }
         let mut conn = self.control.roll_up_connection().await?;
         if self.locks_gaps {
             conn.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 .await?;
         }
-        Ok((form, conn))
+        Ok(conn)
     }
 
     /// Rolls up one table; what could not be rolled up is marked again.
@@ -381,6 +414,34 @@ impl History {
             self.in_use.extend(rows);
         }
     }
+}
+
+/// Folds what slots hold: for those that a roll-up leaves alone, since it would leave them open.
+async fn fold(pass: &Pass<'_>, conn: &mut Conn) -> Result<(), Error> {
+    loop {
+        let rows = sweep::holding(pass, conn, KEYS).await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
+        let keys = pass.form.any_of(&keys);
+        let lock = super::fold::lock(pass.table, Some(keys.as_bytes()), Some(pass.form));
+        let moves = super::fold::moves(pass.table, pass.form, &rows);
+        transaction(conn, [lock].into_iter().chain(moves)).await?;
+    }
+}
+
+/// Runs these in one transaction. A connection on which it has failed must be closed, which rolls back.
+async fn transaction(
+    conn: &mut Conn,
+    statements: impl IntoIterator<Item = Vec<u8>>,
+) -> Result<(), Error> {
+    conn.query_drop(text::BEGIN).await?;
+    for statement in statements {
+        conn.query_drop(statement).await?;
+    }
+    conn.query_drop(text::END).await?;
+    Ok(())
 }
 
 /// Whether the binary log has statements rather than rows, which READ COMMITTED does not go with (1665).

@@ -39,6 +39,14 @@ pub enum Error {
     Drift,
 }
 
+impl Error {
+    /// Whether there is no slot table: it holds nothing then.
+    pub fn is_missing_table(&self) -> bool {
+        const NO_SUCH_TABLE: u16 = 1146;
+        matches!(self, Self::Server(DriverFailure::Server(error)) if error.code == NO_SUCH_TABLE)
+    }
+}
+
 /// What a transaction has done.
 #[derive(Debug, Default)]
 pub(super) struct Rolled {

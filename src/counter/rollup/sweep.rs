@@ -26,9 +26,7 @@ pub(super) async fn mark_all(
     conn: &mut Conn,
     marks: &mut Marks,
 ) -> Result<(), Error> {
-    let which = format!("{} LIMIT {}", text::holds_something(pass.table), ROWS + 1);
-    let found = text::slot_rows(pass.table, pass.form, &which, Lock::None);
-    let found = pass.open_rows(conn.query(found).await?)?;
+    let found = holding(pass, conn, ROWS + 1).await?;
     marks.others = found.len() > ROWS;
     for row in found {
         marks.add(pass.form, &row);
@@ -36,9 +34,20 @@ pub(super) async fn mark_all(
     Ok(())
 }
 
+/// Slot rows that hold something: so many at most.
+pub(super) async fn holding(
+    pass: &Pass<'_>,
+    conn: &mut Conn,
+    most: usize,
+) -> Result<Vec<OpenRow>, Error> {
+    let which = format!("{} LIMIT {most}", text::holds_something(pass.table));
+    let found = text::slot_rows(pass.table, pass.form, &which, Lock::None);
+    pass.open_rows(conn.query(found).await?)
+}
+
 /// How many slot rows hold something.
-pub(super) async fn count(pass: &Pass<'_>, conn: &mut Conn) -> Result<u64, Error> {
-    let held = conn.query_first(text::count(pass.table)).await?;
+pub(super) async fn count(table: &HotTable, conn: &mut Conn) -> Result<u64, Error> {
+    let held = conn.query_first(text::count(table)).await?;
     held.ok_or(Error::Malformed)
 }
 

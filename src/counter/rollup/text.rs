@@ -147,12 +147,17 @@ pub(super) fn holds_something(table: &HotTable) -> String {
 }
 
 /// How many slot rows hold something.
-pub(super) fn count(table: &HotTable) -> String {
+pub(in crate::counter) fn count(table: &HotTable) -> String {
     format!(
         "SELECT COUNT(*) FROM {} WHERE {}",
         slot_table(table),
         holds_something(table)
     )
+}
+
+/// The same; it waits for transactions that have slot rows locked, for what they put there is not to be seen yet.
+pub(super) fn count_committed(table: &HotTable) -> String {
+    format!("{} LOCK IN SHARE MODE", count(table))
 }
 
 fn hot_columns(table: &HotTable) -> String {

@@ -26,6 +26,7 @@ fn catalog() -> Catalog {
     Catalog {
         tables: vec![Arc::new(posts), hits()],
         without_slots: Vec::new(),
+        observed: Vec::new(),
         lower_case_table_names: 0,
         mariadb: false,
     }

@@ -5,7 +5,7 @@ use crate::wire::capability;
 use crate::wire::reader::{Malformed, Reader};
 
 /// Bytes of random data that the plugins use; a NUL follows them on the wire.
-const NONCE_LENGTH: usize = 20;
+pub(super) const NONCE_LENGTH: usize = 20;
 
 /// What the server says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

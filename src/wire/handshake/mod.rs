@@ -1,15 +1,18 @@
 //! The connection phase (manual: "Connection Phase"): greeting, handshake response, authentication packets,
 //! and COM_CHANGE_USER, which begins the phase anew.
 //!
-//! Packets are read, and patched where they stand; none is ever put together again from its parts.
+//! Packets are read, and patched where they stand; none is ever put together again from its parts. What a server of
+//! our own says is in `own`.
 
 mod greeting;
+mod own;
 mod response;
 
 pub mod authentication;
 pub mod change_user;
 
 pub use greeting::Greeting;
+pub use own::{Nonce, OwnGreeting, encode_switch};
 pub use response::{HandshakeResponse, SSL_REQUEST_LENGTH};
 
 use super::capability;

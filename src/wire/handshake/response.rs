@@ -100,6 +100,21 @@ impl HandshakeResponse {
         }
     }
 
+    /// The authentication data in `payload`, which this response was read from by a server that offered the flags
+    /// `offered`.
+    pub fn authentication_data<'a>(
+        &self,
+        payload: &'a [u8],
+        offered: u64,
+    ) -> Result<&'a [u8], Malformed> {
+        let field = payload.get(self.credentials.data.clone());
+        authentication_data(
+            &mut Reader::new(field.ok_or(Malformed)?),
+            self.capabilities & offered,
+            capability::PLUGIN_AUTH_LENENC_CLIENT_DATA,
+        )
+    }
+
     /// `payload`, which this response was read from, without authentication data, so that the server asks
     /// for them in a packet of their own.
     pub fn withhold_credentials(&self, payload: &[u8]) -> Vec<u8> {
@@ -147,6 +162,8 @@ mod tests {
             ]
         );
         assert_eq!(&payload[response.credentials.data.clone()], b"\x05DATA!");
+        let data = response.authentication_data(&payload, u64::MAX);
+        assert_eq!(data, Ok(&b"DATA!"[..]));
     }
 
     #[test]

@@ -1,0 +1,10 @@
+-- Something to count in.
+CREATE TABLE posts (
+  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  title VARCHAR(200) NOT NULL,
+  views BIGINT UNSIGNED NOT NULL DEFAULT 0,
+  likes BIGINT NOT NULL DEFAULT 0,
+  updated_at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6)
+);
+
+INSERT INTO posts (id, title) VALUES (1, 'A quiet one'), (42, 'The one that everybody looks at');

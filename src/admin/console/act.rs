@@ -1,0 +1,123 @@
+//! ROLLUP, PAUSE, RESUME, SHUTDOWN, KILL.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+
+use super::desk::Desk;
+use super::statement::Name;
+use super::table::{Answer, Code, Column, Refusal, Table, Value, integer, text};
+use crate::catalog::{Catalog, HotTable};
+use crate::config::did_you_mean;
+use crate::counter::rollup::RollUp;
+
+/// How long a session that is killed may take to come to its own end, before the server is asked to end its statement.
+/// Others may have increments in what it has under way.
+const OWN_END: Duration = Duration::from_millis(200);
+
+/// The server's code for a thread that is not there.
+const NO_SUCH_THREAD: u16 = 1094;
+
+/// What ROLLUP answers.
+pub(super) const ROLLUP_COLUMNS: [Column; 5] = [
+    text("schema", "schema of the table"),
+    text("table", "the table"),
+    integer("moved", "slot rows that were moved into rows"),
+    integer(
+        "orphans",
+        "slot rows that were deleted because their rows were no more",
+    ),
+    integer("left", "slot rows that hold something still, or again"),
+];
+
+/// Rolls up one hot table, or all.
+pub(super) async fn roll_up(desk: &Desk, name: Option<Name>) -> Result<Answer, Refusal> {
+    let catalog = Arc::clone(&desk.shared.hot().catalog);
+    let tables = match name {
+        None => catalog.tables.clone(),
+        Some(name) => vec![hot_table(&catalog, &name)?],
+    };
+    let mut rows = Vec::new();
+    for table in tables {
+        // Its figures are told here, and counted then.
+        let mut rolling = RollUp::new(desk.control.clone(), Arc::default());
+        let rolled = rolling.now(&table).await.map_err(|error| {
+            let message = format!("roll-up of {}.{}: {error}", table.schema, table.name);
+            Refusal::new(Code::Failed, message)
+        })?;
+        desk.shared
+            .metrics
+            .count_roll_up(rolled.moved, rolled.orphans);
+        rows.push(vec![
+            table.schema.as_str().into(),
+            table.name.as_str().into(),
+            Value::Integer(rolled.moved),
+            rolled.orphans.into(),
+            rolled.left.into(),
+        ]);
+    }
+    Ok(Answer::Rows(Table::of(&ROLLUP_COLUMNS, rows)))
+}
+
+/// The hot table of this name.
+fn hot_table(catalog: &Catalog, name: &Name) -> Result<Arc<HotTable>, Refusal> {
+    let schema = name.schema.as_deref().unwrap_or_default();
+    let found = catalog.table(schema, &name.table).cloned();
+    found.ok_or_else(|| {
+        let named = format!("{schema}.{}", name.table);
+        let known: Vec<_> = catalog
+            .tables
+            .iter()
+            .map(|table| format!("{}.{}", table.schema, table.name))
+            .collect();
+        let near = did_you_mean(&named, known.iter().map(String::as_str));
+        let message = format!("{named} is no hot table with slots{near}; SHOW COUNTERS lists them");
+        Refusal::new(Code::NoSuchTable, message)
+    })
+}
+
+/// Has those wait who connect, or serves them again.
+pub(super) fn pause(desk: &Desk, paused: bool) -> Answer {
+    tracing::info!("console: {}", if paused { "PAUSE" } else { "RESUME" });
+    desk.shared.sessions.pause(paused);
+    Answer::Done
+}
+
+/// Stops the proxy as SIGTERM does.
+pub(super) fn shut_down(desk: &Desk) -> Answer {
+    tracing::info!("console: SHUTDOWN");
+    desk.shared.sessions.ask_to_stop();
+    Answer::Done
+}
+
+/// Closes a session: by itself where it has no command at hand; else the server ends its statement, and the connection.
+pub(super) async fn kill(desk: &Desk, id: u32) -> Result<Answer, Refusal> {
+    let sessions = &desk.shared.sessions;
+    if !sessions.kill(id) {
+        let message = format!("Unknown thread id: {id}; SHOW SESSIONS lists those that there are");
+        return Err(Refusal::new(Code::NoSuchThread, message));
+    }
+    tracing::info!("console: KILL {id}");
+    let own_end = sessions.until_left(id);
+    if tokio::time::timeout(OWN_END, own_end).await.is_ok() {
+        return Ok(Answer::Done);
+    }
+    match kill_upstream(desk, id).await {
+        Ok(()) => {}
+        Err(why) => tracing::warn!(
+            "console: session {id} closes when its statement has ended, for the server does not kill it: {why}; \
+             allow it with GRANT CONNECTION_ADMIN ON *.* (MariaDB: CONNECTION ADMIN) to the control account"
+        ),
+    }
+    Ok(Answer::Done)
+}
+
+async fn kill_upstream(desk: &Desk, id: u32) -> Result<(), String> {
+    let connecting = desk.control.connect().await;
+    let mut conn = connecting.map_err(|error| error.to_string())?;
+    match conn.query_drop(format!("KILL {id}")).await {
+        Err(mysql_async::Error::Server(error)) if error.code == NO_SUCH_THREAD => Ok(()),
+        killed => killed.map_err(|error| error.to_string()),
+    }
+}

@@ -1,0 +1,120 @@
+//! SHOW CONFIG: what rules.yaml says outside the rules, without its secrets.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::super::desk::Desk;
+use super::super::table::{Value, text};
+use super::Report;
+use crate::config::{ClientTls, Config, UpstreamTls};
+
+pub(super) const CONFIG: Report = Report {
+    name: "CONFIG",
+    about: "the settings outside the rules",
+    columns: &[
+        text("name", "the setting, as rules.yaml names it"),
+        text(
+            "value",
+            "its value, given or by default; NULL when it is off. Passwords are not shown",
+        ),
+    ],
+    rows: |desk: &Desk| {
+        let settings = settings(&desk.config()).into_iter();
+        settings
+            .map(|(name, value)| vec![name.into(), value])
+            .collect()
+    },
+};
+
+/// Each setting; the compiler tells of one that is missing.
+fn settings(config: &Config) -> Vec<(&'static str, Value)> {
+    let Config {
+        listen,
+        upstream,
+        admin,
+        http,
+        control,
+        tls,
+        upstream_tls,
+        slot_table,
+        handshake_timeout,
+        drain_timeout,
+        max_connections,
+        bypass,
+        rules: _,
+    } = config;
+    let path = |path: &Path| path.display().to_string();
+    let (certificate, key) = match tls {
+        ClientTls::Files { certificate, key } => (Some(path(certificate)), Some(path(key))),
+        ClientTls::Disabled | ClientTls::SelfSigned => (None, None),
+    };
+    let client_tls = match tls {
+        ClientTls::Disabled => "disabled",
+        ClientTls::SelfSigned | ClientTls::Files { .. } => "enabled",
+    };
+    let (mode, ca) = match upstream_tls {
+        UpstreamTls::Disabled => ("disabled", None),
+        UpstreamTls::Preferred => ("preferred", None),
+        UpstreamTls::Required { ca } => ("required", Some(path(ca))),
+    };
+    vec![
+        ("listen", listen.to_string().into()),
+        ("upstream", upstream.to_string().into()),
+        (
+            "admin",
+            admin.as_ref().map(|admin| admin.address.to_string()).into(),
+        ),
+        (
+            "admin_account.user",
+            admin.as_ref().map(|admin| admin.user.as_str()).into(),
+        ),
+        ("http", http.as_ref().map(ToString::to_string).into()),
+        ("control.user", control.user.as_str().into()),
+        ("tls.client", client_tls.into()),
+        ("tls.certificate", certificate.into()),
+        ("tls.key", key.into()),
+        ("upstream_tls.mode", mode.into()),
+        ("upstream_tls.ca", ca.into()),
+        ("slot_table", slot_table.to_string().into()),
+        ("handshake_timeout", duration(*handshake_timeout)),
+        ("drain_timeout", duration(*drain_timeout)),
+        ("max_connections", max_connections.to_string().into()),
+        ("bypass.users", bypass.users.join(",").into()),
+        ("bypass.programs", bypass.programs.join(",").into()),
+    ]
+}
+
+/// As rules.yaml writes it.
+fn duration(duration: Duration) -> Value {
+    match duration.subsec_millis() {
+        0 => format!("{}s", duration.as_secs()).into(),
+        _ => format!("{}ms", duration.as_millis()).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_shown_and_passwords_are_not() {
+        let config = Config::from_str(
+            "upstream: db:3306\nadmin: 127.0.0.1:6032\nadmin_account: {password: hunter2}\n\
+             control: {password: hunter3}\nhandshake_timeout: 1500ms\n\
+             counters:\n- {table: shop.posts, columns: [views]}\n",
+            &|_| None,
+        )
+        .expect("a config");
+        let settings = settings(&config);
+        let value = |name: &str| {
+            let found = settings.iter().find(|(other, _)| *other == name);
+            found.and_then(|(_, value)| value.shown())
+        };
+        assert_eq!(value("admin").as_deref(), Some("127.0.0.1:6032"));
+        assert_eq!(value("admin_account.user").as_deref(), Some("admin"));
+        assert_eq!(value("slot_table").as_deref(), Some("{table}_slots"));
+        assert_eq!(value("handshake_timeout").as_deref(), Some("1500ms"));
+        assert_eq!(value("http"), None);
+        assert!(!format!("{settings:?}{config:?}").contains("hunter"));
+    }
+}

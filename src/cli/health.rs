@@ -1,0 +1,207 @@
+//! `countersink health`: whether the proxy of these rules serves, for the health checks of containers, whose images have no
+//! program to ask with.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use clap::Args;
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::HOST;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::RulesArguments;
+use crate::config::{Config, HostPort};
+
+/// What `--help` ends with.
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  countersink health                                whether the process lives: /healthz, or a connection to its port
+  countersink health --ready                        whether clients should be sent there: /readyz
+
+The addresses are those of the rules file: `http`, and where that is not set `listen`.
+
+Exit codes:
+  0  it is healthy
+  1  it is not, or does not answer
+  2  rules.yaml is wrong, or has no address that can be asked";
+
+/// How long the proxy may take to answer. It gives its own look at the server two seconds.
+const TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The most bytes of an answer that are read.
+const LONGEST_ANSWER: usize = 4096;
+
+/// Arguments of `countersink health`.
+#[derive(Debug, Args)]
+pub(super) struct HealthArguments {
+    #[command(flatten)]
+    pub(super) file: RulesArguments,
+    /// Ask whether clients should be sent there: it is not being stopped, and the server behind it answers.
+    #[arg(long)]
+    ready: bool,
+}
+
+/// Why the proxy does not count as healthy.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody is there.
+    #[error("{address}: {source}; start the proxy, or correct its address in the rules")]
+    Unreachable {
+        /// Where it was looked for.
+        address: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// It takes too long.
+    #[error("{address}: no answer within {TIMEOUT:?}")]
+    Silent {
+        /// Where it was asked.
+        address: String,
+    },
+    /// What answers is no HTTP server.
+    #[error("{address}: {source}; is this the proxy's http port?")]
+    NoHttp {
+        /// Where it was asked.
+        address: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// It says so itself.
+    #[error("http://{address}{path}: {status}: {why}")]
+    Unhealthy {
+        /// Where it was asked.
+        address: String,
+        /// What it was asked.
+        path: &'static str,
+        /// The answer.
+        status: StatusCode,
+        /// The reason that it gives.
+        why: String,
+    },
+    /// There is nothing to ask.
+    #[error("http: is missing; --ready asks there: write an address, as in http: 127.0.0.1:6034")]
+    NoAddress,
+    /// The system has chosen the port.
+    #[error("{field}: port 0 stands for one that the system chooses; name a port to be asked at")]
+    AnyPort {
+        /// `http` or `listen`.
+        field: &'static str,
+    },
+}
+
+impl Error {
+    /// 2 for what is corrected in the rules, 1 for the rest.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoAddress | Self::AnyPort { .. } => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// What to print of a proxy that is healthy.
+pub(super) async fn health(config: &Config, arguments: &HealthArguments) -> Result<String, Error> {
+    let (field, address) = match (&config.http, arguments.ready) {
+        (Some(http), _) => ("http", http),
+        (None, false) => ("listen", &config.listen),
+        (None, true) => return Err(Error::NoAddress),
+    };
+    if address.port == 0 {
+        return Err(Error::AnyPort { field });
+    }
+    let address = reachable(address);
+    let asked = async {
+        let stream = TcpStream::connect((address.host.as_str(), address.port)).await;
+        let stream = stream.map_err(|source| Error::Unreachable {
+            address: address.to_string(),
+            source,
+        })?;
+        match (field, arguments.ready) {
+            ("http", true) => ask(stream, &address, "/readyz").await,
+            ("http", false) => ask(stream, &address, "/healthz").await,
+            _ => Ok("listening\n".to_owned()),
+        }
+    };
+    timeout(TIMEOUT, asked).await.unwrap_or_else(|_| {
+        Err(Error::Silent {
+            address: address.to_string(),
+        })
+    })
+}
+
+/// Who listens everywhere is asked here.
+fn reachable(address: &HostPort) -> HostPort {
+    let everywhere = match address.host.parse() {
+        Ok(std::net::IpAddr::V4(host)) => host
+            .is_unspecified()
+            .then(|| Ipv4Addr::LOCALHOST.to_string()),
+        Ok(std::net::IpAddr::V6(host)) => host
+            .is_unspecified()
+            .then(|| std::net::Ipv6Addr::LOCALHOST.to_string()),
+        Err(_) => None,
+    };
+    HostPort {
+        host: everywhere.unwrap_or_else(|| address.host.clone()),
+        port: address.port,
+    }
+}
+
+async fn ask(stream: TcpStream, address: &HostPort, path: &'static str) -> Result<String, Error> {
+    let (status, body) = get(stream, address, path)
+        .await
+        .map_err(|source| Error::NoHttp {
+            address: address.to_string(),
+            source,
+        })?;
+    match status.is_success() {
+        true => Ok(body),
+        false => Err(Error::Unhealthy {
+            address: address.to_string(),
+            path,
+            status,
+            why: body.trim().to_owned(),
+        }),
+    }
+}
+
+async fn get(
+    stream: TcpStream,
+    address: &HostPort,
+    path: &str,
+) -> Result<(StatusCode, String), Box<dyn std::error::Error + Send + Sync>> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // What goes wrong with the connection, the request is told.
+    tokio::spawn(connection);
+    let request = Request::get(path).header(HOST, address.to_string());
+    let response = sender
+        .send_request(request.body(Empty::<Bytes>::new())?)
+        .await?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), LONGEST_ANSWER);
+    let body = body.collect().await?.to_bytes();
+    Ok((status, String::from_utf8_lossy(&body).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_listens_everywhere_is_asked_here() {
+        for (listens, asked) in [
+            ("0.0.0.0:6034", "127.0.0.1:6034"),
+            ("[::]:6034", "[::1]:6034"),
+            ("127.0.0.2:1", "127.0.0.2:1"),
+            ("db.test:1", "db.test:1"),
+        ] {
+            let listens = HostPort::parse(listens).unwrap();
+            assert_eq!(reachable(&listens).to_string(), asked);
+        }
+    }
+}

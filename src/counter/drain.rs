@@ -1,0 +1,178 @@
+//! Takes a rule out for good: proxies stop using slots, what these hold goes into the rows, the slot table is dropped.
+
+use std::time::{Duration, Instant};
+
+use mysql_async::Conn;
+
+use super::agreement::{self, Claim};
+use super::control::Control;
+use super::provision::{self, Removal};
+use super::rollup::RollUp;
+use crate::catalog::{self, HotTable};
+use crate::config::{Config, Mode, Rule, TableName};
+
+/// How often it is looked whether the proxies have come so far.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// By then every proxy has heard that a table is being drained.
+const HEARING: Duration = Duration::from_secs(5);
+
+/// One table on its way.
+pub struct Drain<'a> {
+    control: &'a Control,
+    config: &'a Config,
+    rule: &'a Rule,
+    /// Told what it waits for.
+    tell: &'a (dyn Fn(&str) + Send + Sync),
+    /// What was told last.
+    told: String,
+}
+
+impl<'a> Drain<'a> {
+    /// Of the table of this rule. `tell` is told what it waits for.
+    pub fn new(
+        control: &'a Control,
+        config: &'a Config,
+        rule: &'a Rule,
+        tell: &'a (dyn Fn(&str) + Send + Sync),
+    ) -> Self {
+        Self {
+            control,
+            config,
+            rule,
+            tell,
+            told: String::new(),
+        }
+    }
+
+    fn slots(&self) -> &TableName {
+        &self.rule.slot_table
+    }
+
+    /// Drains it; what came of it, for an operator.
+    ///
+    /// # Errors
+    ///
+    /// Why it did not come to an end within this time. Nothing is lost then.
+    pub async fn run(mut self, timeout: Duration) -> Result<String, String> {
+        let deadline = Instant::now() + timeout;
+        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
+        let one = Config {
+            rules: vec![Rule {
+                mode: Mode::Enforce,
+                ..self.rule.clone()
+            }],
+            ..self.config.clone()
+        };
+        let loaded = catalog::load(&mut conn, &one).await;
+        let catalog = loaded.map_err(|error| error.to_string())?;
+        // The lock goes with this connection, which is a pool's: it must not come back to that.
+        let mut conn = self
+            .control
+            .roll_up_connection()
+            .await
+            .map_err(|e| e.to_string())?;
+        let begun = agreement::begin_drain(&mut conn, self.slots()).await;
+        if !begun.map_err(|error| error.to_string())? {
+            return Err("another drain of it is under way".to_owned());
+        }
+        self.wait_for_silence(&mut conn, Claim::Slots, deadline)
+            .await?;
+        let Some(table) = catalog.tables.first() else {
+            self.wait_for_proxies(&mut conn).await?;
+            return Ok("no slots; forwarded from now on".to_owned());
+        };
+        let held = self.empty(table, deadline).await?;
+        self.wait_for_silence(&mut conn, Claim::Reads, deadline)
+            .await?;
+        self.remove(table, deadline).await?;
+        conn.disconnect().await.ok();
+        Ok(match held {
+            true => format!("drained; {} is gone", self.slots()),
+            false => format!("there was no {}", self.slots()),
+        })
+    }
+
+    /// With `slots: 0` there is nothing to wait for but that the proxies have seen the lock.
+    async fn wait_for_proxies(&mut self, conn: &mut Conn) -> Result<(), String> {
+        let proxies = agreement::others(conn, agreement::NODE, None).await;
+        if !proxies.map_err(|error| error.to_string())?.is_empty() {
+            self.tell("the proxies to hear of it");
+            tokio::time::sleep(HEARING).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until no proxy says this any more.
+    async fn wait_for_silence(
+        &mut self,
+        conn: &mut Conn,
+        claim: Claim,
+        deadline: Instant,
+    ) -> Result<(), String> {
+        let claim = claim.name(self.slots());
+        loop {
+            let others = agreement::others(conn, &claim, None).await;
+            let others = others.map_err(|error| error.to_string())?;
+            if others.is_empty() {
+                return Ok(());
+            }
+            let numbers: Vec<_> = others.iter().map(usize::to_string).collect();
+            self.tell(&format!(
+                "proxies to end their use of slots (node {})",
+                numbers.join(", ")
+            ));
+            self.pause(deadline).await?;
+        }
+    }
+
+    /// Moves what slots hold into the rows; false if there is no slot table.
+    async fn empty(&mut self, table: &HotTable, deadline: Instant) -> Result<bool, String> {
+        loop {
+            let mut roll_up = RollUp::new(self.control.clone(), Default::default());
+            match roll_up.empty(table).await {
+                Ok(0) => return Ok(true),
+                Ok(rows) => self.tell(&format!("{rows} slot rows that hold something still")),
+                Err(error) if error.is_missing_table() => return Ok(false),
+                Err(error) => self.tell(&format!("slots to be free ({error})")),
+            }
+            self.pause(deadline).await?;
+        }
+    }
+
+    async fn remove(&mut self, table: &HotTable, deadline: Instant) -> Result<(), String> {
+        loop {
+            let removed = provision::remove(self.control, table).await;
+            match removed.map_err(|error| error.to_string())? {
+                Removal::Done | Removal::Absent => return Ok(()),
+                Removal::HoldsValues => {
+                    self.empty(table, deadline).await?;
+                }
+                Removal::InUse => self.tell("transactions that have read the slot table"),
+            }
+            self.pause(deadline).await?;
+        }
+    }
+
+    fn tell(&mut self, what: &str) {
+        if self.told != what {
+            (self.tell)(what);
+            what.clone_into(&mut self.told);
+        }
+    }
+
+    async fn pause(&self, deadline: Instant) -> Result<(), String> {
+        if Instant::now() >= deadline {
+            let why = match self.told.as_str() {
+                "" => String::new(),
+                told => format!(": waited for {told}"),
+            };
+            return Err(format!(
+                "not drained in time{why}; nothing is lost, and the slot table stays; proxies forward what they can until \
+                 their rules are read again (SIGHUP). Try again, with a longer --timeout"
+            ));
+        }
+        tokio::time::sleep(LOOK).await;
+        Ok(())
+    }
+}

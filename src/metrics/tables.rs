@@ -1,0 +1,79 @@
+//! What was done to each hot table.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counters of one hot table.
+#[derive(Debug, Default)]
+pub struct TableCounts {
+    increments: AtomicU64,
+    reads: AtomicU64,
+    folds: AtomicU64,
+    batches: AtomicU64,
+    combined: AtomicU64,
+}
+
+/// The same, at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableCounted {
+    /// Increments that went to slots, or to the row of a table without slots.
+    pub increments: u64,
+    /// Reads of its counters as base + slots.
+    pub reads: u64,
+    /// Statements for which slots were moved into its rows first.
+    pub folds: u64,
+    /// Batches with increments of it, each of several clients.
+    pub batches: u64,
+    /// The increments of it in them.
+    pub combined: u64,
+}
+
+impl TableCounts {
+    /// Counts an increment that went to a slot, or to the row of a table without slots.
+    pub fn count_increment(&self) {
+        self.increments.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a read of base + slots.
+    pub fn count_read(&self) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a statement for which slots are moved into rows first.
+    pub fn count_fold(&self) {
+        self.folds.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a batch with so many increments of this table.
+    pub fn count_batch(&self, increments: usize) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        let increments = u64::try_from(increments).unwrap_or(u64::MAX);
+        self.combined.fetch_add(increments, Ordering::Relaxed);
+    }
+
+    /// What was counted until now.
+    pub fn counted(&self) -> TableCounted {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        TableCounted {
+            increments: read(&self.increments),
+            reads: read(&self.reads),
+            folds: read(&self.folds),
+            batches: read(&self.batches),
+            combined: read(&self.combined),
+        }
+    }
+}
+
+/// Counters by the table's name. They outlive catalogs: rules.yaml and DDL may change what a table is, and it goes on.
+#[derive(Debug, Default)]
+pub(super) struct Tables(Mutex<BTreeMap<(String, String), Arc<TableCounts>>>);
+
+impl Tables {
+    /// Those of `schema.name`.
+    pub(super) fn get(&self, schema: &str, name: &str) -> Arc<TableCounts> {
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (schema.to_owned(), name.to_owned());
+        Arc::clone(tables.entry(key).or_default())
+    }
+}

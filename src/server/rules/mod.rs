@@ -1,0 +1,428 @@
+//! The rules while the proxy runs: each is switched on, off and over without a session or an increment lost.
+//!
+//! A value is base + slots to those who act by a rule, and base alone to all others; the two go together only while slots
+//! hold nothing. So between the two there is a stage that goes with either (`Changing`): reads add up slots, increments go
+//! to base. A rule goes on only when no session of this proxy, and no other proxy (`counter::agreement`), acts by what does
+//! not go with the next stage; and before base alone is the value, slots are emptied, and transactions that may have seen
+//! another time have ended.
+
+mod history;
+mod reload;
+mod standing;
+mod steps;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::catalog::{self, Catalog, HotTable};
+use crate::config::{Config, Mode, Rule};
+use crate::counter::agreement;
+use crate::counter::control::Control;
+use crate::counter::node::Claims;
+use crate::counter::provision;
+use crate::counter::rollup::RollUp;
+use crate::session::Shared;
+use history::History;
+use reload::last_change;
+use standing::{Place, Side, Stage, Standing};
+
+/// How often the rules file and drains are looked for.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// How often a rule that is under way is looked at.
+const STEP: Duration = Duration::from_millis(100);
+
+/// How long the start waits for rules to be in force: the other proxies may keep them from it for longer.
+const START: Duration = Duration::from_secs(2);
+
+/// What has come of a request: a sentence for an operator, or why it is refused.
+pub type Answer = Result<String, String>;
+
+/// Where a rule stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleStatus {
+    /// The hot table, as the rules spell it.
+    pub table: String,
+    /// What the rule says.
+    pub mode: Mode,
+    /// How far it is in force.
+    pub stage: &'static str,
+    /// What it waits for.
+    pub waits_for: Option<String>,
+}
+
+#[derive(Debug)]
+enum Request {
+    Reload(oneshot::Sender<Answer>),
+    SetMode {
+        table: String,
+        mode: Mode,
+        done: oneshot::Sender<Answer>,
+    },
+}
+
+/// Asks for changes of the rules.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    requests: mpsc::Sender<Request>,
+    config: Arc<ArcSwap<Config>>,
+    standings: Arc<ArcSwap<Vec<RuleStatus>>>,
+}
+
+impl Rules {
+    /// Reads the rules file again. What is wrong with it changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub async fn reload(&self) -> Answer {
+        self.ask(Request::Reload).await.unwrap_or_else(stopped)
+    }
+
+    /// Gives a rule another mode, until the rules file is read again.
+    ///
+    /// # Errors
+    ///
+    /// There is no such rule, or its table does not fit it.
+    pub async fn set_mode(&self, table: &str, mode: Mode) -> Answer {
+        let table = table.to_owned();
+        let asked = self.ask(|done| Request::SetMode { table, mode, done });
+        asked.await.unwrap_or_else(stopped)
+    }
+
+    /// Where the rules stand, in the order of the file.
+    pub fn show(&self) -> Arc<Vec<RuleStatus>> {
+        self.standings.load_full()
+    }
+
+    /// The rules file as it was read last, with all that only a start can change as it was at start.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Option<T> {
+        let (done, answer) = oneshot::channel();
+        self.requests.send(request(done)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+fn stopped() -> Answer {
+    Err("the proxy stops".to_owned())
+}
+
+/// Carries the rules over.
+pub(super) struct Keeper {
+    control: Control,
+    config: Arc<ArcSwap<Config>>,
+    /// The rules file, and when it was last changed.
+    file: Option<(PathBuf, Option<SystemTime>)>,
+    shared: Arc<Shared>,
+    claims: Arc<Claims>,
+    standings: Vec<Standing>,
+    history: History,
+    roll_up: RollUp,
+    /// Where they stand, for all to see.
+    shown: Arc<ArcSwap<Vec<RuleStatus>>>,
+    requests: mpsc::Receiver<Request>,
+    refreshes: mpsc::Receiver<oneshot::Sender<()>>,
+}
+
+impl Keeper {
+    /// Of rules whose tables are in `catalog`; `leaving` are those off or observed whose slots hold values.
+    pub(super) fn new(
+        config: Arc<ArcSwap<Config>>,
+        file: Option<PathBuf>,
+        (control, claims): (Control, Arc<Claims>),
+        shared: Arc<Shared>,
+        refreshes: mpsc::Receiver<oneshot::Sender<()>>,
+    ) -> (Self, Rules) {
+        let (asking, requests) = mpsc::channel(16);
+        let file = file.map(|path| {
+            let changed = last_change(&path);
+            (path, changed)
+        });
+        let rules = Rules {
+            requests: asking,
+            config: Arc::clone(&config),
+            standings: Arc::default(),
+        };
+        let keeper = Self {
+            shown: Arc::clone(&rules.standings),
+            roll_up: RollUp::new(control.clone(), Arc::clone(&shared.metrics)),
+            history: History::new(names(&shared.hot().catalog)),
+            control,
+            config,
+            file,
+            shared,
+            claims,
+            standings: Vec::new(),
+            requests,
+            refreshes,
+        };
+        (keeper, rules)
+    }
+
+    /// Puts the rules in force, as far as other proxies let them be.
+    pub(super) async fn start(&mut self) {
+        let config = self.config.load_full();
+        for rule in &config.rules {
+            let standing = self.first_standing(rule).await;
+            self.standings.push(standing);
+        }
+        self.see_drains().await;
+        self.publish();
+        let deadline = Instant::now() + START;
+        while self.step_all().await && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for standing in self.standings.iter().filter(|rule| !rule.is_settled()) {
+            let why = standing.waits_for.as_deref().unwrap_or("the other proxies");
+            tracing::warn!("{}: not in force yet, waits for {why}", standing.rule.table);
+        }
+    }
+
+    /// Where a rule stands that nobody acts by yet.
+    async fn first_standing(&self, rule: &Rule) -> Standing {
+        let nobody = Stage::Changing {
+            since: 0,
+            side: Side::Neither,
+        };
+        let holds_values = self.holds_values(rule).await;
+        let catalog = Arc::clone(&self.shared.hot().catalog);
+        let table = match rule.plans() || holds_values {
+            true => match find(&catalog, rule) {
+                Some(table) => Some(table),
+                None => self.load(rule).await.ok(),
+            },
+            false => None,
+        };
+        let stage = match rule.has_slots() || holds_values {
+            true => nobody,
+            false => Stage::Out { since: None },
+        };
+        Standing::new(rule.clone(), table, stage)
+    }
+
+    async fn holds_values(&self, rule: &Rule) -> bool {
+        if rule.has_slots() || rule.slots == 0 {
+            return false;
+        }
+        let Ok(mut conn) = self.control.connect().await else {
+            return false;
+        };
+        let catalog = Arc::clone(&self.shared.hot().catalog);
+        let asked = provision::holds_values(&mut conn, &catalog, rule).await;
+        asked.unwrap_or_default()
+    }
+
+    /// Serves requests and carries rules over, for good.
+    pub(super) async fn keep(mut self) {
+        let mut next_look = Instant::now() + LOOK;
+        loop {
+            let is_under_way = !self.standings.iter().all(Standing::is_settled);
+            let wake = match is_under_way {
+                true => next_look.min(Instant::now() + STEP),
+                false => next_look,
+            };
+            tokio::select! {
+                Some(request) = self.requests.recv() => self.serve(request).await,
+                Some(done) = self.refreshes.recv() => {
+                    self.read_tables_again().await;
+                    done.send(()).ok();
+                }
+                () = tokio::time::sleep_until(wake) => {}
+            }
+            if Instant::now() >= next_look {
+                next_look = Instant::now() + LOOK;
+                self.see_drains().await;
+                self.see_file().await;
+            }
+            self.step_all().await;
+        }
+    }
+
+    async fn serve(&mut self, request: Request) {
+        match request {
+            Request::Reload(done) => {
+                let answer = self.reload().await;
+                done.send(answer).ok();
+            }
+            Request::SetMode { table, mode, done } => {
+                let answer = self.set_mode(&table, mode).await;
+                done.send(answer).ok();
+            }
+        }
+    }
+
+    async fn set_mode(&mut self, table: &str, mode: Mode) -> Answer {
+        let find = |standing: &Standing| {
+            !standing.is_gone && standing.rule.table.to_string().eq_ignore_ascii_case(table)
+        };
+        let Some(index) = self.standings.iter().position(find) else {
+            return Err(format!("no rule is for {table}"));
+        };
+        let rule = Rule {
+            mode,
+            ..self.standings[index].rule.clone()
+        };
+        if rule.plans() && self.standings[index].table.is_none() {
+            self.standings[index].table = Some(self.load(&rule).await?);
+        }
+        let standing = &mut self.standings[index];
+        standing.rule = rule;
+        standing.is_drained = false;
+        tracing::info!("{table}: mode {}", mode.name());
+        self.publish();
+        self.step_all().await;
+        Ok(format!("{table}: {}", status(&self.standings[index]).stage))
+    }
+
+    /// Whatever is being drained is out of force from now on.
+    async fn see_drains(&mut self) {
+        let slots = self.standings.iter().map(|rule| rule.slots().clone());
+        let slots: Vec<_> = slots.collect();
+        let Ok(mut conn) = self.control.connect().await else {
+            return;
+        };
+        let Ok(drained) = agreement::drained(&mut conn, &slots).await else {
+            return;
+        };
+        for index in drained {
+            let standing = &mut self.standings[index];
+            if !standing.is_drained {
+                standing.is_drained = true;
+                tracing::info!(
+                    "{}: drained; forwarded from now on, until the rules are read again",
+                    standing.rule.table
+                );
+            }
+        }
+    }
+
+    /// Reads again what DDL may have changed. A table that no longer fits its rule is left alone from then on: its
+    /// statements are forwarded.
+    async fn read_tables_again(&mut self) {
+        for index in 0..self.standings.len() {
+            if self.standings[index].place().is_none() {
+                continue;
+            }
+            let rule = self.standings[index].rule.clone();
+            self.standings[index].table = match self.load(&rule).await {
+                Ok(table) => Some(table),
+                Err(why) => {
+                    tracing::warn!("{} is forwarded from now on: {why}", rule.table);
+                    None
+                }
+            };
+        }
+        self.publish();
+    }
+
+    /// The table of a rule, as if it were in force.
+    async fn load(&self, rule: &Rule) -> Result<Arc<HotTable>, String> {
+        let one = Config {
+            rules: vec![Rule {
+                mode: Mode::Enforce,
+                ..rule.clone()
+            }],
+            ..Config::clone(&self.config.load())
+        };
+        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
+        let loaded = catalog::load(&mut conn, &one).await;
+        let loaded = loaded.map_err(|error| error.to_string())?;
+        let mut tables = loaded.tables.into_iter().chain(loaded.without_slots);
+        tables
+            .next()
+            .ok_or_else(|| format!("{}: no table", rule.table))
+    }
+
+    /// Has all sessions act by the rules as they stand.
+    fn publish(&mut self) {
+        let mut catalog = Catalog {
+            tables: Vec::new(),
+            without_slots: Vec::new(),
+            observed: Vec::new(),
+            ..Catalog::clone(&self.shared.hot().catalog)
+        };
+        let mut changing = Vec::new();
+        for standing in &self.standings {
+            let (Some(table), Some(place)) = (&standing.table, standing.place()) else {
+                continue;
+            };
+            let list = match place {
+                Place::Slots => &mut catalog.tables,
+                Place::Changing => {
+                    changing.push(Arc::clone(table));
+                    &mut catalog.tables
+                }
+                Place::WithoutSlots => &mut catalog.without_slots,
+                Place::Observed => &mut catalog.observed,
+            };
+            list.push(Arc::clone(table));
+        }
+        let names = names(&catalog);
+        let replaced = self.shared.replace(catalog, changing);
+        self.history.add(replaced, names);
+        self.say();
+    }
+
+    /// Shows where the rules stand.
+    fn show(&self) {
+        let standings = self.standings.iter().map(status).collect();
+        self.shown.store(Arc::new(standings));
+    }
+
+    /// Tells the other proxies where the rules stand.
+    fn say(&self) {
+        let says: BTreeSet<String> = self.standings.iter().flat_map(Standing::claims).collect();
+        self.claims.want(says);
+    }
+}
+
+fn status(standing: &Standing) -> RuleStatus {
+    RuleStatus {
+        table: standing.rule.table.to_string(),
+        mode: standing.rule.mode,
+        stage: match (&standing.stage, standing.wants_slots()) {
+            (Stage::Serving, _) => "enforced",
+            (Stage::Changing { .. } | Stage::Leaving(_), true) => "switching on",
+            (Stage::Changing { .. } | Stage::Leaving(_), false) => "switching off",
+            (Stage::Out { .. }, true) => "switching on",
+            (Stage::Out { .. }, false) => match standing.place() {
+                Some(Place::Observed) => "observed",
+                Some(_) => "enforced",
+                None if standing.is_drained => "drained",
+                None => "off",
+            },
+        },
+        waits_for: standing.waits_for.clone(),
+    }
+}
+
+/// The table of a rule in a catalog.
+fn find(catalog: &Catalog, rule: &Rule) -> Option<Arc<HotTable>> {
+    let tables = catalog.tables.iter().chain(&catalog.without_slots);
+    let mut tables = tables.chain(&catalog.observed);
+    let (schema, name) = (&rule.table.schema, &rule.table.name);
+    tables
+        .find(|table| table.schema == *schema && table.name == *name)
+        .cloned()
+}
+
+/// The tables that a catalog names, as [`full_name`] writes them.
+fn names(catalog: &Catalog) -> Vec<String> {
+    let tables = catalog.tables.iter().chain(&catalog.without_slots);
+    let tables = tables.chain(&catalog.observed);
+    tables.map(|table| full_name(table)).collect()
+}
+
+fn full_name(table: &HotTable) -> String {
+    format!("{}.{}", table.schema, table.name)
+}

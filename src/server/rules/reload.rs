@@ -1,0 +1,135 @@
+//! The rules file, read again.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::standing::{Change, Side, Stage, Standing};
+use super::{Answer, Keeper};
+use crate::catalog::{self, HotTable};
+use crate::config::{Config, Rule};
+
+impl Keeper {
+    /// Takes the rules file over, if all of it is right.
+    pub(super) async fn reload(&mut self) -> Answer {
+        let Some((path, changed)) = &mut self.file else {
+            return Err("the rules are from no file".to_owned());
+        };
+        *changed = last_change(path);
+        let path = path.clone();
+        let config = Config::load(&path).map_err(|error| error.to_string())?;
+        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
+        let loaded = catalog::load(&mut conn, &config).await;
+        loaded.map_err(|error| error.to_string())?;
+        drop(conn);
+        let config = self.keep_what_needs_a_restart(config);
+        let mut tables = Vec::new();
+        for rule in &config.rules {
+            let table = match rule.plans() {
+                true => Some(self.load(rule).await?),
+                false => None,
+            };
+            if let Some(table) = table.as_ref().filter(|_| self.grows(rule)) {
+                self.provision(table).await?;
+            }
+            tables.push(table);
+        }
+        for standing in &mut self.standings {
+            let mut rules = config.rules.iter();
+            standing.is_gone |= !rules.any(|rule| rule.table == standing.rule.table);
+        }
+        for (rule, table) in config.rules.iter().zip(tables) {
+            self.take_over(rule, table);
+        }
+        self.config.store(Arc::new(config));
+        self.publish();
+        self.step_all().await;
+        let waits = self.standings.iter().filter(|rule| !rule.is_settled());
+        Ok(match waits.count() {
+            0 => format!("{} read, and in force", path.display()),
+            count => format!("{} read; {count} rules are on their way", path.display()),
+        })
+    }
+
+    /// Whether a rule that is in force, or under way, gets more columns.
+    fn grows(&self, rule: &Rule) -> bool {
+        let same = |standing: &&Standing| standing.rule.table == rule.table;
+        let mut standings = self.standings.iter().filter(same);
+        standings.any(|standing| {
+            Change::between(&standing.rule, rule) == Change::Grows
+                && !matches!(standing.stage, Stage::Out { .. })
+        })
+    }
+
+    /// The new rules, with all that only a start can change as it is.
+    fn keep_what_needs_a_restart(&self, new: Config) -> Config {
+        let old = self.config.load();
+        let kept = Config {
+            rules: new.rules.clone(),
+            bypass: new.bypass.clone(),
+            drain_timeout: new.drain_timeout,
+            ..Config::clone(&old)
+        };
+        // `serve --listen` stands in for the file's.
+        let listen = old.listen.clone();
+        if kept != (Config { listen, ..new }) {
+            tracing::warn!(
+                "the rules file changes more than counters, bypass and drain_timeout, which takes a restart"
+            );
+        }
+        kept
+    }
+
+    /// Gives a rule of the file its place among those that stand.
+    fn take_over(&mut self, rule: &Rule, table: Option<Arc<HotTable>>) {
+        let number = self.history.number() + 1;
+        let same = |standing: &&mut Standing| standing.rule.table == rule.table;
+        for standing in self.standings.iter_mut().filter(same) {
+            let change = Change::between(&standing.rule, rule);
+            if standing.is_gone && change == Change::Other {
+                continue;
+            }
+            if change == Change::Other && !matches!(standing.stage, Stage::Out { .. }) {
+                // It goes its way out, and the new one waits for that.
+                standing.is_gone = true;
+                continue;
+            }
+            standing.is_gone = false;
+            standing.is_drained = false;
+            standing.rule = rule.clone();
+            standing.table = table.or(standing.table.take());
+            if change == Change::Grows && matches!(standing.stage, Stage::Serving) {
+                standing.stage = Stage::Changing {
+                    since: number,
+                    side: Side::Slots,
+                };
+            }
+            return;
+        }
+        let stage = Stage::Out { since: None };
+        self.standings
+            .push(Standing::new(rule.clone(), table, stage));
+    }
+
+    /// Reads the file again when it has changed.
+    pub(super) async fn see_file(&mut self) {
+        let Some((path, changed)) = &self.file else {
+            return;
+        };
+        let now = last_change(path);
+        if now.is_none() || now == *changed {
+            return;
+        }
+        match self.reload().await {
+            Ok(done) => tracing::info!("{done}"),
+            Err(why) => tracing::error!("the rules stay as they are: {why}"),
+        }
+    }
+}
+
+/// When a file was last changed.
+pub(super) fn last_change(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path)
+        .and_then(|data| data.modified())
+        .ok()
+}

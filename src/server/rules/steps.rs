@@ -1,0 +1,216 @@
+//! How a rule goes on, one step at a time, when nothing speaks against it.
+
+use std::sync::Arc;
+
+use super::standing::{Side, Stage, Standing};
+use super::{Keeper, full_name};
+use crate::catalog::{Catalog, HotTable};
+use crate::counter::agreement::{self, Claim};
+use crate::counter::provision;
+
+impl Keeper {
+    /// Takes each rule a step further, where it may go; whether one is under way still.
+    pub(super) async fn step_all(&mut self) -> bool {
+        for index in 0..self.standings.len() {
+            if self.standings[index].is_settled() {
+                continue;
+            }
+            let before = self.standings[index].waits_for.take();
+            let result = self.step(index).await;
+            let standing = &mut self.standings[index];
+            standing.waits_for = result.err();
+            let table = &standing.rule.table;
+            match &standing.waits_for {
+                Some(why) if standing.waits_for != before => {
+                    tracing::debug!("{table}: waits for {why}");
+                }
+                _ => {}
+            }
+        }
+        self.standings.retain(|standing| {
+            !(standing.is_gone && matches!(standing.stage, Stage::Out { since: None }))
+        });
+        self.say();
+        self.show();
+        !self.standings.iter().all(Standing::is_settled)
+    }
+
+    /// One step of a rule. The error is what it waits for.
+    async fn step(&mut self, index: usize) -> Result<(), String> {
+        let standing = &self.standings[index];
+        let wants_slots = standing.wants_slots();
+        match &standing.stage {
+            Stage::Serving => self.change_to(index, Side::Slots),
+            Stage::Out { since } if wants_slots => {
+                if since.is_some_and(|since| !self.history.is_released_before(since)) {
+                    return Err("sessions that read its slots".to_owned());
+                }
+                self.join(index).await?;
+            }
+            Stage::Out { since: Some(since) } => {
+                if !self.history.is_released_before(*since) {
+                    return Err("sessions that read its slots".to_owned());
+                }
+                self.standings[index].stage = Stage::Out { since: None };
+            }
+            Stage::Out { since: None } => {}
+            Stage::Leaving(_) if wants_slots => self.change_to(index, Side::Neither),
+            Stage::Leaving(past) => {
+                if !past.is_over() {
+                    return Err("transactions that have begun before it was empty".to_owned());
+                }
+                let since = Some(self.history.number() + 1);
+                self.standings[index].stage = Stage::Out { since };
+                self.publish();
+                let table = &self.standings[index].rule.table;
+                tracing::info!("{table}: slots are empty and not used any more");
+            }
+            &Stage::Changing { since, side } => {
+                if !self.history.is_released_before(since) {
+                    return Err("statements that are under way".to_owned());
+                }
+                match wants_slots {
+                    true => self.go_in(index, since, side).await?,
+                    false => self.go_out(index, since, side).await?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn change_to(&mut self, index: usize, side: Side) {
+        let since = self.history.number() + 1;
+        self.standings[index].stage = Stage::Changing { since, side };
+        self.publish();
+    }
+
+    /// From out of force: slots are there and are read from now on.
+    async fn join(&mut self, index: usize) -> Result<(), String> {
+        let rule = self.standings[index].rule.clone();
+        let others = self.standings.iter().enumerate();
+        let mut others = others.filter(|(other, _)| *other != index);
+        if others.any(|(_, other)| other.rule.table == rule.table) {
+            return Err("the rule before it".to_owned());
+        }
+        let table = self.load(&rule).await?;
+        self.provision(&table).await?;
+        self.standings[index].table = Some(table);
+        self.change_to(index, Side::Neither);
+        Ok(())
+    }
+
+    pub(super) async fn provision(&self, table: &Arc<HotTable>) -> Result<(), String> {
+        let catalog = Catalog {
+            tables: vec![Arc::clone(table)],
+            ..Catalog::clone(&self.shared.hot().catalog)
+        };
+        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
+        let provisioned = provision::provision(&mut conn, &catalog).await;
+        let report = provisioned.map_err(|error| error.to_string())?;
+        for line in report.to_string().lines() {
+            tracing::info!("slot table {line}");
+        }
+        Ok(())
+    }
+
+    /// From the middle into force.
+    async fn go_in(&mut self, index: usize, since: u64, side: Side) -> Result<(), String> {
+        let standing = &self.standings[index];
+        let table = standing.table.clone();
+        let table = table.ok_or_else(|| "a table that fits the rule".to_owned())?;
+        if !self.history.is_seen_by_all(&full_name(&table)) {
+            return Err(
+                "sessions with statements prepared before the rule; they may be of this table"
+                    .to_owned(),
+            );
+        }
+        if side != Side::Slots {
+            self.take_side(index, since, Side::Slots);
+            return Err("the server to tell other proxies".to_owned());
+        }
+        if !self.claims.are_held() {
+            return Err("the server to tell other proxies".to_owned());
+        }
+        let obstacle = self.contrary(index).await?;
+        if let Some(why) = obstacle {
+            // Both may have spoken at a time; the next time they will not.
+            self.take_side(index, since, Side::Neither);
+            return Err(why);
+        }
+        self.provision(&table).await?;
+        // Other proxies may have closed the slot rows that were known, and who finds that out in a transaction holds the
+        // row by then.
+        self.shared.slots.forget_all(&table);
+        self.standings[index].stage = Stage::Serving;
+        self.publish();
+        tracing::info!("{}: in force", self.standings[index].rule.table);
+        Ok(())
+    }
+
+    /// What other proxies say against increments in slots.
+    async fn contrary(&self, index: usize) -> Result<Option<String>, String> {
+        let standing = &self.standings[index];
+        let slots = standing.slots();
+        if let Some(other) = self.other(&Claim::Base.name(slots)).await?.first() {
+            return Ok(Some(format!(
+                "the proxy of node {other}, which reads base alone"
+            )));
+        }
+        let knowing = self.other(&standing.knows()).await?;
+        let readers = self.other(&Claim::Reads.name(slots)).await?;
+        let stranger = readers.iter().find(|other| !knowing.contains(other));
+        Ok(
+            stranger
+                .map(|other| format!("the proxy of node {other}, whose rule has other columns")),
+        )
+    }
+
+    /// From the middle out of force.
+    async fn go_out(&mut self, index: usize, since: u64, side: Side) -> Result<(), String> {
+        let slots = self.standings[index].slots().clone();
+        let Some(table) = self.standings[index].table.clone() else {
+            // Nobody acts by it, and nobody can say what slots hold.
+            self.standings[index].stage = Stage::Out { since: None };
+            return Ok(());
+        };
+        if side == Side::Slots {
+            self.take_side(index, since, Side::Neither);
+        }
+        if !self.claims.are_held() {
+            return Err("the server to tell other proxies".to_owned());
+        }
+        if let Some(other) = self.other(&Claim::Slots.name(&slots)).await?.first() {
+            if side == Side::Base {
+                self.take_side(index, since, Side::Neither);
+            }
+            return Err(format!(
+                "the proxy of node {other}, which increments in slots"
+            ));
+        }
+        match self.roll_up.empty(&table).await {
+            Ok(0) => {}
+            Ok(rows) => return Err(format!("{rows} slot rows that hold something")),
+            Err(error) if error.is_missing_table() => {}
+            Err(error) => return Err(format!("slots to be empty: {error}")),
+        }
+        if side != Side::Base {
+            self.take_side(index, since, Side::Base);
+            return Err("the server to tell other proxies".to_owned());
+        }
+        let past = self.shared.begin_epoch();
+        self.standings[index].stage = Stage::Leaving(past);
+        Ok(())
+    }
+
+    fn take_side(&mut self, index: usize, since: u64, side: Side) {
+        self.standings[index].stage = Stage::Changing { since, side };
+        self.say();
+    }
+
+    /// The other proxies that say this.
+    async fn other(&self, claim: &str) -> Result<Vec<usize>, String> {
+        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
+        let others = agreement::others(&mut conn, claim, self.claims.number()).await;
+        others.map_err(|error| error.to_string())
+    }
+}

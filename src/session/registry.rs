@@ -1,0 +1,419 @@
+//! Who is connected and at what, for an operator to see, and to close.
+//!
+//! A session writes what it is at into its own entry alone, by single writes that nobody waits for; what all share is
+//! written at login and close.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, watch};
+
+use crate::reason::Reason;
+use crate::wire::command;
+
+/// The session waits for its client.
+const IDLE: u8 = 0xFF;
+
+/// No reason yet.
+const NO_REASON: u8 = 0xFF;
+
+/// All sessions behind their login, and what an operator has told them.
+#[derive(Debug)]
+pub struct Sessions {
+    /// By the thread id that the client sees.
+    open: Mutex<HashMap<u32, Arc<Seen>>>,
+    news: watch::Sender<News>,
+    /// Whether those who connect have to wait.
+    paused: watch::Sender<bool>,
+    /// Somebody has asked the server to stop.
+    stop: Notify,
+    /// A session has left.
+    left: Notify,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self {
+            open: Mutex::default(),
+            news: watch::Sender::default(),
+            paused: watch::Sender::new(false),
+            stop: Notify::new(),
+            left: Notify::new(),
+        }
+    }
+}
+
+impl Sessions {
+    /// A session behind its login, until what is returned is dropped.
+    pub(super) fn enter(self: &Arc<Self>, id: u32, client: SocketAddr, login: Account) -> Entry {
+        let seen = Arc::new(Seen {
+            id,
+            client,
+            connected: Instant::now(),
+            account: Mutex::new(login),
+            command: AtomicU8::new(IDLE),
+            reason: AtomicU8::new(NO_REASON),
+            in_transaction: AtomicBool::new(false),
+            is_killed: AtomicBool::new(false),
+            since: AtomicU64::new(0),
+            commands: AtomicU64::new(0),
+        });
+        self.lock().insert(id, Arc::clone(&seen));
+        Entry {
+            seen,
+            sessions: Arc::clone(self),
+        }
+    }
+
+    /// All of them now, by id.
+    pub fn now(&self) -> Vec<Glimpse> {
+        let open: Vec<_> = self.lock().values().cloned().collect();
+        let mut glimpses: Vec<_> = open.iter().map(|seen| seen.glimpse()).collect();
+        glimpses.sort_by_key(|glimpse| glimpse.id);
+        glimpses
+    }
+
+    /// Has a session close as soon as it has no command at hand. Whether there is one of this id.
+    pub fn kill(&self, id: u32) -> bool {
+        let Some(seen) = self.lock().get(&id).cloned() else {
+            return false;
+        };
+        seen.is_killed.store(true, Ordering::Release);
+        // All look whether it is they; it happens seldom, and costs nothing until it does.
+        self.tell_news();
+        true
+    }
+
+    /// Returns when there is no session of this id. Cancel safe.
+    pub async fn until_left(&self, id: u32) {
+        loop {
+            let mut left = pin!(self.left.notified());
+            left.as_mut().enable();
+            if !self.lock().contains_key(&id) {
+                return;
+            }
+            left.await;
+        }
+    }
+
+    /// Has all sessions close as they become idle.
+    pub fn stop(&self) {
+        self.news.send_modify(|news| news.is_stopping = true);
+    }
+
+    /// Has all sessions look whether something has changed: the hot tables, or whether they are killed.
+    pub(super) fn tell_news(&self) {
+        self.news.send_modify(|_| {});
+    }
+
+    /// What becomes different from now on.
+    pub(super) fn news(&self) -> watch::Receiver<News> {
+        self.news.subscribe()
+    }
+
+    /// Whether those who connect have to wait.
+    pub fn is_paused(&self) -> bool {
+        *self.paused.borrow()
+    }
+
+    /// Lets those who connect wait, or no longer.
+    pub fn pause(&self, paused: bool) {
+        self.paused.send_replace(paused);
+    }
+
+    /// Returns when it is so. Cancel safe.
+    pub async fn until_paused(&self, paused: bool) {
+        let mut changes = self.paused.subscribe();
+        let waited = changes.wait_for(|now| *now == paused).await;
+        waited.expect("the sender is here");
+    }
+
+    /// Asks the server to stop, as SIGTERM does.
+    pub fn ask_to_stop(&self) {
+        self.stop.notify_one();
+    }
+
+    /// Returns when somebody has asked for it. Cancel safe.
+    pub async fn asked_to_stop(&self) {
+        self.stop.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<Seen>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What sessions are told of, beside what they look up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct News {
+    /// The server stops.
+    pub(super) is_stopping: bool,
+}
+
+/// Whose session it is.
+#[derive(Debug)]
+pub(super) struct Account {
+    /// User name, as the client gave it.
+    pub user: Box<str>,
+    /// The current schema, as far as it is known.
+    pub schema: Option<Box<str>>,
+}
+
+impl Account {
+    /// Of a login.
+    pub(super) fn new(user: &[u8], schema: Option<&[u8]>) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_boxed_str();
+        Self {
+            user: text(user),
+            schema: schema.map(text),
+        }
+    }
+}
+
+/// What is seen of one session. One writes, others read now and then: each value by itself is right.
+#[derive(Debug)]
+struct Seen {
+    id: u32,
+    client: SocketAddr,
+    connected: Instant,
+    account: Mutex<Account>,
+    /// The command at hand, or [`IDLE`].
+    command: AtomicU8,
+    /// Why its last statement got its plan, or [`NO_REASON`].
+    reason: AtomicU8,
+    in_transaction: AtomicBool,
+    is_killed: AtomicBool,
+    /// When the command began, or the last one ended: microseconds after `connected`.
+    since: AtomicU64,
+    commands: AtomicU64,
+}
+
+impl Seen {
+    fn glimpse(&self) -> Glimpse {
+        let account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = Duration::from_micros(self.since.load(Ordering::Relaxed));
+        let connected = self.connected.elapsed();
+        let reason = usize::from(self.reason.load(Ordering::Relaxed));
+        let command = self.command.load(Ordering::Relaxed);
+        Glimpse {
+            id: self.id,
+            client: self.client,
+            user: account.user.to_string(),
+            schema: account.schema.as_deref().map(str::to_owned),
+            connected,
+            in_transaction: self.in_transaction.load(Ordering::Relaxed),
+            command: match self.is_killed.load(Ordering::Relaxed) {
+                true => "Killed",
+                false => command_name(command),
+            },
+            command_time: connected.saturating_sub(since),
+            commands: self.commands.load(Ordering::Relaxed),
+            reason: Reason::ALL.get(reason).copied(),
+        }
+    }
+}
+
+/// The command as SHOW PROCESSLIST calls it.
+fn command_name(command_byte: u8) -> &'static str {
+    match command_byte {
+        IDLE => "Sleep",
+        command::QUERY => "Query",
+        command::STMT_PREPARE => "Prepare",
+        command::STMT_EXECUTE | command::STMT_BULK_EXECUTE => "Execute",
+        command::STMT_FETCH => "Fetch",
+        command::STMT_CLOSE => "Close stmt",
+        command::STMT_RESET => "Reset stmt",
+        command::STMT_SEND_LONG_DATA => "Long Data",
+        command::INIT_DB => "Init DB",
+        command::CHANGE_USER => "Change user",
+        command::RESET_CONNECTION => "Reset Connection",
+        command::PING => "Ping",
+        command::QUIT => "Quit",
+        command::BINLOG_DUMP | command::BINLOG_DUMP_GTID => "Binlog Dump",
+        _ => "Other",
+    }
+}
+
+/// A session at one moment.
+#[derive(Clone, Debug)]
+pub struct Glimpse {
+    /// The thread id that the client sees, which is the upstream's.
+    pub id: u32,
+    /// The client's address.
+    pub client: SocketAddr,
+    /// User name.
+    pub user: String,
+    /// The current schema, as far as the proxy knows: it follows a `USE` in a text at the next statement that names a
+    /// hot table.
+    pub schema: Option<String>,
+    /// Since the login.
+    pub connected: Duration,
+    /// A transaction is open, or autocommit is off.
+    pub in_transaction: bool,
+    /// The command at hand, as SHOW PROCESSLIST calls it; `Sleep` between two, `Killed` when it is to close.
+    pub command: &'static str,
+    /// Since the command began, or the last one ended.
+    pub command_time: Duration,
+    /// Commands so far.
+    pub commands: u64,
+    /// Why the last statement got its plan.
+    pub reason: Option<Reason>,
+}
+
+/// A session's own place among all; leaves with it.
+#[derive(Debug)]
+pub(super) struct Entry {
+    seen: Arc<Seen>,
+    sessions: Arc<Sessions>,
+}
+
+impl Entry {
+    /// A command has come.
+    pub(super) fn begins(&self, command_byte: u8) {
+        let seen = &self.seen;
+        // Nobody else writes.
+        let commands = seen.commands.load(Ordering::Relaxed) + 1;
+        seen.commands.store(commands, Ordering::Relaxed);
+        seen.command.store(command_byte, Ordering::Relaxed);
+        self.at(Instant::now());
+    }
+
+    /// It is answered, at this time.
+    pub(super) fn rests(&self, in_transaction: bool, at: Instant) {
+        self.seen.command.store(IDLE, Ordering::Relaxed);
+        self.seen
+            .in_transaction
+            .store(in_transaction, Ordering::Relaxed);
+        self.at(at);
+    }
+
+    /// A statement has got its plan.
+    pub(super) fn reasons(&self, reason: Reason) {
+        let position = u8::try_from(reason as usize).unwrap_or(NO_REASON);
+        self.seen.reason.store(position, Ordering::Relaxed);
+    }
+
+    /// Another schema is the current one.
+    pub(super) fn set_schema(&self, schema: Option<&[u8]>) {
+        let mut account = self.account();
+        let text = schema.map(String::from_utf8_lossy);
+        if account.schema.as_deref() != text.as_deref() {
+            account.schema = text.map(|text| text.into_owned().into_boxed_str());
+        }
+    }
+
+    /// Another account has logged in.
+    pub(super) fn set_account(&self, account: Account) {
+        *self.account() = account;
+    }
+
+    /// Whether it is to close.
+    pub(super) fn is_killed(&self) -> bool {
+        self.seen.is_killed.load(Ordering::Acquire)
+    }
+
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.seen
+            .account
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn at(&self, at: Instant) {
+        let since = at.saturating_duration_since(self.seen.connected);
+        let since = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
+        self.seen.since.store(since, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut open = self.sessions.lock();
+        // Behind another server that has come in the upstream's place ids begin anew, and may be another's by now.
+        if open
+            .get(&self.seen.id)
+            .is_some_and(|seen| Arc::ptr_eq(seen, &self.seen))
+        {
+            open.remove(&self.seen.id);
+        }
+        // Few remember a crowd that has gone.
+        if open.len() * 4 < open.capacity() {
+            open.shrink_to_fit();
+        }
+        drop(open);
+        self.sessions.left.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn enter(sessions: &Arc<Sessions>, id: u32) -> Entry {
+        let client = "127.0.0.1:50000".parse().expect("an address");
+        sessions.enter(id, client, Account::new(b"ann", Some(b"shop")))
+    }
+
+    #[test]
+    fn a_session_is_seen_from_login_to_close() {
+        let sessions = Arc::default();
+        let entry = enter(&sessions, 7);
+        let [glimpse] = &sessions.now()[..] else {
+            panic!("one session");
+        };
+        assert_eq!((glimpse.id, &*glimpse.user), (7, "ann"));
+        assert_eq!((glimpse.command, glimpse.reason), ("Sleep", None));
+        entry.begins(command::QUERY);
+        entry.reasons(Reason::Slotted);
+        let glimpse = &sessions.now()[0];
+        assert_eq!((glimpse.command, glimpse.commands), ("Query", 1));
+        assert_eq!(glimpse.reason, Some(Reason::Slotted));
+        assert!(glimpse.command_time <= glimpse.connected);
+        entry.rests(true, Instant::now());
+        entry.set_schema(None);
+        let glimpse = &sessions.now()[0];
+        assert_eq!((glimpse.command, glimpse.in_transaction), ("Sleep", true));
+        assert_eq!(glimpse.schema, None);
+        drop(entry);
+        assert!(sessions.now().is_empty());
+    }
+
+    #[test]
+    fn one_is_killed_and_all_are_woken_to_look() {
+        let sessions = Arc::default();
+        let (first, second) = (enter(&sessions, 1), enter(&sessions, 2));
+        let mut news = sessions.news();
+        assert!(!sessions.kill(3));
+        assert!(!news.has_changed().expect("the sender is there"));
+        assert!(sessions.kill(2));
+        assert!(news.has_changed().expect("the sender is there"));
+        assert!(!news.borrow_and_update().is_stopping, "the server goes on");
+        assert!(!first.is_killed() && second.is_killed());
+        sessions.stop();
+        assert!(news.borrow_and_update().is_stopping);
+    }
+
+    #[test]
+    fn an_id_that_came_again_is_the_latter_ones() {
+        let sessions = Arc::default();
+        let first = enter(&sessions, 1);
+        let second = enter(&sessions, 1);
+        drop(first);
+        assert!(sessions.kill(1) && second.is_killed());
+    }
+
+    #[test]
+    fn an_entry_is_small() {
+        let entry = size_of::<Seen>() + size_of::<Entry>() + 2 * size_of::<usize>();
+        assert!(entry <= 200, "{entry} bytes");
+    }
+
+    #[test]
+    fn every_reason_has_a_number_of_its_own() {
+        assert!(Reason::ALL.len() < usize::from(NO_REASON));
+    }
+}

@@ -1,0 +1,104 @@
+//! What a server of our own, the console, says in the connection phase (manual: "Protocol::HandshakeV10",
+//! "Protocol::AuthSwitchRequest").
+
+use super::authentication::SWITCH;
+use super::greeting::{Greeting, NONCE_LENGTH};
+use crate::wire::status;
+
+/// The random data that authentication starts from: no NUL among them, which ends them on the wire.
+pub type Nonce = [u8; NONCE_LENGTH];
+
+/// Collation 45: utf8mb4_general_ci, which MySQL's clients and MariaDB's both know.
+const UTF8MB4: u8 = 45;
+
+/// A greeting of our own.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnGreeting<'a> {
+    /// Version, without a NUL.
+    pub server_version: &'a str,
+    /// Connection id.
+    pub thread_id: u32,
+    /// For the plugin's first round.
+    pub nonce: &'a Nonce,
+    /// Capability flags, MySQL's alone.
+    pub capabilities: u32,
+    /// The plugin that authentication starts with.
+    pub plugin: &'a str,
+}
+
+impl OwnGreeting<'_> {
+    /// The packet's payload.
+    pub fn encode(&self) -> Vec<u8> {
+        let [a, b, c, d] = self.capabilities.to_le_bytes();
+        let (first, second) = self.nonce.split_at(8);
+        let mut out = vec![Greeting::PROTOCOL_VERSION];
+        out.extend_from_slice(self.server_version.as_bytes());
+        out.push(0);
+        out.extend_from_slice(&self.thread_id.to_le_bytes());
+        out.extend_from_slice(first);
+        out.extend_from_slice(&[0, a, b, UTF8MB4]);
+        out.extend_from_slice(&status::AUTOCOMMIT.to_le_bytes());
+        out.extend_from_slice(&[c, d]);
+        // The nonce's length with its NUL, then ten reserved bytes.
+        out.push(NONCE_LENGTH_ON_THE_WIRE);
+        out.extend_from_slice(&[0; 10]);
+        out.extend_from_slice(second);
+        out.push(0);
+        out.extend_from_slice(self.plugin.as_bytes());
+        out.push(0);
+        out
+    }
+}
+
+const NONCE_LENGTH_ON_THE_WIRE: u8 = 21;
+
+/// The payload that asks for an answer by another plugin.
+pub fn encode_switch(plugin: &str, nonce: &Nonce) -> Vec<u8> {
+    let mut out = vec![SWITCH];
+    out.extend_from_slice(plugin.as_bytes());
+    out.push(0);
+    out.extend_from_slice(nonce);
+    out.push(0);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::capability;
+    use crate::wire::handshake::authentication::PluginRequest;
+
+    const NONCE: &Nonce = b"0123456789abcdefghij";
+
+    #[test]
+    fn our_greeting_is_read_as_any_servers() {
+        let capabilities = capability::LONG_PASSWORD
+            | capability::PROTOCOL_41
+            | capability::SECURE_CONNECTION
+            | capability::PLUGIN_AUTH;
+        let payload = OwnGreeting {
+            server_version: "8.4.0-console",
+            thread_id: 0x8000_0001,
+            nonce: NONCE,
+            capabilities: u32::try_from(capabilities).expect("MySQL's own"),
+            plugin: "caching_sha2_password",
+        }
+        .encode();
+        let greeting = Greeting::decode(&payload).unwrap();
+        assert_eq!(greeting.server_version, b"8.4.0-console");
+        assert_eq!(greeting.thread_id, 0x8000_0001);
+        assert_eq!(greeting.nonce, NONCE);
+        assert_eq!(greeting.capabilities, capabilities);
+        assert_eq!(greeting.plugin, b"caching_sha2_password");
+        assert_eq!(greeting.status, status::AUTOCOMMIT);
+        assert!(!greeting.is_mariadb());
+    }
+
+    #[test]
+    fn our_switch_is_read_as_any_servers() {
+        let payload = encode_switch("mysql_native_password", NONCE);
+        let request = PluginRequest::decode(&payload).unwrap();
+        assert_eq!(request.plugin, b"mysql_native_password");
+        assert_eq!(request.data, NONCE);
+    }
+}

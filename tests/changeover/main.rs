@@ -1,0 +1,10 @@
+//! Rules are switched on, off and over while clients work: no error, no increment lost, no value that was not so.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod file;
+mod load;
+mod sessions;
+mod stage;
+mod under_load;

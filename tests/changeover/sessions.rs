@@ -1,0 +1,279 @@
+//! What one session sees while rules change under it.
+
+use countersink::config::Mode;
+use countersink::sandbox::Flavour;
+
+use crate::stage::{Stage, arrives, close, counted, execute, prepare, switch, waits_for};
+use crate::support::block_on;
+use crate::support::client::{number, run};
+
+const ADD: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
+const READ: &str = "SELECT views FROM posts WHERE id = 1";
+
+/// Each test is one of these, on both servers.
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod mysql {
+            $(#[test] fn $name() { super::block_on(super::$name(super::Flavour::MySql)); })*
+        }
+        mod mariadb {
+            $(#[test] fn $name() { super::block_on(super::$name(super::Flavour::MariaDb)); })*
+        }
+    };
+}
+
+on_both! {
+    what_is_observed_is_counted_and_passes,
+    a_rule_goes_in_and_out_under_an_idle_session,
+    a_transaction_reads_the_time_when_it_began,
+    a_transaction_with_increments_of_its_own_holds_its_rule,
+    tables_that_are_locked_stay_as_they_are,
+    statements_prepared_before_the_rule_hold_it_up,
+    prepared_statements_change_with_the_rule,
+    two_proxies_never_read_different_values,
+    what_slots_hold_at_the_start_is_moved_first,
+    a_column_more_is_known_to_all_before_it_is_slotted,
+}
+
+async fn what_is_observed_is_counted_and_passes(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_observed").await;
+    let proxy = stage.proxy("columns: [views], mode: observe");
+    let mut client = stage.client(&proxy).await;
+    for _ in 0..3 {
+        run(&mut client, ADD).await;
+    }
+    assert_eq!(number(&mut client, READ).await, 3);
+    run(&mut client, "UPDATE posts SET views = 7 WHERE id = 2").await;
+    run(&mut client, "SELECT title FROM posts").await;
+    let prepared = prepare(&mut client, ADD).await;
+    for _ in 0..2 {
+        execute(&mut client, prepared).await;
+    }
+    assert!(!stage.has_slot_table().await);
+    let observed = proxy.shared.metrics.observed();
+    let observed: Vec<_> = observed
+        .iter()
+        .map(|(reason, count)| (reason.code(), *count))
+        .collect();
+    assert_eq!(
+        observed,
+        [
+            ("forwarded:no-counter", 1),
+            ("slotted", 5),
+            ("summed", 1),
+            ("folded:absolute-set", 1),
+        ]
+    );
+    assert_eq!(counted(&proxy, "forwarded:observed"), 8);
+    assert_eq!(number(&mut stage.direct, READ).await, 5);
+}
+
+async fn a_rule_goes_in_and_out_under_an_idle_session(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_idle").await;
+    let table = stage.table();
+    let proxy = stage.proxy("columns: [views], mode: observe, rollup: 1h");
+    let mut client = stage.client(&proxy).await;
+    let mut idle = stage.client(&proxy).await;
+    run(&mut client, ADD).await;
+    switch(&proxy, &table, Mode::Enforce, "enforced").await;
+    run(&mut client, ADD).await;
+    assert_eq!(stage.slot_rows().await, 1);
+    assert_eq!(number(&mut stage.direct, READ).await, 1);
+    assert_eq!(number(&mut idle, READ).await, 2);
+    switch(&proxy, &table, Mode::Off, "off").await;
+    assert_eq!(number(&mut stage.direct, READ).await, 2);
+    run(&mut client, ADD).await;
+    assert_eq!(number(&mut stage.direct, READ).await, 3);
+    assert_eq!(number(&mut idle, READ).await, 3);
+    assert_eq!(counted(&proxy, "slotted"), 1);
+    switch(&proxy, &table, Mode::Observe, "observed").await;
+    switch(&proxy, &table, Mode::Enforce, "enforced").await;
+    run(&mut client, ADD).await;
+    assert_eq!(number(&mut idle, READ).await, 4);
+    assert_eq!(counted(&proxy, "slotted"), 2);
+}
+
+async fn a_transaction_reads_the_time_when_it_began(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_over_snapshot").await;
+    let proxy = stage.proxy("columns: [views], rollup: 1h");
+    let (mut old, mut client) = (stage.client(&proxy).await, stage.client(&proxy).await);
+    run(&mut client, ADD).await;
+    run(&mut old, "START TRANSACTION WITH CONSISTENT SNAPSHOT").await;
+    run(&mut client, ADD).await;
+    let table = stage.table();
+    let off = proxy.rules.set_mode(&table, Mode::Off).await;
+    off.expect("there is such a rule");
+    waits_for(&proxy, "transactions").await;
+    // The snapshot has 1 in a slot and 0 in base; base has 2 now.
+    assert_eq!(number(&mut old, READ).await, 1);
+    assert_eq!(number(&mut client, READ).await, 2);
+    run(&mut old, "COMMIT").await;
+    arrives(&proxy, "off").await;
+    assert_eq!(number(&mut old, READ).await, 2);
+}
+
+async fn a_transaction_with_increments_of_its_own_holds_its_rule(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_own").await;
+    let proxy = stage.proxy("columns: [views], rollup: 1h");
+    let (mut open, mut client) = (stage.client(&proxy).await, stage.client(&proxy).await);
+    // Shows the shape, so that the next one goes to slots.
+    run(&mut open, "BEGIN").await;
+    run(&mut open, ADD).await;
+    run(&mut open, "COMMIT").await;
+    run(&mut open, "BEGIN").await;
+    run(&mut open, ADD).await;
+    assert!(stage.slot_rows().await >= 0);
+    let table = stage.table();
+    let off = proxy.rules.set_mode(&table, Mode::Off).await;
+    off.expect("there is such a rule");
+    waits_for(&proxy, "slots").await;
+    run(
+        &mut client,
+        "UPDATE posts SET views = views + 10 WHERE id = 2",
+    )
+    .await;
+    run(&mut open, ADD).await;
+    assert_eq!(number(&mut open, READ).await, 3);
+    run(&mut open, "COMMIT").await;
+    arrives(&proxy, "off").await;
+    assert_eq!(number(&mut stage.direct, READ).await, 3);
+    assert_eq!(
+        number(&mut stage.direct, "SELECT views FROM posts WHERE id = 2").await,
+        10
+    );
+}
+
+async fn tables_that_are_locked_stay_as_they_are(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_locked").await;
+    let table = stage.table();
+    let proxy = stage.proxy("columns: [views], mode: observe");
+    let mut locker = stage.client(&proxy).await;
+    run(&mut locker, "LOCK TABLES posts WRITE").await;
+    run(&mut locker, ADD).await;
+    let on = proxy.rules.set_mode(&table, Mode::Enforce).await;
+    on.expect("there is such a rule");
+    waits_for(&proxy, "statements that are under way").await;
+    run(&mut locker, ADD).await;
+    assert_eq!(number(&mut locker, READ).await, 2);
+    run(&mut locker, "UNLOCK TABLES").await;
+    arrives(&proxy, "enforced").await;
+    run(&mut locker, ADD).await;
+    assert_eq!(number(&mut locker, READ).await, 3);
+    assert_eq!(counted(&proxy, "slotted"), 1);
+    assert_eq!(stage.slot_rows().await, 1);
+}
+
+async fn statements_prepared_before_the_rule_hold_it_up(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_before").await;
+    let table = stage.table();
+    let proxy = stage.proxy("columns: [views], mode: off");
+    let mut client = stage.client(&proxy).await;
+    let mut other = stage.client(&proxy).await;
+    let read = prepare(&mut client, READ).await;
+    let on = proxy.rules.set_mode(&table, Mode::Enforce).await;
+    on.expect("there is such a rule");
+    waits_for(&proxy, "prepared before the rule").await;
+    run(&mut other, ADD).await;
+    assert_eq!(execute(&mut client, read).await, 1);
+    assert_eq!(counted(&proxy, "folded:changing-over"), 1);
+    close(&mut client, read).await;
+    arrives(&proxy, "enforced").await;
+    run(&mut other, ADD).await;
+    assert_eq!(counted(&proxy, "slotted"), 1);
+    assert_eq!(stage.slot_rows().await, 1);
+}
+
+async fn prepared_statements_change_with_the_rule(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_prepared").await;
+    let table = stage.table();
+    let proxy = stage.proxy("columns: [views], mode: observe, rollup: 1h");
+    let mut client = stage.client(&proxy).await;
+    let add = prepare(&mut client, ADD).await;
+    let read = prepare(&mut client, READ).await;
+    run(
+        &mut client,
+        "PREPARE s FROM 'SELECT views FROM posts WHERE id = 1'",
+    )
+    .await;
+    let mut expected = 0_i64;
+    for (mode, name) in [
+        (Mode::Enforce, "enforced"),
+        (Mode::Off, "off"),
+        (Mode::Enforce, "enforced"),
+        (Mode::Observe, "observed"),
+    ] {
+        execute(&mut client, add).await;
+        expected += 1;
+        switch(&proxy, &table, mode, name).await;
+        execute(&mut client, add).await;
+        expected += 1;
+        assert_eq!(execute(&mut client, read).await, expected, "{name}");
+        assert_eq!(number(&mut client, "EXECUTE s").await, expected, "{name}");
+    }
+    assert_eq!(number(&mut stage.direct, READ).await, expected);
+    assert_eq!(counted(&proxy, "slotted"), 4);
+}
+
+async fn two_proxies_never_read_different_values(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_two").await;
+    let table = stage.table();
+    let first = stage.proxy("columns: [views], mode: observe, rollup: 1h");
+    let second = stage.proxy("columns: [views], mode: observe, rollup: 1h");
+    let (mut one, mut two) = (stage.client(&first).await, stage.client(&second).await);
+    let on = first.rules.set_mode(&table, Mode::Enforce).await;
+    on.expect("there is such a rule");
+    waits_for(&first, "which reads base alone").await;
+    run(&mut one, ADD).await;
+    assert_eq!(number(&mut two, READ).await, 1);
+    switch(&second, &table, Mode::Enforce, "enforced").await;
+    arrives(&first, "enforced").await;
+    run(&mut one, ADD).await;
+    run(&mut two, ADD).await;
+    assert_eq!(number(&mut stage.direct, READ).await, 1);
+    assert_eq!(number(&mut one, READ).await, 3);
+    let off = second.rules.set_mode(&table, Mode::Off).await;
+    off.expect("there is such a rule");
+    waits_for(&second, "which increments in slots").await;
+    run(&mut two, ADD).await;
+    assert_eq!(number(&mut one, READ).await, 4);
+    assert_eq!(number(&mut two, READ).await, 4);
+    switch(&first, &table, Mode::Off, "off").await;
+    arrives(&second, "off").await;
+    assert_eq!(number(&mut stage.direct, READ).await, 4);
+}
+
+async fn what_slots_hold_at_the_start_is_moved_first(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_start").await;
+    let proxy = stage.proxy("columns: [views]");
+    drop(proxy);
+    run(
+        &mut stage.direct,
+        "INSERT INTO posts_slots (id, slot, views) VALUES (1, 3, 40), (2, 0, 2)",
+    )
+    .await;
+    let proxy = stage.proxy("columns: [views], mode: off");
+    let mut client = stage.client(&proxy).await;
+    assert_eq!(number(&mut client, READ).await, 40);
+    arrives(&proxy, "off").await;
+    assert_eq!(
+        number(&mut stage.direct, "SELECT SUM(views) FROM posts").await,
+        42
+    );
+    assert_eq!(number(&mut client, READ).await, 40);
+}
+
+async fn a_column_more_is_known_to_all_before_it_is_slotted(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_column").await;
+    let narrow = stage.proxy("columns: [views], rollup: 1h");
+    let wide = stage.proxy("columns: [views, likes], rollup: 1h");
+    let (mut one, mut two) = (stage.client(&narrow).await, stage.client(&wide).await);
+    waits_for(&wide, "other columns").await;
+    run(&mut two, "UPDATE posts SET likes = likes + 5 WHERE id = 1").await;
+    let likes = "SELECT likes FROM posts WHERE id = 1";
+    assert_eq!(number(&mut one, likes).await, 5);
+    drop(narrow);
+    arrives(&wide, "enforced").await;
+    run(&mut two, "UPDATE posts SET likes = likes + 5 WHERE id = 1").await;
+    assert_eq!(number(&mut two, likes).await, 10);
+    assert_eq!(number(&mut stage.direct, likes).await, 5);
+}

@@ -1,0 +1,148 @@
+//! Proxies in front of a server with one hot table, and what is known of their rules.
+
+use std::time::Instant;
+
+use countersink::config::Mode;
+use countersink::driver::Driver;
+use countersink::sandbox::{Address, Flavour};
+use countersink::wire::answer::{Form, PrepareOk};
+use countersink::wire::command;
+
+use crate::support::binary::PATIENCE;
+use crate::support::client::{connect, create_schema, number};
+use crate::support::proxy::Proxy;
+use crate::support::twin::{Twin, twin};
+
+pub const POSTS: &str = "CREATE TABLE posts (id INT PRIMARY KEY, title VARCHAR(20) NOT NULL DEFAULT '', \
+     views BIGINT NOT NULL DEFAULT 0, likes BIGINT NOT NULL DEFAULT 0); INSERT INTO posts (id) VALUES (1), (2), (3)";
+
+/// A schema of its own on a server.
+pub struct Stage {
+    pub upstream: Address,
+    pub schema: &'static str,
+    /// A session past all proxies.
+    pub direct: Driver,
+}
+
+impl Stage {
+    pub async fn new(flavour: Flavour, schema: &'static str) -> Self {
+        let Twin { proxied, .. } = twin(flavour);
+        Self {
+            upstream: proxied.clone(),
+            schema,
+            direct: create_schema(proxied, schema, POSTS).await,
+        }
+    }
+
+    pub fn table(&self) -> String {
+        format!("{}.posts", self.schema)
+    }
+
+    /// A rule for the table, with these settings.
+    pub fn rule(&self, settings: &str) -> String {
+        format!("counters:\n- {{table: {}, {settings}}}\n", self.table())
+    }
+
+    pub fn proxy(&self, settings: &str) -> Proxy {
+        Proxy::start(&self.upstream, &self.rule(settings))
+    }
+
+    pub async fn client(&self, proxy: &Proxy) -> Driver {
+        connect(&proxy.address, Some(self.schema)).await
+    }
+
+    /// What lies in slots of a row, which need not have been rolled up.
+    pub async fn slot_rows(&mut self) -> i64 {
+        number(&mut self.direct, "SELECT COUNT(*) FROM posts_slots").await
+    }
+
+    pub async fn has_slot_table(&mut self) -> bool {
+        let question = format!(
+            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{}' AND table_name = 'posts_slots'",
+            self.schema
+        );
+        number(&mut self.direct, &question).await == 1
+    }
+}
+
+/// Gives the rule another mode and waits until it has arrived there.
+pub async fn switch(proxy: &Proxy, table: &str, mode: Mode, stage: &str) {
+    proxy
+        .rules
+        .set_mode(table, mode)
+        .await
+        .unwrap_or_else(|why| panic!("{why}"));
+    arrives(proxy, stage).await;
+}
+
+/// Waits until the only rule is at this stage.
+pub async fn arrives(proxy: &Proxy, stage: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let rules = proxy.rules.show();
+        if rules.len() == 1 && rules[0].stage == stage && rules[0].waits_for.is_none() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "not {stage}: {rules:?}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits until the only rule waits for this.
+pub async fn waits_for(proxy: &Proxy, what: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let rules = proxy.rules.show();
+        let waits = rules[0].waits_for.clone().unwrap_or_default();
+        if waits.contains(what) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "waits not for {what}: {rules:?}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// How many statements have had this reason.
+pub fn counted(proxy: &Proxy, code: &str) -> u64 {
+    let counted = proxy.shared.metrics.statements();
+    let of_code = counted.iter().filter(|(reason, _)| reason.code() == code);
+    of_code.map(|(_, count)| *count).sum()
+}
+
+/// COM_STMT_PREPARE; the statement's id.
+pub async fn prepare(driver: &mut Driver, text: &str) -> u32 {
+    let payload = [&[command::STMT_PREPARE], text.as_bytes()].concat();
+    driver.send(&payload).await.expect("sent");
+    let packets = driver.packets(Form::Prepared).await.expect("an answer");
+    let ok = PrepareOk::decode(&packets[0].payload);
+    ok.expect("it can be prepared").statement_id
+}
+
+/// COM_STMT_EXECUTE of a statement without parameters: the number that it gives, 0 if it gives none.
+pub async fn execute(driver: &mut Driver, id: u32) -> i64 {
+    let mut payload = vec![command::STMT_EXECUTE];
+    payload.extend_from_slice(&id.to_le_bytes());
+    payload.extend_from_slice(&[0, 1, 0, 0, 0]);
+    driver.send(&payload).await.expect("sent");
+    let packets = driver.packets(Form::Results).await.expect("an answer");
+    assert_ne!(
+        packets[0].payload[0],
+        0xFF,
+        "{:?}",
+        String::from_utf8_lossy(&packets[0].payload)
+    );
+    // A row of one BIGINT: header, bitmap of NULLs, value.
+    let row = packets
+        .iter()
+        .rev()
+        .find(|packet| packet.payload.len() == 10 && packet.payload[0] == 0);
+    row.map_or(0, |row| {
+        i64::from_le_bytes(row.payload[2..].try_into().expect("8 bytes"))
+    })
+}
+
+/// COM_STMT_CLOSE, which has no answer.
+pub async fn close(driver: &mut Driver, id: u32) {
+    let payload = [&[command::STMT_CLOSE][..], &id.to_le_bytes()].concat();
+    driver.send(&payload).await.expect("sent");
+}

@@ -1,0 +1,139 @@
+//! A proxy with a console, in a process of its own.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use countersink::driver::{Driver, Reply};
+use countersink::sandbox::{Address, Flavour};
+use tempfile::TempDir;
+
+use crate::support::binary::{Binary, rules_file};
+use crate::support::client::{connect, connect_as, create_schema};
+use crate::support::proxy::rules_head;
+use crate::support::twin::twin;
+
+/// The console's password.
+pub const PASSWORD: &str = "s3cret-of-the-console";
+
+const POSTS: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0, likes INT NOT NULL DEFAULT 0);
+    INSERT INTO posts (id) VALUES (1), (2)";
+
+pub struct Stage {
+    pub binary: Binary,
+    /// Where the application's clients connect.
+    pub clients: Address,
+    /// Where the console is, and its account.
+    pub console: Address,
+    pub schema: String,
+    _folder: TempDir,
+}
+
+impl Stage {
+    /// A proxy in front of this server, with one hot table; `settings` are more lines of rules.yaml.
+    pub async fn new(flavour: Flavour, schema: &str, settings: &str) -> Self {
+        let upstream = &twin(flavour).proxied;
+        create_schema(upstream, schema, POSTS).await;
+        let rules = format!(
+            "admin: 127.0.0.1:0\nadmin_account: {{password: {PASSWORD}}}\n{settings}\
+             counters:\n- {{table: {schema}.posts, columns: [views, likes], rollup: 1h}}\n"
+        );
+        let (folder, file) = rules_file(&(rules_head(upstream) + &rules));
+        let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];
+        let mut binary = Binary::start(&arguments);
+        let mut address_behind = |text: &str| -> SocketAddr {
+            let line = binary.wait_for(text).expect("it serves");
+            let (_, rest) = line.split_once(text).expect("it is in there");
+            let end = rest.find(|letter: char| letter == ',' || letter.is_whitespace());
+            let address = &rest[..end.unwrap_or(rest.len())];
+            address
+                .parse()
+                .unwrap_or_else(|_| panic!("no address: {line}"))
+        };
+        let listening = address_behind("listening on ");
+        let console = address_behind("console at ");
+        Self {
+            binary,
+            clients: Address {
+                host: listening.ip().to_string(),
+                port: listening.port(),
+                ..upstream.clone()
+            },
+            console: Address {
+                host: console.ip().to_string(),
+                port: console.port(),
+                user: "admin".to_owned(),
+                password: PASSWORD.to_owned(),
+            },
+            schema: schema.to_owned(),
+            _folder: folder,
+        }
+    }
+
+    /// A client of the application.
+    pub async fn client(&self) -> Driver {
+        connect(&self.clients, Some(&self.schema)).await
+    }
+
+    /// A client of the console.
+    pub async fn operator(&self) -> Driver {
+        let connected = connect_as(&self.console, Some(&self.schema), Driver::CAPABILITIES).await;
+        connected.unwrap_or_else(|error| panic!("the console: {error}"))
+    }
+}
+
+/// The rows of a statement by the names of their columns; NULL is `NULL`.
+pub async fn table(driver: &mut Driver, text: &str) -> Vec<BTreeMap<String, String>> {
+    use countersink::wire::answer::{Form, Role};
+    use countersink::wire::column::text_row;
+    use countersink::wire::reader::Reader;
+
+    driver
+        .send(&driver.query_payload(text))
+        .await
+        .expect("sent");
+    let packets = driver.packets(Form::Results).await.expect("an answer");
+    let mut names = Vec::new();
+    let mut rows = Vec::new();
+    for packet in packets {
+        match packet.role {
+            Role::Column => {
+                // Catalog, schema, table and original table stand before it.
+                let mut fields = Reader::new(&packet.payload);
+                let name = (0..5)
+                    .map(|_| fields.lenenc_bytes().expect("a field"))
+                    .last();
+                let name = name.expect("five fields").to_vec();
+                names.push(String::from_utf8_lossy(&name).into_owned());
+            }
+            Role::Row => {
+                let values = text_row(&packet.payload).expect("a row");
+                let values = values.into_iter().map(|value| match value {
+                    Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                    None => "NULL".to_owned(),
+                });
+                rows.push(names.iter().cloned().zip(values).collect());
+            }
+            Role::Err => panic!("{text}: {}", String::from_utf8_lossy(&packet.payload)),
+            _ => {}
+        }
+    }
+    assert!(!names.is_empty(), "{text} has no columns");
+    rows
+}
+
+/// The error that a statement is refused with.
+pub async fn refused(driver: &mut Driver, text: &str) -> (u16, String) {
+    match driver.query(text).await.expect("an answer") {
+        Reply::Err(error) => (error.code, error.message),
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+/// The value of SHOW STATS.
+pub async fn stat(operator: &mut Driver, name: &str) -> u64 {
+    let rows = table(operator, &format!("SHOW STATS WHERE name = '{name}'")).await;
+    let [row] = &rows[..] else {
+        panic!("{name}: {rows:?}");
+    };
+    row["value"].parse().expect("a number")
+}
