@@ -16,8 +16,9 @@
 //!
 //! | floor | rooms |
 //! |---|---|
-//! | 8 | [`cli`]: arguments in, exit code out; the demo, explain, check, advise, bench |
-//! | 7 | [`server`]: accept, the threads of sessions, stop · [`admin`]: metrics and health · [`sandbox`]: throwaway servers |
+//! | 9 | [`cli`]: arguments in, exit code out; the demo, explain, check, advise, bench |
+//! | 8 | [`admin`]: the SQL console; metrics, dashboard and health over HTTP |
+//! | 7 | [`server`]: accept, the threads of sessions, stop; rules that change · [`sandbox`]: throwaway servers |
 //! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests · [`advise`]: which counters are hot |
 //! | 5 | [`explain`]: what becomes of a statement, for people, pure · [`check`]: what is wrong between rules and server |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up · [`traffic`]: what passes, in bounded memory |

@@ -11,7 +11,8 @@ const FLOORS: &[&[&str]] = &[
     &["counter", "traffic"],
     &["explain", "check"],
     &["advise", "driver", "session"],
-    &["sandbox", "admin", "server"],
+    &["sandbox", "server"],
+    &["admin"],
     &["cli"],
     &["main", "lib"],
 ];

@@ -627,6 +627,30 @@ mod control_account {
                 countersink(&["provision"], &sandbox.rules_as(&account("right"), &more));
             assert_eq!(code, 0, "{errors}");
             assert_eq!(slot_tables(&sandbox).await, ["posts_slots"]);
+            let (code, _, errors) = countersink(&["drain"], &rules);
+            assert_eq!(code, 0, "{errors}");
+            assert_eq!(slot_tables(&sandbox).await, [""; 0]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_drain_without_its_grant_says_which() {
+        for server in servers() {
+            let mut sandbox = Sandbox::new(&server, POSTS).await;
+            let user = sandbox.user("BY 'x'").await;
+            sandbox
+                .run(&format!(
+                    "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, TRIGGER ON ~.* TO '{user}'"
+                ))
+                .await;
+            let rules = sandbox.rules_as(&format!("{{user: {user}, password: x}}"), RULE);
+            let (code, _, errors) = countersink(&["provision"], &rules);
+            assert_eq!(code, 0, "{errors}");
+            let (code, _, errors) = countersink(&["drain"], &rules);
+            assert_eq!(code, 1, "{errors}");
+            let expected = format!("GRANT LOCK TABLES ON `{}`.* TO ..;", sandbox.schema);
+            assert!(errors.contains(&expected), "{errors}");
+            assert_eq!(slot_tables(&sandbox).await, ["posts_slots"]);
         }
     }
 

@@ -56,6 +56,7 @@ pub(super) fn of_slots(problem: &provision::Problem, rule: &Rule) -> Option<Find
         Provision::Forgotten { .. } => Code::ForgottenCounter,
         Provision::Unserved { .. } => Code::UnservedValues,
         Provision::Forbidden { .. }
+        | Provision::MayNotLock { .. }
         | Provision::KeyTooLong { .. }
         | Provision::NoConnection { .. }
         | Provision::Failed { .. }

@@ -46,7 +46,7 @@ pub(super) async fn serve(
         None => None,
     };
     let desk = Desk::new(Arc::clone(&shared), control, server.rules(), log);
-    let console = open_console(desk).await?;
+    let console = open_console(Arc::new(desk), take_over).await?;
     let stop = async {
         tokio::select! {
             () = stop => {}
@@ -118,20 +118,50 @@ fn said(http: Http) -> Result<Http, Error> {
 }
 
 /// The SQL console, if there is one, from now on.
-async fn open_console(desk: Desk) -> Result<Option<JoinHandle<()>>, Error> {
-    let Some(console) = Console::bind(desk).await? else {
-        return Ok(None);
+async fn open_console(desk: Arc<Desk>, take_over: bool) -> Result<Option<JoinHandle<()>>, Error> {
+    match Console::bind(Arc::clone(&desk)).await {
+        Err(error) if take_over && error.is_in_use() => {
+            tracing::info!("the console answers when the other process has ended");
+            Ok(Some(tokio::spawn(open_later(desk))))
+        }
+        bound => match bound? {
+            Some(console) => Ok(Some(tokio::spawn(opened(console)?.run()))),
+            None => Ok(None),
+        },
+    }
+}
+
+async fn open_later(desk: Arc<Desk>) {
+    let bound = loop {
+        tokio::time::sleep(GLANCE).await;
+        match Console::bind(Arc::clone(&desk)).await {
+            Err(error) if error.is_in_use() => {}
+            bound => break bound,
+        }
     };
+    match bound
+        .map_err(Error::from)
+        .map(|console| console.map(opened))
+    {
+        Ok(Some(Ok(console))) => console.run().await,
+        Ok(None) => {}
+        Ok(Some(Err(error))) | Err(error) => tracing::warn!("{error}"),
+    }
+}
+
+/// Says where it answers.
+fn opened(console: Console) -> Result<Console, Error> {
     let address = console
         .address()
         .map_err(|source| Error::Runtime { source })?;
     tracing::info!("console at {address}");
     if !address.ip().is_loopback() {
         tracing::warn!(
-            "admin: other machines reach the console at {address}, which has no TLS; its statements and answers can be read              on the way, and whoever has its password can stop the proxy: prefer 127.0.0.1"
+            "admin: other machines reach the console at {address}, which has no TLS; its statements and answers can be \
+             read on the way, and whoever has its password can stop the proxy: prefer 127.0.0.1"
         );
     }
-    Ok(Some(tokio::spawn(console.run())))
+    Ok(console)
 }
 
 /// Where systemd has started the process and wants to know (manual: sd_notify(3)).

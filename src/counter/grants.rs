@@ -16,14 +16,24 @@ pub(crate) const TO_MAKE_SLOT_TABLE: &[&str] = &["CREATE", "ALTER", "DROP"];
 pub fn for_control(config: &Config, account: &str) -> Vec<String> {
     let rules = config.rules.iter().filter(|rule| rule.has_slots());
     let on_slots = [ON_SLOT_TABLE, TO_MAKE_SLOT_TABLE].concat();
-    rules
-        .flat_map(|rule| {
-            [
-                grant(ON_HOT_TABLE, &rule.table, account),
-                grant(&on_slots, &rule.slot_table, account),
-            ]
-        })
-        .collect()
+    let mut grants = Vec::new();
+    let mut on_schemas = Vec::new();
+    for rule in rules {
+        grants.push(grant(ON_HOT_TABLE, &rule.table, account));
+        grants.push(grant(&on_slots, &rule.slot_table, account));
+        let on_schema = to_drain(&rule.slot_table, account);
+        if !on_schemas.contains(&on_schema) {
+            on_schemas.push(on_schema);
+        }
+    }
+    grants.extend(on_schemas);
+    grants
+}
+
+/// What a drain needs beside, which locks the slot table before it drops it; MySQL grants that on whole schemas alone.
+pub(crate) fn to_drain(slot_table: &TableName, account: &str) -> String {
+    let schema = quote::name(&slot_table.schema);
+    format!("GRANT LOCK TABLES ON {schema}.* TO {account};")
 }
 
 /// What an account that writes the hot table needs on the slot table; grants on the whole schema suffice.

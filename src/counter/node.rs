@@ -92,39 +92,27 @@ impl Claims {
 }
 
 impl Node {
-    /// Claims the lowest number that no other proxy holds; `None` when the server does not give one, which is logged.
-    pub async fn claim(control: &Control) -> Option<Self> {
-        let mut conn = match control.connect().await {
-            Ok(conn) => conn,
-            Err(error) => {
-                tracing::warn!("no node number: {error}");
-                return None;
-            }
-        };
+    /// Claims the lowest number that no other proxy holds.
+    ///
+    /// # Errors
+    ///
+    /// Why the server gives none.
+    pub async fn claim(control: &Control) -> Result<Self, String> {
+        let conn = control.connect().await;
+        let mut conn = conn.map_err(|error| error.to_string())?;
         for number in 0..MOST_NODES {
-            match has_locked(&mut conn, &lock_of(number)).await {
-                Ok(true) => {
-                    tracing::debug!("node {number}");
-                    return Some(Self {
-                        number,
-                        leads: Vec::new(),
-                        says: BTreeSet::new(),
-                        conn,
-                    });
-                }
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::warn!(
-                        "no node number: {error}; two proxies may wait for each other's slots"
-                    );
-                    return None;
-                }
+            let locked = has_locked(&mut conn, &lock_of(number)).await;
+            if locked.map_err(|error| error.to_string())? {
+                tracing::debug!("node {number}");
+                return Ok(Self {
+                    number,
+                    leads: Vec::new(),
+                    says: BTreeSet::new(),
+                    conn,
+                });
             }
         }
-        tracing::warn!(
-            "no node number: {MOST_NODES} are taken; two proxies may wait for each other's slots"
-        );
-        None
+        Err(format!("{MOST_NODES} are taken"))
     }
 
     /// Comes to lead where nobody does.
@@ -195,8 +183,10 @@ pub async fn keep(
     listener: &impl Listener,
 ) {
     let mut node = first;
+    let mut complaint = None;
     loop {
         if let Some(node) = &mut node {
+            complaint = None;
             listener.stands(node.number, &node.leads);
             while let Ok(()) = node.look(claims, listener).await.inspect_err(|error| {
                 tracing::warn!("node {} is lost: {error}", node.number);
@@ -210,8 +200,22 @@ pub async fn keep(
             claims.hold(None, &BTreeSet::new());
         }
         tokio::time::sleep(PAUSE).await;
-        node = Node::claim(control).await;
+        node = match Node::claim(control).await {
+            Ok(node) => Some(node),
+            Err(why) => {
+                if complaint.as_ref() != Some(&why) {
+                    warn_of_none(&why);
+                    complaint = Some(why);
+                }
+                None
+            }
+        };
     }
+}
+
+/// Says what it means to have no number.
+pub fn warn_of_none(why: &str) {
+    tracing::warn!("no node number: {why}; two proxies may wait for each other's slots");
 }
 
 /// The name of the lock of the proxy with this number.

@@ -102,6 +102,7 @@ impl Server {
         let (requests, refreshes) = mpsc::channel(16);
         let shared = Arc::new(Shared::new(catalog, requests, control.clone()));
         let node = Node::claim(&control).await;
+        let node = node.inspect_err(|why| node::warn_of_none(why)).ok();
         if let Some(node) = &node {
             shared.slots.set_node(node.number);
         }

@@ -361,6 +361,13 @@ fn what_it_does_not_have_is_refused() {
             "SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci",
         )
         .await;
+        for text in [
+            "SELECT @@max_allowed_packet",
+            "select @@session.max_allowed_packet limit 1;",
+        ] {
+            // The crate behind the fence would say otherwise.
+            assert_eq!(number(&mut operator, text).await, 65_536, "{text}");
+        }
         for (text, code) in [
             ("SET GLOBAL x = 1", 1193),
             ("SELECT @@nothing", 1193),

@@ -50,10 +50,11 @@ fn every_key_says_its_default_and_whether_a_reload_applies_it() {
 
 #[test]
 fn defaults_are_those_of_the_program() {
-    let plain = with(&[]).expect("what is required is there");
     for key in keys() {
         if let Some(default) = &key.default {
-            let said = with(&[(&key.name, default)]).unwrap_or_else(|error| panic!("{error}"));
+            let plain = with(needed_by(&key.name)).expect("what is required is there");
+            let said = with(&[needed_by(&key.name), &[(&key.name, default)]].concat())
+                .unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(said, plain, "{}", key.name);
         }
     }
@@ -253,6 +254,17 @@ fn said_to_be_keys(text: &str) -> Option<Vec<String>> {
     Some(names.split(", ").map(str::to_owned).collect())
 }
 
+/// What must be said besides for a key to mean something.
+fn needed_by(name: &str) -> &'static [(&'static str, &'static str)] {
+    match name.split_once('.') {
+        Some(("admin_account", _)) => &[
+            ("admin", "127.0.0.1:6032"),
+            ("admin_account.password", "secret"),
+        ],
+        _ => &[],
+    }
+}
+
 /// What is required, and these.
 fn with(settings: &[(&str, &str)]) -> Result<Config, Error> {
     let mut top = vec![("upstream", "db:3306".to_owned())];
@@ -264,7 +276,14 @@ fn with(settings: &[(&str, &str)]) -> Result<Config, Error> {
                 rule.retain(|(other, _)| *other != name);
                 rule.push((name, value));
             }
-            (None, Some((mapping, key))) => top.push((mapping, format!("{{{key}: {value}}}"))),
+            (None, Some((mapping, key))) => {
+                let below = match top.iter().position(|(other, _)| *other == mapping) {
+                    Some(there) => top.remove(there).1 + ", ",
+                    None => String::new(),
+                };
+                let below = below.replace(['{', '}'], "");
+                top.push((mapping, format!("{{{below}{key}: {value}}}")));
+            }
             (None, None) if *name == "counters" => counters = Some((*value).to_owned()),
             (None, None) => {
                 top.retain(|(other, _)| other != name);

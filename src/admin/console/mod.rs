@@ -67,13 +67,20 @@ pub struct Console {
     door: Arc<Door>,
 }
 
+impl Error {
+    /// Whether something listens there already.
+    pub fn is_in_use(&self) -> bool {
+        self.source.kind() == io::ErrorKind::AddrInUse
+    }
+}
+
 impl Console {
     /// Listens where the configuration says, if it does.
     ///
     /// # Errors
     ///
     /// When the port cannot be had.
-    pub async fn bind(desk: Desk) -> Result<Option<Self>, Error> {
+    pub async fn bind(desk: Arc<Desk>) -> Result<Option<Self>, Error> {
         let Some(admin) = desk.config().admin.clone() else {
             return Ok(None);
         };
@@ -86,7 +93,7 @@ impl Console {
         let patience = desk.config().handshake_timeout;
         Ok(Some(Self {
             listener,
-            desk: Arc::new(desk),
+            desk,
             door: Arc::new(Door::new(admin, patience)),
         }))
     }

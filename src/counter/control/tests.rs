@@ -42,6 +42,7 @@ fn a_refused_account_gets_its_statements() {
             "  CREATE USER 'countersink'@'10.0.0.7' IDENTIFIED BY '<control.password>';",
             "  GRANT SELECT, UPDATE, TRIGGER ON `shop`.`posts` TO 'countersink'@'10.0.0.7';",
             "  GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP ON `shop`.`posts_slots` TO 'countersink'@'10.0.0.7';",
+            "  GRANT LOCK TABLES ON `shop`.* TO 'countersink'@'10.0.0.7';",
         ]
     );
     let text = denied("Host '10.0.0.9' is not allowed to connect to this MySQL server");

@@ -77,6 +77,18 @@ pub enum Problem {
         /// The server's words.
         message: String,
     },
+    /// The control account may not lock it.
+    #[error(
+        "the control account may not lock {slots} ({message}), which keeps values out while it is dropped; allow it: {grant}"
+    )]
+    MayNotLock {
+        /// The slot table.
+        slots: String,
+        /// The server's words.
+        message: String,
+        /// The GRANT.
+        grant: String,
+    },
     /// Keys of the hot table are as long as a key may be.
     #[error(
         "the primary key of {table} leaves no room for a slot number beside it ({message}); make its columns shorter"

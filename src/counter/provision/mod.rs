@@ -187,6 +187,8 @@ pub enum Removal {
 pub async fn remove(control: &Control, table: &HotTable) -> Result<Removal, Problem> {
     const NO_SUCH_TABLE: u16 = 1146;
     const WAITED: u16 = 1205;
+    // By the schema's grants, and by the table's.
+    const DENIED: [u16; 2] = [1044, 1142];
     let slots = slot_table(table);
     let conn = control.roll_up_connection().await;
     let mut conn = conn.map_err(|source| Problem::NoConnection { source })?;
@@ -197,6 +199,13 @@ pub async fn remove(control: &Control, table: &HotTable) -> Result<Removal, Prob
             return Ok(Removal::Absent);
         }
         Err(DriverFailure::Server(error)) if error.code == WAITED => return Ok(Removal::InUse),
+        Err(DriverFailure::Server(error)) if DENIED.contains(&error.code) => {
+            return Err(Problem::MayNotLock {
+                slots: slots.to_string(),
+                message: error.message,
+                grant: grants::to_drain(&slots, ".."),
+            });
+        }
         Err(source) => {
             return Err(Problem::Failed {
                 action: "lock",

@@ -26,7 +26,6 @@ use crate::counter::agreement;
 use crate::counter::control::Control;
 use crate::counter::node::Claims;
 use crate::counter::provision;
-use crate::counter::rollup::RollUp;
 use crate::session::Shared;
 use history::History;
 use reload::last_change;
@@ -127,7 +126,6 @@ pub(super) struct Keeper {
     claims: Arc<Claims>,
     standings: Vec<Standing>,
     history: History,
-    roll_up: RollUp,
     /// Where they stand, for all to see.
     shown: Arc<ArcSwap<Vec<RuleStatus>>>,
     requests: mpsc::Receiver<Request>,
@@ -135,7 +133,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Of rules whose tables are in `catalog`; `leaving` are those off or observed whose slots hold values.
+    /// Of the rules that `config` has; `file` is where they are from.
     pub(super) fn new(
         config: Arc<ArcSwap<Config>>,
         file: Option<PathBuf>,
@@ -155,7 +153,6 @@ impl Keeper {
         };
         let keeper = Self {
             shown: Arc::clone(&rules.standings),
-            roll_up: RollUp::new(control.clone(), Arc::clone(&shared.metrics)),
             history: History::new(names(&shared.hot().catalog)),
             control,
             config,
@@ -281,7 +278,10 @@ impl Keeper {
         tracing::info!("{table}: mode {}", mode.name());
         self.publish();
         self.step_all().await;
-        Ok(format!("{table}: {}", status(&self.standings[index]).stage))
+        // Others may have gone meanwhile.
+        let stage = self.standings.iter().find(|one| find(one)).map(status);
+        let stage = stage.map_or("gone", |status| status.stage);
+        Ok(format!("{table}: {stage}"))
     }
 
     /// Whatever is being drained is out of force from now on.

@@ -68,6 +68,7 @@ impl Keeper {
             rules: new.rules.clone(),
             bypass: new.bypass.clone(),
             drain_timeout: new.drain_timeout,
+            slot_table: new.slot_table.clone(),
             ..Config::clone(&old)
         };
         // `serve --listen` stands in for the file's.

@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
+
 use crate::catalog::HotTable;
 use crate::config::{Mode, Rule, TableName};
 use crate::counter::agreement::{self, Claim};
+use crate::counter::rollup;
 use crate::session::Past;
 
 /// A rule and how far it is in force.
@@ -21,6 +24,8 @@ pub(super) struct Standing {
     pub is_gone: bool,
     /// What it waits for, in words; the last that was logged.
     pub waits_for: Option<String>,
+    /// Slots that are being emptied, and what was said to other proxies when that began.
+    pub emptying: Option<(Side, JoinHandle<Result<u64, rollup::Error>>)>,
 }
 
 /// How far a rule is in force. From `Out` to `Serving` and back it goes through `Changing`, which goes with both.
@@ -60,6 +65,7 @@ impl Standing {
             is_drained: false,
             is_gone: false,
             waits_for: None,
+            emptying: None,
         }
     }
 

@@ -7,6 +7,7 @@ use super::{Keeper, full_name};
 use crate::catalog::{Catalog, HotTable};
 use crate::counter::agreement::{self, Claim};
 use crate::counter::provision;
+use crate::counter::rollup::RollUp;
 
 impl Keeper {
     /// Takes each rule a step further, where it may go; whether one is under way still.
@@ -175,6 +176,7 @@ impl Keeper {
         };
         if side == Side::Slots {
             self.take_side(index, since, Side::Neither);
+            return Err("the server to tell other proxies".to_owned());
         }
         if !self.claims.are_held() {
             return Err("the server to tell other proxies".to_owned());
@@ -187,12 +189,7 @@ impl Keeper {
                 "the proxy of node {other}, which increments in slots"
             ));
         }
-        match self.roll_up.empty(&table).await {
-            Ok(0) => {}
-            Ok(rows) => return Err(format!("{rows} slot rows that hold something")),
-            Err(error) if error.is_missing_table() => {}
-            Err(error) => return Err(format!("slots to be empty: {error}")),
-        }
+        self.empty(index, &table, side).await?;
         if side != Side::Base {
             self.take_side(index, since, Side::Base);
             return Err("the server to tell other proxies".to_owned());
@@ -200,6 +197,35 @@ impl Keeper {
         let past = self.shared.begin_epoch();
         self.standings[index].stage = Stage::Leaving(past);
         Ok(())
+    }
+
+    /// Has slots emptied, in a task of its own: sessions whose DDL has the catalog read again do not wait for that. Ok when it
+    /// is done, and was begun on this side.
+    async fn empty(
+        &mut self,
+        index: usize,
+        table: &Arc<HotTable>,
+        side: Side,
+    ) -> Result<(), String> {
+        let emptying = self.standings[index].emptying.take();
+        let Some((_, task)) = emptying.filter(|(begun, _)| *begun == side) else {
+            let (table, control) = (Arc::clone(table), self.control.clone());
+            let metrics = Arc::clone(&self.shared.metrics);
+            let task =
+                tokio::spawn(async move { RollUp::new(control, metrics).empty(&table).await });
+            self.standings[index].emptying = Some((side, task));
+            return Err("its slots to be emptied".to_owned());
+        };
+        if !task.is_finished() {
+            self.standings[index].emptying = Some((side, task));
+            return Err("its slots to be emptied".to_owned());
+        }
+        match task.await.expect("a roll-up does not panic") {
+            Ok(0) => Ok(()),
+            Ok(rows) => Err(format!("{rows} slot rows that hold something")),
+            Err(error) if error.is_missing_table() => Ok(()),
+            Err(error) => Err(format!("slots to be empty: {error}")),
+        }
     }
 
     fn take_side(&mut self, index: usize, since: u64, side: Side) {
