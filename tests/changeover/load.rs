@@ -7,7 +7,7 @@ use countersink::driver::Driver;
 use countersink::sandbox::Address;
 use tokio::task::JoinSet;
 
-use crate::stage::{execute, prepare};
+use crate::stage::{GLANCE, execute, prepare};
 use crate::support::client::{connect, latest_deadlock, number, run};
 
 /// What the clients have done so far.
@@ -56,7 +56,7 @@ impl Load {
             if let Some(ended) = self.clients.try_join_next() {
                 panic!("{ended:?}{}", latest_deadlock(direct).await);
             }
-            tokio::task::yield_now().await;
+            tokio::time::sleep(GLANCE).await;
         }
     }
 

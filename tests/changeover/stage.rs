@@ -1,6 +1,6 @@
 //! Proxies in front of a server with one hot table, and what is known of their rules.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use countersink::config::Mode;
 use countersink::driver::Driver;
@@ -15,6 +15,9 @@ use crate::support::twin::{Twin, twin};
 
 pub const POSTS: &str = "CREATE TABLE posts (id INT PRIMARY KEY, title VARCHAR(20) NOT NULL DEFAULT '', \
      views BIGINT NOT NULL DEFAULT 0, likes BIGINT NOT NULL DEFAULT 0); INSERT INTO posts (id) VALUES (1), (2), (3)";
+
+/// How often it is looked at what is waited for.
+pub const GLANCE: Duration = Duration::from_millis(2);
 
 /// A schema of its own on a server.
 pub struct Stage {
@@ -84,7 +87,7 @@ pub async fn arrives(proxy: &Proxy, stage: &str) {
             return;
         }
         assert!(Instant::now() < deadline, "not {stage}: {rules:?}");
-        tokio::task::yield_now().await;
+        tokio::time::sleep(GLANCE).await;
     }
 }
 
@@ -98,7 +101,7 @@ pub async fn waits_for(proxy: &Proxy, what: &str) {
             return;
         }
         assert!(Instant::now() < deadline, "waits not for {what}: {rules:?}");
-        tokio::task::yield_now().await;
+        tokio::time::sleep(GLANCE).await;
     }
 }
 
