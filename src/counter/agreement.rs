@@ -13,9 +13,6 @@ use mysql_async::{Conn, Error as DriverFailure};
 use super::node::{MOST_NODES, has_locked, short};
 use crate::config::TableName;
 
-/// What each proxy says that has a number, which is that it is there.
-pub const NODE: &str = "countersink.node";
-
 /// What a proxy says of a hot table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {

@@ -15,13 +15,15 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 use tokio::sync::Notify;
 
-use super::agreement::NODE;
 use super::control::Control;
 use super::unpoisoned;
 use crate::catalog::HotTable;
 
 /// So many proxies may be told apart: there are no more ranges than slots.
 pub(super) const MOST_NODES: u16 = 256;
+
+/// What each proxy says that has a number, which is that it is there: the name of a user lock but for the number.
+pub const NODE: &str = "countersink.node";
 
 /// How long to wait for a number that was lost, or could not be had.
 const PAUSE: Duration = Duration::from_secs(1);
