@@ -16,7 +16,7 @@ use crate::config::{Config, Mode, Rule, TableName};
 const LOOK: Duration = Duration::from_millis(200);
 
 /// By then every proxy has heard that a table is being drained.
-const HEARING: Duration = Duration::from_secs(5);
+const HEARING: Duration = Duration::from_secs(12);
 
 /// One table on its way.
 pub struct Drain<'a> {

@@ -87,7 +87,7 @@ fn of_keys(keys: &Keys, situation: &Situation) -> Vec<Sent> {
     let row = OpenRow { key, slot: 0 };
     let moves = fold::moves(table, &form, &[row]).into_iter();
     sends.extend(moves.map(|text| {
-        let text = String::from_utf8_lossy(&text).replace(" IN (0)", " IN (<slots>)");
+        let text = String::from_utf8_lossy(&text).replace("SELECT 0 AS", "SELECT <slots> AS");
         Sent::Text(text)
     }));
     sends.extend(after.map(Sent::text));

@@ -82,7 +82,7 @@ impl Library {
             false => format!("  touch: [{}]\n", self.touch.join(", ")),
         };
         format!(
-            "- table: {}.posts\n  columns: [{}]\n{touch}",
+            "- table: {}.posts\n  columns: [{}]\n  rollup: 1h\n{touch}",
             self.schema(),
             self.counters.join(", ")
         )

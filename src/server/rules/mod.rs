@@ -31,8 +31,11 @@ use history::History;
 use reload::last_change;
 use standing::{Place, Side, Stage, Standing};
 
-/// How often the rules file and drains are looked for.
+/// How often the rules file is looked at.
 const LOOK: Duration = Duration::from_secs(2);
+
+/// How often the server is asked whether a table is being drained.
+const LOOK_FOR_DRAINS: Duration = Duration::from_secs(5);
 
 /// How often a rule that is under way is looked at.
 const STEP: Duration = Duration::from_millis(100);
@@ -222,11 +225,12 @@ impl Keeper {
     /// Serves requests and carries rules over, for good.
     pub(super) async fn keep(mut self) {
         let mut next_look = Instant::now() + LOOK;
+        let mut next_drain = Instant::now() + LOOK_FOR_DRAINS;
         loop {
             let is_under_way = !self.standings.iter().all(Standing::is_settled);
             let wake = match is_under_way {
-                true => next_look.min(Instant::now() + STEP),
-                false => next_look,
+                true => Instant::now() + STEP,
+                false => next_look.min(next_drain),
             };
             tokio::select! {
                 Some(request) = self.requests.recv() => self.serve(request).await,
@@ -238,8 +242,11 @@ impl Keeper {
             }
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
-                self.see_drains().await;
                 self.see_file().await;
+            }
+            if Instant::now() >= next_drain {
+                next_drain = Instant::now() + LOOK_FOR_DRAINS;
+                self.see_drains().await;
             }
             self.step_all().await;
         }
@@ -371,6 +378,7 @@ impl Keeper {
         let replaced = self.shared.replace(catalog, changing);
         self.history.add(replaced, names);
         self.say();
+        self.show();
     }
 
     /// Shows where the rules stand.

@@ -12,6 +12,10 @@ use crate::counter::rollup::RollUp;
 impl Keeper {
     /// Takes each rule a step further, where it may go; whether one is under way still.
     pub(super) async fn step_all(&mut self) -> bool {
+        let has_arrived = |standing: &Standing| standing.is_settled() && !standing.is_gone;
+        if self.standings.iter().all(has_arrived) {
+            return false;
+        }
         for index in 0..self.standings.len() {
             if self.standings[index].is_settled() {
                 continue;
