@@ -34,15 +34,7 @@ impl Proxy {
         );
         let (folder, file) = rules_file(&rules);
         let mut binary = Binary::start(&["serve", "--rules", file.to_str().expect("UTF-8")]);
-        let mut address_behind = |text: &str| {
-            let line = binary.wait_for(text).expect("it serves");
-            let (_, rest) = line.split_once(text).expect("it is in there");
-            let end =
-                rest.find(|letter: char| letter == ',' || letter == '/' || letter.is_whitespace());
-            let address = &rest[..end.unwrap_or(rest.len())];
-            let address: Result<SocketAddr, _> = address.parse();
-            address.unwrap_or_else(|_| panic!("no address: {line}"))
-        };
+        let mut address_behind = |text: &str| binary.address_behind(text).expect("it serves");
         let listening = address_behind("listening on ");
         let http = address_behind("http://");
         Self {

@@ -1,7 +1,6 @@
 //! A proxy with a console, in a process of its own.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use countersink::driver::{Driver, Reply};
 use countersink::sandbox::{Address, Flavour};
@@ -40,15 +39,7 @@ impl Stage {
         let (folder, file) = rules_file(&(rules_head(upstream) + &rules));
         let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];
         let mut binary = Binary::start(&arguments);
-        let mut address_behind = |text: &str| -> SocketAddr {
-            let line = binary.wait_for(text).expect("it serves");
-            let (_, rest) = line.split_once(text).expect("it is in there");
-            let end = rest.find(|letter: char| letter == ',' || letter.is_whitespace());
-            let address = &rest[..end.unwrap_or(rest.len())];
-            address
-                .parse()
-                .unwrap_or_else(|_| panic!("no address: {line}"))
-        };
+        let mut address_behind = |text: &str| binary.address_behind(text).expect("it serves");
         let listening = address_behind("listening on ");
         let console = address_behind("console at ");
         Self {

@@ -88,6 +88,16 @@ impl Binary {
         }
     }
 
+    /// Waits for a line with this text, and gives the address that stands behind it; none when the process ends first.
+    pub fn address_behind(&mut self, text: &str) -> Option<SocketAddr> {
+        let line = self.wait_for(text)?;
+        let (_, rest) = line.split_once(text).expect("it is in there");
+        let is_end = |letter: char| letter == ',' || letter == '/' || letter.is_whitespace();
+        let address = rest.split(is_end).next().unwrap_or_default();
+        let address = address.parse();
+        Some(address.unwrap_or_else(|_| panic!("no address: {line}")))
+    }
+
     /// Sends a signal by its name, such as `TERM`.
     pub fn signal(&self, name: &str) {
         self.signals(&[name]);
@@ -216,14 +226,9 @@ impl Serving {
         let arguments = [&["serve"], arguments, &["--rules"]].concat();
         let arguments: Vec<_> = arguments.into_iter().map(OsStr::new).collect();
         let mut binary = Binary::start(&[&arguments[..], &[rules.as_os_str()]].concat());
-        let Some(line) = binary.wait_for("listening on ") else {
+        let Some(address) = binary.address_behind("listening on ") else {
             return Err(binary.wait());
         };
-        let (_, rest) = line.split_once("listening on ").expect("it is in there");
-        let address = rest.split(',').next().unwrap_or_default();
-        let address = address
-            .parse()
-            .unwrap_or_else(|_| panic!("no address: {line}"));
         Ok(Self { binary, address })
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Outcome, row};
 use crate::advise::{Candidate, Range, Verdict, Worth, read_cost};
-use crate::cli::terminal::{Paint, number};
+use crate::cli::terminal::{Paint, number, wrapped};
 
 /// Columns of a line; what is to be pasted is not broken.
 const WIDTH: usize = 110;
@@ -169,32 +169,9 @@ fn closing(outcome: &Outcome) -> Vec<String> {
 
 /// A line with its name, broken at spaces.
 fn part(name: &str, text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            last => {
-                let name = if last.is_none() { name } else { "" };
-                lines.push(format!("  {name:<width$}{word}", width = INDENT - 2));
-            }
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_lines_are_broken_and_indented() {
-        let lines = part("gain", &vec!["word"; 60].join(" "));
-        assert!(lines.len() > 2);
-        assert!(lines[0].starts_with("  gain      word"));
-        assert!(lines[1].starts_with("            word"));
-        assert!(lines.iter().all(|line| line.len() <= WIDTH));
-    }
+    wrapped(
+        &format!("  {name:<width$}", width = INDENT - 2),
+        text,
+        WIDTH,
+    )
 }

@@ -11,9 +11,9 @@ use super::statistics::Spread;
 use super::sum::Sum;
 use crate::cli::clients::Latencies;
 use crate::cli::target::Target;
-use crate::cli::terminal::Paint;
 use crate::cli::terminal::chart::{self, Bar};
 use crate::cli::terminal::number::{self, grouped};
+use crate::cli::terminal::{Paint, wrapped};
 
 /// Columns of a closing sentence.
 const WIDTH: usize = 78;
@@ -91,7 +91,7 @@ pub(super) fn lines(figures: &Figures) -> Vec<String> {
     lines.extend(figures.sums.iter().map(sum));
     lines.push(String::new());
     for sentence in closing::sentences(figures) {
-        lines.extend(wrapped(&sentence));
+        lines.extend(wrapped("", &sentence, WIDTH));
     }
     lines
 }
@@ -243,23 +243,6 @@ fn sum(sum: &Sum) -> String {
     )
 }
 
-/// A sentence in lines.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is one");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= WIDTH {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::json::tests::figures;
@@ -310,7 +293,7 @@ mod tests {
     #[test]
     fn sentences_are_broken_between_words() {
         let text = "word ".repeat(40);
-        let lines = wrapped(text.trim_end());
+        let lines = wrapped("", text.trim_end(), WIDTH);
         assert!(lines.iter().all(|line| line.chars().count() <= WIDTH));
         assert_eq!(lines.join(" "), text.trim_end());
     }

@@ -21,3 +21,40 @@ pub(super) fn print(lines: &[String]) -> io::Result<()> {
     }
     out.flush()
 }
+
+/// A text in lines of at most `width` characters, broken at spaces. `first` stands before the first of them, and as many
+/// spaces before the others.
+pub(super) fn wrapped(first: &str, text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(format!("{first}{word}")),
+            Some(_) => lines.push(format!(
+                "{:indent$}{word}",
+                "",
+                indent = first.chars().count()
+            )),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_wrapped_and_lose_nothing() {
+        let words = vec!["word"; 60].join(" ");
+        let lines = wrapped("  why   ", &words, 40);
+        assert!(lines.len() > 2 && lines.iter().all(|line| line.len() <= 40));
+        assert!(lines[0].starts_with("  why   word") && lines[1].starts_with("        word"));
+        let texts = lines.iter().map(|line| line["  why   ".len()..].to_owned());
+        assert_eq!(texts.collect::<Vec<_>>().join(" "), words);
+        assert_eq!(wrapped("", &"x".repeat(200), 40).len(), 1);
+    }
+}
