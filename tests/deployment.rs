@@ -93,9 +93,9 @@ fn dashboard_and_alerts_ask_for_metrics_that_are_there() {
         let address = address.split('/').next().expect("an address");
         let mut stream = TcpStream::connect(address).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        stream
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
-            .expect("sent");
+        let request =
+            format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("an answer");
         let there: BTreeSet<_> = text
@@ -181,7 +181,8 @@ fn what_the_image_is_made_of_is_not_ignored() {
 #[test]
 fn the_account_of_compose_has_the_grants_that_its_rules_need() {
     let environment = |name: &str| (name == "COUNTERSINK_PASSWORD").then(|| "x".to_owned());
-    let rules = Config::from_str(&read("docker/rules.yaml"), &environment).expect("rules");
+    let rules =
+        Config::from_str(&read("docker/countersink/rules.yaml"), &environment).expect("rules");
     let script = read("docker/mysql/20-countersink.sh");
     for grant in grants::for_control(&rules, "'countersink'@'%'") {
         let grant = grant.replace('`', "");

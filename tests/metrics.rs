@@ -2,15 +2,16 @@
 
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use countersink::driver::query_packet;
-use countersink::sandbox::Address;
+use countersink::driver::{Reply, query_packet};
+use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::Form;
 use support::binary::PATIENCE;
-use support::client::{connect, connect_as, run};
+use support::client::{connect, connect_as, number, run};
 use support::http::WithHttp;
+use support::twin::twin;
 
 #[test]
 fn metrics_count_what_was_done() {
@@ -70,6 +71,102 @@ fn metrics_count_what_was_done() {
         .await;
         let lag = "countersink_rollup_lag_seconds{table=\"cs_metrics.posts\"}";
         assert!(serving.metrics()[lag] > 0.0, "rollup: 1h");
+    });
+}
+
+/// Sessions that end between two commands have lost nothing, however their connections end.
+#[test]
+fn sessions_are_lost_in_the_middle_of_a_command_alone() {
+    support::block_on(async {
+        let serving = start("cs_metrics_lost", "").await;
+        let mut direct = connect(&twin(Flavour::MySql).proxied, None).await;
+        let lost = |side: &str| {
+            let name = format!("countersink_lost_sessions_total{{side=\"{side}\"}}");
+            serving.metrics()[&name]
+        };
+        let all_gone = || {
+            let deadline = Instant::now() + PATIENCE;
+            while serving.metrics()["countersink_sessions"] > 0.0 {
+                assert!(Instant::now() < deadline, "their sessions end");
+            }
+        };
+        // Nothing at hand: a client that goes without a word, and one whose server closes.
+        drop(connect(&serving.clients, None).await);
+        let idle = connect(&serving.clients, None).await;
+        run(&mut direct, &format!("KILL {}", idle.thread_id())).await;
+        all_gone();
+        assert_eq!((lost("client"), lost("upstream")), (0.0, 0.0));
+        // The same in the middle of a command.
+        let mut client = connect(&serving.clients, None).await;
+        let packet = query_packet("DO 'what never comes'");
+        client.send_raw(&packet[..10]).await.expect("sent");
+        drop(client);
+        all_gone();
+        assert_eq!((lost("client"), lost("upstream")), (1.0, 0.0));
+        let mut client = connect(&serving.clients, None).await;
+        let sleeping = query_packet("DO SLEEP(60)");
+        client.send_raw(&sleeping).await.expect("sent");
+        let id = client.thread_id();
+        let seen = format!(
+            "SELECT COUNT(*) FROM sys.session WHERE conn_id = {id} AND state = 'User sleep'"
+        );
+        let deadline = Instant::now() + PATIENCE;
+        while number(&mut direct, &seen).await == 0 {
+            assert!(Instant::now() < deadline, "it sleeps");
+        }
+        run(&mut direct, &format!("KILL {id}")).await;
+        all_gone();
+        assert_eq!((lost("client"), lost("upstream")), (1.0, 1.0));
+    });
+}
+
+/// What did not come to pass is counted as what it was to be, and a statement is counted once.
+#[test]
+fn failures_and_locking_reads_are_counted_once() {
+    support::block_on(async {
+        let schema = "cs_metrics_once";
+        let serving = start(schema, "").await;
+        let mut direct = connect(&twin(Flavour::MySql).proxied, Some(schema)).await;
+        let mut client = connect(&serving.clients, Some(schema)).await;
+        let of_posts = |what: &str| {
+            let name = format!("countersink_{what}_total{{table=\"{schema}.posts\"}}");
+            serving.metrics()[&name]
+        };
+        let statements = || {
+            let told = serving.metrics().into_iter();
+            let counted = told.filter(|(name, count)| {
+                name.starts_with("countersink_statements_total") && *count > 0.0
+            });
+            let reason = |name: String| name.split('"').nth(1).expect("a reason").to_owned();
+            let counted = counted.map(|(name, count)| (reason(name), count));
+            counted.collect::<BTreeMap<_, _>>()
+        };
+        // The slot row is another's.
+        let increment = "UPDATE posts SET views = views + 1 WHERE id = 1";
+        run(&mut client, increment).await;
+        run(&mut direct, "BEGIN").await;
+        run(&mut direct, "SELECT views FROM posts_slots FOR UPDATE").await;
+        run(&mut client, "SET innodb_lock_wait_timeout = 1").await;
+        let waited = client.query(increment).await.expect("an answer");
+        assert!(
+            matches!(&waited, Reply::Err(error) if error.code == 1205),
+            "{waited:?}"
+        );
+        run(&mut direct, "COMMIT").await;
+        assert_eq!(statements()["slotted"], 2.0);
+        assert_eq!(of_posts("increments"), 2.0);
+        // Under the lock that it asks for the row is the whole value.
+        run(&mut client, "BEGIN").await;
+        run(
+            &mut client,
+            "SELECT views FROM posts WHERE id = 1 FOR UPDATE",
+        )
+        .await;
+        run(&mut client, "COMMIT").await;
+        let counted = statements();
+        assert_eq!(counted["folded:locked-by-key"], 1.0, "{counted:?}");
+        assert!(!counted.contains_key("summed:locking"), "{counted:?}");
+        assert_eq!((of_posts("folds"), of_posts("reads")), (1.0, 0.0));
     });
 }
 

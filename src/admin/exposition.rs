@@ -243,6 +243,17 @@ impl Now {
             let label = [("table", full_name(table))];
             ConstGauge::new(lags.of(table)).encode(lag.encode_family(&label)?)?;
         }
+        let mut interval = encoder.encode_descriptor(
+            "rollup_interval",
+            "How often a table is rolled up, as its rule says",
+            Some(&Unit::Seconds),
+            MetricType::Gauge,
+        )?;
+        for table in &self.0.hot().catalog.tables {
+            let label = [("table", full_name(table))];
+            let seconds = table.rollup.as_secs_f64();
+            ConstGauge::new(seconds).encode(interval.encode_family(&label)?)?;
+        }
         Ok(())
     }
 

@@ -1,11 +1,10 @@
 //! The HTTP port: `/dashboard`, `/status.json`, `/traffic.json`, `/metrics`, `/healthz`, `/readyz`.
 
 use std::convert::Infallible;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -13,17 +12,17 @@ use hyper::header::{
     ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue,
     LOCATION, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
+use hyper::http::uri::Authority;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use mysql_async::prelude::Queryable;
-use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use super::port::Port;
 use super::status::Status;
 use super::{dashboard, exposition};
-use crate::config::HostPort;
 use crate::counter::control::Control;
 use crate::session::Shared;
 use crate::traffic::Keys;
@@ -49,20 +48,8 @@ Countersink
   /traffic.json  what passes, for `countersink advise --proxy`; the proxy looks for half a minute after each request
 ";
 
-/// The port cannot be had.
-#[derive(Debug, thiserror::Error)]
-#[error("http: {address}: {source}; choose another address or stop what listens there")]
-pub struct Error {
-    address: String,
-    source: io::Error,
-}
-
-impl Error {
-    /// Whether somebody else listens there.
-    pub fn is_in_use(&self) -> bool {
-        self.source.kind() == io::ErrorKind::AddrInUse
-    }
-}
+/// What a page of another site is told.
+const FOREIGN: &str = "this port is for this machine: ask for it by its address, or as localhost\n";
 
 /// What is shown.
 #[derive(Debug)]
@@ -71,6 +58,8 @@ pub struct State {
     control: Control,
     stopping: AtomicBool,
     started: Instant,
+    /// The same by the clock, in seconds since 1970.
+    started_at: f64,
     /// Who asks is on this machine, for the port is for it alone.
     is_local: AtomicBool,
     /// How keys of users' rows are shown to all others.
@@ -80,11 +69,13 @@ pub struct State {
 impl State {
     /// Of a proxy that serves.
     pub fn new(shared: Arc<Shared>, control: Control) -> Self {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             shared,
             control,
             stopping: AtomicBool::new(false),
             started: Instant::now(),
+            started_at: since_1970.map_or(0.0, |since| since.as_secs_f64()),
             is_local: AtomicBool::new(false),
             hashed: Keys::hashed(),
         }
@@ -100,67 +91,42 @@ impl State {
     }
 }
 
-/// The listening port.
-#[derive(Debug)]
-pub struct Http {
-    listener: TcpListener,
-    state: Arc<State>,
-}
-
-impl Http {
-    /// Listens.
-    ///
-    /// # Errors
-    ///
-    /// When the port cannot be had.
-    pub async fn bind(address: &HostPort, state: Arc<State>) -> Result<Self, Error> {
-        let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
-        let listener = listener.map_err(|source| Error {
-            address: address.to_string(),
-            source,
-        })?;
-        let is_local = listener
-            .local_addr()
-            .is_ok_and(|own| own.ip().is_loopback());
+/// Answers for good, on this port.
+pub async fn serve(port: Port, state: Arc<State>) {
+    let listener = match port.listener().await {
+        Ok(listener) => listener,
+        Err(error) => return tracing::warn!("{error}"),
+    };
+    if let Ok(address) = listener.local_addr() {
+        let is_local = address.ip().is_loopback();
         state.is_local.store(is_local, Ordering::Relaxed);
-        Ok(Self { listener, state })
+        tracing::info!(
+            "dashboard at http://{address}/dashboard, metrics at http://{address}/metrics"
+        );
     }
-
-    /// Where it listens.
-    ///
-    /// # Errors
-    ///
-    /// When the system does not say.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Answers for good.
-    pub async fn run(self) {
-        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        loop {
-            let place = Arc::clone(&places).acquire_owned().await;
-            let Ok((stream, peer)) = self.listener.accept().await else {
-                // Out of file descriptors, as a rule.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let place = Arc::clone(&places).acquire_owned().await;
+        let Ok((stream, peer)) = listener.accept().await else {
+            // Out of file descriptors, as a rule.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let state = Arc::clone(&state);
+        tokio::spawn(async move {
+            let answer = |request| {
+                let state = Arc::clone(&state);
+                async move { Ok::<_, Infallible>(answer(&request, &state).await) }
             };
-            let state = Arc::clone(&self.state);
-            tokio::spawn(async move {
-                let answer = |request| {
-                    let state = Arc::clone(&state);
-                    async move { Ok::<_, Infallible>(answer(&request, &state).await) }
-                };
-                let connection = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_TIMEOUT)
-                    .serve_connection(TokioIo::new(stream), service_fn(answer));
-                if let Err(error) = connection.await {
-                    tracing::debug!(%peer, "http: {error}");
-                }
-                drop(place);
-            });
-        }
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIMEOUT)
+                .serve_connection(TokioIo::new(stream), service_fn(answer));
+            if let Err(error) = connection.await {
+                tracing::debug!(%peer, "http: {error}");
+            }
+            drop(place);
+        });
     }
 }
 
@@ -171,10 +137,15 @@ async fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Byt
         headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return refused;
     }
+    let is_local = state.is_local.load(Ordering::Relaxed);
+    if is_local && !names_this_machine(request) {
+        return plain(StatusCode::FORBIDDEN, FOREIGN);
+    }
     match request.uri().path() {
         "/metrics" => metrics(state),
         "/status.json" => status(state),
-        "/traffic.json" => traffic(request, state),
+        "/traffic.json" if is_of_another_site(request) => plain(StatusCode::FORBIDDEN, FOREIGN),
+        "/traffic.json" => traffic(state, is_local),
         "/healthz" => plain(StatusCode::OK, "ok\n"),
         "/readyz" => match ready(state).await {
             Ok(()) => plain(StatusCode::OK, "ready\n"),
@@ -207,7 +178,11 @@ fn entrance(request: &Request<Incoming>) -> Response<Full<Bytes>> {
 }
 
 fn status(state: &State) -> Response<Full<Bytes>> {
-    let status = Status::now(&state.shared, state.started, state.is_stopping());
+    let status = Status::now(
+        &state.shared,
+        (state.started, state.started_at),
+        state.is_stopping(),
+    );
     match serde_json::to_string(&status) {
         Ok(text) => of_type(StatusCode::OK, "application/json", text),
         Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
@@ -221,27 +196,36 @@ fn metrics(state: &State) -> Response<Full<Bytes>> {
     }
 }
 
-/// What passes. Keys are users' data: they are shown to who is on this machine and names it, so that no page in a browser
-/// gets them by way of a name of its own.
-fn traffic(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> {
-    let host = request
-        .headers()
-        .get(HOST)
-        .and_then(|host| host.to_str().ok());
-    let names_this_machine = host.is_some_and(|host| {
-        let address = host.parse::<SocketAddr>().map(|address| address.ip());
-        let ip = address.or_else(|_| host.parse::<IpAddr>());
-        ip.is_ok_and(|ip| ip.is_loopback()) || host.split(':').next() == Some("localhost")
-    });
-    let is_local = state.is_local.load(Ordering::Relaxed) && names_this_machine;
-    let keys = if is_local {
-        &Keys::Shown
-    } else {
-        &state.hashed
+/// What passes. Keys are users' data: they are shown to who is on this machine.
+fn traffic(state: &State, is_local: bool) -> Response<Full<Bytes>> {
+    let keys = match is_local {
+        true => &Keys::Shown,
+        false => &state.hashed,
     };
     let report = state.shared.traffic.look(keys);
     let text = serde_json::to_string(&report).expect("plain data can be written");
     of_type(StatusCode::OK, "application/json", text)
+}
+
+/// Whether a request is for this machine by an address of its own, or without a name. A page of the web in a browser on
+/// this machine can have its own name resolved to a loopback address, and read what is answered there.
+fn names_this_machine(request: &Request<Incoming>) -> bool {
+    let Some(host) = request.headers().get(HOST) else {
+        return true;
+    };
+    let Ok(authority) = Authority::try_from(host.as_bytes()) else {
+        return false;
+    };
+    let host = authority.host();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    is_loopback || host.eq_ignore_ascii_case("localhost")
+}
+
+/// Whether a browser asks for a page of another site, which cannot read the answer but has the proxy look at what passes.
+fn is_of_another_site(request: &Request<Incoming>) -> bool {
+    let site = request.headers().get("sec-fetch-site");
+    site.is_some_and(|site| site == "cross-site" || site == "same-site")
 }
 
 /// Why no client should be sent here, if there is a reason.

@@ -4,9 +4,11 @@ mod console;
 mod dashboard;
 mod exposition;
 mod http;
+mod port;
 mod recent_log;
 mod status;
 
-pub use console::{Console, Desk, Error as ConsoleError};
-pub use http::{Error, Http, State};
+pub use console::{Desk, serve as serve_console};
+pub use http::{State, serve as serve_http};
+pub use port::{Error, Port};
 pub use recent_log::{Keeper, RecentLog, Record};

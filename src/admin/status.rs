@@ -19,6 +19,8 @@ pub(super) struct Status {
     version: &'static str,
     /// `serving` or `stopping`.
     state: &'static str,
+    /// When the process started, in seconds since 1970: another process has another.
+    started_at: f64,
     /// Since the start of the process, by a clock that is never set. Rates are over differences of it.
     seconds: f64,
     sessions: Sessions,
@@ -107,7 +109,11 @@ struct Table {
 }
 
 impl Status {
-    pub(super) fn now(shared: &Shared, started: Instant, is_stopping: bool) -> Self {
+    pub(super) fn now(
+        shared: &Shared,
+        (started, started_at): (Instant, f64),
+        is_stopping: bool,
+    ) -> Self {
         let metrics = &shared.metrics;
         let hot = shared.hot();
         let now = Instant::now();
@@ -117,6 +123,7 @@ impl Status {
                 true => "stopping",
                 false => "serving",
             },
+            started_at,
             seconds: now.saturating_duration_since(started).as_secs_f64(),
             sessions: Sessions {
                 now: metrics.sessions(),

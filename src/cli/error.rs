@@ -52,12 +52,9 @@ pub enum Error {
     /// The listener.
     #[error(transparent)]
     Server(#[from] server::Error),
-    /// The HTTP port.
+    /// The HTTP port, or the console's.
     #[error(transparent)]
-    Http(#[from] crate::admin::Error),
-    /// The console.
-    #[error(transparent)]
-    Console(#[from] crate::admin::ConsoleError),
+    Admin(#[from] crate::admin::Error),
     /// The log filter cannot be read.
     #[error("{variable}: {why}; write a level (error, warn, info, debug, trace) or target=level")]
     LogFilter {
@@ -151,8 +148,7 @@ impl Error {
             | Self::Runtime { .. }
             | Self::RollUp { .. }
             | Self::Drain { .. }
-            | Self::Http(_)
-            | Self::Console(_) => 1,
+            | Self::Admin(_) => 1,
             Self::Server(error) => match error {
                 server::Error::Listen { .. } | server::Error::Threads { .. } => 1,
                 server::Error::File { .. } | server::Error::Tls(_) => 2,

@@ -3,17 +3,15 @@
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use mysql_async::Conn;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinHandle;
 
 use super::Error;
-use crate::admin::{Console, Desk, Http, RecentLog, State};
+use crate::admin::{self, Desk, Port, RecentLog, State};
 use crate::catalog::{self, Catalog};
-use crate::config::{Config, HostPort, Mode, Rule};
+use crate::config::{Config, Mode, Rule};
 use crate::counter::control::Control;
 use crate::counter::provision;
 use crate::server::{Rules, Server};
@@ -30,23 +28,36 @@ pub(super) async fn serve(
     let stop = stop_signal().map_err(|source| Error::Runtime { source })?;
     let hangups = signal(SignalKind::hangup()).map_err(|source| Error::Runtime { source })?;
     let upstream = config.upstream.to_string();
-    let http_address = config.http.clone();
+    // Every port is had before anything is told or served.
+    let http = match config.http.clone() {
+        Some(address) => Some(Port::open("http", address, take_over).await?),
+        None => None,
+    };
+    let console = match config.admin.clone() {
+        Some(admin) => {
+            let port = Port::open("admin", admin.address.clone(), take_over).await?;
+            Some((port, admin))
+        }
+        None => None,
+    };
     let with = (catalog, control.clone());
     let server = Server::bind(config, Some(file.to_owned()), with, take_over).await?;
     let address = server
         .address()
         .map_err(|source| Error::Runtime { source })?;
     tracing::info!("listening on {address}, upstream {upstream}");
-    tell_systemd(NotifyState::Ready);
-    let reload = tokio::spawn(reload_on_hangup(server.rules(), hangups));
     let shared = server.shared();
     let state = Arc::new(State::new(Arc::clone(&shared), control.clone()));
-    let http = match &http_address {
-        Some(address) => Some(show(address, &state, take_over).await?),
-        None => None,
-    };
-    let desk = Desk::new(Arc::clone(&shared), control, server.rules(), log);
-    let console = open_console(Arc::new(desk), take_over).await?;
+    let mut tasks = vec![tokio::spawn(reload_on_hangup(server.rules(), hangups))];
+    if let Some(port) = http {
+        tasks.push(tokio::spawn(admin::serve_http(port, Arc::clone(&state))));
+    }
+    if let Some((port, admin)) = console {
+        let desk = Desk::new(Arc::clone(&shared), control, server.rules(), log);
+        let desk = Arc::new(desk);
+        tasks.push(tokio::spawn(admin::serve_console(port, admin, desk)));
+    }
+    tell_systemd(NotifyState::Ready);
     let stop = async {
         tokio::select! {
             () = stop => {}
@@ -56,8 +67,7 @@ pub(super) async fn serve(
         tell_systemd(NotifyState::Stopping);
     };
     server.run(stop).await;
-    reload.abort();
-    for task in http.into_iter().chain(console) {
+    for task in tasks {
         task.abort();
     }
     for (reason, count) in shared.metrics.statements() {
@@ -75,93 +85,6 @@ async fn reload_on_hangup(rules: Rules, mut hangups: Signal) {
             Err(why) => tracing::error!("the rules stay as they are: {why}"),
         }
     }
-}
-
-/// How often an address is looked at that another process has still.
-const GLANCE: Duration = Duration::from_millis(200);
-
-/// Metrics and health, from now on. A process whose port is taken over goes on showing its own until it ends: were both to
-/// answer at one address, their counters would seem to jump.
-async fn show(
-    address: &HostPort,
-    state: &Arc<State>,
-    take_over: bool,
-) -> Result<JoinHandle<()>, Error> {
-    match Http::bind(address, Arc::clone(state)).await {
-        Err(error) if take_over && error.is_in_use() => {
-            tracing::info!("metrics at http://{address}/metrics when the other process has ended");
-            Ok(tokio::spawn(show_later(address.clone(), Arc::clone(state))))
-        }
-        bound => Ok(tokio::spawn(said(bound?)?.run())),
-    }
-}
-
-async fn show_later(address: HostPort, state: Arc<State>) {
-    let bound = loop {
-        tokio::time::sleep(GLANCE).await;
-        match Http::bind(&address, Arc::clone(&state)).await {
-            Err(error) if error.is_in_use() => {}
-            bound => break bound,
-        }
-    };
-    match bound.map_err(Error::from).and_then(said) {
-        Ok(http) => http.run().await,
-        Err(error) => tracing::warn!("{error}"),
-    }
-}
-
-/// Says where it listens.
-fn said(http: Http) -> Result<Http, Error> {
-    let address = http.address().map_err(|source| Error::Runtime { source })?;
-    tracing::info!("dashboard at http://{address}/dashboard, metrics at http://{address}/metrics");
-    Ok(http)
-}
-
-/// The SQL console, if there is one, from now on.
-async fn open_console(desk: Arc<Desk>, take_over: bool) -> Result<Option<JoinHandle<()>>, Error> {
-    match Console::bind(Arc::clone(&desk)).await {
-        Err(error) if take_over && error.is_in_use() => {
-            tracing::info!("the console answers when the other process has ended");
-            Ok(Some(tokio::spawn(open_later(desk))))
-        }
-        bound => match bound? {
-            Some(console) => Ok(Some(tokio::spawn(opened(console)?.run()))),
-            None => Ok(None),
-        },
-    }
-}
-
-async fn open_later(desk: Arc<Desk>) {
-    let bound = loop {
-        tokio::time::sleep(GLANCE).await;
-        match Console::bind(Arc::clone(&desk)).await {
-            Err(error) if error.is_in_use() => {}
-            bound => break bound,
-        }
-    };
-    match bound
-        .map_err(Error::from)
-        .map(|console| console.map(opened))
-    {
-        Ok(Some(Ok(console))) => console.run().await,
-        Ok(None) => {}
-        Ok(Some(Err(error))) | Err(error) => tracing::warn!("{error}"),
-    }
-}
-
-/// Says where it answers.
-fn opened(console: Console) -> Result<Console, Error> {
-    let address = console
-        .address()
-        .map_err(|source| Error::Runtime { source })?;
-    tracing::info!("console at {address}");
-    if !address.ip().is_loopback() {
-        tracing::warn!(
-            "admin: other machines reach the console at {address}, which has no TLS; its statements and answers can be \
-             read on the way, and whoever has its password can stop the proxy: prefer 127.0.0.1"
-        );
-    }
-    Ok(console)
 }
 
 /// Where systemd has started the process and wants to know (manual: sd_notify(3)).

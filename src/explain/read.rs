@@ -19,6 +19,7 @@ pub(super) fn explain(read: &Read, situation: &Situation) -> Explanation {
     }
     Explanation {
         reason: match own(read, situation).is_empty() {
+            true if read.folded_first.is_some() && situation.in_transaction => Reason::LockedByKey,
             true => read.reason,
             false => Reason::OwnIncrement,
         },
@@ -44,7 +45,7 @@ fn folded_first(read: &Read, situation: &Situation) -> Option<Way> {
     let first = read.folded_first.as_ref()?;
     let fold = Fold {
         folds: vec![first.clone()],
-        reason: read.reason,
+        reason: Reason::LockedByKey,
     };
     let way = Way {
         when: "When the transaction may write".to_owned(),

@@ -290,7 +290,6 @@ async fn serve(
     let mut session = Session::new(connected, peer, shared, bypass);
     match session.run().await {
         Ok(()) => tracing::debug!(%peer, "session closed"),
-        Err(error) if error.is_clean() => tracing::debug!(%peer, "session closed: {error}"),
         Err(error) => {
             metrics.count_lost(error.side());
             tracing::info!(%peer, "session lost: {error}");

@@ -94,7 +94,6 @@ impl Session {
                     .await
             }
             Plan::Read(read) => {
-                self.count_read(read);
                 let literals = literals();
                 match self
                     .read_as(read, shape.text(), &literals, original, turn)
@@ -116,12 +115,7 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         let plan = self.plan(text).await?;
-        if let Plan::Read(read) = &*plan
-            && let Some(done) = self.read_as(read, text, &[], original, turn).await?
-        {
-            return Ok(done);
-        }
-        self.run_original(original, turn).await
+        self.act(&plan, text, original, turn).await
     }
 }
 

@@ -96,6 +96,7 @@ impl Session {
             match outcome {
                 Outcome::Committed(ok) => return self.combined(slotting, &ok).await.map(Some),
                 Outcome::Failed(error) => {
+                    self.count_combined(slotting);
                     self.state.diagnostics = Some(Diagnostics::of_an_error());
                     self.raise_again(&error).await?;
                     return self.answer_err(slotting.turn, &error).await.map(Some);
@@ -223,12 +224,17 @@ impl Session {
         }
     }
 
-    /// Answers for an increment that another session may have written.
-    async fn combined(&mut self, slotting: &Slotting<'_>, ok: &[u8]) -> Result<Done, Error> {
+    /// Counts an increment that is through with its batch.
+    pub(super) fn count_combined(&mut self, slotting: &Slotting<'_>) {
         // One of a table without slots is counted already.
         if slotting.increment.table.slots > 0 {
             self.count_increment(Reason::Slotted, &slotting.increment.table);
         }
+    }
+
+    /// Answers for an increment that another session may have written.
+    async fn combined(&mut self, slotting: &Slotting<'_>, ok: &[u8]) -> Result<Done, Error> {
+        self.count_combined(slotting);
         // The upstream would tell of another statement.
         self.state.diagnostics = Some(Diagnostics::of(ok, None));
         self.answer_ok(slotting.turn, ok.to_vec()).await

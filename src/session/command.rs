@@ -118,16 +118,20 @@ impl Session {
         }
     }
 
-    /// Serves commands until one side closes.
+    /// Serves commands until one side closes, which between two commands is no error.
+    ///
+    /// # Errors
+    ///
+    /// When a side was lost in the middle of a command.
     pub async fn run(&mut self) -> Result<(), Error> {
-        while self.await_command().await? {
+        while self.await_command().await.unwrap_or_else(closed_at_rest) {
             self.start_timing();
             if self.command().await? == Flow::Close {
                 break;
             }
             self.end_timing();
             let in_transaction = self.state.in_transaction();
-            self.entry.rests(in_transaction, self.state.heard);
+            self.entry.rests(in_transaction, self.state.served);
         }
         Ok(())
     }
@@ -158,7 +162,7 @@ impl Session {
             let closes_at = self
                 .stopping
                 .filter(|_| !in_transaction)
-                .map(|stopping| (self.state.heard + QUIET).min(stopping + GRACE));
+                .map(|stopping| (self.state.served + QUIET).min(stopping + GRACE));
             if closes_at.is_some_and(|at| at <= Instant::now()) {
                 return Ok(false);
             }
@@ -239,7 +243,8 @@ impl Session {
             command::SET_OPTION => self.set_option().await?,
             command::CHANGE_USER => Box::pin(self.change_user()).await?,
             command::QUIT => {
-                self.pass_command().await?;
+                // There is no answer; a server that is gone already need not be told.
+                self.pass_command().await.ok();
                 return Ok(Flow::Close);
             }
             other => {
@@ -352,6 +357,12 @@ impl Session {
     pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
+}
+
+/// A side that closes, or is lost, between two commands has left nothing undone.
+fn closed_at_rest(error: Error) -> bool {
+    tracing::debug!("closed between two commands: {error}");
+    false
 }
 
 async fn until(at: Option<Instant>) {

@@ -1,4 +1,4 @@
-//! Why a session ended other than by COM_QUIT, and on whose side.
+//! Why a session ended in the middle of a command, and on whose side.
 
 use std::io;
 
@@ -45,13 +45,5 @@ impl Error {
             Self::Client(_) | Self::ChangeUser(_) => Side::Client,
             Self::Upstream(_) | Self::Batch | Self::Answer(_) => Side::Upstream,
         }
-    }
-
-    /// Whether this is an ordinary way to go: the peer closed between two commands.
-    pub fn is_clean(&self) -> bool {
-        matches!(
-            self,
-            Self::Client(ReadError::Closed) | Self::Upstream(ReadError::Closed)
-        )
     }
 }

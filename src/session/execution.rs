@@ -165,9 +165,8 @@ impl Session {
         original: &Original,
     ) -> Result<(), Error> {
         let turn = Turn::single(Form::Results);
-        self.count_read(read);
-        match self.prepare_to_read(read, literals).await? {
-            Prepared::Summed => {}
+        let reason = match self.prepare_to_read(read, literals).await? {
+            Prepared::Summed(reason) => reason,
             Prepared::Folded => {
                 // What is fetched from a cursor then comes from the original.
                 self.close_rewritten(statement).await?;
@@ -176,15 +175,19 @@ impl Session {
             Prepared::Refused(error) => {
                 return self.answer_err(turn, &error).await.map(drop);
             }
-        }
+        };
         let text = self.render_read(read, &[]);
         let Some(id) = self.rewritten(statement, text).await? else {
             let done = match &read.or_fold {
                 Some(fold) => self.fold_then_original(fold, None, original, turn).await,
-                None => self.run_original(original, turn).await,
+                None => {
+                    self.count_read(read, reason);
+                    self.run_original(original, turn).await
+                }
             };
             return done.map(drop);
         };
+        self.count_read(read, reason);
         let packet = execute.encode(id, &statement.types, self.capabilities);
         self.send_payload(&packet).await?;
         let patch = Patch {

@@ -243,7 +243,10 @@ impl Session {
             ..
         } = *slotting;
         match failure(error) {
-            Failure::TheClients => self.answer_err(turn, error).await,
+            Failure::TheClients => {
+                self.count_increment(Reason::Slotted, &increment.table);
+                self.answer_err(turn, error).await
+            }
             Failure::Ours => {
                 self.fold_then_original(&increment.exact, Some(parameters), original, turn)
                     .await

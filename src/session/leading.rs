@@ -83,7 +83,6 @@ impl Session {
             self.give_slots_back();
             return Ok(Led::Answered(done));
         }
-        self.count_batch(&batch);
         batch.send();
         let texts = self.texts(&batch);
         let outcomes = match &texts[..] {
@@ -91,6 +90,7 @@ impl Session {
             _ => patiently(&mut batch, self.write_all(&texts)).await?,
         };
         let mut own = Outcome::NotWritten;
+        self.count_batch(&batch, &outcomes);
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let (part, text) = (&batch.parts()[index], &texts[index]);
             if matches!(&outcome, Outcome::Committed(_)) && text.upsert.is_some() {
@@ -120,6 +120,7 @@ impl Session {
         match (&texts[..], own) {
             // The upstream has the error itself, and can be asked about it.
             ([_], Outcome::Failed(error)) => {
+                self.count_combined(slotting);
                 let done = self.answer_err(slotting.turn, &error).await?;
                 Ok(Led::Answered(done))
             }
@@ -127,15 +128,20 @@ impl Session {
         }
     }
 
-    /// Counts a batch, and for each of its tables the increments of that.
-    fn count_batch(&self, batch: &Batch) {
+    /// Counts what is written of a batch, and for each of its tables the increments of that.
+    fn count_batch(&self, batch: &Batch, outcomes: &[Outcome]) {
         let mut by_table: Vec<(&HotTable, usize)> = Vec::new();
-        for part in batch.parts() {
+        let parts = batch.parts().iter().zip(outcomes);
+        let written = parts.filter(|(_, outcome)| matches!(outcome, Outcome::Committed(_)));
+        for (part, _) in written {
             let table: &HotTable = part.table();
             match by_table.iter_mut().find(|(other, _)| is_same(other, table)) {
                 Some((_, count)) => *count += part.count(),
                 None => by_table.push((table, part.count())),
             }
+        }
+        if by_table.is_empty() {
+            return;
         }
         self.metrics()
             .count_batch(by_table.iter().map(|(_, count)| count).sum());

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Session;
 use super::error::Error;
@@ -172,7 +173,10 @@ impl Session {
                 }
             }
         };
-        let texts = match self.open_rows(&keys, form.as_ref(), locked).await {
+        let since = Instant::now();
+        let open = self.open_rows(&keys, form.as_ref(), locked).await;
+        self.asked_elsewhere_since(since);
+        let texts = match open {
             Some(open) if open.is_empty() => return Ok(Ok(Some((false, keys)))),
             Some(open) => {
                 let form = form.as_ref().expect("the rows have been read by it");

@@ -1,6 +1,7 @@
 //! COM_QUERY: most of it passes on a glance; a statement that names a hot table gets its plan.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use memchr::memchr;
 
@@ -383,7 +384,9 @@ impl Session {
 
     /// Has the catalog read again and waits for it.
     pub(super) async fn refresh_catalog(&mut self) {
+        let since = Instant::now();
         self.shared.refresh().await;
+        self.asked_elsewhere_since(since);
         self.hot = self.shared.hot();
     }
 }

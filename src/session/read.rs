@@ -13,6 +13,7 @@ use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::metrics::TableCounts;
+use crate::reason::PlanKind;
 use crate::sql::plan::{Read, Reason};
 use crate::sql::prepare;
 use crate::sql::template::Filling;
@@ -32,8 +33,8 @@ const NO_SUCH_TABLE: u16 = 1146;
 
 /// How a read is to go on.
 pub(super) enum Prepared {
-    /// By the rewritten text.
-    Summed,
+    /// By the rewritten text; for this reason it is counted, once it is sure that it stays so.
+    Summed(Reason),
     /// By the original: all that it reads is folded, under its locks.
     Folded,
     /// Not at all: the ERR payload.
@@ -59,16 +60,18 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        self.count_read(read);
         match self.read_as(read, text, parameters, original, turn).await? {
             Some(done) => Ok(done),
             // MySQL itself refuses the original; let it say so.
-            None => self.run_original(original, turn).await,
+            None => {
+                self.count_read(read, read.reason);
+                self.run_original(original, turn).await
+            }
         }
     }
 
-    /// The same, uncounted; `None` when MySQL does not prepare `text`, so that nobody knows its columns. Nothing has been
-    /// answered then.
+    /// The same; `None` when MySQL does not prepare `text`, so that nobody knows its columns. Nothing has been answered
+    /// or counted then.
     pub(super) async fn read_as(
         &mut self,
         read: &Read,
@@ -77,11 +80,11 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Option<Done>, Error> {
-        match self.prepare_to_read(read, parameters).await? {
-            Prepared::Summed => {}
+        let reason = match self.prepare_to_read(read, parameters).await? {
+            Prepared::Summed(reason) => reason,
             Prepared::Folded => return self.run_original(original, turn).await.map(Some),
             Prepared::Refused(error) => return self.answer_err(turn, &error).await.map(Some),
-        }
+        };
         let mut rewritten = self.render_read(read, parameters);
         if let (false, Some(facts)) = (parameters.is_empty(), &self.state.facts) {
             rewritten = prepare::filled(&rewritten, parameters, facts);
@@ -94,6 +97,7 @@ impl Session {
             (Some(NO_SUCH_TABLE), _) => {
                 self.read_hidden().await?;
                 self.close_asked(sent.asked).await?;
+                self.count_read(read, reason);
                 return self.run_original(original, turn).await.map(Some);
             }
             (Some(_), Some(fold)) => {
@@ -101,13 +105,14 @@ impl Session {
                 self.close_asked(sent.asked).await?;
                 let done = match answer {
                     Hidden::Err(error) if failure(&error) == Failure::TheClients => {
+                        self.count_read(read, reason);
                         self.answer_err(turn, &error).await
                     }
                     _ => self.fold_then_original(fold, None, original, turn).await,
                 };
                 return done.map(Some);
             }
-            _ => {}
+            _ => self.count_read(read, reason),
         }
         let patch = Patch {
             columns: Some(&sent.columns),
@@ -129,19 +134,12 @@ impl Session {
         }))
     }
 
-    /// Counts a read: as one that folds where the transaction has incremented what it reads.
-    pub(super) fn count_read(&mut self, read: &Read) {
-        let mut incremented = self.state.transaction.incremented.iter();
-        let own = incremented.any(|keys| read.tables.contains(&keys.table));
-        let reason = if own {
-            Reason::OwnIncrement
-        } else {
-            read.reason
-        };
+    /// Counts a read: for some reasons it has folded first.
+    pub(super) fn count_read(&mut self, read: &Read, reason: Reason) {
         for table in &read.tables {
-            match own {
-                true => self.hot.count(table, TableCounts::count_fold),
-                false => self.hot.count(table, TableCounts::count_read),
+            match reason.plan() {
+                Some(PlanKind::Fold) => self.hot.count(table, TableCounts::count_fold),
+                _ => self.hot.count(table, TableCounts::count_read),
             }
         }
         self.count(reason);
@@ -190,7 +188,8 @@ impl Session {
         })
     }
 
-    /// Folds what this transaction has incremented itself, and takes the locks that the read asks for.
+    /// Folds what this transaction has incremented itself, and takes the locks that the read asks for. What does not go on
+    /// as a sum is counted.
     pub(super) async fn prepare_to_read(
         &mut self,
         read: &Read,
@@ -209,8 +208,13 @@ impl Session {
         if !own.is_empty() || folded.any(is_read) || !read.locks.is_empty() {
             self.learn_mixed();
         }
+        let reason = match own.is_empty() {
+            true => read.reason,
+            false => Reason::OwnIncrement,
+        };
         for keys in own {
             if let Err(error) = self.fold(&keys.into()).await? {
+                self.count_read(read, reason);
                 return Ok(Prepared::Refused(error));
             }
         }
@@ -218,8 +222,16 @@ impl Session {
             if let Some(fold) = &read.folded_first {
                 let bound = Bound::of(fold, Some(parameters));
                 match self.fold(&bound).await? {
-                    Ok(_) => return Ok(Prepared::Folded),
+                    Ok(_) => {
+                        let reason = match reason {
+                            Reason::OwnIncrement => reason,
+                            _ => Reason::LockedByKey,
+                        };
+                        self.count_read(read, reason);
+                        return Ok(Prepared::Folded);
+                    }
                     Err(error) if failure(&error) == Failure::TheClients => {
+                        self.count_read(read, reason);
                         return Ok(Prepared::Refused(error));
                     }
                     // READ ONLY, or an account that may not write.
@@ -234,11 +246,12 @@ impl Session {
                 };
                 lock.render(&filling, &mut text);
                 if let Err(error) = self.hidden(text).await?.into_result() {
+                    self.count_read(read, reason);
                     return Ok(Prepared::Refused(error));
                 }
             }
         }
-        Ok(Prepared::Summed)
+        Ok(Prepared::Summed(reason))
     }
 
     /// The text to send: the keys that this transaction has folded count by their base row alone.

@@ -53,6 +53,8 @@ pub(super) struct State {
     pub combining: Combining,
     /// When the upstream was last heard: it closes connections that nobody uses.
     pub heard: Instant,
+    /// When the session last had an answer, of its upstream or of another session that wrote for it.
+    pub served: Instant,
     /// CHECK constraints are not enforced (MariaDB, `check_constraint_checks`): nothing would guard a slot.
     pub unguarded: bool,
     /// Several statements may come in one COM_QUERY.
@@ -176,6 +178,7 @@ impl Keys {
 
 impl State {
     pub(super) fn new(status: u16) -> Self {
+        let now = Instant::now();
         Self {
             status,
             status_uncertain: false,
@@ -187,7 +190,8 @@ impl State {
             is_quiet: true,
             may_hold_locks: false,
             combining: Combining::Unknown,
-            heard: Instant::now(),
+            heard: now,
+            served: now,
             unguarded: false,
             multi_statements: false,
             bypass: false,

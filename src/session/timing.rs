@@ -69,10 +69,18 @@ impl Session {
         let now = Instant::now();
         self.timing.upstream += now.saturating_duration_since(since);
         self.state.heard = now;
+        self.state.served = now;
+    }
+
+    /// The server has been waited for since then, over another connection than the session's own.
+    pub(super) fn asked_elsewhere_since(&mut self, since: Instant) {
+        self.timing.upstream += since.elapsed();
     }
 
     /// Others have been waited for since then.
     pub(super) fn combining_since(&mut self, since: Instant) {
-        self.timing.combining += since.elapsed();
+        let now = Instant::now();
+        self.timing.combining += now.saturating_duration_since(since);
+        self.state.served = now;
     }
 }

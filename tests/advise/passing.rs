@@ -28,8 +28,12 @@ struct Proxy {
 
 impl Proxy {
     fn start(upstream: &Address) -> Self {
+        Self::start_at("127.0.0.1", upstream)
+    }
+
+    fn start_at(host: &str, upstream: &Address) -> Self {
         let rules = format!(
-            "{}http: 127.0.0.1:0\ncounters:\n  - table: {SCHEMA}.ruled\n    columns: [\"n\"]\n",
+            "{}http: {host}:0\ncounters:\n  - table: {SCHEMA}.ruled\n    columns: [\"n\"]\n",
             rules_head(upstream)
         );
         let (folder, file) = rules_file(&rules);
@@ -53,15 +57,20 @@ impl Proxy {
 
     /// What passes, as it is told to who asks for this host.
     fn traffic(&self, host: &str) -> Value {
+        let answer = self.answer(&format!("Host: {host}\r\n"));
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+    }
+
+    /// What a request with these headers is answered, head and all.
+    fn answer(&self, headers: &str) -> String {
         let mut stream = TcpStream::connect(self.http).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let request =
-            format!("GET /traffic.json HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let request = format!("GET /traffic.json HTTP/1.1\r\n{headers}Connection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
-        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
-        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+        answer
     }
 
     async fn advise(&self) -> Advice {
@@ -203,25 +212,38 @@ fn keys_are_shown_to_who_is_on_this_machine_alone() {
     support::block_on(async {
         let (server, _alone) = alone(Flavour::MySql).await;
         load::mixed().make(server, SCHEMA).await;
-        let proxy = Proxy::start(server);
-        proxy.traffic("127.0.0.1");
-        let mut client = proxy.client().await;
-        let secret = "UPDATE settings SET value = 'classified' WHERE name = 'anna@example.org'";
-        client.query_drop(secret).await.expect("an update");
-        for (host, shown) in [
-            (proxy.http.to_string(), true),
-            ("localhost:80".to_owned(), true),
-            ("rebound.example.org".to_owned(), false),
+        for (listens, asked, shown) in [
+            ("127.0.0.1", "127.0.0.1:80", true),
+            ("127.0.0.1", "localhost", true),
+            ("127.0.0.1", "[::1]:80", true),
+            ("0.0.0.0", "127.0.0.1:80", false),
         ] {
-            let report = proxy.traffic(&host);
+            let proxy = Proxy::start_at(listens, server);
+            proxy.traffic(asked);
+            let mut client = proxy.client().await;
+            let secret = "UPDATE settings SET value = 'classified' WHERE name = 'anna@example.org'";
+            client.query_drop(secret).await.expect("an update");
+            let report = proxy.traffic(asked);
             let text = report.to_string();
             assert!(
                 text.contains("UPDATE settings SET value = ? WHERE name = ?"),
                 "{text}"
             );
             assert!(!text.contains("classified"), "{text}");
-            assert_eq!(text.contains("anna@example.org"), shown, "{host}: {text}");
+            assert_eq!(text.contains("anna@example.org"), shown, "{asked}: {text}");
             assert_eq!(report["keys_are_hashed"], !shown);
+        }
+        // A page of the web in a browser here.
+        let proxy = Proxy::start(server);
+        for headers in [
+            "Host: rebound.example.org\r\n",
+            "Host: localhost.example.org:80\r\n",
+            "Host: 127.0.0.1.example.org\r\n",
+            "Host: localhost\r\nSec-Fetch-Site: cross-site\r\n",
+        ] {
+            let answer = proxy.answer(headers);
+            assert!(answer.starts_with("HTTP/1.1 403 "), "{headers}: {answer}");
+            assert!(answer.ends_with("or as localhost\n"), "{headers}: {answer}");
         }
     });
 }

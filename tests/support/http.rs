@@ -75,7 +75,11 @@ impl WithHttp {
     pub fn ask_with(&self, line: &str, headers: &str) -> Answer {
         let mut stream = TcpStream::connect(self.http).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let request = format!("{line}\r\nHost: here\r\nConnection: close\r\n{headers}\r\n");
+        let host = match headers.contains("Host: ") {
+            true => String::new(),
+            false => format!("Host: {}\r\n", self.http),
+        };
+        let request = format!("{line}\r\n{host}Connection: close\r\n{headers}\r\n");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");

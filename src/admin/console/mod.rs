@@ -24,16 +24,17 @@ mod visit;
 #[cfg(test)]
 mod documented;
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use super::port::Port;
+use crate::config::Admin;
 use crate::net::PacketStream;
 use crate::wire::packet::encode_packet;
 use fence::Fence;
@@ -51,84 +52,41 @@ const FIRST_ID: u32 = 0x8000_0001;
 /// How long to wait after an accept that failed for want of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The console's port cannot be had.
-#[derive(Debug, thiserror::Error)]
-#[error("admin: {address}: {source}; choose another address or stop what listens there")]
-pub struct Error {
-    address: String,
-    source: io::Error,
-}
-
-/// The console's port.
-#[derive(Debug)]
-pub struct Console {
-    listener: TcpListener,
-    desk: Arc<Desk>,
-    door: Arc<Door>,
-}
-
-impl Error {
-    /// Whether something listens there already.
-    pub fn is_in_use(&self) -> bool {
-        self.source.kind() == io::ErrorKind::AddrInUse
-    }
-}
-
-impl Console {
-    /// Listens where the configuration says, if it does.
-    ///
-    /// # Errors
-    ///
-    /// When the port cannot be had.
-    pub async fn bind(desk: Arc<Desk>) -> Result<Option<Self>, Error> {
-        let Some(admin) = desk.config().admin.clone() else {
-            return Ok(None);
-        };
-        let address = &admin.address;
-        let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
-        let listener = listener.map_err(|source| Error {
-            address: address.to_string(),
-            source,
-        })?;
-        let patience = desk.config().handshake_timeout;
-        Ok(Some(Self {
-            listener,
-            desk,
-            door: Arc::new(Door::new(admin, patience)),
-        }))
-    }
-
-    /// Where it listens.
-    ///
-    /// # Errors
-    ///
-    /// When the system does not say.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Serves clients for good; when it is dropped, all are gone.
-    pub async fn run(self) {
-        let places = Arc::new(Semaphore::new(MOST_CLIENTS));
-        let next_id = AtomicU32::new(FIRST_ID);
-        let mut visits = JoinSet::new();
-        loop {
-            while visits.try_join_next().is_some() {}
-            let Ok((stream, peer)) = self.listener.accept().await else {
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
-            };
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                refuse(&stream);
-                continue;
-            };
-            let (desk, door) = (Arc::clone(&self.desk), Arc::clone(&self.door));
-            let id = next_id.fetch_add(1, Ordering::Relaxed).max(FIRST_ID);
-            visits.spawn(async move {
-                receive(stream, peer, id, &door, desk).await;
-                drop(place);
-            });
+/// Serves clients for good, on this port; when it is dropped, all are gone.
+pub async fn serve(port: Port, admin: Admin, desk: Arc<Desk>) {
+    let listener = match port.listener().await {
+        Ok(listener) => listener,
+        Err(error) => return tracing::warn!("{error}"),
+    };
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!("console at {address}");
+        if !address.ip().is_loopback() {
+            tracing::warn!(
+                "admin: other machines reach the console at {address}, which has no TLS; its statements and answers can \
+                 be read on the way, and whoever has its password can stop the proxy: prefer 127.0.0.1"
+            );
         }
+    }
+    let door = Arc::new(Door::new(admin, desk.config().handshake_timeout));
+    let places = Arc::new(Semaphore::new(MOST_CLIENTS));
+    let next_id = AtomicU32::new(FIRST_ID);
+    let mut visits = JoinSet::new();
+    loop {
+        while visits.try_join_next().is_some() {}
+        let Ok((stream, peer)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            refuse(&stream);
+            continue;
+        };
+        let (desk, door) = (Arc::clone(&desk), Arc::clone(&door));
+        let id = next_id.fetch_add(1, Ordering::Relaxed).max(FIRST_ID);
+        visits.spawn(async move {
+            receive(stream, peer, id, &door, desk).await;
+            drop(place);
+        });
     }
 }
 

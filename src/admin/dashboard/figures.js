@@ -12,7 +12,7 @@ export function count(number) {
 
 /** A rate: small ones with a decimal, for a rate of 0.3 is not none. */
 export function rate(perSecond) {
-  if (perSecond === null || !Number.isFinite(perSecond)) return NONE;
+  if (perSecond === null || !(perSecond >= 0 && perSecond < Infinity)) return NONE;
   if (perSecond === 0) return "0";
   if (perSecond < 0.05) return "<0.1";
   return perSecond < 99.95 ? tenths.format(perSecond) : whole.format(perSecond);

@@ -36,7 +36,7 @@ async function poll() {
 function take(status) {
   const last = samples.at(-1);
   // Another process counts from nothing.
-  if (last && status.seconds < last.seconds) samples = [];
+  if (last && status.started_at !== last.started_at) samples = [];
   samples.push(status);
   samples = samples.filter(({ seconds }) => seconds >= status.seconds - KEPT - 1);
   show();
