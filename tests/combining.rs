@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use countersink::driver::{Driver, Error, Reply};
 use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::Form;
+use countersink::wire::command;
 use countersink::wire::reply::Ok as OkPacket;
-use support::client::{connect, number, rows, run, run_all};
+use support::client::{connect, number, prepare, rows, run, run_all};
 use support::proxy::Proxy;
 use support::twin::{Twin, twin};
 use tokio::sync::RwLock;
@@ -63,6 +64,7 @@ on_both![
     a_deadlock_of_a_batch_is_nobodys,
     sessions_that_differ_do_not_wait_for_each_other,
     without_slots_the_row_itself_takes_the_sum,
+    without_slots_who_adds_nothing_changes_nothing,
     without_slots_the_limits_of_the_type_are_mysqls,
     without_slots_a_value_is_cut_to_its_type_as_mysql_does,
 ];
@@ -207,6 +209,25 @@ impl Stage {
 fn send(mut client: Driver, text: String) -> JoinHandle<(Driver, Answer)> {
     tokio::spawn(async move {
         let answer = client.query(&text).await;
+        (client, answer)
+    })
+}
+
+/// COM_STMT_EXECUTE with one BIGINT.
+fn execute(mut client: Driver, id: u32, amount: i64) -> JoinHandle<(Driver, Answer)> {
+    let mut payload = vec![command::STMT_EXECUTE];
+    payload.extend_from_slice(&id.to_le_bytes());
+    // No cursor, once; nothing is NULL, and the types come with it.
+    payload.extend_from_slice(&[0, 1, 0, 0, 0, 0, 1, 0x08, 0x00]);
+    payload.extend_from_slice(&amount.to_le_bytes());
+    tokio::spawn(async move {
+        let answer = async {
+            client.send(&payload).await?;
+            let packets = client.packets(Form::Results).await?;
+            let ok = OkPacket::decode(&packets[0].payload)?;
+            Ok(Reply::Ok(ok.affected_rows))
+        };
+        let answer = answer.await;
         (client, answer)
     })
 }
@@ -605,6 +626,39 @@ async fn without_slots_the_row_itself_takes_the_sum(flavour: Flavour) {
     assert_eq!(row, [["9", "1.25"]]);
     let tables = rows(&mut direct, "SHOW TABLES").await;
     assert_eq!(tables, [["posts"]], "no slot table");
+}
+
+async fn without_slots_who_adds_nothing_changes_nothing(flavour: Flavour) {
+    let stage = Stage::new(flavour, "nothing", "slots: 0").await;
+    let locker = stage.lock("posts WHERE id = 1").await;
+    let mut direct = stage.direct().await;
+    let mut sent = Vec::new();
+    let adding = [1, 1, 1, 0].into_iter().enumerate();
+    for ((position, amount), mut client) in adding.zip(clients(&stage, 4).await) {
+        let add = "UPDATE posts SET views = views + ? WHERE id = 1";
+        let id = prepare(&mut client, add).await;
+        sent.push(execute(client, id, amount));
+        match position {
+            0 => stage.until_blocked(&mut direct).await,
+            3 => {}
+            _ => stage.until_waiting(position as u64).await,
+        }
+    }
+    let direct = tokio::sync::Mutex::new(direct);
+    until("it has come", async || {
+        let question =
+            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'";
+        tokio::time::sleep(Duration::from_millis(120)).await;
+        let blocked = number(&mut *direct.lock().await, question).await;
+        stage.proxy.shared.metrics.waiting() == 3 || blocked > 1
+    })
+    .await;
+    drop(locker);
+    let answers = answers(sent).await;
+    let (last, others) = answers.split_last().expect("four");
+    assert!(others.iter().all(is_one_row), "{others:?}");
+    assert!(matches!(last, Ok(Reply::Ok(0))), "{last:?}");
+    assert_eq!(stage.value("views", 1).await, "3");
 }
 
 /// Near its limits, and where it is NULL, each of them has to be asked for by itself.

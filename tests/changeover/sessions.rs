@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use countersink::config::Mode;
 use countersink::sandbox::Flavour;
 
-use crate::stage::{Stage, arrives, close, counted, execute, prepare, switch, waits_for};
+use crate::stage::{Stage, arrives, close, counted, execute, switch, waits_for};
 use crate::support::binary::PATIENCE;
 use crate::support::block_on;
-use crate::support::client::{number, run};
+use crate::support::client::{number, prepare, run};
 
 const ADD: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
 const READ: &str = "SELECT views FROM posts WHERE id = 1";

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use countersink::config::Mode;
 use countersink::driver::Driver;
 use countersink::sandbox::{Address, Flavour};
-use countersink::wire::answer::{Form, PrepareOk};
+use countersink::wire::answer::Form;
 use countersink::wire::command;
 
 use crate::support::binary::PATIENCE;
@@ -110,15 +110,6 @@ pub fn counted(proxy: &Proxy, code: &str) -> u64 {
     let counted = proxy.shared.metrics.statements();
     let of_code = counted.iter().filter(|(reason, _)| reason.code() == code);
     of_code.map(|(_, count)| *count).sum()
-}
-
-/// COM_STMT_PREPARE; the statement's id.
-pub async fn prepare(driver: &mut Driver, text: &str) -> u32 {
-    let payload = [&[command::STMT_PREPARE], text.as_bytes()].concat();
-    driver.send(&payload).await.expect("sent");
-    let packets = driver.packets(Form::Prepared).await.expect("an answer");
-    let ok = PrepareOk::decode(&packets[0].payload);
-    ok.expect("it can be prepared").statement_id
 }
 
 /// COM_STMT_EXECUTE of a statement without parameters: the number that it gives, 0 if it gives none.

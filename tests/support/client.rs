@@ -2,7 +2,8 @@
 
 use countersink::driver::{Driver, Error, Login, Reply};
 use countersink::sandbox::Address;
-use countersink::wire::capability;
+use countersink::wire::answer::{Form, PrepareOk};
+use countersink::wire::{capability, command};
 use tokio::net::TcpStream;
 
 /// Logs in with the default capabilities, and several statements in a packet.
@@ -44,6 +45,15 @@ pub async fn run(driver: &mut Driver, text: &str) -> Reply {
 /// Runs a script of statements, none of which may fail, in one packet: the client must have MULTI_STATEMENTS.
 pub async fn run_all(driver: &mut Driver, script: &str) {
     run(driver, script).await;
+}
+
+/// COM_STMT_PREPARE; the statement's id.
+pub async fn prepare(driver: &mut Driver, text: &str) -> u32 {
+    let payload = [&[command::STMT_PREPARE], text.as_bytes()].concat();
+    driver.send(&payload).await.expect("sent");
+    let packets = driver.packets(Form::Prepared).await.expect("an answer");
+    let ok = PrepareOk::decode(&packets[0].payload);
+    ok.expect("it can be prepared").statement_id
 }
 
 /// Makes a schema anew, with these tables; the session that is in it.
