@@ -83,6 +83,13 @@ fn unseen(report: &Report) -> Vec<String> {
             report.unknown
         ));
     }
+    if report.unread > 0 {
+        unseen.push(format!(
+            "{} statements whose text was not read: several in one packet, over 16 KiB, with executable comments (/*! .. */), or \
+             with a backslash in a session of which the sql_mode is not known",
+            report.unread
+        ));
+    }
     if report.missed > 0 {
         unseen.push(format!(
             "{} statements that were answered at the same moment as another",

@@ -7,7 +7,6 @@ use super::Session;
 use super::error::Error;
 use super::literal;
 use super::prepared::Statement;
-use crate::sql::plan::SessionFacts;
 use crate::sql::{Digest, Kind, Place};
 use crate::traffic::Sighting;
 use crate::wire::execute::Execute;
@@ -21,7 +20,11 @@ impl Session {
         if !self.shared.traffic.is_on() {
             return None;
         }
-        let digest = self.digest(text, kind)?;
+        let digest = self.digest(text, kind);
+        if digest.is_none() && Sighting::is_of_interest(kind) {
+            self.shared.traffic.saw_unread();
+        }
+        let digest = digest?;
         let value = |place: &Place| match place {
             Place::Literal(place) => text.get(place.clone()).map(Cow::Borrowed),
             Place::Parameter(_) => None,
@@ -101,10 +104,9 @@ impl Session {
     }
 
     fn digest(&self, text: &[u8], kind: Kind) -> Option<Arc<Digest>> {
-        match self.state.facts.as_deref() {
-            Some(facts) => Sighting::digest(text, kind, facts),
-            None => Sighting::digest(text, kind, &SessionFacts::default()),
-        }
+        let digest = Sighting::is_of_interest(kind)
+            .then(|| Sighting::digest(text, self.state.facts.as_deref()));
+        digest.flatten()
     }
 
     fn sighting<'a>(

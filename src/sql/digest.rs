@@ -6,6 +6,8 @@ mod finder;
 
 use std::ops::Range;
 
+use memchr::{memchr, memchr_iter};
+
 use crate::sql::lexer::{Lexer, Token, TokenKind};
 use crate::sql::plan::SessionFacts;
 use finder::Finder;
@@ -45,6 +47,13 @@ pub enum Place {
     Literal(Range<usize>),
     /// In the parameters: position, from 0.
     Parameter(u16),
+}
+
+/// Whether a text has the same tokens in whatever sql_mode and character set a session is, but for the meaning of `"`: no
+/// backslash, which may be an escape, a letter or half of one, and no backquote that may be half of one.
+pub fn reads_the_same(text: &[u8]) -> bool {
+    let is_half = |at: usize| at > 0 && !text[at - 1].is_ascii();
+    memchr(b'\\', text).is_none() && !memchr_iter(b'`', text).any(is_half)
 }
 
 /// The digest of a statement; `None` where its text is too long, or may mean more than it shows.
@@ -274,6 +283,18 @@ mod tests {
         assert_eq!(digest(b"", &facts), None);
         assert_eq!(digest(&vec![b'x'; MOST_BYTES + 1], &facts), None);
         assert_eq!(digest("a ".repeat(LONGEST_DIGEST).as_bytes(), &facts), None);
+    }
+
+    #[test]
+    fn a_text_that_others_may_read_otherwise_is_told_apart() {
+        for text in [
+            "UPDATE t SET a = 'C:\\' WHERE b = 'secret'".as_bytes(),
+            // A character of GBK that ends in a backquote.
+            b"UPDATE `t\x81`` SET a = 'secret ` secret'",
+        ] {
+            assert!(!reads_the_same(text));
+        }
+        assert!(reads_the_same("UPDATE `t` SET é = 'é''s'".as_bytes()));
     }
 
     proptest! {

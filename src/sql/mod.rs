@@ -46,7 +46,7 @@ mod fixture;
 pub(crate) use fixture::{plan_of as planned_in_fixture, posts as posts_in_fixture};
 
 pub use amount::Amount;
-pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest};
+pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest, reads_the_same};
 pub use effect::glance;
 pub use explain::explained;
 pub use lexer::{Lexer, Token, TokenKind};

@@ -15,6 +15,8 @@ pub struct Report {
     pub missed: u64,
     /// Executions of statements that had been prepared before, of which no text is known.
     pub unknown: u64,
+    /// Statements whose text was not read: too long, or it may mean something else to the server.
+    pub unread: u64,
     /// Values of keys are not shown: the port is not for this machine alone.
     pub keys_are_hashed: bool,
     /// The shapes in which most time was spent, the first one most.

@@ -29,6 +29,8 @@ pub struct Traffic {
     missed: AtomicU64,
     /// Executions of statements that had been prepared before.
     unknown: AtomicU64,
+    /// Statements whose text was not read.
+    unread: AtomicU64,
     sample: Mutex<Option<Sample>>,
 }
 
@@ -103,6 +105,11 @@ impl Traffic {
         self.unknown.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A statement has passed whose text is not read, for it may mean something else to the server.
+    pub fn saw_unread(&self) {
+        self.unread.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// What has been seen so far. From the first question on, and for half a minute after each, statements are looked at.
     pub fn look(&self, keys: &Keys) -> Report {
         let now = Instant::now();
@@ -116,6 +123,7 @@ impl Traffic {
         let open = sample.get_or_insert_with(|| {
             self.missed.store(0, Ordering::Relaxed);
             self.unknown.store(0, Ordering::Relaxed);
+            self.unread.store(0, Ordering::Relaxed);
             Sample {
                 since: now,
                 asked: now,
@@ -129,6 +137,7 @@ impl Traffic {
             milliseconds: milliseconds(now.duration_since(open.since)),
             missed: self.missed.load(Ordering::Relaxed),
             unknown: self.unknown.load(Ordering::Relaxed),
+            unread: self.unread.load(Ordering::Relaxed),
             keys_are_hashed: keys.are_hashed(),
             shapes: open.shapes(keys),
         }
@@ -217,11 +226,10 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
-    use crate::sql::plan::SessionFacts;
-    use crate::sql::{Kind, Place};
+    use crate::sql::Place;
 
     fn sighting(text: &str) -> Sighting {
-        let digest = Sighting::digest(text.as_bytes(), Kind::Update, &SessionFacts::default());
+        let digest = Sighting::digest(text.as_bytes(), None);
         Sighting::new(
             digest.expect("a digest"),
             Some("shop".to_owned()),

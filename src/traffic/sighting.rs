@@ -36,10 +36,15 @@ impl Sighting {
         )
     }
 
-    /// The digest of a statement that is of interest.
-    pub fn digest(text: &[u8], kind: Kind, facts: &SessionFacts) -> Option<Arc<Digest>> {
-        let digest = Self::is_of_interest(kind).then(|| sql::digest(text, facts));
-        digest.flatten().map(Arc::new)
+    /// The digest of a statement. Where nothing is known of the session, only of a text that reads the same in all: what
+    /// one takes for an identifier may be a literal of another.
+    pub fn digest(text: &[u8], facts: Option<&SessionFacts>) -> Option<Arc<Digest>> {
+        let digest = match facts {
+            Some(facts) => sql::digest(text, facts),
+            None if sql::reads_the_same(text) => sql::digest(text, &SessionFacts::default()),
+            None => None,
+        };
+        digest.map(Arc::new)
     }
 
     /// Of one in a transaction that has written this before.

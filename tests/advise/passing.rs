@@ -247,3 +247,27 @@ fn keys_are_shown_to_who_is_on_this_machine_alone() {
         }
     });
 }
+
+/// What a backslash is depends on the sql_mode, and on the character set: read wrongly, a literal looks like a name.
+#[test]
+fn no_literal_is_shown_whatever_the_session_takes_a_backslash_for() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let (server, _alone) = alone(flavour).await;
+            load::mixed().make(server, SCHEMA).await;
+            let proxy = Proxy::start(server);
+            proxy.traffic("127.0.0.1");
+            let mut client = proxy.client().await;
+            let text = r"UPDATE settings SET value = 'C:\' WHERE name = 'alice smith'";
+            let mode = "SET sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES')";
+            client.query_drop(mode).await.expect("a setting");
+            client.query_drop(text).await.expect("an update");
+            client.query_drop("SELECT 1").await.expect("an answer");
+            let update = client.prep(text).await.expect("it prepares");
+            client.exec_drop(&update, ()).await.expect("an update");
+            let report = proxy.traffic("127.0.0.1");
+            assert!(!report.to_string().contains("alice"), "{report:#}");
+            assert!(report["unread"].as_u64() > Some(0), "{report:#}");
+        }
+    });
+}
