@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 16 * 1024;
 pub const LONGEST_DIGEST: usize = 2 * 1024;
 
 /// The most columns that a row is told by.
-const MOST_COMPARED: usize = 8;
+const MOST_COMPARED: usize = 16;
 
 /// A digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,7 +27,8 @@ pub struct Digest {
     /// The text.
     pub text: String,
     /// What tells which row is meant: columns that the WHERE compares by `=`, or that an INSERT gives and its
-    /// ON DUPLICATE KEY UPDATE does not set. In the order of the text.
+    /// ON DUPLICATE KEY UPDATE does not set. In the order of the text; empty where that cannot be told, and for an INSERT
+    /// of a new row.
     pub compared: Vec<Compared>,
 }
 
@@ -258,6 +259,42 @@ mod tests {
             ("UPDATE t SET n = n + 1 WHERE id = 1 OR id = 2", ""),
             ("UPDATE t SET n = n + 1 WHERE id > 5", ""),
             ("UPDATE t SET n = n + 1", ""),
+            (
+                "UPDATE t SET n = n + 1 WHERE id = 1 AND n >= 5 AND m != 2",
+                "id = 1",
+            ),
+            (
+                "UPDATE s.t SET n = n + 1 WHERE (s.t.id = 1) LIMIT 1",
+                "id = 1",
+            ),
+            // More is compared than these columns, or with more than these values.
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b = 2 + x", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b = -2", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b = LOWER('x')", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b = @b", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b = (SELECT 2)", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b = 'x' 'y'", ""),
+            (
+                "UPDATE t SET n = n + 1 WHERE a = 1 AND b = 'x' COLLATE c",
+                "",
+            ),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b - c = 2", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b - t.c = 2", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND 2 = b", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND (b, c) = (2, 3)", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b <=> 2", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b IN (2, 3)", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b IN (2 + x)", ""),
+            (
+                "UPDATE t SET n = n + 1 WHERE a = 1 AND (b, c) IN ((2, 3))",
+                "",
+            ),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND b LIKE 'x%'", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 || b = 2", ""),
+            ("UPDATE t SET n = n + 1 WHERE a = 1 AND !(b = 2)", ""),
+            // A new row.
+            ("INSERT INTO t (page, n) VALUES ('home', 1)", ""),
+            ("INSERT INTO t SET page = 'home', n = 1", ""),
             (
                 "INSERT INTO t (page, day, n) VALUES ('home', ?, 1), ('b', ?, 1) ON DUPLICATE KEY UPDATE n = n + 1",
                 "page = 'home', day = ?0",

@@ -1,13 +1,14 @@
 //! One statement on its way: its digest, the row that it means, and when it was sent.
 
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::sql::plan::SessionFacts;
 use crate::sql::{self, Digest, Kind, Place};
 
-/// Of a value so many bytes tell which one it is.
+/// Of a value so many bytes are kept.
 const MOST_OF_A_VALUE: usize = 64;
 
 /// The longest text of a key, in bytes.
@@ -90,17 +91,93 @@ fn key<'a>(
         return None;
     }
     let mut key = String::new();
+    let mut whole = DefaultHasher::new();
     for compared in &digest.compared {
         let value = value(&compared.place)?;
-        let value = &value[..value.len().min(MOST_OF_A_VALUE)];
+        (&compared.column, &value).hash(&mut whole);
         let and = if key.is_empty() { "" } else { " AND " };
-        write!(
-            key,
-            "{and}{} = {}",
-            compared.column,
-            String::from_utf8_lossy(value)
-        )
-        .ok()?;
+        let shown = shown(&value);
+        write!(key, "{and}{} = {shown}", compared.column).ok()?;
     }
-    (!key.is_empty() && key.len() <= LONGEST_KEY).then_some(key)
+    if key.len() > LONGEST_KEY {
+        let mark = mark(&whole);
+        key.truncate(key.floor_char_boundary(LONGEST_KEY - mark.len()));
+        key.push_str(&mark);
+    }
+    (!key.is_empty()).then_some(key)
+}
+
+/// A value, cut where it is long, so that others which begin like it are still told apart.
+fn shown(value: &[u8]) -> String {
+    let Some((begins, _)) = value.split_at_checked(MOST_OF_A_VALUE + 1) else {
+        return String::from_utf8_lossy(value).into_owned();
+    };
+    let mut whole = DefaultHasher::new();
+    value.hash(&mut whole);
+    let begins = String::from_utf8_lossy(&begins[..MOST_OF_A_VALUE]);
+    format!("{begins}{}", mark(&whole))
+}
+
+/// What stands for the part that is cut off.
+fn mark(whole: &DefaultHasher) -> String {
+    format!("..#{:016x}", whole.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+
+    fn of(text: &str) -> Option<String> {
+        let digest = Sighting::digest(text.as_bytes(), None).expect("a digest");
+        key(&digest, |place| match place {
+            Place::Literal(place) => Some(Cow::Borrowed(&text.as_bytes()[place.clone()])),
+            Place::Parameter(_) => None,
+        })
+    }
+
+    #[test]
+    fn long_values_are_cut_and_still_told_apart() {
+        let begins = "x".repeat(2 * MOST_OF_A_VALUE);
+        let update = |name: &str| format!("UPDATE t SET n = n + 1 WHERE url = '{begins}{name}'");
+        let (one, other) = (of(&update("one")), of(&update("other")));
+        assert!(one.is_some() && one == of(&update("one")));
+        assert_ne!(one, other);
+        assert_eq!(
+            of("UPDATE t SET n = 1 WHERE id = 7"),
+            Some("id = 7".to_owned())
+        );
+    }
+
+    #[test]
+    fn long_keys_are_cut_and_still_told_apart() {
+        let names: Vec<String> = (0..MANY).map(|n| format!("column_{n}")).collect();
+        let update = |value: &str| {
+            let value = |name: &String| format!("{name} = '{value}'");
+            let compared: Vec<String> = names.iter().map(value).collect();
+            format!("UPDATE t SET n = n + 1 WHERE {}", compared.join(" AND "))
+        };
+        let last = format!("{} AND b = 1", update("ééééééééééé"));
+        let keys = [of(&update("ééééééééééé")), of(&last)];
+        for key in &keys {
+            assert!(
+                key.as_ref().is_some_and(|key| key.len() <= LONGEST_KEY),
+                "{key:?}"
+            );
+        }
+        assert_ne!(keys[0], keys[1]);
+    }
+
+    /// Columns whose values make more than the longest key.
+    const MANY: usize = 12;
+
+    #[test]
+    fn a_new_row_has_no_key() {
+        let insert = "INSERT INTO patients (name, illness) VALUES ('anna', 'gout')";
+        assert_eq!(of(insert), None);
+        let upsert =
+            "INSERT INTO hits (page, n) VALUES ('home', 1) ON DUPLICATE KEY UPDATE n = n + 1";
+        assert_eq!(of(upsert), Some("page = 'home'".to_owned()));
+    }
 }

@@ -16,6 +16,8 @@ pub(super) struct Finder {
     /// A value that counts once the parenthesis closes: `IN (42)` is `= 42`.
     pending: Option<Compared>,
     compared: Vec<Compared>,
+    /// INSERT: it means a row that others may mean too only if ON DUPLICATE KEY UPDATE stands behind it.
+    is_insert: bool,
     /// Columns that ON DUPLICATE KEY UPDATE sets.
     set: Vec<String>,
 }
@@ -49,13 +51,30 @@ enum Seen {
     Equals(String),
     /// `(` behind IN.
     Opened(String),
+    /// The value that a column is compared with.
+    Compared,
     /// `(` or `,` before a value of a row.
     Gap,
+    Mark(u8),
 }
 
 impl Finder {
     pub(super) fn word(&mut self, spelled: &[u8], quoted: bool) {
         self.pending = None;
+        let ends = [
+            &b"AND"[..],
+            b"GROUP",
+            b"ORDER",
+            b"LIMIT",
+            b"FOR",
+            b"RETURNING",
+        ];
+        let is_end = !quoted && ends.iter().any(|end| spelled.eq_ignore_ascii_case(end));
+        match self.before[0] {
+            Seen::Equals(_) | Seen::Opened(_) | Seen::Mark(b'!') => self.lose(),
+            Seen::Compared if !is_end => self.lose(),
+            _ => {}
+        }
         let seen = match quoted {
             true => Seen::Name(identifier(spelled)),
             false => self.plain(spelled),
@@ -73,7 +92,10 @@ impl Finder {
             return Seen::Name(word);
         }
         match (word.to_ascii_uppercase().as_str(), self.clause) {
-            ("INSERT", Clause::Head) => self.clause = Clause::Insert,
+            ("INSERT", Clause::Head) => {
+                self.is_insert = true;
+                self.clause = Clause::Insert;
+            }
             ("SET", Clause::Insert) => self.clause = Clause::InsertSet,
             ("VALUES" | "VALUE", Clause::Insert) => self.clause = Clause::Values,
             ("SELECT", Clause::Insert) => self.clause = Clause::Tail,
@@ -81,18 +103,22 @@ impl Finder {
                 self.clause = Clause::Duplicate;
             }
             ("WHERE", Clause::Head) => self.clause = Clause::Where,
-            ("OR" | "XOR" | "NOT" | "UNION", Clause::Where) => {
-                // A row that is compared with this may be another one all the same.
-                self.compared.clear();
-                self.clause = Clause::Tail;
-            }
-            ("SELECT" | "GROUP" | "ORDER" | "LIMIT" | "FOR" | "HAVING", Clause::Where) => {
+            // A row that is compared with what has been found may be another one all the same.
+            (
+                "OR" | "XOR" | "NOT" | "UNION" | "SELECT" | "LIKE" | "RLIKE" | "REGEXP" | "SOUNDS"
+                | "BETWEEN",
+                Clause::Where,
+            ) => self.lose(),
+            ("GROUP" | "ORDER" | "LIMIT" | "FOR" | "HAVING" | "RETURNING", Clause::Where) => {
                 self.clause = Clause::Tail;
             }
             ("IN", _) => {
-                return match &self.before[0] {
-                    Seen::Name(name) => Seen::In(name.clone()),
-                    _ => Seen::Nothing,
+                return match (&self.before[0], self.is_alone()) {
+                    (Seen::Name(name), true) => Seen::In(name.clone()),
+                    _ => {
+                        self.lose();
+                        Seen::Nothing
+                    }
                 };
             }
             ("AND", _) => return Seen::Nothing,
@@ -105,8 +131,14 @@ impl Finder {
         if mark != b')' {
             self.pending = None;
         }
+        if mark == b'.' && matches!(self.before[0], Seen::Name(_)) {
+            // What qualifies a name is no part of it.
+            self.before[0] = std::mem::take(&mut self.before[1]);
+            return;
+        }
+        self.doubt(mark);
         let seen = match (mark, &self.before[0]) {
-            (b'=', Seen::Name(name)) => {
+            (b'=', Seen::Name(name)) if self.clause != Clause::Where || self.is_alone() => {
                 if self.clause == Clause::Duplicate && self.depth == 0 {
                     self.set.push(name.clone());
                 }
@@ -118,7 +150,7 @@ impl Finder {
                 self.values += 1;
                 Seen::Gap
             }
-            _ => Seen::Nothing,
+            (mark, _) => Seen::Mark(mark),
         };
         match mark {
             b'(' => self.depth += 1,
@@ -134,18 +166,56 @@ impl Finder {
         self.see(seen);
     }
 
+    /// Whether the name seen last is all that stands on its side of an operator.
+    fn is_alone(&self) -> bool {
+        matches!(self.before[1], Seen::Nothing | Seen::Mark(b'('))
+    }
+
+    /// Loses what has been found where a mark makes more of a comparison than a column and a value. Bounds (`n > 0`) leave
+    /// the row what it is, where the others tell it.
+    fn doubt(&mut self, mark: u8) {
+        let is_lost = match (&self.before[0], mark) {
+            (Seen::Mark(b'<' | b'>' | b'!'), b'=') => false,
+            (Seen::Name(_), b'=') => !self.is_alone(),
+            // `<=>`.
+            (Seen::Mark(b'='), b'>') => true,
+            (Seen::Compared, mark) => !matches!(mark, b')' | b';'),
+            (Seen::Equals(_) | Seen::Opened(_) | Seen::Mark(b'!'), _) => true,
+            (_, mark) => matches!(mark, b'=' | b'|'),
+        };
+        if is_lost {
+            self.lose();
+        }
+    }
+
+    /// Which row it is cannot be told by what the WHERE compares.
+    fn lose(&mut self) {
+        if self.clause == Clause::Where {
+            self.compared.clear();
+            self.pending = None;
+            self.clause = Clause::Tail;
+        }
+    }
+
     pub(super) fn value(&mut self, place: Place) {
-        self.pending = None;
+        if self.pending.take().is_some() || self.before[0] == Seen::Compared {
+            self.lose();
+        }
         let compared = |column: &String| Compared {
             column: column.clone(),
             place: place.clone(),
         };
+        let mut seen = Seen::Nothing;
         match (&self.before[0], self.clause) {
             (Seen::Equals(column), Clause::Where | Clause::InsertSet) => {
                 let found = compared(column);
                 self.compared.push(found);
+                seen = Seen::Compared;
             }
-            (Seen::Opened(column), Clause::Where) => self.pending = Some(compared(column)),
+            (Seen::Opened(column), Clause::Where) => {
+                self.pending = Some(compared(column));
+                seen = Seen::Compared;
+            }
             (Seen::Gap, Clause::Values) if self.depth == 1 => {
                 let position = self.values;
                 let named = self.columns.get(position).cloned();
@@ -155,7 +225,7 @@ impl Finder {
             }
             _ => {}
         }
-        self.see(Seen::Nothing);
+        self.see(seen);
     }
 
     fn see(&mut self, seen: Seen) {
@@ -167,7 +237,11 @@ impl Finder {
         let mut compared = self.compared;
         let is_set = |column: &str| self.set.iter().any(|set| set.eq_ignore_ascii_case(column));
         compared.retain(|compared| !is_set(&compared.column));
-        compared.truncate(MOST_COMPARED);
+        // A new row is nobody else's; of too many columns the ones that tell it may be any.
+        let is_new = self.is_insert && self.clause != Clause::Duplicate;
+        if is_new || compared.len() > MOST_COMPARED {
+            compared.clear();
+        }
         compared
     }
 }
