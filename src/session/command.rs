@@ -17,7 +17,7 @@ use super::timing::Timing;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
 use crate::net::{PacketStream, ReadError};
-use crate::sql::{Digest, Kind, Shape};
+use crate::sql::{Kind, Shape};
 use crate::wire::answer::{Form, Walker};
 use crate::wire::capability;
 use crate::wire::command;
@@ -43,7 +43,7 @@ pub struct Session {
     /// The current schema as far as it is known without a question, for those who want to know what passes.
     pub(super) schema: Option<String>,
     /// What the open transaction has written, while somebody wants to know what passes.
-    pub(super) written: Vec<Arc<Digest>>,
+    pub(super) written: Vec<Arc<str>>,
     /// Where literals are lifted to.
     pub(super) shape: Shape,
     /// The client has closed its sending side.

@@ -5,6 +5,7 @@
 mod finder;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use memchr::{memchr, memchr_iter};
 
@@ -22,10 +23,10 @@ pub const LONGEST_DIGEST: usize = 2 * 1024;
 const MOST_COMPARED: usize = 16;
 
 /// A digest.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// The text.
-    pub text: String,
+    /// The text: alone what statements that differ in their literals have in common.
+    pub text: Arc<str>,
     /// What tells which row is meant: columns that the WHERE compares by `=`, or that an INSERT gives and its
     /// ON DUPLICATE KEY UPDATE does not set. In the order of the text; empty where that cannot be told, and for an INSERT
     /// of a new row.
@@ -33,7 +34,7 @@ pub struct Digest {
 }
 
 /// A column and the place of the value that it is compared with.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compared {
     /// Its name; `#1` for the first one of a list that the statement does not name.
     pub column: String,
@@ -42,7 +43,7 @@ pub struct Compared {
 }
 
 /// Where a value stands.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the statement's text.
     Literal(Range<usize>),
@@ -184,7 +185,7 @@ impl<'a> Pass<'a> {
             .truncate(self.out.trim_end_matches([' ', ';']).len());
         let fits = !self.out.is_empty() && self.out.len() <= LONGEST_DIGEST;
         fits.then(|| Digest {
-            text: self.out,
+            text: self.out.into(),
             compared: self.finder.finish(),
         })
     }
@@ -230,7 +231,7 @@ mod tests {
                 "SELECT a FROM t WHERE id IN (?)",
             ),
         ] {
-            assert_eq!(of(text).text, expected);
+            assert_eq!(&*of(text).text, expected);
         }
     }
 
@@ -241,7 +242,7 @@ mod tests {
             "INSERT INTO t VALUES (1, 2), (3, 4)",
         ] {
             let once = of(text).text;
-            assert_eq!(of(&once).text.replace(". . .", "..."), once);
+            assert_eq!(of(&once).text.replace(". . .", "..."), *once);
         }
     }
 

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use super::report::{FollowReport, KeyReport, Keys, Report, ShapeReport};
 use super::sighting::Sighting;
 use super::sketch::Sketch;
-use crate::sql::Digest;
 
 /// So long after the last question nothing is looked at any more.
 const INTEREST: Duration = Duration::from_secs(30);
@@ -45,7 +44,7 @@ struct Sample {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Name {
     schema: Option<String>,
-    text: String,
+    text: Arc<str>,
 }
 
 /// What is kept of one.
@@ -56,7 +55,7 @@ struct Shape {
     microseconds: u64,
     fastest: u64,
     /// What transactions had written before it, by how often.
-    follows: Sketch<Arc<Digest>, ()>,
+    follows: Sketch<Arc<str>, ()>,
     /// By time; kept of each is how often.
     keys: Sketch<String, u64>,
 }
@@ -159,7 +158,7 @@ impl Sample {
         let microseconds = u64::try_from(elapsed).unwrap_or(u64::MAX).max(1);
         let name = Name {
             schema: sighting.schema,
-            text: sighting.digest.text.clone(),
+            text: Arc::clone(&sighting.digest.text),
         };
         let shape = self.shapes.add(name, microseconds);
         shape.executions += 1;
@@ -178,7 +177,7 @@ impl Sample {
         let shapes = self.shapes.heaviest().into_iter();
         let shapes = shapes.map(|entry| ShapeReport {
             schema: entry.key.schema.clone(),
-            text: entry.key.text.clone(),
+            text: entry.key.text.to_string(),
             executions: entry.value.executions,
             in_transaction: entry.value.in_transaction,
             microseconds: entry.value.microseconds,
@@ -194,7 +193,7 @@ impl Shape {
     fn follows(&self) -> Vec<FollowReport> {
         let follows = self.follows.heaviest().into_iter();
         let follows = follows.map(|entry| FollowReport {
-            text: entry.key.text.clone(),
+            text: entry.key.to_string(),
             times: entry.weight - entry.error,
         });
         follows.collect()
@@ -293,6 +292,26 @@ mod tests {
         let report = traffic.look(&Keys::Shown);
         assert_eq!(report.shapes[0].executions, 1_000);
         assert!(report.shapes[0].keys.is_empty(), "{report:?}");
+    }
+
+    #[test]
+    fn what_comes_before_is_one_however_long_its_literals_are() {
+        let traffic = Traffic::default();
+        traffic.look(&Keys::Shown);
+        for id in [7, 1_234_567] {
+            let before = update(id);
+            let written = before.written().cloned().expect("an UPDATE");
+            traffic.saw(before);
+            traffic.saw(sighting("SELECT views FROM posts").behind(&[written]));
+        }
+        let report = traffic.look(&Keys::Shown);
+        let read = report
+            .shapes
+            .iter()
+            .find(|shape| shape.text.starts_with("SELECT"));
+        let follows = &read.expect("a read").follows;
+        assert_eq!(follows.len(), 1, "{follows:?}");
+        assert_eq!(follows[0].times, 2);
     }
 
     #[test]

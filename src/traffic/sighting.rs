@@ -23,8 +23,8 @@ pub struct Sighting {
     /// The row that it means: `id = 42`.
     pub(super) key: Option<String>,
     pub(super) in_transaction: bool,
-    /// What its transaction has written before.
-    pub(super) behind: Vec<Arc<Digest>>,
+    /// What its transaction has written before, without literals.
+    pub(super) behind: Vec<Arc<str>>,
     pub(super) since: Instant,
 }
 
@@ -50,16 +50,16 @@ impl Sighting {
 
     /// Of one in a transaction that has written this before.
     #[must_use]
-    pub fn behind(mut self, written: &[Arc<Digest>]) -> Self {
+    pub fn behind(mut self, written: &[Arc<str>]) -> Self {
         self.behind = written.to_vec();
         self
     }
 
-    /// What it writes, if it is an UPDATE.
-    pub fn written(&self) -> Option<&Arc<Digest>> {
+    /// What it writes, without literals, if it is an UPDATE.
+    pub fn written(&self) -> Option<&Arc<str>> {
         let verb = self.digest.text.get(..6);
         verb.filter(|verb| verb.eq_ignore_ascii_case("UPDATE"))
-            .map(|_| &self.digest)
+            .map(|_| &self.digest.text)
     }
 
     /// A statement that is about to be sent; `value` gives the value at a place of its digest, as SQL.

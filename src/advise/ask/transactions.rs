@@ -37,13 +37,14 @@ impl Transactions {
         let Some(digest) = sql::digest(text.as_bytes(), &facts(schema.as_deref())) else {
             return;
         };
+        let text = digest.text.to_string();
         for update in &self.updates {
-            let pair = (update.clone(), digest.text.clone());
+            let pair = (update.clone(), text.clone());
             if self.seen.insert(pair.clone()) {
                 *self.pairs.entry(pair).or_default() += 1;
             }
         }
-        let shape = (schema, digest.text);
+        let shape = (schema, text);
         let is_update = shape
             .1
             .get(..6)
