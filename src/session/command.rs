@@ -44,6 +44,8 @@ pub struct Session {
     pub(super) schema: Option<String>,
     /// What the open transaction has written, while somebody wants to know what passes.
     pub(super) written: Vec<Arc<str>>,
+    /// Its number among those whose prepared statements were seen; 0 before the first.
+    pub(super) number: u64,
     /// Where literals are lifted to.
     pub(super) shape: Shape,
     /// The client has closed its sending side.
@@ -103,6 +105,7 @@ impl Session {
             shared,
             state,
             written: Vec::new(),
+            number: 0,
             timing: Timing::start(),
             shape: Shape::default(),
             client_closed: false,

@@ -14,9 +14,10 @@ use super::parameters::Typing;
 use super::patched::Patch;
 use super::state::Unseen;
 use crate::catalog::HotTable;
+use crate::sql::Kind;
 use crate::sql::diagnostics::{self, Question};
 use crate::sql::plan::{Fold, Plan, Reason, SessionFacts};
-use crate::sql::{Digest, Kind};
+use crate::traffic::Prepared;
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
@@ -43,8 +44,6 @@ pub(super) struct Statement {
     pub planned_by: u64,
     /// The text of a statement that asks about the one before it, and where.
     pub asks: Option<Asks>,
-    /// The digest of a statement that was prepared, or executed, while somebody wanted to know what passes.
-    pub digest: Option<Arc<Digest>>,
     /// What it does to characteristics for the next transaction.
     pub one_shot: Effect,
     pub parameters: u16,
@@ -76,16 +75,22 @@ impl Session {
         let changes = kind.may_change_session() || kind.may_end_transaction();
         let is_pending = self.state.one_shot.is_set();
         let may_ask = diagnostics::may_ask(text);
-        let digest = self.sight_prepared(text, kind);
+        let seen = self.sight_prepared(text, kind);
         self.note_locks(kind, may_lock);
-        let is_plain = !hot && !changes && !is_pending && !may_ask && digest.is_none();
+        let is_plain = !hot && !changes && !is_pending && !may_ask;
         if is_plain && kind != Kind::Deallocate {
-            self.pass_command().await?;
+            let sequence_id = self.pass_command().await?.wrapping_add(1);
             self.state.last_prepared = 0;
-            let walker = self.pass_answer(Form::Prepared).await?;
-            match walker.error() {
-                Some(_) => self.state.diagnostics = None,
+            let failed = match seen {
                 None => {
+                    let walker = self.pass_answer(Form::Prepared).await?;
+                    walker.error().is_some()
+                }
+                Some(seen) => !self.pass_prepared_seen(sequence_id, seen).await?,
+            };
+            match failed {
+                true => self.state.diagnostics = None,
+                false => {
                     self.clear_messages();
                     Unseen::add(&mut self.state.unseen, &self.hot.prepared_under);
                 }
@@ -119,7 +124,7 @@ impl Session {
         if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
             statement.one_shot = effect;
             statement.asks = asks;
-            statement.digest = digest;
+            let parameters = statement.parameters;
             if hot {
                 statement.text = text;
                 statement.shadowed = shadowed;
@@ -128,8 +133,22 @@ impl Session {
             } else {
                 Unseen::add(&mut self.state.unseen, &now);
             }
+            let id = self.state.last_prepared;
+            self.saw_prepared(id, seen.map(|seen| seen.taking(parameters)));
         }
         Ok(())
+    }
+
+    /// Passes the answer to COM_STMT_PREPARE on for a statement of which nothing is remembered but what somebody wants to know.
+    /// False when it is an ERR.
+    async fn pass_prepared_seen(&mut self, sequence_id: u8, seen: Prepared) -> Result<bool, Error> {
+        let copied = self.copy_prepared(sequence_id).await?;
+        let Some((ok, ..)) = copied else {
+            return Ok(false);
+        };
+        self.state.last_prepared = ok.statement_id;
+        self.saw_prepared(ok.statement_id, Some(seen.taking(ok.parameters)));
+        Ok(true)
     }
 
     /// A statement of over a megabyte: every execution folds the hot tables that its head names.
@@ -181,7 +200,6 @@ impl Session {
             facts: None,
             planned_by: 0,
             asks: None,
-            digest: None,
             one_shot: Effect::Ends,
             parameters: ok.parameters,
             columns,
@@ -241,15 +259,15 @@ impl Session {
                 self.state.end_one_shot();
                 self.state.diagnostics = None;
             }
-            if command_byte == command::STMT_EXECUTE && self.shared.traffic.is_on() {
-                self.shared.traffic.saw_unknown();
+            if self.shared.traffic.is_on() {
+                return Box::pin(self.pass_seen(command_byte, id)).await;
             }
             self.pass_command().await?;
             return self.pass_answer(Form::of(command_byte)).await.map(drop);
         };
         let done = match command_byte {
             command::STMT_EXECUTE => {
-                let sighting = self.sight_execution(&mut statement).await?;
+                let sighting = self.sight_execution(id, Some(&statement)).await?;
                 let done = self.execute_known(id, &mut statement).await;
                 if done.is_ok() {
                     self.saw(sighting);
@@ -260,6 +278,7 @@ impl Session {
             command::STMT_RESET => self.reset_statement(&mut statement).await,
             command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
             command::STMT_CLOSE => {
+                self.forget_prepared(id);
                 if statement.text.is_empty() {
                     Unseen::remove(&mut self.state.unseen);
                 }

@@ -7,8 +7,11 @@ use super::Session;
 use super::error::Error;
 use super::literal;
 use super::prepared::Statement;
+use crate::sql::plan::SessionFacts;
 use crate::sql::{Digest, Kind, Place};
-use crate::traffic::Sighting;
+use crate::traffic::{Prepared, Read, Sighting};
+use crate::wire::answer::Form;
+use crate::wire::command;
 use crate::wire::execute::Execute;
 
 /// How many writes of an open transaction are remembered.
@@ -32,31 +35,79 @@ impl Session {
         Some(self.sighting(digest, value))
     }
 
-    /// The digest of a statement that is being prepared; none unless somebody wants to know.
-    pub(super) fn sight_prepared(&self, text: &[u8], kind: Kind) -> Option<Arc<Digest>> {
-        match self.shared.traffic.is_on() {
-            true => self.digest(text, kind),
-            false => None,
+    /// What is to be known of a statement that is being prepared; none unless somebody wants to know.
+    pub(super) fn sight_prepared(&self, text: &[u8], kind: Kind) -> Option<Prepared> {
+        let facts = self.state.facts.as_deref();
+        let is_on = self.shared.traffic.is_on();
+        is_on.then(|| Prepared::of(text, kind, facts))
+    }
+
+    /// A statement has been prepared.
+    pub(super) fn saw_prepared(&mut self, id: u32, seen: Option<Prepared>) {
+        let Some(seen) = seen else {
+            return;
+        };
+        if self.number == 0 {
+            self.number = self.shared.traffic.number();
+        }
+        self.shared.traffic.keep((self.number, id), seen);
+    }
+
+    /// A statement is being closed.
+    pub(super) fn forget_prepared(&self, id: u32) {
+        if self.shared.traffic.is_on() {
+            self.shared.traffic.forget((self.number, id));
         }
     }
 
-    /// The execution at the front of the client's stream.
+    /// Passes a command on that names a statement of which nothing else is remembered.
+    pub(super) async fn pass_seen(&mut self, command_byte: u8, id: u32) -> Result<(), Error> {
+        let mut sighting = None;
+        match command_byte {
+            command::STMT_EXECUTE => sighting = self.sight_execution(id, None).await?,
+            command::STMT_SEND_LONG_DATA => self.sight_long_data(id),
+            command::STMT_CLOSE => self.forget_prepared(id),
+            _ => {}
+        }
+        self.pass_command().await?;
+        self.pass_answer(Form::of(command_byte)).await?;
+        self.saw(sighting);
+        Ok(())
+    }
+
+    fn sight_long_data(&mut self, id: u32) {
+        let known = self.shared.traffic.prepared((self.number, id));
+        if let Some(Prepared::Read(read)) = known.as_deref() {
+            let mut read = read.clone();
+            read.has_long_data = true;
+            self.saw_prepared(id, Some(Prepared::Read(read)));
+        }
+    }
+
+    /// The execution at the front of the client's stream; `statement` is what is remembered of it otherwise.
     pub(super) async fn sight_execution(
         &mut self,
-        statement: &mut Statement,
+        id: u32,
+        statement: Option<&Statement>,
     ) -> Result<Option<Box<Sighting>>, Error> {
         if !self.shared.traffic.is_on() {
             return Ok(None);
         }
-        if statement.digest.is_none() {
-            statement.digest = self.digest(&statement.text, statement.kind);
-        }
-        let Some(digest) = statement.digest.clone() else {
-            self.shared.traffic.saw_unknown();
-            return Ok(None);
+        let read = match self.known(id, statement).as_deref() {
+            Some(Prepared::Read(read)) => read.clone(),
+            Some(Prepared::OfNoInterest) => return Ok(None),
+            Some(Prepared::Unread) => {
+                self.shared.traffic.saw_unread();
+                return Ok(None);
+            }
+            None => {
+                self.shared.traffic.saw_unknown();
+                return Ok(None);
+            }
         };
-        let values = match self.buffer_command().await? {
-            true => self.spelled_values(statement),
+        let has_long_data = read.has_long_data || statement.is_some_and(|known| known.long_data);
+        let values = match !has_long_data && self.buffer_command().await? {
+            true => self.spelled_values(id, &read),
             false => Vec::new(),
         };
         let value = |place: &Place| match place {
@@ -64,12 +115,30 @@ impl Session {
                 let value = values.get(usize::from(*position))?;
                 value.as_deref().map(Cow::Borrowed)
             }
-            Place::Literal(place) => {
-                let literal = statement.text.get(place.clone());
-                literal.map(Cow::Borrowed)
-            }
+            Place::Literal(place) => read.literal(place).map(Cow::Borrowed),
         };
-        Ok(Some(self.sighting(digest, value)))
+        Ok(Some(self.sighting(Arc::clone(&read.digest), value)))
+    }
+
+    /// What is known of a statement: from its PREPARE, or by the text of one that names hot tables.
+    fn known(&mut self, id: u32, statement: Option<&Statement>) -> Option<Arc<Prepared>> {
+        if let Some(known) = self.shared.traffic.prepared((self.number, id)) {
+            return Some(known);
+        }
+        let statement = statement?;
+        if !Sighting::is_of_interest(statement.kind) {
+            return Some(Arc::new(Prepared::OfNoInterest));
+        }
+        // Those of no session in particular stand for facts that could not be had.
+        let facts = statement.facts.as_deref()?;
+        let facts = Some(facts).filter(|facts| **facts != SessionFacts::default());
+        let mut seen = Prepared::of(&statement.text, statement.kind, facts);
+        if let Prepared::Read(read) = &mut seen {
+            read.parameters = statement.parameters;
+            read.types = statement.types.as_slice().into();
+        }
+        self.saw_prepared(id, Some(seen.clone()));
+        Some(Arc::new(seen))
     }
 
     /// A statement has been answered.
@@ -88,19 +157,20 @@ impl Session {
     }
 
     /// The parameters of an execution as SQL, as far as they can be told. Its types are kept for the next one.
-    fn spelled_values(&self, statement: &mut Statement) -> Vec<Option<Vec<u8>>> {
-        let (parameters, capabilities) = (statement.parameters, self.capabilities);
+    fn spelled_values(&mut self, id: u32, read: &Read) -> Vec<Option<Vec<u8>>> {
+        let (parameters, capabilities) = (read.parameters, self.capabilities);
         let decoded = Execute::decode(self.command_payload(), parameters, capabilities);
         let Ok(execute) = decoded else {
             return Vec::new();
         };
-        if let Some(types) = execute.types {
-            statement.types = types.to_vec();
-        }
-        let values = execute.values(parameters, &statement.types, capabilities);
+        let typed = execute.types.and_then(|types| read.typed(types));
+        let types = execute.types.unwrap_or(&read.types);
+        let values = execute.values(parameters, types, capabilities);
         let values = values.unwrap_or_default();
         let spelled = values.iter().map(|value| literal::of(value, false));
-        spelled.collect()
+        let spelled = spelled.collect();
+        self.saw_prepared(id, typed.map(Prepared::Read));
+        spelled
     }
 
     fn digest(&self, text: &[u8], kind: Kind) -> Option<Arc<Digest>> {

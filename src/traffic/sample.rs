@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use super::prepared::{AllPrepared, Prepared, PreparedName};
 use super::report::{FollowReport, KeyReport, Keys, Report, ShapeReport};
 use super::sighting::Sighting;
 use super::sketch::Sketch;
@@ -30,6 +31,9 @@ pub struct Traffic {
     unknown: AtomicU64,
     /// Statements whose text was not read.
     unread: AtomicU64,
+    /// How many sessions have a number.
+    numbers: AtomicU64,
+    prepared: AllPrepared,
     sample: Mutex<Option<Sample>>,
 }
 
@@ -104,6 +108,28 @@ impl Traffic {
         self.unknown.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A number for a session, which no other has.
+    pub fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A statement has been prepared, or more is known of it.
+    pub fn keep(&self, name: PreparedName, prepared: Prepared) {
+        if self.is_on() {
+            self.prepared.keep(name, prepared);
+        }
+    }
+
+    /// What is known of a statement that was prepared while statements were looked at.
+    pub fn prepared(&self, name: PreparedName) -> Option<Arc<Prepared>> {
+        self.prepared.of(name)
+    }
+
+    /// A statement has been closed.
+    pub fn forget(&self, name: PreparedName) {
+        self.prepared.forget(name);
+    }
+
     /// A statement has passed whose text is not read, for it may mean something else to the server.
     pub fn saw_unread(&self) {
         self.unread.fetch_add(1, Ordering::Relaxed);
@@ -123,6 +149,8 @@ impl Traffic {
             self.missed.store(0, Ordering::Relaxed);
             self.unknown.store(0, Ordering::Relaxed);
             self.unread.store(0, Ordering::Relaxed);
+            // One may have come when the rest had gone.
+            self.prepared.forget_all();
             Sample {
                 since: now,
                 asked: now,
@@ -144,6 +172,7 @@ impl Traffic {
 
     fn close(&self, sample: &mut Option<Sample>) {
         self.on.store(false, Ordering::Relaxed);
+        self.prepared.forget_all();
         *sample = None;
     }
 }

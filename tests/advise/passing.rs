@@ -18,7 +18,7 @@ use crate::{SCHEMA, alone, assert_of_no_use, assert_planted};
 
 /// A proxy with an HTTP port, for which one table is hot that no load has.
 struct Proxy {
-    _binary: Binary,
+    binary: Binary,
     clients: Address,
     http: SocketAddr,
     rules: String,
@@ -47,7 +47,7 @@ impl Proxy {
                 port: listening.port(),
                 ..upstream.clone()
             },
-            _binary: binary,
+            binary,
             http,
             rules,
             file,
@@ -85,6 +85,16 @@ impl Proxy {
         Advice::of(&run.await.expect("it runs"))
     }
 
+    /// Memory of its own that is resident, in bytes (manual: proc_pid_status(5)).
+    fn resident(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.binary.id());
+        let status = std::fs::read_to_string(status).expect("a process");
+        let line = status.lines().find(|line| line.starts_with("RssAnon:"));
+        let number = line.and_then(|line| line.split_whitespace().nth(1));
+        let kib: u64 = number.and_then(|kib| kib.parse().ok()).expect("a number");
+        kib * 1024
+    }
+
     /// A client of a library that prepares what it executes.
     async fn client(&self) -> Conn {
         let options = OptsBuilder::default()
@@ -93,6 +103,8 @@ impl Proxy {
             .user(Some(self.clients.user.clone()))
             .pass(Some(self.clients.password.clone()))
             .db_name(Some(SCHEMA))
+            // What is prepared stays, until it is closed.
+            .stmt_cache_size(0)
             .prefer_socket(false);
         Conn::new(options).await.expect("a connection")
     }
@@ -208,6 +220,58 @@ fn statements_that_were_prepared_before_are_counted_and_said_to_be_unknown() {
 }
 
 #[test]
+fn prepared_statements_on_cold_tables_have_their_rows() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let (server, _alone) = alone(flavour).await;
+            load::mixed().make(server, SCHEMA).await;
+            let proxy = Proxy::start(server);
+            proxy.traffic("127.0.0.1");
+            let mut client = proxy.client().await;
+            let literal = "UPDATE settings SET value = ? WHERE name = 'motd'";
+            let update = client.prep(literal).await.expect("it prepares");
+            client.exec_drop(&update, (1,)).await.expect("an update");
+            let of_no_interest = client.prep("DO 1").await.expect("it prepares");
+            let done = client.exec_drop(&of_no_interest, ()).await;
+            done.expect("nothing to do");
+            // The types come with the first execution; the driver sends them with each.
+            let parameter = "UPDATE authors SET followers = followers + ? WHERE id = ?";
+            let update = client.prep(parameter).await.expect("it prepares");
+            client.exec_drop(&update, (1, 7)).await.expect("an update");
+            let report = proxy.traffic("127.0.0.1");
+            let text = report.to_string();
+            for key in ["name = 'motd'", "id = 7"] {
+                assert!(text.contains(key), "no {key} in {report:#}");
+            }
+            assert_eq!(report["unknown"], 0, "{report:#}");
+            client.close(update).await.expect("it closes");
+        }
+    });
+}
+
+#[test]
+fn statements_that_are_prepared_take_bounded_memory() {
+    const STATEMENTS: u64 = 4_000;
+    const MOST: u64 = 24 * 1024 * 1024;
+    support::block_on(async {
+        let (server, _alone) = alone(Flavour::MySql).await;
+        load::mixed().make(server, SCHEMA).await;
+        let proxy = Proxy::start(server);
+        let mut client = proxy.client().await;
+        let column = format!("name AS '{}'", "x".repeat(200));
+        let columns = vec![column.as_str(); 50].join(", ");
+        proxy.traffic("127.0.0.1");
+        let before = proxy.resident();
+        for _ in 0..STATEMENTS {
+            let text = format!("SELECT {columns} FROM authors WHERE id = ?");
+            client.prep(text).await.expect("it prepares");
+        }
+        let grown = proxy.resident().saturating_sub(before);
+        assert!(grown < MOST, "{grown} bytes for {STATEMENTS} statements");
+    });
+}
+
+#[test]
 fn keys_are_shown_to_who_is_on_this_machine_alone() {
     support::block_on(async {
         let (server, _alone) = alone(Flavour::MySql).await;
@@ -223,13 +287,21 @@ fn keys_are_shown_to_who_is_on_this_machine_alone() {
             let mut client = proxy.client().await;
             let secret = "UPDATE settings SET value = 'classified' WHERE name = 'anna@example.org'";
             client.query_drop(secret).await.expect("an update");
+            let row = "INSERT INTO settings VALUES ('bob@example.org', 'gout')";
+            client.query_drop(row).await.expect("an insert");
+            client
+                .query_drop("DELETE FROM settings WHERE value = 'gout'")
+                .await
+                .expect("a delete");
             let report = proxy.traffic(asked);
             let text = report.to_string();
             assert!(
                 text.contains("UPDATE settings SET value = ? WHERE name = ?"),
                 "{text}"
             );
-            assert!(!text.contains("classified"), "{text}");
+            for hidden in ["classified", "bob@", "gout"] {
+                assert!(!text.contains(hidden), "{text}");
+            }
             assert_eq!(text.contains("anna@example.org"), shown, "{asked}: {text}");
             assert_eq!(report["keys_are_hashed"], !shown);
         }
