@@ -30,26 +30,53 @@ pub fn evidence(report: &Report) -> Evidence {
             .collect(),
         followers: followers(report),
         row_lock_waits: None,
-        unseen: unseen(report),
+        unseen: unseen(report, window),
     }
 }
 
 fn crowds(shape: &ShapeReport, window: Duration) -> impl Iterator<Item = Crowd> {
     let in_transaction = shape.in_transaction as f64 / shape.executions.max(1) as f64;
-    shape.keys.iter().filter_map(move |key| {
-        let over_window = |microseconds: u64| microseconds as f64 / window.as_micros() as f64;
-        let at_it = over_window(key.microseconds.saturating_sub(key.error));
-        let own = over_window(key.executions.saturating_mul(shape.fastest)).min(1.0);
-        let waiting = at_it - (own * in_transaction + (1.0 - in_transaction));
+    let crowd = move |row: Option<Row>, microseconds: u64, executions: u64| {
+        let own = share(executions.saturating_mul(shape.fastest), window).min(1.0);
+        let waiting = share(microseconds, window) - (own * in_transaction + (1.0 - in_transaction));
         (waiting > 0.0).then(|| Crowd {
             schema: shape.schema.clone(),
             text: Some(shape.text.clone()),
             table: None,
-            row: Some(Row::Compared(key.key.clone())),
+            row,
             waiting,
             in_transaction: Some(in_transaction),
         })
-    })
+    };
+    let at_rows = shape.keys.iter().filter_map(move |key| {
+        let row = Row::Compared(key.key.clone());
+        let microseconds = key.microseconds.saturating_sub(key.error);
+        crowd(Some(row), microseconds, key.executions)
+    });
+    // All of them meet at all rows, as they would at one.
+    let of_all = is_of_all_rows(&shape.text).then_some(shape.rowless);
+    let at_all = of_all.and_then(|microseconds| crowd(None, microseconds, shape.executions));
+    at_rows.chain(at_all)
+}
+
+/// How often the time goes into that of the window: so many were at it, on average.
+fn share(microseconds: u64, window: Duration) -> f64 {
+    microseconds as f64 / window.as_micros() as f64
+}
+
+fn is_update(text: &str) -> bool {
+    let verb = text.get(..7);
+    verb.is_some_and(|verb| verb.eq_ignore_ascii_case("UPDATE "))
+}
+
+/// Whether it is an UPDATE that every time takes all rows of a table, or the same ones. Digests have no literals, and names
+/// that look like these words stand in quotes.
+fn is_of_all_rows(text: &str) -> bool {
+    let narrows = |word: &str| {
+        let words = ["WHERE", "JOIN", "STRAIGHT_JOIN"];
+        words.iter().any(|other| word.eq_ignore_ascii_case(other))
+    };
+    is_update(text) && !text.split_whitespace().any(narrows)
 }
 
 fn followers(report: &Report) -> Vec<Follower> {
@@ -74,12 +101,28 @@ fn followers(report: &Report) -> Vec<Follower> {
     followers
 }
 
-fn unseen(report: &Report) -> Vec<String> {
-    let mut unseen = Vec::new();
+/// The UPDATEs at which several clients are at a time, nobody knows at which row.
+fn rowless(report: &Report, window: Duration) -> Option<String> {
+    let shapes = report.shapes.iter();
+    let shapes = shapes.filter(|shape| is_update(&shape.text) && !is_of_all_rows(&shape.text));
+    let clients = |shape: &ShapeReport| share(shape.rowless, window);
+    let all: f64 = shapes.clone().map(clients).sum();
+    let most = shapes.max_by_key(|shape| shape.rowless)?;
+    (all > 1.0).then(|| {
+        format!(
+            "the rows of UPDATEs at which {all:.1} clients are at any time, for they compare more than columns with single values, as \
+             {}; ask the server itself (without --proxy)",
+            most.text
+        )
+    })
+}
+
+fn unseen(report: &Report, window: Duration) -> Vec<String> {
+    let mut unseen: Vec<String> = rowless(report, window).into_iter().collect();
     if report.unknown > 0 {
         unseen.push(format!(
-            "{} executions of statements that had been prepared before the proxy began to look: what they are is not known; \
-             have the application connect again, or ask the server itself (without --proxy)",
+            "{} executions of statements that had been prepared before the proxy began to look, or are too many: what they are is \
+             not known; have the application connect again, or ask the server itself (without --proxy)",
             report.unknown
         ));
     }
@@ -109,6 +152,51 @@ fn unseen(report: &Report) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::traffic::KeyReport;
+
+    fn without_rows(text: &str) -> Evidence {
+        evidence(&Report {
+            milliseconds: 1_000,
+            shapes: vec![ShapeReport {
+                text: text.to_owned(),
+                executions: 10,
+                microseconds: 8_000_000,
+                rowless: 8_000_000,
+                fastest: 10_000,
+                ..ShapeReport::default()
+            }],
+            ..Report::default()
+        })
+    }
+
+    #[test]
+    fn who_updates_all_rows_waits_for_the_others_who_do() {
+        let evidence = without_rows("UPDATE hits SET cnt = cnt + ?");
+        let [crowd] = &evidence.crowds[..] else {
+            panic!("{evidence:?}");
+        };
+        assert_eq!(crowd.row, None);
+        assert!((crowd.waiting - 7.0).abs() < 1e-9 && evidence.unseen.is_empty());
+    }
+
+    #[test]
+    fn updates_of_rows_that_are_not_known_are_said_not_to_be_seen() {
+        for text in [
+            "UPDATE hits SET cnt = cnt + ? WHERE id IN (...)",
+            "UPDATE hits JOIN pages ON hits.page = pages.id SET cnt = cnt + ?",
+        ] {
+            let evidence = without_rows(text);
+            assert!(evidence.crowds.is_empty(), "{evidence:?}");
+            let [unseen] = &evidence.unseen[..] else {
+                panic!("{evidence:?}");
+            };
+            assert!(
+                unseen.contains("8.0 clients") && unseen.contains(text),
+                "{unseen}"
+            );
+        }
+        let evidence = without_rows("INSERT INTO hits VALUES (...)");
+        assert!(evidence.crowds.is_empty() && evidence.unseen.is_empty());
+    }
 
     #[test]
     fn who_spends_more_time_than_there_is_waits() {

@@ -43,6 +43,8 @@ pub struct ShapeReport {
     pub microseconds: u64,
     /// The fastest of them.
     pub fastest: u64,
+    /// For how long of that time it is not known at which row.
+    pub rowless: u64,
     /// Updates that its transactions had run before it.
     pub follows: Vec<FollowReport>,
     /// The rows in which a twentieth of that time or more was spent.

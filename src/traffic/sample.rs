@@ -211,6 +211,7 @@ impl Sample {
             in_transaction: entry.value.in_transaction,
             microseconds: entry.value.microseconds,
             fastest: entry.value.fastest,
+            rowless: (entry.value.microseconds).saturating_sub(entry.value.keys.total()),
             follows: entry.value.follows(),
             keys: entry.value.keys(keys),
         });
@@ -299,6 +300,17 @@ mod tests {
         assert_eq!(
             (shape.keys[0].key.as_str(), shape.keys[0].executions),
             ("id = 42", 2)
+        );
+        assert_eq!(shape.rowless, 0);
+        traffic.saw(sighting("UPDATE posts SET views = views + 1"));
+        let report = traffic.look(&Keys::Shown);
+        let mut shapes = report.shapes.iter();
+        let all = shapes
+            .find(|shape| shape.keys.is_empty())
+            .expect("all rows");
+        assert!(
+            all.rowless > 0 && all.rowless == all.microseconds,
+            "{all:?}"
         );
     }
 
