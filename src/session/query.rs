@@ -100,7 +100,10 @@ impl Session {
         let walker = self.pass_answer(Form::Results).await?;
         self.after(kind, walker.error().is_some());
         if walker.is_multi_result() {
-            // Other statements may have stood behind the first.
+            // Other statements may have stood behind the first, USE among them.
+            if self.state.multi_statements {
+                self.schema = None;
+            }
             self.after(Kind::Other, false);
         }
         Ok(())
