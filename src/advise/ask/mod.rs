@@ -167,7 +167,7 @@ async fn source(
     if mariadb {
         return match unless_denied(innodb_tables::waiters(conn).await)? {
             Ok(_) => Ok(Locks::Tables),
-            Err(why) => Err(blind(conn, why, &[PROCESS]).await),
+            Err(why) => Err(blind(conn, why.message, &[PROCESS]).await),
         };
     }
     let why = match records {
@@ -176,7 +176,8 @@ async fn source(
                 performance_schema::consumers(conn, unseen).await?;
                 return Ok(Locks::PerformanceSchema);
             }
-            Err(why) => format!("{why}; {}", grant(RECORDS, &account(conn).await)),
+            Err(why) if why.is_missing => why.message,
+            Err(why) => format!("{}; {}", why.message, grant(RECORDS, &account(conn).await)),
         },
         false => "it is off; set performance_schema = ON in the server's configuration and start it again".to_owned(),
     };
@@ -185,7 +186,7 @@ async fn source(
             unseen.push(format!("rows by performance_schema.data_locks: {why}"));
             Ok(Locks::Status)
         }
-        Err(why) => Err(blind(conn, why, &[RECORDS, PROCESS]).await),
+        Err(why) => Err(blind(conn, why.message, &[RECORDS, PROCESS]).await),
     }
 }
 
@@ -211,14 +212,26 @@ async fn account(conn: &mut Conn) -> String {
     format!("{}@{}", quoted(user), quoted(host))
 }
 
-/// What was asked, or the server's words when the account may not see it.
-fn unless_denied<T>(asked: Result<T, Problem>) -> Result<Result<T, String>, Problem> {
+/// Why something cannot be seen.
+struct Closed {
+    /// The server's words.
+    message: String,
+    /// There is no such table: MySQL 5.7 has no data_lock_waits.
+    is_missing: bool,
+}
+
+/// What was asked, or the server's words when the account may not see it, or the server has none.
+fn unless_denied<T>(asked: Result<T, Problem>) -> Result<Result<T, Closed>, Problem> {
+    const NO_SUCH_TABLE: u16 = 1146;
     match asked {
         Ok(found) => Ok(Ok(found)),
         Err(Problem::Query {
             source: DriverFailure::Server(error),
             ..
-        }) if is_denied(error.code) => Ok(Err(error.message)),
+        }) if is_denied(error.code) || error.code == NO_SUCH_TABLE => Ok(Err(Closed {
+            message: error.message,
+            is_missing: error.code == NO_SUCH_TABLE,
+        })),
         Err(problem) => Err(problem),
     }
 }
@@ -273,6 +286,29 @@ fn since(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_older_server_lacks_is_closed_like_what_may_not_be_seen() {
+        let failed = |code| {
+            let error = mysql_async::ServerError {
+                code,
+                message: "no".to_owned(),
+                state: String::new(),
+            };
+            unless_denied::<()>(Err(Problem::Query {
+                what: "who waits",
+                source: DriverFailure::Server(error),
+            }))
+        };
+        for (code, missing) in [(1146, true), (1142, false)] {
+            let closed = failed(code).expect("no problem").expect_err("closed");
+            assert_eq!(
+                (closed.message.as_str(), closed.is_missing),
+                ("no", missing)
+            );
+        }
+        assert!(failed(1317).is_err());
+    }
 
     #[test]
     fn who_may_see_nothing_is_told_which_grants_would_do() {
