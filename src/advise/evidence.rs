@@ -105,4 +105,6 @@ pub enum Row {
     },
     /// By what a statement compares: `id = 42`.
     Compared(String),
+    /// All rows of the table at a time.
+    All,
 }

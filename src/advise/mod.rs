@@ -17,5 +17,5 @@ pub use estimate::{Range, Worth, gain, gain_of_many_rows, read_cost};
 pub use evidence::{Crowd, Evidence, Follower, Row, Source, Statement};
 pub use passing::evidence as of_traffic;
 pub use spot::{NAMED, Spot};
-pub use trial::{Advice, Candidate, Fate, Verdict, advise};
-pub use yaml::{counters, head};
+pub use trial::{Advice, Candidate, Fate, Replaced, Verdict, advise};
+pub use yaml::{counters, head, settings};

@@ -36,14 +36,14 @@ pub fn evidence(report: &Report) -> Evidence {
 
 fn crowds(shape: &ShapeReport, window: Duration) -> impl Iterator<Item = Crowd> {
     let in_transaction = shape.in_transaction as f64 / shape.executions.max(1) as f64;
-    let crowd = move |row: Option<Row>, microseconds: u64, executions: u64| {
+    let crowd = move |row: Row, microseconds: u64, executions: u64| {
         let own = share(executions.saturating_mul(shape.fastest), window).min(1.0);
         let waiting = share(microseconds, window) - (own * in_transaction + (1.0 - in_transaction));
         (waiting > 0.0).then(|| Crowd {
             schema: shape.schema.clone(),
             text: Some(shape.text.clone()),
             table: None,
-            row,
+            row: Some(row),
             waiting,
             in_transaction: Some(in_transaction),
         })
@@ -51,11 +51,11 @@ fn crowds(shape: &ShapeReport, window: Duration) -> impl Iterator<Item = Crowd> 
     let at_rows = shape.keys.iter().filter_map(move |key| {
         let row = Row::Compared(key.key.clone());
         let microseconds = key.microseconds.saturating_sub(key.error);
-        crowd(Some(row), microseconds, key.executions)
+        crowd(row, microseconds, key.executions)
     });
     // All of them meet at all rows, as they would at one.
     let of_all = is_of_all_rows(&shape.text).then_some(shape.rowless);
-    let at_all = of_all.and_then(|microseconds| crowd(None, microseconds, shape.executions));
+    let at_all = of_all.and_then(|microseconds| crowd(Row::All, microseconds, shape.executions));
     at_rows.chain(at_all)
 }
 
@@ -174,7 +174,7 @@ mod tests {
         let [crowd] = &evidence.crowds[..] else {
             panic!("{evidence:?}");
         };
-        assert_eq!(crowd.row, None);
+        assert_eq!(crowd.row, Some(Row::All));
         assert!((crowd.waiting - 7.0).abs() < 1e-9 && evidence.unseen.is_empty());
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mysql_async::Conn;
 
 use super::estimate::{self, Worth};
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Row};
 use super::spot::{self, NAMED, Spot};
 use crate::catalog::{self, Catalog, read};
 use crate::check::{self, Finding};
@@ -18,7 +18,7 @@ use crate::config::{Config, Mode, Rule, TableName};
 use crate::counter::provision;
 use crate::sql::Sets;
 
-use words::{against, is_worth_telling, no_counter, not_slotted, slots, why_not};
+use words::{against, is_worth_telling, no_counter, not_slotted, ruled, slots, unmended, why_not};
 
 pub use fates::Fate;
 
@@ -68,8 +68,8 @@ pub struct Candidate {
 pub enum Verdict {
     /// This one.
     Advised(Advice, Worth),
-    /// There is one already, which names all of these columns.
-    Ruled,
+    /// There is one already, which names all of these columns; why they wait all the same: a sentence.
+    Ruled(String),
     /// None, for this reason: a sentence.
     PassedOver(String),
 }
@@ -85,6 +85,17 @@ pub struct Advice {
     pub touch: Vec<String>,
     /// The cap of slots; 0 where increments are combined alone.
     pub slots: u16,
+    /// The rule that the table has, which is to be changed to this one: a table has one rule.
+    pub replaces: Option<Replaced>,
+}
+
+/// A rule that the rules file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// Its line in the file, from 1.
+    pub line: u64,
+    /// Its mode is off, and has to be another.
+    pub is_off: bool,
 }
 
 /// Tries a rule for each table for whose rows clients wait; the one with the most is the first. Second, how many wait for
@@ -180,13 +191,15 @@ impl Trial<'_> {
             candidate.verdict = Verdict::PassedOver(no_counter(&candidate.spot));
             return Ok(candidate);
         }
-        if self.is_ruled(&candidate.spot.table, &columns) {
-            candidate.verdict = Verdict::Ruled;
+        let present = self.present(&candidate.spot.table);
+        let named = |rule: &&Rule| rule.mode != Mode::Off && names_all(rule, &columns);
+        if let Some(rule) = present.filter(named) {
+            candidate.verdict = Verdict::Ruled(ruled(rule.mode, self.evidence.source));
             return Ok(candidate);
         }
         let touch = self.touches(&candidate.spot);
         let rule = match self.rule(&candidate.spot, columns, touch) {
-            Ok(rule) => rule,
+            Ok(rule) => present.map_or(rule.clone(), |present| united(present, rule)),
             Err(why) => {
                 candidate.verdict = Verdict::PassedOver(why);
                 return Ok(candidate);
@@ -279,28 +292,35 @@ impl Trial<'_> {
                 worth.gain.low, worth.gain.high
             ))
         } else {
-            let advice = Advice {
-                table: rule.table.clone(),
-                columns: rule.columns.clone(),
-                touch: rule.touch.clone(),
-                slots: slots(candidate),
-            };
-            Verdict::Advised(advice, worth)
+            match unmended(&candidate.findings) {
+                Some(why) => Verdict::PassedOver(why),
+                None => Verdict::Advised(self.advised(candidate, rule), worth),
+            }
         };
         candidate.against = against(candidate, self.evidence.are_executions.then_some(seconds));
         debug_assert!(catalog.tables.len() <= 1, "one rule is tried at a time");
     }
 
-    /// Whether the rules file names all of these columns already.
-    fn is_ruled(&self, table: &TableName, columns: &[String]) -> bool {
-        let same = |left: &str, right: &str| left.eq_ignore_ascii_case(right);
-        let rules = self.base.rules.iter().filter(|rule| rule.mode != Mode::Off);
-        let mut rules = rules.filter(|rule| {
+    fn advised(&self, candidate: &Candidate, rule: &Rule) -> Advice {
+        let present = self.present(&rule.table);
+        let fewest = present.map_or(0, |present| present.slots);
+        Advice {
+            table: rule.table.clone(),
+            columns: rule.columns.clone(),
+            touch: rule.touch.clone(),
+            slots: slots(candidate).max(fewest),
+            replaces: present.map(|present| Replaced {
+                line: present.line,
+                is_off: present.mode == Mode::Off,
+            }),
+        }
+    }
+
+    /// The rule that the table has in the rules file, whatever its mode.
+    fn present(&self, table: &TableName) -> Option<&Rule> {
+        let mut rules = self.base.rules.iter();
+        rules.find(|rule| {
             same(&rule.table.schema, &table.schema) && same(&rule.table.name, &table.name)
-        });
-        rules.any(|rule| {
-            let has = |column: &String| rule.columns.iter().any(|other| same(other, column));
-            columns.iter().all(has)
         })
     }
 
@@ -348,9 +368,35 @@ impl Trial<'_> {
     }
 }
 
+fn same(left: &str, right: &str) -> bool {
+    left.to_lowercase() == right.to_lowercase()
+}
+
+fn names_all(rule: &Rule, columns: &[String]) -> bool {
+    let has = |column: &String| rule.columns.iter().any(|other| same(other, column));
+    columns.iter().all(has)
+}
+
+/// The rule that the table has, with what another one adds.
+fn united(present: &Rule, added: Rule) -> Rule {
+    let union = |present: &[String], added: Vec<String>| {
+        let mut all = present.to_vec();
+        let is_new = |name: &String| !present.iter().any(|other| same(other, name));
+        all.extend(added.into_iter().filter(is_new));
+        all
+    };
+    Rule {
+        columns: union(&present.columns, added.columns),
+        touch: union(&present.touch, added.touch),
+        slot_table: present.slot_table.clone(),
+        ..added
+    }
+}
+
 /// What a rule gains, of whom so many wait for increments.
 fn worth(spot: &Spot, gaining: f64) -> Worth {
-    let at_one_row = spot.rows.first().map_or(0.0, |(_, waiting)| *waiting);
+    let first = spot.rows.first().filter(|(row, _)| *row != Row::All);
+    let at_one_row = first.map_or(0.0, |(_, waiting)| *waiting);
     match at_one_row < gaining / 2.0 {
         true => estimate::gain_of_many_rows(spot.clients()),
         false => estimate::gain(spot.clients()),

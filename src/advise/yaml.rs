@@ -18,21 +18,26 @@ pub fn head(upstream: &Address, user: &str) -> String {
 pub fn counters<'a>(advice: impl IntoIterator<Item = &'a Advice>) -> String {
     let mut text = "counters:\n".to_owned();
     for advice in advice {
-        let names = |columns: &[String]| {
-            let names: Vec<String> = columns.iter().map(|name| scalar(name)).collect();
-            names.join(", ")
-        };
-        let written = write!(
-            text,
-            "  - table: {}\n    columns: [{}]\n",
-            scalar(&table(&advice.table)),
-            names(&advice.columns)
-        );
+        let written = writeln!(text, "  - table: {}", scalar(&table(&advice.table)));
         debug_assert!(written.is_ok(), "a text takes everything");
-        if !advice.touch.is_empty() {
-            text.push_str(&format!("    touch: [{}]\n", names(&advice.touch)));
-        }
-        text.push_str(&format!("    slots: {}\n", advice.slots));
+        text.push_str(&settings(advice));
+    }
+    text
+}
+
+/// What a rule says of its table; of one that the table has, the lines that may change.
+pub fn settings(advice: &Advice) -> String {
+    let names = |columns: &[String]| {
+        let names: Vec<String> = columns.iter().map(|name| scalar(name)).collect();
+        names.join(", ")
+    };
+    let mut text = format!("    columns: [{}]\n", names(&advice.columns));
+    if !advice.touch.is_empty() {
+        text.push_str(&format!("    touch: [{}]\n", names(&advice.touch)));
+    }
+    text.push_str(&format!("    slots: {}\n", advice.slots));
+    if advice.replaces.is_some_and(|replaced| replaced.is_off) {
+        text.push_str("    mode: enforce\n");
     }
     text
 }
@@ -77,6 +82,7 @@ mod tests {
             columns: owned(columns),
             touch: owned(touch),
             slots: 32,
+            replaces: None,
         }
     }
 

@@ -81,9 +81,17 @@ fn the_planted_row_comes_first_where_performance_schema_is_closed() {
             &["--json", "--for", "3s"],
         )
         .await;
+        let grants = ["PROCESS ON *.*", &tables];
+        let text = as_little(server, &grants, &["--for", "3s"]).await.output;
         playing.stop().await;
         let advice = Advice::of(&ended);
         assert_eq!(advice.value["source"], "SHOW ENGINE INNODB STATUS");
+        // What the rule needs beside, ready to be pasted.
+        assert!(text.contains("serve refuses the rule until"), "{text}");
+        let mut lines = text.lines().map(str::trim);
+        let grant =
+            |line: &str| line.starts_with("GRANT ") && line.contains(USER) && line.ends_with(';');
+        assert!(lines.any(grant), "{text}");
         let hot = &advice.tables()[0];
         assert_eq!(hot["table"], format!("{SCHEMA}.posts"), "{advice}");
         assert_eq!(hot["rows"][0]["row"], "id = 42", "{advice}");

@@ -28,6 +28,10 @@ pub fn own() -> Load {
     Load::read(include_str!("own.load"))
 }
 
+pub fn simple() -> Load {
+    Load::read(include_str!("simple.load"))
+}
+
 pub fn faults() -> Load {
     Load::read(include_str!("faults.load"))
 }

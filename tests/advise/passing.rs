@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::advice::Advice;
 use crate::load::{self, Load};
 use crate::support;
-use crate::support::binary::{Binary, PATIENCE, rules_file};
+use crate::support::binary::{Binary, Ended, PATIENCE, rules_file};
 use crate::support::proxy::rules_head;
 use crate::{SCHEMA, alone, assert_of_no_use, assert_planted};
 
@@ -32,8 +32,13 @@ impl Proxy {
     }
 
     fn start_at(host: &str, upstream: &Address) -> Self {
+        Self::start_with(host, upstream, "")
+    }
+
+    /// With these rules beside.
+    fn start_with(host: &str, upstream: &Address, more: &str) -> Self {
         let rules = format!(
-            "{}http: {host}:0\ncounters:\n  - table: {SCHEMA}.ruled\n    columns: [\"n\"]\n",
+            "{}http: {host}:0\ncounters:\n  - table: {SCHEMA}.ruled\n    columns: [\"n\"]\n{more}",
             rules_head(upstream)
         );
         let (folder, file) = rules_file(&rules);
@@ -74,15 +79,19 @@ impl Proxy {
     }
 
     async fn advise(&self) -> Advice {
+        Advice::of(&self.advise_with(&["--json"]).await)
+    }
+
+    async fn advise_with(&self, more: &[&'static str]) -> Ended {
         let url = format!("http://{}", self.http);
         let file = self.file.to_str().expect("UTF-8").to_owned();
+        let more = more.to_vec();
         let run = tokio::task::spawn_blocking(move || {
-            let arguments = [
-                "advise", "--proxy", &url, "--rules", &file, "--for", "3s", "--json",
-            ];
+            let mut arguments = vec!["advise", "--proxy", &url, "--rules", &file, "--for", "3s"];
+            arguments.extend(more);
             Binary::start(&arguments).wait()
         });
-        Advice::of(&run.await.expect("it runs"))
+        run.await.expect("it runs")
     }
 
     /// Memory of its own that is resident, in bytes (manual: proc_pid_status(5)).
@@ -162,6 +171,110 @@ fn a_counter_that_is_read_behind_its_increment_is_passed_over() {
             let (_proxy, advice) = of(&load::own(), server).await;
             assert_of_no_use(&advice);
         }
+    });
+}
+
+/// A rule for the load's table of one hot row.
+fn likes(settings: &str) -> String {
+    format!("  - table: {SCHEMA}.likes\n{settings}")
+}
+
+#[test]
+fn updates_of_all_rows_wait_for_each_other() {
+    support::block_on(async {
+        let (server, _alone) = alone(Flavour::MySql).await;
+        let (_proxy, advice) = of(&load::simple(), server).await;
+        let hits = advice.table(&format!("{SCHEMA}.hits"));
+        assert!(hits["waiting"].as_f64() > Some(1.0), "{advice}");
+        assert_eq!(hits["rows"][0]["row"], "all rows", "{advice}");
+        let likes = advice.table(&format!("{SCHEMA}.likes"));
+        assert_eq!(likes["verdict"], "advised", "{advice}");
+        assert_eq!(likes["rule"]["replaces_line"], Value::Null, "{advice}");
+    });
+}
+
+/// Increments that are combined wait for each other, and for no lock.
+#[test]
+fn a_rule_that_is_there_is_told_by_its_mode() {
+    support::block_on(async {
+        let (server, _alone) = alone(Flavour::MySql).await;
+        for (mode, why) in [
+            ("enforce", "the rule acts"),
+            ("observe", "its mode is observe"),
+        ] {
+            load::simple().make(server, SCHEMA).await;
+            let rule = likes(&format!("    columns: [up]\n    mode: {mode}\n"));
+            let proxy = Proxy::start_with("127.0.0.1", server, &rule);
+            let playing = load::simple().play(&proxy.clients, SCHEMA).await;
+            let advice = proxy.advise().await;
+            playing.stop().await;
+            let likes = advice.table(&format!("{SCHEMA}.likes"));
+            assert_eq!(likes["verdict"], "ruled", "{advice}");
+            let said = likes["why"].as_str().expect("a reason");
+            assert!(said.contains(why), "{said}");
+        }
+    });
+}
+
+/// `serve` refuses a second rule of a table.
+#[test]
+fn a_rule_that_is_there_is_changed_rather_than_joined_by_another() {
+    support::block_on(async {
+        let (server, _alone) = alone(Flavour::MySql).await;
+        load::simple().make(server, SCHEMA).await;
+        let (columns, off) = ("    columns: [down]\n", "    mode: \"off\"\n");
+        let proxy = Proxy::start_with("127.0.0.1", server, &likes(&format!("{columns}{off}")));
+        let playing = load::simple().play(&proxy.clients, SCHEMA).await;
+        let advice = proxy.advise().await;
+        let text = proxy.advise_with(&[]).await.output;
+        playing.stop().await;
+        let likes = advice.table(&format!("{SCHEMA}.likes"));
+        assert_eq!(likes["verdict"], "advised", "{advice}");
+        let both = serde_json::json!(["down", "up"]);
+        assert_eq!(likes["rule"]["columns"], both, "{advice}");
+        let added = advice.yaml().unwrap_or_default();
+        assert!(!added.contains(".likes"), "{advice}");
+        let line = proxy.rules.lines().position(|line| line.contains(".likes"));
+        let line = line.expect("a rule") + 1;
+        assert_eq!(likes["rule"]["replaces_line"], line, "{advice}");
+        let title = format!("# in the rule of {SCHEMA}.likes, line {line}, in place of");
+        let (_, settings) = text.split_once(&title).expect(&text);
+        let (_, settings) = settings.split_once('\n').expect("lines");
+        let (settings, then) = settings.split_once("\n\n").expect("an end");
+        let settings = format!("{settings}\n");
+        let check = format!("# then: countersink check --rules {}", proxy.file.display());
+        assert_eq!(then.trim(), check);
+        let rules = proxy.rules.replace(columns, "").replace(off, &settings);
+        let config = Config::from_str(&rules, &|_| None);
+        let config = config.unwrap_or_else(|error| panic!("{error}: {rules}"));
+        assert!(config.rules[1].acts() && config.rules[1].columns == ["down", "up"]);
+    });
+}
+
+#[test]
+fn a_schema_that_may_have_changed_is_not_told() {
+    support::block_on(async {
+        let (server, _alone) = alone(Flavour::MySql).await;
+        load::mixed().make(server, SCHEMA).await;
+        let proxy = Proxy::start(server);
+        proxy.traffic("127.0.0.1");
+        let mut client = proxy.client().await;
+        for text in [
+            "UPDATE settings SET value = 'a'",
+            "DO 1; USE information_schema",
+            "UPDATE cs_advise.settings SET value = 'b'",
+        ] {
+            client.query_drop(text).await.expect("an answer");
+        }
+        let report = proxy.traffic("127.0.0.1");
+        let schema = |table: &str| {
+            let mut shapes = report["shapes"].as_array().expect("a list").iter();
+            let text = format!("UPDATE {table} SET value = ?");
+            let shape = shapes.find(|shape| shape["text"] == text);
+            shape.unwrap_or_else(|| panic!("{report:#}"))["schema"].clone()
+        };
+        assert_eq!(schema("settings"), SCHEMA);
+        assert_eq!(schema("cs_advise.settings"), Value::Null);
     });
 }
 

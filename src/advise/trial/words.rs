@@ -1,9 +1,11 @@
 //! What is said of a candidate.
 
 use super::{Candidate, Fate, MANY_READS};
+use crate::advise::evidence::Source;
 use crate::advise::spot::Spot;
 use crate::catalog::Examined;
-use crate::check::{Code, Finding};
+use crate::check::{Code, Finding, Severity};
+use crate::config::Mode;
 use crate::sql::Sets;
 
 /// What a table without a column that is added to is waited for.
@@ -55,6 +57,39 @@ pub(super) fn not_slotted(fates: &[Fate]) -> String {
         ),
         None => "what waits for it is not understood".to_owned(),
     }
+}
+
+/// Why clients wait for a table that has a rule.
+pub(super) fn ruled(mode: Mode, source: Source) -> String {
+    match (mode, source) {
+        (Mode::Observe, _) => {
+            "its mode is observe: statements are planned and counted, and pass as they came; `mode: enforce` in the rules file acts"
+        }
+        (_, Source::Proxy) => {
+            "the rule acts: the proxy sees no locks, and increments that are combined, or written to slots, take their time too; \
+             without --proxy the server is asked who waits"
+        }
+        _ => "they wait all the same: countersink explain says what becomes of these statements",
+    }
+    .to_owned()
+}
+
+/// Why `serve` would refuse the rule, where no statement mends it.
+pub(super) fn unmended(findings: &[Finding]) -> Option<String> {
+    let mut errors = findings.iter().filter(|finding| is_error(finding));
+    let error = errors.find(|finding| finding.statements.is_empty())?;
+    let advice = match error.advice.as_str() {
+        "" => String::new(),
+        advice => format!("; {advice}"),
+    };
+    Some(format!(
+        "serve would refuse the rule: {}{advice}",
+        error.reason
+    ))
+}
+
+fn is_error(finding: &Finding) -> bool {
+    finding.severity() == Severity::Error
 }
 
 /// What `check` says is worth telling before there is a rule: not that the slot table is missing, nor how the command is run.
@@ -109,6 +144,14 @@ pub(super) fn against(candidate: &Candidate, seconds: Option<f64>) -> Vec<String
             fate.reason.why()
         ));
     }
+    let mut errors = candidate
+        .findings
+        .iter()
+        .filter(|finding| is_error(finding));
+    if errors.any(|finding| !finding.statements.is_empty()) {
+        against
+            .push("serve refuses the rule until the statements under `check` have run".to_owned());
+    }
     if candidate
         .spot
         .in_transaction
@@ -121,4 +164,26 @@ pub(super) fn against(candidate: &Candidate, seconds: Option<f64>) -> Vec<String
         );
     }
     against
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_serve_refuses_and_no_statement_mends_speaks_against_a_rule() {
+        let finding = |code, statements: &[&str]| Finding {
+            code,
+            table: None,
+            reason: "it is so".to_owned(),
+            advice: "do that".to_owned(),
+            statements: statements.iter().map(|&text| text.to_owned()).collect(),
+        };
+        let mended = finding(Code::ControlGrants, &["GRANT SELECT ON a.b TO c;"]);
+        let warning = finding(Code::BinlogFormat, &[]);
+        assert_eq!(unmended(&[mended.clone(), warning]), None);
+        let why = unmended(&[mended, finding(Code::NotASlotTable, &[])]);
+        let why = why.expect("an error");
+        assert_eq!(why, "serve would refuse the rule: it is so; do that");
+    }
 }

@@ -35,7 +35,7 @@ struct TableDocument<'a> {
     gain: Option<GainDocument>,
     increments_per_second: Option<f64>,
     reads_per_increment: Option<f64>,
-    read_cost: [f64; 2],
+    read_cost: Option<[f64; 2]>,
     in_transaction: Option<f64>,
     mixed: f64,
     plans: Vec<PlanDocument>,
@@ -48,6 +48,8 @@ struct RuleDocument<'a> {
     columns: &'a [String],
     touch: &'a [String],
     slots: u16,
+    /// Of the rule that the table has.
+    replaces_line: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -110,7 +112,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
 fn table<'a>(outcome: &Outcome, candidate: &'a Candidate) -> TableDocument<'a> {
     let (verdict, why, advised) = match &candidate.verdict {
         Verdict::Advised(advice, worth) => ("advised", None, Some((advice, worth))),
-        Verdict::Ruled => ("ruled", None, None),
+        Verdict::Ruled(why) => ("ruled", Some(why.as_str()), None),
         Verdict::PassedOver(why) => ("passed-over", Some(why.as_str()), None),
     };
     let spot = &candidate.spot;
@@ -123,6 +125,7 @@ fn table<'a>(outcome: &Outcome, candidate: &'a Candidate) -> TableDocument<'a> {
             columns: &advice.columns,
             touch: &advice.touch,
             slots: advice.slots,
+            replaces_line: advice.replaces.map(|replaced| replaced.line),
         }),
         waiting: spot.waiting,
         rows: spot
@@ -149,7 +152,9 @@ fn table<'a>(outcome: &Outcome, candidate: &'a Candidate) -> TableDocument<'a> {
         }),
         increments_per_second: candidate.increments,
         reads_per_increment: candidate.reads,
-        read_cost: [cost.low, cost.high],
+        read_cost: advised
+            .filter(|(advice, _)| advice.slots > 0)
+            .map(|_| [cost.low, cost.high]),
         in_transaction: spot.in_transaction,
         mixed: candidate.mixed,
         plans: candidate

@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 use super::interrupt::Interrupt;
 use super::target::{Named, Target};
 use super::terminal::{self, Progress};
-use crate::advise::{self, Advice, Candidate, Evidence, Verdict};
+use crate::advise::{self, Advice, Candidate, Evidence, Replaced, Verdict};
 use crate::config::{self, Config};
 use crate::counter::control::{self, Control};
 
@@ -45,10 +45,17 @@ impl Outcome {
         })
     }
 
-    /// The rules to add; a whole file where there is none yet. None when nothing is advised.
+    /// The rules that take the place of others.
+    fn changed(&self) -> impl Iterator<Item = (&Advice, Replaced)> {
+        self.advised()
+            .filter_map(|advice| Some((advice, advice.replaces?)))
+    }
+
+    /// The rules to add; a whole file where there is none yet. None when there is none to add.
     fn yaml(&self) -> Option<String> {
-        self.advised().next()?;
-        let counters = advise::counters(self.advised());
+        let new = || self.advised().filter(|advice| advice.replaces.is_none());
+        new().next()?;
+        let counters = advise::counters(new());
         Some(match &self.file {
             Some(_) => counters,
             None => advise::head(&self.base.upstream, &self.base.control.user) + &counters,

@@ -10,6 +10,7 @@ pub(super) fn show(row: &Row, candidate: &Candidate) -> String {
     let text = match row {
         Row::Record { index, data } => record(index, data, &candidate.primary_key),
         Row::Compared(text) => named(text, &candidate.columns),
+        Row::All => "all rows".to_owned(),
     };
     plain(&text)
 }

@@ -1,7 +1,8 @@
 //! The advice for people.
 
 use super::{Outcome, row};
-use crate::advise::{Candidate, Range, Verdict, Worth, read_cost};
+use crate::advise::{self, Advice, Candidate, Range, Verdict, Worth, read_cost};
+use crate::check::Finding;
 use crate::cli::terminal::{Paint, number, wrapped};
 
 /// Columns of a line; what is to be pasted is not broken.
@@ -79,7 +80,7 @@ fn one(outcome: &Outcome, candidate: &Candidate) -> Vec<String> {
     );
     let (paint, verdict) = match &candidate.verdict {
         Verdict::Advised(..) => (Paint::Good, ""),
-        Verdict::Ruled => (Paint::Strong, "; there is a rule for it already"),
+        Verdict::Ruled(_) => (Paint::Strong, "; there is a rule for it already"),
         Verdict::PassedOver(_) => (Paint::Strong, "; no rule is advised"),
     };
     let mut lines = vec![format!("{}{waits}{verdict}", paint.on(&name))];
@@ -95,29 +96,36 @@ fn one(outcome: &Outcome, candidate: &Candidate) -> Vec<String> {
         ));
     }
     match &candidate.verdict {
-        Verdict::Advised(_, worth) => {
+        Verdict::Advised(advice, worth) => {
             lines.extend(part("gain", &gain(candidate, *worth)));
-            lines.extend(part("reads", &reads(candidate)));
+            lines.extend(part("reads", &reads(candidate, advice)));
         }
-        Verdict::Ruled => {
-            let why =
-                "they wait all the same: countersink explain says what becomes of these statements";
-            lines.extend(part("why", why));
+        Verdict::Ruled(why) | Verdict::PassedOver(why) => {
+            lines.extend(part("why", &row::whole(why)));
         }
-        Verdict::PassedOver(why) => lines.extend(part("why", &row::whole(why))),
     }
     for against in &candidate.against {
         lines.extend(part("against", against));
     }
     for finding in &candidate.findings {
-        let text = format!(
-            "{} {}: {}",
-            finding.severity().name(),
-            finding.code.name(),
-            finding.reason
-        );
-        lines.extend(part("check", &row::whole(&text)));
+        lines.extend(check(finding));
     }
+    lines
+}
+
+/// A finding, with what to do about it.
+fn check(finding: &Finding) -> Vec<String> {
+    let (severity, code) = (finding.severity().name(), finding.code.name());
+    let mut text = format!("{severity} {code}: {}", finding.reason);
+    if !finding.advice.is_empty() {
+        text.push_str("; ");
+        text.push_str(&finding.advice);
+    }
+    let mut lines = part("check", &row::whole(&text));
+    // Not broken, for they are to be pasted.
+    let statements = finding.statements.iter();
+    let statements = statements.map(|statement| format!("{:INDENT$}{}", "", row::whole(statement)));
+    lines.extend(statements);
     lines
 }
 
@@ -137,33 +145,53 @@ fn gain(candidate: &Candidate, worth: Worth) -> String {
     )
 }
 
-fn reads(candidate: &Candidate) -> String {
+fn reads(candidate: &Candidate, advice: &Advice) -> String {
     let often = match candidate.reads {
         Some(reads) => format!("{reads:.1} reads for each increment were seen"),
         None => "how often they come was not seen".to_owned(),
     };
-    format!(
-        "of a counter by its key take {} times as long as others through the proxy; {often}",
-        range(read_cost())
-    )
+    match advice.slots {
+        0 => format!("are left as they are by slots: 0; {often}"),
+        _ => format!(
+            "of a counter by its key take {} times as long as others through the proxy; {often}",
+            range(read_cost())
+        ),
+    }
 }
 
 fn closing(outcome: &Outcome) -> Vec<String> {
-    let Some(yaml) = outcome.yaml() else {
+    if outcome.advised().next().is_none() {
         let none = match outcome.candidates.is_empty() {
             true => "No rule is advised: nobody waits for the rows of a table.",
             false => "No rule is advised.",
         };
         return vec![none.to_owned()];
-    };
-    let title = match &outcome.file {
-        Some(file) => format!("# to add to the counters of {}:", file.display()),
-        None => "# rules.yaml:".to_owned(),
-    };
-    let mut lines = vec![Paint::Strong.on(&title)];
-    lines.extend(yaml.lines().map(str::to_owned));
-    lines.push(String::new());
-    lines.push("# then: countersink check --rules rules.yaml".to_owned());
+    }
+    let mut lines = Vec::new();
+    if let Some(yaml) = outcome.yaml() {
+        let title = match &outcome.file {
+            Some(file) => format!("# to add to the counters of {}:", file.display()),
+            None => "# rules.yaml:".to_owned(),
+        };
+        lines.push(Paint::Strong.on(&title));
+        lines.extend(yaml.lines().map(str::to_owned));
+        lines.push(String::new());
+    }
+    for (advice, replaced) in outcome.changed() {
+        let title = format!(
+            "# in the rule of {}, line {}, in place of the lines of these names:",
+            row::plain(&advice.table.to_string()),
+            replaced.line
+        );
+        lines.push(Paint::Strong.on(&title));
+        lines.extend(advise::settings(advice).lines().map(str::to_owned));
+        lines.push(String::new());
+    }
+    lines.push(match &outcome.file {
+        Some(file) => format!("# then: countersink check --rules {}", file.display()),
+        None => "# then, with the password in COUNTERSINK_PASSWORD: countersink check --rules rules.yaml"
+            .to_owned(),
+    });
     lines
 }
 
