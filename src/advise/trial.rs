@@ -2,6 +2,7 @@
 //! statements that were seen?
 
 mod fates;
+mod present;
 mod words;
 
 use std::collections::HashMap;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use mysql_async::Conn;
 
 use super::estimate::{self, Worth};
-use super::evidence::{Evidence, Row};
+use super::evidence::{Evidence, Row, Source};
 use super::spot::{self, NAMED, Spot};
 use crate::catalog::{self, Catalog, read};
 use crate::check::{self, Finding};
@@ -18,6 +19,7 @@ use crate::config::{Config, Mode, Rule, TableName};
 use crate::counter::provision;
 use crate::sql::Sets;
 
+use present::{is_of, leave_out, names_all, united};
 use words::{against, is_worth_telling, no_counter, not_slotted, ruled, slots, unmended, why_not};
 
 pub use fates::Fate;
@@ -192,9 +194,16 @@ impl Trial<'_> {
             return Ok(candidate);
         }
         let present = self.present(&candidate.spot.table);
+        let source = self.evidence.source;
         let named = |rule: &&Rule| rule.mode != Mode::Off && names_all(rule, &columns);
-        if let Some(rule) = present.filter(named) {
-            candidate.verdict = Verdict::Ruled(ruled(rule.mode, self.evidence.source));
+        let mut is_ruled = present.is_some_and(|rule| named(&rule));
+        let acting = present.filter(|rule| rule.acts() && source == Source::Proxy);
+        if let Some(rule) = acting.filter(|_| !is_ruled) {
+            leave_out(&mut candidate.spot, rule);
+            is_ruled = candidate.spot.waiting < ADVISED;
+        }
+        if let Some(rule) = present.filter(|_| is_ruled) {
+            candidate.verdict = Verdict::Ruled(ruled(rule.mode, source));
             return Ok(candidate);
         }
         let touch = self.touches(&candidate.spot);
@@ -319,9 +328,7 @@ impl Trial<'_> {
     /// The rule that the table has in the rules file, whatever its mode.
     fn present(&self, table: &TableName) -> Option<&Rule> {
         let mut rules = self.base.rules.iter();
-        rules.find(|rule| {
-            same(&rule.table.schema, &table.schema) && same(&rule.table.name, &table.name)
-        })
+        rules.find(|rule| is_of(rule, table))
     }
 
     /// The columns for times that the increments which wait set.
@@ -365,31 +372,6 @@ impl Trial<'_> {
             rules: vec![rule.clone()],
             ..self.base.clone()
         }
-    }
-}
-
-fn same(left: &str, right: &str) -> bool {
-    left.to_lowercase() == right.to_lowercase()
-}
-
-fn names_all(rule: &Rule, columns: &[String]) -> bool {
-    let has = |column: &String| rule.columns.iter().any(|other| same(other, column));
-    columns.iter().all(has)
-}
-
-/// The rule that the table has, with what another one adds.
-fn united(present: &Rule, added: Rule) -> Rule {
-    let union = |present: &[String], added: Vec<String>| {
-        let mut all = present.to_vec();
-        let is_new = |name: &String| !present.iter().any(|other| same(other, name));
-        all.extend(added.into_iter().filter(is_new));
-        all
-    };
-    Rule {
-        columns: union(&present.columns, added.columns),
-        touch: union(&present.touch, added.touch),
-        slot_table: present.slot_table.clone(),
-        ..added
     }
 }
 
