@@ -7,8 +7,8 @@ use countersink::driver::Driver;
 use countersink::sandbox::Address;
 use tokio::task::JoinSet;
 
-use crate::stage::{GLANCE, execute, prepare};
-use crate::support::client::{connect, latest_deadlock, number, run};
+use crate::stage::{GLANCE, execute};
+use crate::support::client::{connect, latest_deadlock, number, prepare, run};
 
 /// What the clients have done so far.
 #[derive(Debug, Default)]
