@@ -7,7 +7,7 @@ use countersink::sandbox::{Address, Flavour};
 use tempfile::TempDir;
 
 use crate::support::binary::{Binary, rules_file};
-use crate::support::client::{connect, connect_as, create_schema};
+use crate::support::client::{connect, connect_as, create_schema, run_all};
 use crate::support::proxy::rules_head;
 use crate::support::twin::twin;
 
@@ -32,11 +32,32 @@ impl Stage {
     pub async fn new(flavour: Flavour, schema: &str, settings: &str) -> Self {
         let upstream = &twin(flavour).proxied;
         create_schema(upstream, schema, POSTS).await;
+        Self::controlled_by(upstream, upstream, schema, settings)
+    }
+
+    /// The same by a control account that has but its schema.
+    pub async fn with_poor_control(flavour: Flavour, schema: &str) -> Self {
+        let upstream = &twin(flavour).proxied;
+        let mut direct = create_schema(upstream, schema, POSTS).await;
+        let grants = format!(
+            "DROP USER IF EXISTS {schema}; CREATE USER {schema} IDENTIFIED BY '{PASSWORD}'; \
+             GRANT ALL ON {schema}.* TO {schema}"
+        );
+        run_all(&mut direct, &grants).await;
+        let control = Address {
+            user: schema.to_owned(),
+            password: PASSWORD.to_owned(),
+            ..upstream.clone()
+        };
+        Self::controlled_by(upstream, &control, schema, "")
+    }
+
+    fn controlled_by(upstream: &Address, control: &Address, schema: &str, settings: &str) -> Self {
         let rules = format!(
             "admin: 127.0.0.1:0\nadmin_account: {{password: {PASSWORD}}}\n{settings}\
              counters:\n- {{table: {schema}.posts, columns: [views, likes], rollup: 1h}}\n"
         );
-        let (folder, file) = rules_file(&(rules_head(upstream) + &rules));
+        let (folder, file) = rules_file(&(rules_head(control) + &rules));
         let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];
         let mut binary = Binary::start(&arguments);
         let mut address_behind = |text: &str| binary.address_behind(text).expect("it serves");

@@ -16,6 +16,9 @@ use crate::counter::rollup::RollUp;
 /// Others may have increments in what it has under way.
 const OWN_END: Duration = Duration::from_millis(200);
 
+/// How long the server may take to answer that it kills.
+const SERVERS_ANSWER: Duration = Duration::from_secs(5);
+
 /// The server's code for a thread that is not there.
 const NO_SUCH_THREAD: u16 = 1094;
 
@@ -91,7 +94,8 @@ pub(super) fn shut_down(desk: &Desk) -> Answer {
     Answer::Done
 }
 
-/// Closes a session: by itself where it has no command at hand; else the server ends its statement, and the connection.
+/// Closes a session: by itself where it has no command at hand; else the server ends its statement, and the connection;
+/// and where it waits for its client, that is taken from it.
 pub(super) async fn kill(desk: &Desk, id: u32) -> Result<Answer, Refusal> {
     let sessions = &desk.shared.sessions;
     if !sessions.kill(id) {
@@ -99,18 +103,31 @@ pub(super) async fn kill(desk: &Desk, id: u32) -> Result<Answer, Refusal> {
         return Err(Refusal::new(Code::NoSuchThread, message));
     }
     tracing::info!("console: KILL {id}");
-    let own_end = sessions.until_left(id);
-    if tokio::time::timeout(OWN_END, own_end).await.is_ok() {
+    let has_left = async || {
+        let left = tokio::time::timeout(OWN_END, sessions.until_left(id));
+        left.await.is_ok()
+    };
+    if has_left().await {
         return Ok(Answer::Done);
     }
-    match kill_upstream(desk, id).await {
-        Ok(()) => {}
-        Err(why) => tracing::warn!(
-            "console: session {id} closes when its statement has ended, for the server does not kill it: {why}; \
-             allow it with GRANT CONNECTION_ADMIN ON *.* (MariaDB: CONNECTION ADMIN) to the control account"
-        ),
+    let killed = tokio::time::timeout(SERVERS_ANSWER, kill_upstream(desk, id)).await;
+    let killed = killed.unwrap_or_else(|_| Err("it does not answer".to_owned()));
+    if has_left().await {
+        return Ok(Answer::Done);
     }
-    Ok(Answer::Done)
+    sessions.cut(id);
+    match killed {
+        Err(why) if !has_left().await => {
+            let message = format!(
+                "session {id} closes when its statement has ended, for the server does not kill it: {why}; allow it with \
+                 GRANT CONNECTION_ADMIN ON *.* (MariaDB: CONNECTION ADMIN) to the control account, and SYSTEM_USER as \
+                 well where the session's account has that"
+            );
+            tracing::warn!("console: {message}");
+            Err(Refusal::new(Code::Failed, message))
+        }
+        _ => Ok(Answer::Done),
+    }
 }
 
 async fn kill_upstream(desk: &Desk, id: u32) -> Result<(), String> {
