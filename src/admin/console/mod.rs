@@ -4,7 +4,7 @@
 //! - `fence`: what of a client's bytes reaches opensrv-mysql, which writes the answers; `shim` is what it calls
 //! - `visit`: a client that has come in; each `statement` finds its answer
 //! - `show`: tables about the proxy, `filter`ed; `act`: what changes something; `orders`: what changes the rules
-//! - `small_talk`: what clients ask every server
+//! - `small_talk`: what clients ask every server; `set`: what they tell it
 
 mod act;
 mod cursor;
@@ -14,6 +14,7 @@ mod fence;
 mod filter;
 mod login;
 mod orders;
+mod set;
 mod shim;
 mod show;
 mod small_talk;

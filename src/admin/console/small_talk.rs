@@ -57,10 +57,7 @@ pub(super) fn answer(text: &str, visit: &Visit) -> Result<Answer, Refusal> {
     if cursor.accept("SHOW") {
         return show(&mut cursor, visit).map(Answer::Rows);
     }
-    if cursor.accept("SET") && cursor.accept_any(&["GLOBAL", "PERSIST", "PERSIST_ONLY"]) {
-        let why = "the console has no variables to set; rules.yaml has the proxy's settings";
-        return Err(Refusal::new(Code::UnknownVariable, why));
-    }
+    // SET, BEGIN and the like.
     Ok(Answer::Done)
 }
 

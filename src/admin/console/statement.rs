@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use super::filter::Filter;
+use super::set;
 use super::show::{REPORTS, Report};
 use super::table::{Code, Refusal};
 use crate::config::did_you_mean;
@@ -112,10 +113,9 @@ const FIRST_WORDS: [&str; 14] = [
     "USE", "HELP", "SELECT", "DESCRIBE",
 ];
 
-/// Those that clients say to every server.
-const SMALL_TALK: [&str; 7] = [
-    "SELECT", "SET", "BEGIN", "START", "COMMIT", "ROLLBACK", "DO",
-];
+/// How a rule's mode is set.
+pub(super) const FORM_OF_SET_RULE: &str =
+    "write SET RULE schema.table MODE off, observe or enforce";
 
 /// What clients ask every server to show.
 const SHOWN_TO_CLIENTS: [&str; 10] = [
@@ -173,7 +173,10 @@ impl<'a> Statement<'a> {
         if cursor.is_at_end() {
             return Err(refuse("there is no statement"));
         }
-        if cursor.accept_any(&SMALL_TALK) {
+        if cursor.accept("SET") {
+            return set::set(&mut cursor).map(|()| Self::SmallTalk);
+        }
+        if cursor.accept("SELECT") || set::transaction_control(&mut cursor)? {
             return Ok(Self::SmallTalk);
         }
         let word = cursor.peek().map_or("", |(_, word)| word);
@@ -227,14 +230,14 @@ fn kill<'a>(cursor: &mut Cursor<'_>) -> Result<Statement<'a>, Refusal> {
 }
 
 fn set_rule<'a>(cursor: &mut Cursor<'_>) -> Result<Statement<'a>, Refusal> {
-    const FORM: &str = "write SET RULE schema.table MODE off, observe or enforce";
-    let table = optional_name(cursor)?.ok_or_else(|| refuse(FORM))?;
+    let form = || refuse(FORM_OF_SET_RULE);
+    let table = optional_name(cursor)?.ok_or_else(form)?;
     let is_mode = cursor.accept("MODE");
     let mode = match cursor.accept("=") {
         _ if !is_mode => None,
         _ => cursor.name().or_else(|| cursor.value()),
     };
-    let mode = mode.ok_or_else(|| refuse(FORM))?.to_lowercase();
+    let mode = mode.ok_or_else(form)?.to_lowercase();
     at_end(cursor, Statement::Order(Order::SetMode { table, mode }))
 }
 
@@ -256,9 +259,10 @@ fn optional_name(cursor: &mut Cursor<'_>) -> Result<Option<Name>, Refusal> {
     }))
 }
 
-fn at_end<'a>(cursor: &Cursor<'_>, statement: Statement<'a>) -> Result<Statement<'a>, Refusal> {
+/// What was read, if nothing stands behind it.
+pub(super) fn at_end<T>(cursor: &Cursor<'_>, read: T) -> Result<T, Refusal> {
     match cursor.peek() {
-        None => Ok(statement),
+        None => Ok(read),
         Some((_, more)) => Err(refuse(&format!("nothing may stand here: {}", cut(more)))),
     }
 }
@@ -270,7 +274,8 @@ fn help_report() -> &'static Report {
         .expect("it is among them")
 }
 
-fn refuse(why: &str) -> Refusal {
+/// A statement that is not understood.
+pub(super) fn refuse(why: &str) -> Refusal {
     Refusal::new(
         Code::Syntax,
         format!("{why}; SHOW HELP lists the statements"),
@@ -278,7 +283,7 @@ fn refuse(why: &str) -> Refusal {
 }
 
 /// Some of a word, for an error.
-fn cut(word: &str) -> String {
+pub(super) fn cut(word: &str) -> String {
     const MOST_LETTERS: usize = 40;
     word.chars().take(MOST_LETTERS).collect()
 }
