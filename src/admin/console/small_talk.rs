@@ -124,11 +124,14 @@ impl Expression {
             }
             end = cursor.position().unwrap_or(end) + token.len();
             written.push_str(&token.to_lowercase());
-            let mut here = cursor.clone();
-            constant = here.value().map(|value| match (kind, value.parse()) {
-                (TokenKind::Number, Ok(number)) => Value::Integer(number),
-                _ => Value::Text(value),
-            });
+            if tokens == 0 {
+                constant = cursor
+                    .peek_value()
+                    .map(|value| match (kind, value.parse()) {
+                        (TokenKind::Number, Ok(number)) => Value::Integer(number),
+                        _ => Value::Text(value),
+                    });
+            }
             cursor.next();
             tokens += 1;
         }
