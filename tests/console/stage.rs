@@ -35,6 +35,17 @@ impl Stage {
         Self::controlled_by(upstream, upstream, schema, settings)
     }
 
+    /// The same with another hot table, whose name differs in letter case alone.
+    pub async fn with_two_tables(flavour: Flavour, schema: &str) -> Self {
+        let upstream = &twin(flavour).proxied;
+        let tables = format!("{POSTS}; {}", POSTS.replace("posts", "Posts"));
+        create_schema(upstream, schema, &tables).await;
+        let rule = format!(
+            "- {{table: {schema}.Posts, columns: [views], rollup: 1h, slot_table: other_slots}}\n"
+        );
+        Self::with_rules(upstream, upstream, schema, ("", &rule))
+    }
+
     /// The same by a control account that has but its schema.
     pub async fn with_poor_control(flavour: Flavour, schema: &str) -> Self {
         let upstream = &twin(flavour).proxied;
@@ -53,16 +64,27 @@ impl Stage {
     }
 
     fn controlled_by(upstream: &Address, control: &Address, schema: &str, settings: &str) -> Self {
+        Self::with_rules(upstream, control, schema, (settings, ""))
+    }
+
+    fn with_rules(
+        upstream: &Address,
+        control: &Address,
+        schema: &str,
+        (settings, more): (&str, &str),
+    ) -> Self {
         let rules = format!(
             "admin: 127.0.0.1:0\nadmin_account: {{password: {PASSWORD}}}\n{settings}\
-             counters:\n- {{table: {schema}.posts, columns: [views, likes], rollup: 1h}}\n"
+             counters:\n- {{table: {schema}.posts, columns: [views, likes], rollup: 1h}}\n{more}"
         );
         let (folder, file) = rules_file(&(rules_head(control) + &rules));
         let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];
         let mut binary = Binary::start(&arguments);
-        let mut address_behind = |text: &str| binary.address_behind(text).expect("it serves");
-        let listening = address_behind("listening on ");
-        let console = address_behind("console at ");
+        let listening = binary.address_behind("listening on ");
+        let (Some(listening), Some(console)) = (listening, binary.address_behind("console at "))
+        else {
+            panic!("it does not serve: {}", binary.wait().errors);
+        };
         Self {
             binary,
             clients: Address {

@@ -340,6 +340,68 @@ fn rules_are_switched_over() {
     });
 }
 
+/// What is done of several tables is told though another fails, and it is the table that was named.
+#[test]
+fn one_table_of_several_fails() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let schema = "cs_console_several";
+            let stage = Stage::with_two_tables(flavour, schema).await;
+            let upstream = &support::twin::twin(flavour).proxied;
+            let mut direct = support::client::connect(upstream, Some(schema)).await;
+            let mut operator = stage.operator().await;
+            let mut client = stage.client().await;
+            for name in ["posts", "Posts"] {
+                let increment = format!("UPDATE {name} SET views = views + 1 WHERE id = 1");
+                run(&mut client, &increment).await;
+            }
+            // The value would change, so it is rolled back.
+            let trigger = "CREATE TRIGGER one_more BEFORE UPDATE ON posts \
+                           FOR EACH ROW SET NEW.views = NEW.views + 1";
+            run(&mut direct, trigger).await;
+            let posts = row(&mut operator, "ROLLUP", "table", "posts").await;
+            assert_eq!((&*posts["moved"], &*posts["left"]), ("0", "NULL"));
+            assert!(posts["error"].contains("rolled back"), "{posts:?}");
+            let base = "SELECT views FROM Posts WHERE id = 1";
+            assert_eq!(number(&mut direct, base).await, 1, "the other one was");
+            let named = format!("ROLLUP {schema}.posts");
+            assert_eq!(refused(&mut operator, &named).await.0, 1105);
+            for (counted, expected) in [
+                ("rollup_drift", 2),
+                ("rollup_failures", 2),
+                ("rollup_slot_rows", 1),
+            ] {
+                assert_eq!(stat(&mut operator, counted).await, expected, "{counted}");
+            }
+
+            let order = format!("SET RULE {schema}.Posts MODE observe");
+            table(&mut operator, &order).await;
+            for (name, mode) in [("posts", "enforce"), ("Posts", "observe")] {
+                let rule = row(&mut operator, "SHOW RULES", "table", name).await;
+                assert_eq!(rule["mode"], mode, "{name}");
+            }
+            let order = format!("SET RULE {schema}.POSTS MODE off");
+            assert_eq!(refused(&mut operator, &order).await.0, 1146);
+
+            run(&mut direct, "DROP TABLE posts").await;
+            let drained = table(&mut operator, "DRAIN").await;
+            let results: Vec<_> = drained.iter().map(|row| &*row["result"]).collect();
+            let [first, second] = &results[..] else {
+                panic!("{results:?}");
+            };
+            let not_drained = format!("{schema}.posts: not drained: ");
+            assert!(first.starts_with(&not_drained), "{first}");
+            let done = format!("{schema}.Posts: ");
+            assert!(
+                second.starts_with(&done) && second.ends_with("is gone"),
+                "{second}"
+            );
+            let (code, message) = refused(&mut operator, &format!("DRAIN {schema}.posts")).await;
+            assert_eq!(code, 1105, "{message}");
+        }
+    });
+}
+
 async fn arrives(operator: &mut Driver, stage: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {

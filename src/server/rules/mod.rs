@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::catalog::{self, Catalog, HotTable};
-use crate::config::{Config, Mode, Rule};
+use crate::config::{Config, Mode, Rule, TableName};
 use crate::counter::agreement;
 use crate::counter::control::Control;
 use crate::counter::node::Claims;
@@ -266,10 +266,7 @@ impl Keeper {
     }
 
     async fn set_mode(&mut self, table: &str, mode: Mode) -> Answer {
-        let find = |standing: &Standing| {
-            !standing.is_gone && standing.rule.table.to_string().eq_ignore_ascii_case(table)
-        };
-        let Some(index) = self.standings.iter().position(find) else {
+        let Some(index) = self.standing_of(table) else {
             return Err(format!("no rule is for {table}"));
         };
         let rule = Rule {
@@ -286,9 +283,20 @@ impl Keeper {
         self.publish();
         self.step_all().await;
         // Others may have gone meanwhile.
-        let stage = self.standings.iter().find(|one| find(one)).map(status);
-        let stage = stage.map_or("gone", |status| status.stage);
+        let stage = self.standing_of(table);
+        let stage = stage.map_or("gone", |index| status(&self.standings[index]).stage);
         Ok(format!("{table}: {stage}"))
+    }
+
+    /// Where the rule of the table that is named so stands, in the list.
+    fn standing_of(&self, table: &str) -> Option<usize> {
+        let standings = self.standings.iter().enumerate();
+        let here: Vec<_> = standings
+            .filter(|(_, standing)| !standing.is_gone)
+            .collect();
+        let tables = here.iter().map(|(_, standing)| &standing.rule.table);
+        let at = TableName::position(table, tables)?;
+        Some(here[at].0)
     }
 
     /// Whatever is being drained is out of force from now on.
