@@ -1,6 +1,7 @@
 //! A proxy with a console, in a process of its own.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use countersink::driver::{Driver, Reply};
 use countersink::sandbox::{Address, Flavour};
@@ -24,6 +25,8 @@ pub struct Stage {
     /// Where the console is, and its account.
     pub console: Address,
     pub schema: String,
+    /// rules.yaml.
+    pub rules: PathBuf,
     _folder: TempDir,
 }
 
@@ -99,6 +102,7 @@ impl Stage {
                 password: PASSWORD.to_owned(),
             },
             schema: schema.to_owned(),
+            rules: file,
             _folder: folder,
         }
     }

@@ -402,6 +402,44 @@ fn one_table_of_several_fails() {
     });
 }
 
+/// Until the last transaction that uses its slots has ended.
+#[test]
+fn a_rule_on_its_way_out_is_shown_until_it_is_gone() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let stage = Stage::with_two_tables(flavour, "cs_console_leaving").await;
+            let mut operator = stage.operator().await;
+            let mut client = stage.client().await;
+            let increment = "UPDATE posts SET views = views + 1 WHERE id = 1";
+            for text in [increment, "BEGIN", increment] {
+                run(&mut client, text).await;
+            }
+            let rules = std::fs::read_to_string(&stage.rules).expect("it is there");
+            let is_kept = |line: &&str| !line.contains("cs_console_leaving.posts,");
+            let kept: Vec<_> = rules.lines().filter(is_kept).collect();
+            std::fs::write(&stage.rules, kept.join("\n")).expect("written");
+            let read = table(&mut operator, "RELOAD").await;
+            let told = &read[0]["result"];
+            assert!(told.ends_with("read; 1 rule is on its way"), "{told}");
+            let rules = table(&mut operator, "SHOW RULES").await;
+            let [stays, leaves] = &rules[..] else {
+                panic!("{flavour}: {rules:?}");
+            };
+            assert_eq!((&*stays["table"], &*stays["stage"]), ("Posts", "enforced"));
+            assert_eq!(
+                (&*leaves["table"], &*leaves["stage"]),
+                ("posts", "switching off")
+            );
+            assert_ne!(leaves["waits_for"], "NULL");
+            run(&mut client, "COMMIT").await;
+            let deadline = Instant::now() + PATIENCE;
+            while table(&mut operator, "SHOW RULES").await.len() > 1 {
+                assert!(Instant::now() < deadline, "it does not leave");
+            }
+        }
+    });
+}
+
 async fn arrives(operator: &mut Driver, stage: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {

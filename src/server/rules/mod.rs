@@ -49,10 +49,8 @@ pub type Answer = Result<String, String>;
 /// Where a rule stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleStatus {
-    /// The hot table, as the rules spell it.
-    pub table: String,
-    /// What the rule says.
-    pub mode: Mode,
+    /// The rule, with the mode that it has now.
+    pub rule: Rule,
     /// How far it is in force.
     pub stage: &'static str,
     /// What it waits for.
@@ -98,7 +96,7 @@ impl Rules {
         asked.await.unwrap_or_else(stopped)
     }
 
-    /// Where the rules stand, in the order of the file.
+    /// Where the rules stand, in the order of the file; behind them those that it has no more, until they are out of force.
     pub fn show(&self) -> Arc<Vec<RuleStatus>> {
         self.standings.load_full()
     }
@@ -391,8 +389,16 @@ impl Keeper {
 
     /// Shows where the rules stand.
     fn show(&self) {
-        let standings = self.standings.iter().map(status).collect();
-        self.shown.store(Arc::new(standings));
+        let config = self.config.load();
+        let place = |standing: &&Standing| {
+            let mut rules = config.rules.iter();
+            let at = rules.position(|rule| rule.table == standing.rule.table);
+            (standing.is_gone, at)
+        };
+        let mut standings: Vec<_> = self.standings.iter().collect();
+        standings.sort_by_key(place);
+        let shown = standings.into_iter().map(status).collect();
+        self.shown.store(Arc::new(shown));
     }
 
     /// Tells the other proxies where the rules stand.
@@ -404,8 +410,7 @@ impl Keeper {
 
 fn status(standing: &Standing) -> RuleStatus {
     RuleStatus {
-        table: standing.rule.table.to_string(),
-        mode: standing.rule.mode,
+        rule: standing.rule.clone(),
         stage: match (&standing.stage, standing.wants_slots()) {
             (Stage::Serving, _) => "enforced",
             (Stage::Changing { .. } | Stage::Leaving(_), true) => "switching on",

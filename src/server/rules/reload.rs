@@ -47,6 +47,7 @@ impl Keeper {
         let waits = self.standings.iter().filter(|rule| !rule.is_settled());
         Ok(match waits.count() {
             0 => format!("{} read, and in force", path.display()),
+            1 => format!("{} read; 1 rule is on its way", path.display()),
             count => format!("{} read; {count} rules are on their way", path.display()),
         })
     }
