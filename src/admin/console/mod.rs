@@ -12,6 +12,7 @@ mod desk;
 mod explain;
 mod fence;
 mod filter;
+mod help;
 mod login;
 mod orders;
 mod set;
