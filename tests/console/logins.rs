@@ -73,14 +73,14 @@ fn both_plugins_are_known_and_others_are_switched() {
         let cases: [(&str, Scramble<'_>, Scramble<'_>, &[u8]); 9] = [
             (SHA2, &sha2, &nothing, &[1, 0]),
             (NATIVE, &native, &nothing, &[0]),
-            ("sha256_password", &nothing, &native, &[reply::EOF, 0]),
+            ("sha256_password", &nothing, &sha2, &[reply::EOF, 1, 0]),
             (
                 "mysql_clear_password",
                 &|_| b"s3cret-of-the-console\0".to_vec(),
-                &native,
-                &[reply::EOF, 0],
+                &sha2,
+                &[reply::EOF, 1, 0],
             ),
-            ("x", &sha2, &sha2, &[reply::EOF, reply::ERR]),
+            ("x", &native, &native, &[reply::EOF, reply::ERR]),
             ("x", &sha2, &nothing, &[reply::EOF, reply::ERR]),
             (SHA2, &native, &nothing, &[reply::ERR]),
             (NATIVE, &sha2, &nothing, &[reply::ERR]),
@@ -97,7 +97,7 @@ fn both_plugins_are_known_and_others_are_switched() {
                 match packet[0] {
                     reply::EOF => {
                         let request = PluginRequest::decode(&packet).expect("a request");
-                        assert_eq!(request.plugin, NATIVE.as_bytes());
+                        assert_eq!(request.plugin, SHA2.as_bytes());
                         let nonce: [u8; 20] = request.data.try_into().expect("20 bytes");
                         assert_ne!(nonce, login.nonce, "a nonce is used once");
                         login.write(&second(&nonce)).await;

@@ -45,7 +45,10 @@ pub(super) const HELP: [Help; 11] = [
         "USE <schema>",
         "the schema for EXPLAIN and for tables that are named without one",
     ),
-    help("HELP", "this list"),
+    help(
+        "HELP",
+        "this list; in `mysql`, whose own HELP this is, write SHOW HELP",
+    ),
 ];
 
 const fn help(statement: &'static str, about: &'static str) -> Help {

@@ -208,21 +208,22 @@ impl Door {
         let response = HandshakeResponse::decode(&payload, OFFERED)?;
         let data = response.authentication_data(&payload, OFFERED)?;
         let plugin = response.plugin.as_deref().unwrap_or(NATIVE.as_bytes());
-        let is_sha2 = plugin == PasswordPlugin::CachingSha2.name().as_bytes();
+        let sha2 = PasswordPlugin::CachingSha2.name();
+        let is_native = plugin == NATIVE.as_bytes();
         let hashes = &self.admin.password;
-        let (with_password, is_right) = if is_sha2 {
+        let (with_password, is_right) = if plugin == sha2.as_bytes() {
             // No password is a lone NUL.
             (data.len() > 1, hashes.accept_sha256(&nonce, data))
-        } else if plugin == NATIVE.as_bytes() {
+        } else if is_native {
             (!data.is_empty(), hashes.accept_sha1(&nonce, data))
         } else {
-            // The one that every client has.
+            // The one that every client of today has: to MySQL 9 the other is a file that may not be installed.
             let nonce = fresh_nonce();
-            write(client, next, &encode_switch(NATIVE, &nonce)).await?;
+            write(client, next, &encode_switch(sha2, &nonce)).await?;
             let mut answer = Vec::new();
             let sequence_id = client.read_payload(&mut answer, LONGEST_PACKET).await;
             next = sequence_id?.wrapping_add(1);
-            (!answer.is_empty(), hashes.accept_sha1(&nonce, &answer))
+            (answer.len() > 1, hashes.accept_sha256(&nonce, &answer))
         };
         let user = name(&response.user);
         if !(is_right && response.user == self.admin.user.as_bytes()) {
@@ -242,7 +243,7 @@ impl Door {
                 payload: err(TOO_MANY, b"08004", &message),
             }));
         };
-        if is_sha2 {
+        if !is_native {
             write(client, next, PasswordPlugin::FAST_AUTHENTICATION_SUCCESS).await?;
             next = next.wrapping_add(1);
         }

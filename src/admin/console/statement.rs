@@ -66,7 +66,7 @@ pub(super) const FORM_OF_SET_RULE: &str =
     "write SET RULE schema.table MODE off, observe or enforce";
 
 /// What clients ask every server to show.
-const SHOWN_TO_CLIENTS: [&str; 10] = [
+const SHOWN_TO_CLIENTS: [&str; 9] = [
     "WARNINGS",
     "ERRORS",
     "DATABASES",
@@ -75,7 +75,6 @@ const SHOWN_TO_CLIENTS: [&str; 10] = [
     "FULL",
     "VARIABLES",
     "STATUS",
-    "SESSION",
     "GLOBAL",
 ];
 
@@ -112,11 +111,15 @@ impl<'a> Statement<'a> {
             ("RESUME", Self::Resume),
             ("SHUTDOWN", Self::Shutdown),
             ("RELOAD", Self::Order(Order::Reload)),
-            ("HELP", Self::Show(help_report(), Filter::All)),
         ] {
             if cursor.accept(word) {
                 return at_end(&cursor, statement);
             }
+        }
+        if cursor.accept("HELP") {
+            // `mysql` asks so for what its own HELP does not know.
+            drop(cursor.value().or_else(|| cursor.name()));
+            return at_end(&cursor, Self::Show(help_report(), Filter::All));
         }
         if cursor.is_at_end() {
             return Err(refuse("there is no statement"));
@@ -137,6 +140,16 @@ impl<'a> Statement<'a> {
 }
 
 fn show<'a>(cursor: &mut Cursor<'_>) -> Result<Statement<'a>, Refusal> {
+    let is_session = cursor.accept("SESSION");
+    if cursor.accept_all(&["FULL", "PROCESSLIST"])
+        || cursor.accept("PROCESSLIST")
+        || (is_session && cursor.is_at_end())
+    {
+        return Err(refuse("who is connected, SHOW SESSIONS tells"));
+    }
+    if is_session {
+        return Ok(Statement::SmallTalk);
+    }
     if cursor.accept_any(&SHOWN_TO_CLIENTS) {
         return Ok(Statement::SmallTalk);
     }
@@ -268,7 +281,9 @@ mod tests {
             };
             assert_eq!(filter, Filter::Like("a%".to_owned()));
         }
-        assert_eq!(parsed("HELP"), parsed("SHOW HELP"));
+        for text in ["HELP", "help 'SET RULE';", "HELP contents"] {
+            assert_eq!(parsed(text), parsed("SHOW HELP"), "{text}");
+        }
     }
 
     #[test]
@@ -326,6 +341,10 @@ mod tests {
             ("SHW RULES", "did you mean `SHOW`?"),
             ("ROLUP", "did you mean `ROLLUP`?"),
             ("SHOW", "SHOW HELP"),
+            ("SHOW SESSION", "SHOW SESSIONS tells"),
+            ("show processlist;", "SHOW SESSIONS tells"),
+            ("SHOW FULL PROCESSLIST", "SHOW SESSIONS tells"),
+            ("HELP me out", "nothing may stand here: out"),
             ("", "SHOW HELP"),
             (";", "SHOW HELP"),
             ("KILL", "as SHOW SESSIONS has it"),
