@@ -12,6 +12,22 @@ pub struct Error {
     pub problem: Problem,
 }
 
+impl Problem {
+    /// Whether key and counters are what they were, but something stands beside them that slots do not go with.
+    pub fn is_beside_counters(&self) -> bool {
+        matches!(
+            self,
+            Self::Engine { .. }
+                | Self::InUniqueIndex { .. }
+                | Self::InForeignKey { .. }
+                | Self::GeneratedFrom { .. }
+                | Self::IndexFrom { .. }
+                | Self::UpdateTrigger { .. }
+                | Self::TriggersUnseen { .. }
+        )
+    }
+}
+
 /// What is wrong, with the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {

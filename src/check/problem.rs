@@ -58,6 +58,7 @@ pub(super) fn of_slots(problem: &provision::Problem, rule: &Rule) -> Option<Find
         Provision::Forbidden { .. }
         | Provision::MayNotLock { .. }
         | Provision::KeyTooLong { .. }
+        | Provision::InUse { .. }
         | Provision::NoConnection { .. }
         | Provision::Failed { .. }
         | Provision::Catalog(_) => return None,

@@ -83,6 +83,32 @@ pub async fn others(
     are_used(conn, locks).await
 }
 
+/// Which of the proxies of these numbers have a part in which of these slot tables: they read them, or take base alone for
+/// the value.
+///
+/// # Errors
+///
+/// What the server says.
+pub async fn partners(
+    conn: &mut Conn,
+    tables: &[TableName],
+    numbers: &[usize],
+) -> Result<Vec<(TableName, usize)>, DriverFailure> {
+    let most = usize::from(MOST_NODES);
+    let mut locks = Vec::new();
+    for (position, table) in tables.iter().enumerate() {
+        for number in numbers {
+            for claim in [Claim::Reads, Claim::Base] {
+                let lock = format!("{}.{number}", claim.name(table));
+                locks.push((position * most + number, lock));
+            }
+        }
+    }
+    let used = are_used(conn, locks.into_iter()).await?;
+    let partner = |place: usize| Some((tables.get(place / most)?.clone(), place % most));
+    Ok(used.into_iter().filter_map(partner).collect())
+}
+
 /// Which of these locks somebody holds.
 async fn are_used(
     conn: &mut Conn,

@@ -2,11 +2,12 @@
 //! meet on a slot row.
 //!
 //! The number is claimed by a user lock of the server's (GET_LOCK), which goes with the connection that holds it. While it
-//! is lost, two proxies may lease the same slots: that costs waits, and nothing else. By another such lock for each slot table
-//! one of the proxies leads there: it looks after what the others leave behind. While two lead, or none, slots are looked
-//! through twice, or later.
+//! is lost, two proxies may lease the same slots, which costs waits; and what this proxy says of its rules is not heard, so
+//! those are agreed upon again. By another such lock for each slot table one of the proxies leads there: it looks after what
+//! the others leave behind. While two lead, or none, slots are looked through twice, or later.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,7 +30,11 @@ pub const NODE: &str = "countersink.node";
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How often the connection that holds the locks is looked at.
-const LOOK: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_secs(2);
+
+/// A proxy that was there so long ago, and is not heard of any more, may be there still: it has lost its connection, and is
+/// about to see that and to claim a number again.
+pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// The number of this proxy, held as long as this is.
 #[derive(Debug)]
@@ -50,6 +55,9 @@ pub struct Claims {
     wanted: Mutex<BTreeSet<String>>,
     held: Mutex<Held>,
     changed: Notify,
+    /// How many times the number was lost.
+    losses: AtomicU64,
+    lost: Notify,
 }
 
 /// What is held.
@@ -57,6 +65,8 @@ pub struct Claims {
 struct Held {
     /// The number of the proxy; `None` while it has none.
     number: Option<u16>,
+    /// It has had one.
+    had_number: bool,
     says: BTreeSet<String>,
 }
 
@@ -76,10 +86,23 @@ impl Claims {
         }
     }
 
-    /// Whether what is wanted is what is held. Without a number nothing can be said: then this proxy acts as the only one.
+    /// Whether what is wanted is what is held. A proxy that never had a number can say nothing, and acts as the only one.
     pub fn are_held(&self) -> bool {
         let held = unpoisoned(&self.held);
-        held.number.is_none() || held.says == *unpoisoned(&self.wanted)
+        match held.number {
+            Some(_) => held.says == *unpoisoned(&self.wanted),
+            None => !held.had_number,
+        }
+    }
+
+    /// How many times the number was lost, and with it what was said.
+    pub fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the number is lost.
+    pub async fn lost(&self) {
+        self.lost.notified().await;
     }
 
     /// The number of this proxy; `None` while it has none.
@@ -88,8 +111,18 @@ impl Claims {
     }
 
     fn hold(&self, number: Option<u16>, says: &BTreeSet<String>) {
-        let says = says.clone();
-        *unpoisoned(&self.held) = Held { number, says };
+        let mut held = unpoisoned(&self.held);
+        *held = Held {
+            number,
+            had_number: held.had_number || number.is_some(),
+            says: says.clone(),
+        };
+    }
+
+    fn lose(&self) {
+        self.hold(None, &BTreeSet::new());
+        self.losses.fetch_add(1, Ordering::Relaxed);
+        self.lost.notify_one();
     }
 }
 
@@ -199,7 +232,7 @@ pub async fn keep(
                     .ok();
             }
             listener.stands(node.number, &[]);
-            claims.hold(None, &BTreeSet::new());
+            claims.lose();
         }
         tokio::time::sleep(PAUSE).await;
         node = match Node::claim(control).await {

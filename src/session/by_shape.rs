@@ -45,7 +45,9 @@ impl Session {
 
     /// Whether neither LOCK TABLES nor temporary tables change what names mean.
     pub(super) fn is_ordinary(&self) -> bool {
-        self.state.table_locks == TableLocks::None && self.state.shadowed.is_empty()
+        self.state.table_locks == TableLocks::None
+            && self.state.shadowed.is_empty()
+            && !self.state.shadows_doubted
     }
 
     /// Does what a plan says that was found for this text.

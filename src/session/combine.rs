@@ -254,10 +254,12 @@ pub(super) async fn patiently<T>(batch: &mut Batch, running: impl Future<Output 
 }
 
 impl Session {
-    /// Takes in a statement that may take locks which are no table's, or open a transaction that no flag tells of. Judged
-    /// by its words, for it may stand behind another, or be prepared.
+    /// Takes in a statement that may take locks which are no table's, open a transaction that no flag tells of, or make a
+    /// temporary table. Judged by its words, for it may stand behind another, or be prepared.
     pub(super) fn note_locks(&mut self, kind: Kind, may_lock: bool) {
         self.state.may_hold_locks |= may_lock || kind == Kind::Call;
+        // The text of a statement that is prepared in SQL need not have been seen.
+        self.state.may_have_temporary |= may_lock || matches!(kind, Kind::Call | Kind::Execute);
     }
 }
 

@@ -10,7 +10,7 @@ use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication
 use super::error::Error;
 use super::hot::Hot;
 use super::registry::{Account, Entry, News};
-use super::shared::{Epoch, Shared};
+use super::shared::Shared;
 use super::sighted::schema_named;
 use super::state::{State, TableLocks};
 use super::timing::Timing;
@@ -35,10 +35,8 @@ pub struct Session {
     /// As negotiated; the same on both sides save TLS.
     pub(super) capabilities: u64,
     pub(super) shared: Arc<Shared>,
-    /// The hot tables as this session last saw them.
+    /// The hot tables as this session last saw them: a transaction goes by those of the time when it began.
     pub(super) hot: Arc<Hot>,
-    /// When its open transaction began, or that of its next one.
-    epoch: Arc<Epoch>,
     pub(super) state: State,
     /// Where the time of the command at hand goes.
     pub(super) timing: Timing,
@@ -102,7 +100,6 @@ impl Session {
             capabilities: connected.capabilities,
             schema: schema_named(connected.login.schema.as_deref()),
             hot: shared.hot(),
-            epoch: shared.epoch(),
             shared,
             state,
             written: Vec::new(),
@@ -195,17 +192,22 @@ impl Session {
         if is_stopping && self.stopping.is_none() {
             self.stopping = Some(Instant::now());
         }
-        // Under LOCK TABLES other slot tables than those that are locked would be out of reach.
-        let may_look = self.state.table_locks == TableLocks::None;
-        if may_look {
-            self.hot = self.shared.hot();
+        self.see_hot();
+    }
+
+    /// Acts by the hot tables as they are now, if it may.
+    pub(super) fn see_hot(&mut self) {
+        // Under LOCK TABLES other slot tables than those that are locked would be out of reach. What a transaction has read
+        // and written is of the time when it began, before which there may have been no slot table, or other slots.
+        let is_free = self.state.table_locks == TableLocks::None && !self.state.may_have_snapshot();
+        self.is_behind = !is_free && !self.state.bypass;
+        if self.is_behind {
+            return;
         }
-        // What a transaction has read is of the time when it began.
-        let may_move_on = may_look && !self.state.may_have_snapshot();
-        if may_move_on {
-            self.epoch = self.shared.epoch();
+        let before = std::mem::replace(&mut self.hot, self.shared.hot());
+        if before.number != self.hot.number {
+            self.state.doubt_shadows();
         }
-        self.is_behind = !may_move_on;
     }
 
     /// Handles the command at the front of the client's stream.
@@ -251,7 +253,11 @@ impl Session {
             other => {
                 self.pass_command().await?;
                 match Form::of(other) {
-                    Form::Endless => self.pass_everything().await?,
+                    Form::Endless => {
+                        // It may go on for months, and nothing in it is a statement.
+                        self.hot = Arc::new(self.hot.of_nothing());
+                        self.pass_everything().await?;
+                    }
                     form => self.pass_answer(form).await.map(drop)?,
                 }
             }

@@ -88,6 +88,16 @@ impl Session {
         Ok(())
     }
 
+    /// Asks again which hot tables are hidden, where that is in doubt.
+    pub(super) async fn see_shadows(&mut self) -> Result<(), Error> {
+        if std::mem::take(&mut self.state.shadows_doubted) {
+            self.state.shadowed.clear();
+            let tables = self.hot.catalog.tables.clone();
+            self.find_shadows(tables).await?;
+        }
+        Ok(())
+    }
+
     /// Asks the upstream which of these tables are hidden by a temporary one.
     pub(super) async fn find_shadows(&mut self, tables: Vec<Arc<HotTable>>) -> Result<(), Error> {
         for table in tables {

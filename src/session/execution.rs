@@ -21,6 +21,7 @@ impl Session {
         id: u32,
         statement: &mut Statement,
     ) -> Result<(), Error> {
+        self.see_shadows().await?;
         let is_new =
             statement.planned_by != self.hot.number || statement.shadowed != self.state.shadowed;
         // Long data has gone to the statement as it was prepared.

@@ -25,6 +25,7 @@ const UNSAFE_CHARACTER_SETS: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sj
 impl Session {
     /// The session's facts; asks the upstream when they are not known. `None` when it would not say.
     pub(super) async fn facts(&mut self) -> Result<Option<Arc<SessionFacts>>, Error> {
+        self.see_shadows().await?;
         if self.state.facts.is_none() {
             self.state.definitions.clear();
             self.state.combining = Combining::Unknown;

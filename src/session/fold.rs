@@ -101,7 +101,7 @@ impl Session {
         }
         if !matches!(
             fold.reason,
-            Reason::OwnIncrement | Reason::AddsToBase | Reason::Fallback
+            Reason::OwnIncrement | Reason::AddsToBase | Reason::ChangingOver | Reason::Fallback
         ) {
             self.learn_mixed();
         }

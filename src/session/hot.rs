@@ -62,6 +62,17 @@ impl Hot {
         }
     }
 
+    /// The same without any table.
+    pub(super) fn of_nothing(&self) -> Self {
+        let catalog = Catalog {
+            tables: Vec::new(),
+            without_slots: Vec::new(),
+            observed: Vec::new(),
+            ..Catalog::clone(&self.catalog)
+        };
+        Self::in_force(catalog, Vec::new(), self.number, &self.metrics)
+    }
+
     /// Whether the table's slots take nothing at the time.
     pub(super) fn is_changing(&self, table: &HotTable) -> bool {
         self.changing.iter().any(|changing| **changing == *table)

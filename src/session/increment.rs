@@ -97,6 +97,8 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.count_increment(Reason::Combined, &increment.table);
+        // Who adds nothing is told that nothing has changed, whatever others add.
+        let amounts = amounts.filter(|amounts| !amounts.iter().all(|amount| amount.is_zero()));
         let scope = increment.exact.folds.first();
         let keys = scope.map(|scope| Bound::of(scope, Some(parameters)).into_keys());
         let predicate = keys.as_ref().and_then(|keys| keys.predicate.as_ref());

@@ -295,6 +295,7 @@ impl Session {
             ) => Outcome::Committed(ok.into()),
             (Step::Written { ok, .. }, None) if came_so_far => Outcome::Committed(ok.into()),
             (Step::Written { .. }, Some(error)) if came_so_far => failed(error.clone()),
+            (Step::Failed(error), _) if is_the_leaders(&error) => Outcome::Failed(error.into()),
             (Step::Failed(error), _) => failed(error),
             (Step::Written { .. } | Step::Missing, _) => Outcome::NotWritten,
         });

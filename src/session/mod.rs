@@ -48,4 +48,4 @@ pub use error::Error;
 pub use hot::{Hot, Known};
 pub use plans::KeptPlan;
 pub use registry::{Glimpse, Sessions};
-pub use shared::{Past, Replaced, Shared};
+pub use shared::{Replaced, Shared};

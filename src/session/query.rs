@@ -387,7 +387,7 @@ impl Session {
         let since = Instant::now();
         self.shared.refresh().await;
         self.asked_elsewhere_since(since);
-        self.hot = self.shared.hot();
+        self.see_hot();
     }
 }
 

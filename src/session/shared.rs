@@ -27,7 +27,6 @@ const MOST_SHAPES: usize = 1024;
 #[derive(Debug)]
 pub struct Shared {
     hot: ArcSwap<Hot>,
-    epoch: ArcSwap<Epoch>,
     /// Slots of all hot tables.
     pub slots: Slots,
     /// Sessions whose increments are added up.
@@ -45,10 +44,6 @@ pub struct Shared {
     control: Control,
 }
 
-/// A time: a transaction belongs to the one in which it began.
-#[derive(Debug)]
-pub struct Epoch;
-
 /// What was in force until a moment ago, and is so still where a session has not come to see it.
 #[derive(Debug)]
 pub struct Replaced {
@@ -57,7 +52,7 @@ pub struct Replaced {
 }
 
 impl Replaced {
-    /// Whether no session acts by it any more.
+    /// Whether no session acts by it any more: no statement, and no transaction or LOCK TABLES that has begun under it.
     pub fn is_released(&self) -> bool {
         self.hot.strong_count() == 0
     }
@@ -65,17 +60,6 @@ impl Replaced {
     /// Whether no session has a statement any more that it prepared then and that named no hot table.
     pub fn has_no_prepared(&self) -> bool {
         self.prepared_under.strong_count() == 0
-    }
-}
-
-/// An epoch that is over, but for transactions that have begun in it.
-#[derive(Debug)]
-pub struct Past(Weak<Epoch>);
-
-impl Past {
-    /// Whether all transactions that have begun in it have ended.
-    pub fn is_over(&self) -> bool {
-        self.0.strong_count() == 0
     }
 }
 
@@ -109,7 +93,6 @@ impl Shared {
         let metrics = Arc::default();
         Self {
             hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, &metrics)),
-            epoch: ArcSwap::from_pointee(Epoch),
             slots: Slots::default(),
             groups: Groups::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
@@ -174,18 +157,6 @@ impl Shared {
             hot: Arc::downgrade(&before),
             prepared_under: Arc::downgrade(&before.prepared_under),
         }
-    }
-
-    /// Begins an epoch; what is over is the one before it.
-    pub fn begin_epoch(&self) -> Past {
-        let before = self.epoch.swap(Arc::new(Epoch));
-        self.sessions.tell_news();
-        Past(Arc::downgrade(&before))
-    }
-
-    /// The time now.
-    pub(super) fn epoch(&self) -> Arc<Epoch> {
-        self.epoch.load_full()
     }
 
     /// Has the catalog read again and waits until it is in place (or the server stops).

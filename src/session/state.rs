@@ -63,8 +63,12 @@ pub(super) struct State {
     pub bypass: bool,
     /// Under LOCK TABLES, where START TRANSACTION would release the locks.
     pub table_locks: TableLocks,
+    /// It may have made temporary tables.
+    pub may_have_temporary: bool,
     /// Hot tables that a temporary table of this session hides.
     pub shadowed: Vec<Arc<HotTable>>,
+    /// The hot tables are others, and the session may have temporary tables: those in `shadowed` may be too few.
+    pub shadows_doubted: bool,
     /// `character_set_client` and `character_set_connection` are both UTF-8.
     pub speaks_utf8: bool,
     /// Statements prepared by PREPARE.
@@ -196,7 +200,9 @@ impl State {
             multi_statements: false,
             bypass: false,
             table_locks: TableLocks::None,
+            may_have_temporary: false,
             shadowed: Vec::new(),
+            shadows_doubted: false,
             speaks_utf8: false,
             sql_prepared: SqlPrepared::default(),
             statements: HashMap::new(),
@@ -240,6 +246,11 @@ impl State {
             self.transaction.proves_nothing = true;
             self.transaction.distrust_folds();
         }
+    }
+
+    /// The hot tables are others than when it was asked which of them temporary tables hide.
+    pub(super) fn doubt_shadows(&mut self) {
+        self.shadows_doubted |= self.may_have_temporary || !self.shadowed.is_empty();
     }
 
     /// A statement has ended that may have used up what is set for one transaction.

@@ -1,9 +1,12 @@
 //! What one session sees while rules change under it.
 
+use std::time::{Duration, Instant};
+
 use countersink::config::Mode;
 use countersink::sandbox::Flavour;
 
 use crate::stage::{Stage, arrives, close, counted, execute, prepare, switch, waits_for};
+use crate::support::binary::PATIENCE;
 use crate::support::block_on;
 use crate::support::client::{number, run};
 
@@ -33,6 +36,13 @@ on_both! {
     two_proxies_never_read_different_values,
     what_slots_hold_at_the_start_is_moved_first,
     a_column_more_is_known_to_all_before_it_is_slotted,
+    a_transaction_from_before_the_rule_holds_it_up,
+    a_proxy_that_comes_later_asks_the_others,
+    a_proxy_that_is_silent_is_waited_for,
+    what_still_takes_base_alone_is_waited_for,
+    temporary_tables_stay_in_front,
+    slots_follow_the_type_of_their_counter,
+    a_trigger_takes_a_rule_out_of_force_and_in_again,
 }
 
 async fn what_is_observed_is_counted_and_passes(flavour: Flavour) {
@@ -126,7 +136,7 @@ async fn a_transaction_with_increments_of_its_own_holds_its_rule(flavour: Flavou
     let table = stage.table();
     let off = proxy.rules.set_mode(&table, Mode::Off).await;
     off.expect("there is such a rule");
-    waits_for(&proxy, "slots").await;
+    waits_for(&proxy, "transactions").await;
     run(
         &mut client,
         "UPDATE posts SET views = views + 10 WHERE id = 2",
@@ -276,4 +286,211 @@ async fn a_column_more_is_known_to_all_before_it_is_slotted(flavour: Flavour) {
     run(&mut two, "UPDATE posts SET likes = likes + 5 WHERE id = 1").await;
     assert_eq!(number(&mut two, likes).await, 10);
     assert_eq!(number(&mut stage.direct, likes).await, 5);
+}
+
+/// Its snapshot is older than the slot table, which the server refuses to show it.
+async fn a_transaction_from_before_the_rule_holds_it_up(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_older").await;
+    let table = stage.table();
+    let proxy = stage.proxy("columns: [views], mode: observe, rollup: 1h");
+    let (mut old, mut client) = (stage.client(&proxy).await, stage.client(&proxy).await);
+    run(&mut old, "START TRANSACTION WITH CONSISTENT SNAPSHOT").await;
+    let on = proxy.rules.set_mode(&table, Mode::Enforce).await;
+    on.expect("there is such a rule");
+    waits_for(&proxy, "transactions").await;
+    run(&mut client, ADD).await;
+    assert_eq!(number(&mut old, READ).await, 0);
+    run(&mut old, "COMMIT").await;
+    arrives(&proxy, "enforced").await;
+    run(&mut client, ADD).await;
+    assert_eq!(number(&mut old, READ).await, 2);
+    assert_eq!(number(&mut stage.direct, READ).await, 1);
+}
+
+/// There is nothing in slots when it comes, but there may be at any time.
+async fn a_proxy_that_comes_later_asks_the_others(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_over_later").await;
+    let table = stage.table();
+    let first = stage.proxy("columns: [views], rollup: 1h");
+    // The second leaves something in slots, with which the first would not start.
+    for settings in [
+        "columns: [views], slots: 0",
+        "columns: [views], mode: observe",
+    ] {
+        let second = stage.proxy(settings);
+        waits_for(&second, "which increments in slots").await;
+        let (mut one, mut two) = (stage.client(&first).await, stage.client(&second).await);
+        run(&mut one, ADD).await;
+        run(&mut two, "UPDATE posts SET views = 70 WHERE id = 1").await;
+        run(&mut one, ADD).await;
+        assert_eq!(number(&mut one, READ).await, 71, "{settings}");
+        assert_eq!(number(&mut two, READ).await, 71, "{settings}");
+    }
+    switch(&first, &table, Mode::Off, "off").await;
+    let mut client = stage.client(&first).await;
+    assert_eq!(number(&mut client, READ).await, 71);
+}
+
+/// Its connection is lost by which it says that it uses slots.
+async fn a_proxy_that_is_silent_is_waited_for(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_silent").await;
+    let table = stage.table();
+    let settings = "columns: [views], rollup: 1h, slots: 16";
+    let (first, second) = (stage.proxy(settings), stage.proxy(settings));
+    arrives(&second, "enforced").await;
+    let (mut one, mut two) = (stage.client(&first).await, stage.client(&second).await);
+    let number_of_first = {
+        let hot = first.shared.hot();
+        let table = &hot.catalog.tables[0];
+        first.shared.slots.first(table) / table.slots
+    };
+    let holder = format!("SELECT IS_USED_LOCK('countersink.node.{number_of_first}')");
+    let holder = number(&mut stage.direct, &holder).await;
+    run(&mut stage.direct, &format!("KILL {holder}")).await;
+    let off = second.rules.set_mode(&table, Mode::Off).await;
+    off.expect("there is such a rule");
+    waits_for(&second, "the proxy of node").await;
+    for expected in 1..=50 {
+        run(&mut one, ADD).await;
+        assert_eq!(number(&mut two, READ).await, expected);
+    }
+    // It comes back, and all is agreed upon again.
+    arrives(&first, "enforced").await;
+    waits_for(&second, "which increments in slots").await;
+    run(&mut one, ADD).await;
+    assert_eq!(number(&mut two, READ).await, 51);
+    switch(&first, &table, Mode::Off, "off").await;
+    arrives(&second, "off").await;
+    assert_eq!(number(&mut stage.direct, READ).await, 51);
+}
+
+/// A statement that was forwarded is under way still when the other proxy has its rule in force otherwise.
+async fn what_still_takes_base_alone_is_waited_for(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_slow").await;
+    let table = stage.table();
+    let first = stage.proxy("columns: [views], mode: observe, rollup: 1h");
+    let second = stage.proxy("columns: [views], mode: observe, rollup: 1h");
+    let (mut slow, mut client) = (stage.client(&first).await, stage.client(&second).await);
+    run(&mut stage.direct, "BEGIN").await;
+    let lock = "SELECT views FROM posts WHERE id = 1 FOR UPDATE";
+    run(&mut stage.direct, lock).await;
+    let zero = tokio::spawn(async move {
+        run(&mut slow, "UPDATE posts SET views = 0").await;
+        slow
+    });
+    // Its statement waits for the lock, so that it goes by the rule that is observed.
+    let waiting = "SELECT COUNT(*) FROM information_schema.innodb_trx t \
+                   JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id \
+                   WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()";
+    let deadline = Instant::now() + PATIENCE;
+    while number(&mut client, waiting).await == 0 {
+        assert!(Instant::now() < deadline, "it waits for the lock");
+        // Who looks more often than every 100 ms is shown what was seen before (manual: INNODB_TRX).
+        tokio::time::sleep(Duration::from_millis(120)).await;
+    }
+    for proxy in [&first, &second] {
+        let on = proxy.rules.set_mode(&table, Mode::Enforce).await;
+        on.expect("there is such a rule");
+    }
+    waits_for(&first, "statements that are under way").await;
+    waits_for(&second, "which reads base alone").await;
+    run(&mut stage.direct, "COMMIT").await;
+    let mut slow = zero.await.expect("it is answered");
+    arrives(&first, "enforced").await;
+    arrives(&second, "enforced").await;
+    run(&mut client, ADD).await;
+    assert_eq!(number(&mut slow, READ).await, 1);
+}
+
+/// Made before the rule was in force, and known after the hot table has changed.
+async fn temporary_tables_stay_in_front(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_temporary").await;
+    let table = stage.table();
+    let proxy = stage.proxy("columns: [views], mode: off, rollup: 1h");
+    let (mut own, mut other) = (stage.client(&proxy).await, stage.client(&proxy).await);
+    let temporary =
+        "CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0)";
+    run(&mut own, temporary).await;
+    run(&mut own, "INSERT INTO posts VALUES (1, 100)").await;
+    switch(&proxy, &table, Mode::Enforce, "enforced").await;
+    let mut expected = 0;
+    let change = "ALTER TABLE posts ADD COLUMN dislikes INT NOT NULL DEFAULT 0";
+    for ddl in ["DO 0", change] {
+        run(&mut other, ddl).await;
+        arrives(&proxy, "enforced").await;
+        run(&mut other, ADD).await;
+        expected += 1;
+        run(&mut own, ADD).await;
+        run(&mut own, "UPDATE posts SET views = views * 2 WHERE id = 1").await;
+        assert_eq!(number(&mut other, READ).await, expected, "behind {ddl}");
+    }
+    assert_eq!(number(&mut own, READ).await, 406);
+    run(&mut own, "DROP TEMPORARY TABLE posts").await;
+    assert_eq!(number(&mut own, READ).await, expected);
+    switch(&proxy, &table, Mode::Off, "off").await;
+    assert_eq!(number(&mut stage.direct, READ).await, expected);
+}
+
+/// What may be put into slots goes by the type: those of another type would take too much, or round.
+async fn slots_follow_the_type_of_their_counter(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_over_type").await;
+    let proxy = stage.proxy("columns: [views], rollup: 1h");
+    let (mut client, mut other) = (stage.client(&proxy).await, stage.client(&proxy).await);
+    run(
+        &mut other,
+        "UPDATE posts SET views = 1200000000 WHERE id = 1",
+    )
+    .await;
+    run(&mut client, ADD).await;
+    run(
+        &mut client,
+        "ALTER TABLE posts MODIFY views INT NOT NULL DEFAULT 0",
+    )
+    .await;
+    for (session, expected) in [(&mut client, 1_200_000_002), (&mut other, 1_200_000_003)] {
+        run(session, ADD).await;
+        assert_eq!(number(session, READ).await, expected);
+    }
+    arrives(&proxy, "enforced").await;
+    run(&mut client, ADD).await;
+    assert_eq!(number(&mut other, READ).await, 1_200_000_004);
+    run(
+        &mut client,
+        "ALTER TABLE posts MODIFY views DECIMAL(20,4) NOT NULL DEFAULT 0",
+    )
+    .await;
+    // Behind the answer the proxy reads the table again.
+    run(&mut client, "DO 0").await;
+    arrives(&proxy, "enforced").await;
+    let little = "UPDATE posts SET views = views + 0.0025 WHERE id = 1";
+    run(&mut client, little).await;
+    run(&mut other, little).await;
+    let read = "SELECT CAST(views * 10000 AS SIGNED) FROM posts WHERE id = 1";
+    assert_eq!(number(&mut client, read).await, 12_000_000_040_050);
+    assert_eq!(
+        counted(&proxy, "slotted"),
+        3,
+        "the first, and those behind the second change"
+    );
+}
+
+async fn a_trigger_takes_a_rule_out_of_force_and_in_again(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_over_trigger").await;
+    let proxy = stage.proxy("columns: [views], rollup: 1h");
+    let mut client = stage.client(&proxy).await;
+    run(&mut client, ADD).await;
+    let trigger =
+        "CREATE TRIGGER seen BEFORE UPDATE ON posts FOR EACH ROW SET NEW.likes = OLD.likes + 1";
+    run(&mut client, trigger).await;
+    waits_for(&proxy, "the trigger `seen`").await;
+    run(&mut client, ADD).await;
+    run(&mut client, ADD).await;
+    let both = "SELECT views * 10 + likes FROM posts WHERE id = 1";
+    assert_eq!(number(&mut client, both).await, 32);
+    assert_eq!(number(&mut stage.direct, both).await, 32);
+    run(&mut client, "DROP TRIGGER seen").await;
+    arrives(&proxy, "enforced").await;
+    run(&mut client, ADD).await;
+    assert_eq!(number(&mut stage.direct, both).await, 32);
+    assert_eq!(number(&mut client, both).await, 42);
 }

@@ -12,6 +12,16 @@ pub struct Error {
     pub problem: Problem,
 }
 
+impl Problem {
+    /// Whether the server may do it another time: it did not answer, or somebody had the slot table in use.
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            Self::NoConnection { .. } | Self::InUse { .. } | Self::Failed { .. }
+        ) || matches!(self, Self::Catalog(crate::catalog::Problem::Query { .. }))
+    }
+}
+
 /// What is wrong, with the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
@@ -88,6 +98,14 @@ pub enum Problem {
         message: String,
         /// The GRANT.
         grant: String,
+    },
+    /// Somebody has it in use.
+    #[error(
+        "{slots} is in use: a transaction has written to it, or read it, and has not ended; end that transaction (SHOW PROCESSLIST), or try again later"
+    )]
+    InUse {
+        /// The slot table.
+        slots: String,
     },
     /// Keys of the hot table are as long as a key may be.
     #[error(

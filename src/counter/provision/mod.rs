@@ -130,17 +130,11 @@ async fn unserved(
     let Some(facts) = describe(conn, catalog, slots).await? else {
         return Ok(());
     };
-    let key: Vec<&str> = facts
-        .primary_key()
-        .filter_map(|key| key.column.as_deref())
-        .collect();
-    let counters: Vec<String> = facts
+    let held = facts
         .columns
         .iter()
-        .filter(|column| column.data_type != "tinyint") // says whether the row is open; no counter's slots are
-        .map(|column| column.name.clone())
-        .filter(|name| !key.contains(&name.as_str()))
-        .collect();
+        .filter(|column| is_held(&facts, column));
+    let counters: Vec<String> = held.map(|column| column.name.clone()).collect();
     match facts.comment.starts_with(ddl::MARK) && has_values(conn, slots, &counters).await? {
         true => Err(Problem::Unserved {
             slots: slots.to_string(),
@@ -148,6 +142,13 @@ async fn unserved(
         }),
         false => Ok(()),
     }
+}
+
+/// Whether a column of a slot table holds what increments have put there: it is not of the key, and does not say whether the
+/// row is open, as only a TINYINT does.
+fn is_held(slots: &Facts, column: &read::ColumnFacts) -> bool {
+    let mut key = slots.primary_key().filter_map(|key| key.column.as_deref());
+    column.data_type != "tinyint" && !key.any(|key| key == column.name)
 }
 
 /// Whether slots of a rule that does not rewrite hold values: reads would miss them.
@@ -164,6 +165,20 @@ pub async fn holds_values(conn: &mut Conn, catalog: &Catalog, rule: &Rule) -> Re
             problem,
         }),
     }
+}
+
+/// Whether there is a slot table of this rule, made by this program.
+///
+/// # Errors
+///
+/// A query that failed.
+pub async fn has_slot_table(
+    conn: &mut Conn,
+    catalog: &Catalog,
+    rule: &Rule,
+) -> Result<bool, Problem> {
+    let facts = describe(conn, catalog, &rule.slot_table).await?;
+    Ok(facts.is_some_and(|facts| is_slot_table(&facts.comment)))
 }
 
 /// What has become of a slot table that was to go.
@@ -266,9 +281,25 @@ async fn one(conn: &mut Conn, catalog: &Catalog, table: &HotTable) -> Result<Out
     }
 }
 
-/// Replaces a slot table that does not fit, if it is empty.
+/// Replaces a slot table that does not fit, if nothing is in slots.
 async fn replace(conn: &mut Conn, table: &HotTable, facts: &Facts) -> Result<Outcome, Problem> {
     let slots = slot_table(table);
+    // Rows stay when what they held has been moved.
+    let nothing = facts.columns.iter().filter(|column| is_held(facts, column));
+    let nothing = nothing.map(|column| {
+        let name = quote::name(&column.name);
+        match column.data_type.as_str() {
+            "datetime" | "timestamp" => format!("{name} IS NULL"),
+            _ => format!("{name} = 0"),
+        }
+    });
+    let nothing = nothing.chain(["TRUE".to_owned()]).collect::<Vec<_>>();
+    let delete = format!(
+        "DELETE FROM {} WHERE {}",
+        quote::table(&slots),
+        nothing.join(" AND ")
+    );
+    run(conn, "delete from", table, &delete).await?;
     let slot_column = facts
         .primary_key()
         .last()
@@ -377,30 +408,36 @@ async fn run(
     table: &HotTable,
     statement: &str,
 ) -> Result<(), Problem> {
+    const WAITED: u16 = 1205;
+    // Whoever uses the slot table waits behind a statement that waits for it: by default, for a year. A second is the least.
+    const PATIENCE: &str = "SET SESSION lock_wait_timeout = 1";
     let slots = || slot_table(table).to_string();
-    conn.query_drop(statement)
-        .await
-        .map_err(|failure| match failure {
-            // 1044 schema, 1142 table, 1227 super, 1370 routine: denied.
-            DriverFailure::Server(error) if [1044, 1142, 1227].contains(&error.code) => {
-                Problem::Forbidden {
-                    action,
-                    slots: slots(),
-                    message: error.message,
-                }
-            }
-            DriverFailure::Server(error) if [1070, 1071, 1118].contains(&error.code) => {
-                Problem::KeyTooLong {
-                    table: full_name(table),
-                    message: error.message,
-                }
-            }
-            source => Problem::Failed {
+    let ran = match conn.query_drop(PATIENCE).await {
+        Ok(()) => conn.query_drop(statement).await,
+        failed => failed,
+    };
+    ran.map_err(|failure| match failure {
+        DriverFailure::Server(error) if error.code == WAITED => Problem::InUse { slots: slots() },
+        // 1044 schema, 1142 table, 1227 super, 1370 routine: denied.
+        DriverFailure::Server(error) if [1044, 1142, 1227].contains(&error.code) => {
+            Problem::Forbidden {
                 action,
                 slots: slots(),
-                source,
-            },
-        })
+                message: error.message,
+            }
+        }
+        DriverFailure::Server(error) if [1070, 1071, 1118].contains(&error.code) => {
+            Problem::KeyTooLong {
+                table: full_name(table),
+                message: error.message,
+            }
+        }
+        source => Problem::Failed {
+            action,
+            slots: slots(),
+            source,
+        },
+    })
 }
 
 fn full_name(table: &HotTable) -> String {

@@ -7,11 +7,13 @@
 //! another time have ended.
 
 mod history;
+mod others;
 mod reload;
 mod standing;
 mod steps;
+mod tables;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -20,16 +22,14 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::catalog::{self, Catalog, HotTable};
+use crate::catalog::{Catalog, HotTable};
 use crate::config::{Config, Mode, Rule, TableName};
-use crate::counter::agreement;
 use crate::counter::control::Control;
 use crate::counter::node::Claims;
-use crate::counter::provision;
 use crate::session::Shared;
 use history::History;
 use reload::last_change;
-use standing::{Place, Side, Stage, Standing};
+use standing::{Place, Stage, Standing};
 
 /// How often the rules file is looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -123,9 +123,15 @@ pub(super) struct Keeper {
     config: Arc<ArcSwap<Config>>,
     /// The rules file, and when it was last changed.
     file: Option<(PathBuf, Option<SystemTime>)>,
+    /// Why the file was not taken over, as it was said last.
+    complaint: Option<String>,
     shared: Arc<Shared>,
     claims: Arc<Claims>,
     standings: Vec<Standing>,
+    /// The other proxies that have a part in a slot table, by their numbers, and when each was last heard of.
+    partners: HashMap<(TableName, usize), Instant>,
+    /// How often this proxy had lost its own number when its rules were last agreed upon.
+    losses: u64,
     history: History,
     /// Where they stand, for all to see.
     shown: Arc<ArcSwap<Vec<RuleStatus>>>,
@@ -158,9 +164,12 @@ impl Keeper {
             control,
             config,
             file,
+            complaint: None,
             shared,
             claims,
             standings: Vec::new(),
+            partners: HashMap::new(),
+            losses: 0,
             requests,
             refreshes,
         };
@@ -171,10 +180,10 @@ impl Keeper {
     pub(super) async fn start(&mut self) {
         let config = self.config.load_full();
         for rule in &config.rules {
-            let standing = self.first_standing(rule).await;
-            self.standings.push(standing);
+            let standings = self.first_standings(rule).await;
+            self.standings.extend(standings);
         }
-        self.see_drains().await;
+        self.look_around().await;
         self.publish();
         let deadline = Instant::now() + START;
         while self.step_all().await && Instant::now() < deadline {
@@ -184,40 +193,6 @@ impl Keeper {
             let why = standing.waits_for.as_deref().unwrap_or("the other proxies");
             tracing::warn!("{}: not in force yet, waits for {why}", standing.rule.table);
         }
-    }
-
-    /// Where a rule stands that nobody acts by yet.
-    async fn first_standing(&self, rule: &Rule) -> Standing {
-        let nobody = Stage::Changing {
-            since: 0,
-            side: Side::Neither,
-        };
-        let holds_values = self.holds_values(rule).await;
-        let catalog = Arc::clone(&self.shared.hot().catalog);
-        let table = match rule.plans() || holds_values {
-            true => match find(&catalog, rule) {
-                Some(table) => Some(table),
-                None => self.load(rule).await.ok(),
-            },
-            false => None,
-        };
-        let stage = match rule.has_slots() || holds_values {
-            true => nobody,
-            false => Stage::Out { since: None },
-        };
-        Standing::new(rule.clone(), table, stage)
-    }
-
-    async fn holds_values(&self, rule: &Rule) -> bool {
-        if rule.has_slots() || rule.slots == 0 {
-            return false;
-        }
-        let Ok(mut conn) = self.control.connect().await else {
-            return false;
-        };
-        let catalog = Arc::clone(&self.shared.hot().catalog);
-        let asked = provision::holds_values(&mut conn, &catalog, rule).await;
-        asked.unwrap_or_default()
     }
 
     /// Serves requests and carries rules over, for good.
@@ -236,15 +211,17 @@ impl Keeper {
                     self.read_tables_again().await;
                     done.send(()).ok();
                 }
+                () = self.claims.lost() => {}
                 () = tokio::time::sleep_until(wake) => {}
             }
+            self.agree_again().await;
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
                 self.see_file().await;
             }
             if Instant::now() >= next_drain {
                 next_drain = Instant::now() + LOOK_FOR_DRAINS;
-                self.see_drains().await;
+                self.look_around().await;
             }
             self.step_all().await;
         }
@@ -272,12 +249,15 @@ impl Keeper {
             ..self.standings[index].rule.clone()
         };
         if rule.plans() && self.standings[index].table.is_none() {
-            self.standings[index].table = Some(self.load(&rule).await?);
+            let loaded = self.load(&rule).await.map_err(|why| why.to_string())?;
+            self.standings[index].table = Some(loaded);
         }
         let standing = &mut self.standings[index];
         standing.rule = rule;
         standing.is_drained = false;
         tracing::info!("{table}: mode {}", mode.name());
+        // A drain that is under way goes on.
+        self.see_drains().await;
         self.publish();
         self.step_all().await;
         // Others may have gone meanwhile.
@@ -295,65 +275,6 @@ impl Keeper {
         let tables = here.iter().map(|(_, standing)| &standing.rule.table);
         let at = TableName::position(table, tables)?;
         Some(here[at].0)
-    }
-
-    /// Whatever is being drained is out of force from now on.
-    async fn see_drains(&mut self) {
-        let slots = self.standings.iter().map(|rule| rule.slots().clone());
-        let slots: Vec<_> = slots.collect();
-        let Ok(mut conn) = self.control.connect().await else {
-            return;
-        };
-        let Ok(drained) = agreement::drained(&mut conn, &slots).await else {
-            return;
-        };
-        for index in drained {
-            let standing = &mut self.standings[index];
-            if !standing.is_drained {
-                standing.is_drained = true;
-                tracing::info!(
-                    "{}: drained; forwarded from now on, until the rules are read again",
-                    standing.rule.table
-                );
-            }
-        }
-    }
-
-    /// Reads again what DDL may have changed. A table that no longer fits its rule is left alone from then on: its
-    /// statements are forwarded.
-    async fn read_tables_again(&mut self) {
-        for index in 0..self.standings.len() {
-            if self.standings[index].place().is_none() {
-                continue;
-            }
-            let rule = self.standings[index].rule.clone();
-            self.standings[index].table = match self.load(&rule).await {
-                Ok(table) => Some(table),
-                Err(why) => {
-                    tracing::warn!("{} is forwarded from now on: {why}", rule.table);
-                    None
-                }
-            };
-        }
-        self.publish();
-    }
-
-    /// The table of a rule, as if it were in force.
-    async fn load(&self, rule: &Rule) -> Result<Arc<HotTable>, String> {
-        let one = Config {
-            rules: vec![Rule {
-                mode: Mode::Enforce,
-                ..rule.clone()
-            }],
-            ..Config::clone(&self.config.load())
-        };
-        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
-        let loaded = catalog::load(&mut conn, &one).await;
-        let loaded = loaded.map_err(|error| error.to_string())?;
-        let mut tables = loaded.tables.into_iter().chain(loaded.without_slots);
-        tables
-            .next()
-            .ok_or_else(|| format!("{}: no table", rule.table))
     }
 
     /// Has all sessions act by the rules as they stand.
@@ -413,8 +334,8 @@ fn status(standing: &Standing) -> RuleStatus {
         rule: standing.rule.clone(),
         stage: match (&standing.stage, standing.wants_slots()) {
             (Stage::Serving, _) => "enforced",
-            (Stage::Changing { .. } | Stage::Leaving(_), true) => "switching on",
-            (Stage::Changing { .. } | Stage::Leaving(_), false) => "switching off",
+            (Stage::Changing { .. } | Stage::Leaving { .. }, true) => "switching on",
+            (Stage::Changing { .. } | Stage::Leaving { .. }, false) => "switching off",
             (Stage::Out { .. }, true) => "switching on",
             (Stage::Out { .. }, false) => match standing.place() {
                 Some(Place::Observed) => "observed",
@@ -423,7 +344,10 @@ fn status(standing: &Standing) -> RuleStatus {
                 None => "off",
             },
         },
-        waits_for: standing.waits_for.clone(),
+        waits_for: standing
+            .waits_for
+            .clone()
+            .or_else(|| standing.misfit.clone()),
     }
 }
 

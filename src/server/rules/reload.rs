@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::standing::{Change, Side, Stage, Standing};
+use super::standing::{Change, Stage, Standing};
+use super::tables::Obstacle;
 use super::{Answer, Keeper};
 use crate::catalog::{self, HotTable};
 use crate::config::{Config, Rule};
@@ -18,9 +19,26 @@ impl Keeper {
         *changed = last_change(path);
         let path = path.clone();
         let config = Config::load(&path).map_err(|error| error.to_string())?;
-        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
-        let loaded = catalog::load(&mut conn, &config).await;
-        loaded.map_err(|error| error.to_string())?;
+        if let Err(obstacle) = self.put_in_force(config).await {
+            if let (Obstacle::Passing(_), Some((_, changed))) = (&obstacle, &mut self.file) {
+                // It is read again at the next look.
+                *changed = None;
+            }
+            return Err(obstacle.to_string());
+        }
+        self.step_all().await;
+        let waits = self.standings.iter().filter(|rule| !rule.is_settled());
+        Ok(match waits.count() {
+            0 => format!("{} read, and in force", path.display()),
+            1 => format!("{} read; a rule is on its way", path.display()),
+            count => format!("{} read; {count} rules are on their way", path.display()),
+        })
+    }
+
+    /// Has all rules be those of `config`, or changes nothing.
+    async fn put_in_force(&mut self, config: Config) -> Result<(), Obstacle> {
+        let mut conn = self.control.connect().await?;
+        catalog::load(&mut conn, &config).await?;
         drop(conn);
         let config = self.keep_what_needs_a_restart(config);
         let mut tables = Vec::new();
@@ -42,14 +60,10 @@ impl Keeper {
             self.take_over(rule, table);
         }
         self.config.store(Arc::new(config));
+        // A drain that is under way goes on.
+        self.see_drains().await;
         self.publish();
-        self.step_all().await;
-        let waits = self.standings.iter().filter(|rule| !rule.is_settled());
-        Ok(match waits.count() {
-            0 => format!("{} read, and in force", path.display()),
-            1 => format!("{} read; 1 rule is on its way", path.display()),
-            count => format!("{} read; {count} rules are on their way", path.display()),
-        })
+        Ok(())
     }
 
     /// Whether a rule that is in force, or under way, gets more columns.
@@ -86,31 +100,30 @@ impl Keeper {
     fn take_over(&mut self, rule: &Rule, table: Option<Arc<HotTable>>) {
         let number = self.history.number() + 1;
         let same = |standing: &&mut Standing| standing.rule.table == rule.table;
+        let mut table = Some(table);
         for standing in self.standings.iter_mut().filter(same) {
             let change = Change::between(&standing.rule, rule);
-            if standing.is_gone && change == Change::Other {
-                continue;
-            }
-            if change == Change::Other && !matches!(standing.stage, Stage::Out { .. }) {
+            let is_out = matches!(standing.stage, Stage::Out { .. });
+            let may_stay = change != Change::Other || (is_out && !standing.is_gone);
+            let Some(table) = table.take_if(|_| may_stay) else {
                 // It goes its way out, and the new one waits for that.
                 standing.is_gone = true;
                 continue;
-            }
+            };
             standing.is_gone = false;
             standing.is_drained = false;
+            standing.misfit = None;
             standing.rule = rule.clone();
             standing.table = table.or(standing.table.take());
-            if change == Change::Grows && matches!(standing.stage, Stage::Serving) {
-                standing.stage = Stage::Changing {
-                    since: number,
-                    side: Side::Slots,
-                };
+            if change == Change::Grows {
+                standing.grow(number);
             }
-            return;
         }
-        let stage = Stage::Out { since: None };
-        self.standings
-            .push(Standing::new(rule.clone(), table, stage));
+        if let Some(table) = table {
+            let stage = Stage::Out { since: None };
+            self.standings
+                .push(Standing::new(rule.clone(), table, stage));
+        }
     }
 
     /// Reads the file again when it has changed.
@@ -122,9 +135,17 @@ impl Keeper {
         if now.is_none() || now == *changed {
             return;
         }
+        let is_new = changed.is_some();
         match self.reload().await {
-            Ok(done) => tracing::info!("{done}"),
-            Err(why) => tracing::error!("the rules stay as they are: {why}"),
+            Ok(done) => {
+                tracing::info!("{done}");
+                self.complaint = None;
+            }
+            Err(why) if is_new || self.complaint.as_ref() != Some(&why) => {
+                tracing::error!("the rules stay as they are: {why}");
+                self.complaint = Some(why);
+            }
+            Err(_) => {}
         }
     }
 }

@@ -9,7 +9,6 @@ use crate::catalog::HotTable;
 use crate::config::{Mode, Rule, TableName};
 use crate::counter::agreement::{self, Claim};
 use crate::counter::rollup;
-use crate::session::Past;
 
 /// A rule and how far it is in force.
 #[derive(Debug)]
@@ -18,6 +17,10 @@ pub(super) struct Standing {
     /// Its table, as it was last read; `None` where it does not fit the rule, or nobody has asked yet.
     pub table: Option<Arc<HotTable>>,
     pub stage: Stage,
+    /// Why slots do not go with the table as it is now, if so.
+    pub misfit: Option<String>,
+    /// The table has become another one for which there have to be other slots: it goes out of force, and comes in again.
+    pub is_remade: bool,
     /// Drained: base alone is the value from now on, whatever the mode.
     pub is_drained: bool,
     /// The rules do not have it any more: it goes when it is out of force.
@@ -43,7 +46,10 @@ pub(super) enum Stage {
         side: Side,
     },
     /// Slots hold nothing, and nothing will come; transactions that began while they did have not all ended.
-    Leaving(Past),
+    Leaving {
+        /// Since this catalog.
+        since: u64,
+    },
     /// Increments go to slots.
     Serving,
 }
@@ -62,6 +68,8 @@ impl Standing {
             rule,
             table,
             stage,
+            misfit: None,
+            is_remade: false,
             is_drained: false,
             is_gone: false,
             waits_for: None,
@@ -71,16 +79,43 @@ impl Standing {
 
     /// Whether its increments are to go to slots.
     pub(super) fn wants_slots(&self) -> bool {
-        self.rule.has_slots() && !self.is_drained && !self.is_gone
+        let is_asked_for = self.rule.has_slots() && !self.is_drained && !self.is_gone;
+        is_asked_for && self.misfit.is_none() && !self.is_remade
     }
 
     /// Whether it has arrived where it is to be.
     pub(super) fn is_settled(&self) -> bool {
         match &self.stage {
             Stage::Serving => self.wants_slots(),
-            Stage::Out { since: None } => !self.wants_slots(),
-            Stage::Out { .. } | Stage::Changing { .. } | Stage::Leaving(_) => false,
+            Stage::Out { since: None } => !self.wants_slots() && !self.is_remade,
+            Stage::Out { .. } | Stage::Changing { .. } | Stage::Leaving { .. } => false,
         }
+    }
+
+    /// More columns have slots, which nobody knows who acts by a catalog before this one.
+    pub(super) fn grow(&mut self, number: u64) {
+        match &mut self.stage {
+            Stage::Serving => {
+                self.stage = Stage::Changing {
+                    since: number,
+                    side: Side::Slots,
+                };
+            }
+            Stage::Changing { since, .. } | Stage::Leaving { since } => *since = number,
+            Stage::Out { .. } => {}
+        }
+    }
+
+    /// Takes in its table as it was just read.
+    pub(super) fn see_table(&mut self, now: Arc<HotTable>) {
+        let is_out = matches!(self.stage, Stage::Out { .. });
+        if let Some(before) = &self.table
+            && !is_out
+        {
+            self.is_remade |= !go_with_the_same_slots(before, &now);
+        }
+        self.table = Some(now);
+        self.misfit = None;
     }
 
     /// Its slot table.
@@ -92,7 +127,7 @@ impl Standing {
     pub(super) fn place(&self) -> Option<Place> {
         match (&self.stage, self.rule.mode) {
             (Stage::Serving, _) => Some(Place::Slots),
-            (Stage::Changing { .. } | Stage::Leaving(_), _) => Some(Place::Changing),
+            (Stage::Changing { .. } | Stage::Leaving { .. }, _) => Some(Place::Changing),
             (Stage::Out { .. }, _) if self.is_drained || self.is_gone => None,
             (Stage::Out { .. }, Mode::Observe) => Some(Place::Observed),
             (Stage::Out { .. }, Mode::Enforce) if self.rule.slots == 0 => Some(Place::WithoutSlots),
@@ -106,7 +141,7 @@ impl Standing {
         let side = match &self.stage {
             Stage::Serving => Side::Slots,
             Stage::Changing { side, .. } => *side,
-            Stage::Leaving(_) | Stage::Out { .. } => Side::Base,
+            Stage::Leaving { .. } | Stage::Out { .. } => Side::Base,
         };
         let mut claims = BTreeSet::new();
         if !matches!(self.stage, Stage::Out { since: None }) {
@@ -128,6 +163,29 @@ impl Standing {
         hot.sort_unstable();
         agreement::knows(self.slots(), &hot)
     }
+}
+
+/// Whether a slot table for the one is right for the other: keys, counters and times are of the same types.
+fn go_with_the_same_slots(one: &HotTable, other: &HotTable) -> bool {
+    let column = |table: &HotTable, position: usize| {
+        let column = &table.columns[position];
+        (column.name.clone(), column.definition.clone())
+    };
+    let keys = |table: &HotTable| -> Vec<_> {
+        let keys = table.primary_key.iter();
+        keys.map(|key| column(table, *key)).collect()
+    };
+    let touches = |table: &HotTable| -> BTreeSet<_> {
+        let touches = table.touches.iter();
+        touches.map(|touch| column(table, *touch)).collect()
+    };
+    let counters = |table: &HotTable| -> BTreeSet<_> {
+        let counters = table.counters.iter();
+        counters
+            .map(|counter| (column(table, counter.column), counter.bounds.is_some()))
+            .collect()
+    };
+    keys(one) == keys(other) && touches(one) == touches(other) && counters(one) == counters(other)
 }
 
 /// A list of the catalog's.

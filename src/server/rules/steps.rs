@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::standing::{Side, Stage, Standing};
+use super::tables::Obstacle;
 use super::{Keeper, full_name};
 use crate::catalog::{Catalog, HotTable};
-use crate::counter::agreement::{self, Claim};
+use crate::counter::agreement::Claim;
 use crate::counter::provision;
 use crate::counter::rollup::RollUp;
 
@@ -58,10 +59,10 @@ impl Keeper {
                 }
                 self.standings[index].stage = Stage::Out { since: None };
             }
-            Stage::Out { since: None } => {}
-            Stage::Leaving(_) if wants_slots => self.change_to(index, Side::Neither),
-            Stage::Leaving(past) => {
-                if !past.is_over() {
+            Stage::Out { since: None } => self.standings[index].is_remade = false,
+            Stage::Leaving { .. } if wants_slots => self.change_to(index, Side::Neither),
+            &Stage::Leaving { since } => {
+                if !self.history.is_released_before(since) {
                     return Err("transactions that have begun before it was empty".to_owned());
                 }
                 let since = Some(self.history.number() + 1);
@@ -72,7 +73,7 @@ impl Keeper {
             }
             &Stage::Changing { since, side } => {
                 if !self.history.is_released_before(since) {
-                    return Err("statements that are under way".to_owned());
+                    return Err("transactions and statements that are under way".to_owned());
                 }
                 match wants_slots {
                     true => self.go_in(index, since, side).await?,
@@ -97,21 +98,25 @@ impl Keeper {
         if others.any(|(_, other)| other.rule.table == rule.table) {
             return Err("the rule before it".to_owned());
         }
-        let table = self.load(&rule).await?;
-        self.provision(&table).await?;
+        let table = self.load(&rule).await.map_err(|why| why.to_string())?;
+        self.provision(&table)
+            .await
+            .map_err(|why| why.to_string())?;
         self.standings[index].table = Some(table);
-        self.change_to(index, Side::Neither);
+        // Until they are told, sessions take base alone for the value.
+        self.change_to(index, Side::Base);
         Ok(())
     }
 
-    pub(super) async fn provision(&self, table: &Arc<HotTable>) -> Result<(), String> {
+    /// Sees to it that the table has its slot table. The server's metadata locks are not waited for: all who use the slot table
+    /// would wait behind.
+    pub(super) async fn provision(&self, table: &Arc<HotTable>) -> Result<(), Obstacle> {
         let catalog = Catalog {
             tables: vec![Arc::clone(table)],
             ..Catalog::clone(&self.shared.hot().catalog)
         };
-        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
-        let provisioned = provision::provision(&mut conn, &catalog).await;
-        let report = provisioned.map_err(|error| error.to_string())?;
+        let mut conn = self.control.connect().await?;
+        let report = provision::provision(&mut conn, &catalog).await?;
         for line in report.to_string().lines() {
             tracing::info!("slot table {line}");
         }
@@ -136,13 +141,16 @@ impl Keeper {
         if !self.claims.are_held() {
             return Err("the server to tell other proxies".to_owned());
         }
+        self.hears_all(index).await?;
         let obstacle = self.contrary(index).await?;
         if let Some(why) = obstacle {
             // Both may have spoken at a time; the next time they will not.
             self.take_side(index, since, Side::Neither);
             return Err(why);
         }
-        self.provision(&table).await?;
+        self.provision(&table)
+            .await
+            .map_err(|why| why.to_string())?;
         // Other proxies may have closed the slot rows that were known, and who finds that out in a transaction holds the
         // row by then.
         self.shared.slots.forget_all(&table);
@@ -185,6 +193,7 @@ impl Keeper {
         if !self.claims.are_held() {
             return Err("the server to tell other proxies".to_owned());
         }
+        self.hears_all(index).await?;
         if let Some(other) = self.other(&Claim::Slots.name(&slots)).await?.first() {
             if side == Side::Base {
                 self.take_side(index, since, Side::Neither);
@@ -198,8 +207,9 @@ impl Keeper {
             self.take_side(index, since, Side::Base);
             return Err("the server to tell other proxies".to_owned());
         }
-        let past = self.shared.begin_epoch();
-        self.standings[index].stage = Stage::Leaving(past);
+        let since = self.history.number() + 1;
+        self.standings[index].stage = Stage::Leaving { since };
+        self.publish();
         Ok(())
     }
 
@@ -235,12 +245,5 @@ impl Keeper {
     fn take_side(&mut self, index: usize, since: u64, side: Side) {
         self.standings[index].stage = Stage::Changing { since, side };
         self.say();
-    }
-
-    /// The other proxies that say this.
-    async fn other(&self, claim: &str) -> Result<Vec<usize>, String> {
-        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
-        let others = agreement::others(&mut conn, claim, self.claims.number()).await;
-        others.map_err(|error| error.to_string())
     }
 }

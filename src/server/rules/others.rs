@@ -1,0 +1,107 @@
+//! What other proxies do, and what is being drained.
+
+use tokio::time::Instant;
+
+use super::Keeper;
+use super::standing::{Side, Stage};
+use crate::counter::agreement;
+use crate::counter::node::{NODE, SILENCE};
+
+impl Keeper {
+    /// Sees who else is there, what is being drained, and whether tables that did not fit their rules do so now.
+    pub(super) async fn look_around(&mut self) {
+        if let Err(why) = self.see_partners().await {
+            tracing::debug!("other proxies cannot be told: {why}");
+        }
+        self.see_drains().await;
+        let misfits = self.standings.iter().enumerate();
+        let misfits = misfits.filter(|(_, standing)| standing.misfit.is_some());
+        let misfits: Vec<_> = misfits.map(|(index, _)| index).collect();
+        for index in misfits {
+            self.read_table_again(index).await;
+            if self.standings[index].misfit.is_none() {
+                self.publish();
+            }
+        }
+    }
+
+    /// Whatever is being drained is out of force from now on.
+    pub(super) async fn see_drains(&mut self) {
+        let slots = self.standings.iter().map(|rule| rule.slots().clone());
+        let slots: Vec<_> = slots.collect();
+        let Ok(mut conn) = self.control.connect().await else {
+            return;
+        };
+        let Ok(drained) = agreement::drained(&mut conn, &slots).await else {
+            return;
+        };
+        for index in drained {
+            let standing = &mut self.standings[index];
+            if !standing.is_drained {
+                standing.is_drained = true;
+                tracing::info!(
+                    "{}: drained; forwarded from now on, until the rules are read again",
+                    standing.rule.table
+                );
+            }
+        }
+    }
+
+    /// All proxies are heard that had a part in this rule's slot table a moment ago: what one does that is silent nobody knows.
+    pub(super) async fn hears_all(&mut self, index: usize) -> Result<(), String> {
+        let here = self.see_partners().await?;
+        let slots = self.standings[index].slots();
+        let mut partners = self.partners.keys().filter(|(table, _)| table == slots);
+        match partners.find(|(_, number)| !here.contains(number)) {
+            Some((_, number)) => Err(format!(
+                "the proxy of node {number}, which was here a moment ago: it has stopped, or will be back"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Sees which other proxies are here, and in which slot tables they have a part. Who has been silent for long is
+    /// forgotten.
+    async fn see_partners(&mut self) -> Result<Vec<usize>, String> {
+        let here = self.other(NODE).await?;
+        let tables = self.standings.iter().map(|rule| rule.slots().clone());
+        let tables: Vec<_> = tables.collect();
+        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
+        let partners = agreement::partners(&mut conn, &tables, &here).await;
+        let partners = partners.map_err(|error| error.to_string())?;
+        let now = Instant::now();
+        self.partners
+            .extend(partners.into_iter().map(|partner| (partner, now)));
+        self.partners
+            .retain(|_, seen| now.saturating_duration_since(*seen) < SILENCE);
+        Ok(here)
+    }
+
+    /// This proxy's number was lost, and others have not heard since what it does: all is agreed upon again.
+    pub(super) async fn agree_again(&mut self) {
+        let losses = self.claims.losses();
+        if losses == self.losses {
+            return;
+        }
+        self.losses = losses;
+        let since = self.history.number() + 1;
+        for index in 0..self.standings.len() {
+            match self.standings[index].stage {
+                Stage::Serving => {
+                    let side = Side::Slots;
+                    self.standings[index].stage = Stage::Changing { since, side };
+                }
+                Stage::Out { since: None } => self.look_for_slots(index, since).await,
+                _ => {}
+            }
+        }
+        self.publish();
+    }
+
+    /// The other proxies that say this.
+    pub(super) async fn other(&self, claim: &str) -> Result<Vec<usize>, String> {
+        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
+        let others = agreement::others(&mut conn, claim, self.claims.number()).await;
+        others.map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,174 @@
+//! The tables of the rules, as the server has them.
+
+use std::sync::Arc;
+
+use super::standing::{Side, Stage, Standing};
+use super::{Keeper, find};
+use crate::catalog::{self, HotTable, Problem};
+use crate::config::{Config, Mode, Rule};
+use crate::counter::control;
+use crate::counter::provision;
+
+/// What keeps a rule from its table.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Obstacle {
+    /// The table does not fit it, or its slot table does not.
+    #[error("{0}")]
+    Misfit(String),
+    /// The same, but what is in slots can be read still: something has come beside the counters.
+    #[error("{0}")]
+    Beside(String),
+    /// The server did not answer, or had the table in use: it may another time.
+    #[error("{0}")]
+    Passing(String),
+}
+
+impl From<control::Error> for Obstacle {
+    fn from(error: control::Error) -> Self {
+        Self::Passing(error.to_string())
+    }
+}
+
+impl From<catalog::Error> for Obstacle {
+    fn from(error: catalog::Error) -> Self {
+        let text = error.to_string();
+        match error.problem {
+            Problem::Query { .. } => Self::Passing(text),
+            problem if problem.is_beside_counters() => Self::Beside(text),
+            _ => Self::Misfit(text),
+        }
+    }
+}
+
+impl From<provision::Error> for Obstacle {
+    fn from(error: provision::Error) -> Self {
+        match error.problem.is_passing() {
+            true => Self::Passing(error.to_string()),
+            false => Self::Misfit(error.to_string()),
+        }
+    }
+}
+
+impl Keeper {
+    /// Where a rule stands that no session acts by yet. Other proxies may do so if there is a slot table; then it is agreed
+    /// upon, whatever its mode.
+    pub(super) async fn first_standings(&self, rule: &Rule) -> Vec<Standing> {
+        let in_the_middle = || Stage::Changing {
+            since: 0,
+            side: Side::Neither,
+        };
+        let catalog = Arc::clone(&self.shared.hot().catalog);
+        let mut table = find(&catalog, rule);
+        if rule.has_slots() {
+            return vec![Standing::new(rule.clone(), table, in_the_middle())];
+        }
+        let mut standings = Vec::new();
+        let out = Stage::Out { since: None };
+        if self.has_slot_table(rule).await {
+            let with_slots = Rule {
+                mode: Mode::Off,
+                slots: rule.slots.max(1),
+                ..rule.clone()
+            };
+            let loaded = self.load(&with_slots).await;
+            match (rule.slots, loaded.ok()) {
+                // The rule itself knows of no slots.
+                (0, Some(table)) => {
+                    let leaving = Standing::new(with_slots, Some(table), in_the_middle());
+                    standings.push(Standing {
+                        is_gone: true,
+                        ..leaving
+                    });
+                }
+                (_, Some(table)) => {
+                    return vec![Standing::new(rule.clone(), Some(table), in_the_middle())];
+                }
+                (_, None) => {}
+            }
+        }
+        if rule.plans() && table.is_none() {
+            table = self.load(rule).await.ok();
+        }
+        standings.push(Standing::new(rule.clone(), table, out));
+        standings
+    }
+
+    pub(super) async fn has_slot_table(&self, rule: &Rule) -> bool {
+        let Ok(mut conn) = self.control.connect().await else {
+            return false;
+        };
+        let catalog = Arc::clone(&self.shared.hot().catalog);
+        let found = provision::has_slot_table(&mut conn, &catalog, rule).await;
+        found.unwrap_or_default()
+    }
+
+    /// Reads again what DDL may have changed.
+    pub(super) async fn read_tables_again(&mut self) {
+        for index in 0..self.standings.len() {
+            if self.standings[index].place().is_some() || self.standings[index].misfit.is_some() {
+                self.read_table_again(index).await;
+            }
+        }
+        self.publish();
+    }
+
+    /// A table that no longer fits its rule goes out of force. What its slots hold is moved into it first, where they can be read
+    /// still; statements are forwarded from then on.
+    pub(super) async fn read_table_again(&mut self, index: usize) {
+        let rule = self.standings[index].rule.clone();
+        let loaded = match self.load(&rule).await {
+            Err(Obstacle::Passing(_)) => self.load(&rule).await,
+            loaded => loaded,
+        };
+        let standing = &mut self.standings[index];
+        let is_out = matches!(standing.stage, Stage::Out { .. });
+        match loaded {
+            Ok(table) => standing.see_table(table),
+            Err(obstacle) => {
+                let may_be_read = !is_out && !matches!(obstacle, Obstacle::Misfit(_));
+                standing.table = standing.table.take().filter(|_| may_be_read);
+                let why = Some(obstacle.to_string());
+                if standing.misfit != why {
+                    tracing::warn!("{} is forwarded from now on: {obstacle}", rule.table);
+                    standing.misfit = why;
+                }
+            }
+        }
+        if matches!(standing.stage, Stage::Serving) && !standing.wants_slots() {
+            standing.stage = Stage::Changing {
+                since: self.history.number() + 1,
+                side: Side::Slots,
+            };
+        }
+    }
+
+    /// The table of a rule, as if it were in force.
+    pub(super) async fn load(&self, rule: &Rule) -> Result<Arc<HotTable>, Obstacle> {
+        let one = Config {
+            rules: vec![Rule {
+                mode: Mode::Enforce,
+                ..rule.clone()
+            }],
+            ..Config::clone(&self.config.load())
+        };
+        let mut conn = self.control.connect().await?;
+        let loaded = catalog::load(&mut conn, &one).await?;
+        let mut tables = loaded.tables.into_iter().chain(loaded.without_slots);
+        tables
+            .next()
+            .ok_or_else(|| Obstacle::Misfit(format!("{}: no table", rule.table)))
+    }
+
+    /// Others may have put something into slots of a table that this proxy takes base alone of.
+    pub(super) async fn look_for_slots(&mut self, index: usize, since: u64) {
+        let rule = self.standings[index].rule.clone();
+        if rule.slots == 0 || !self.has_slot_table(&rule).await {
+            return;
+        }
+        if let Ok(table) = self.load(&rule).await {
+            let side = Side::Neither;
+            self.standings[index].table = Some(table);
+            self.standings[index].stage = Stage::Changing { since, side };
+        }
+    }
+}
