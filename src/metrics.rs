@@ -100,6 +100,17 @@ impl Metrics {
         self.orphans.fetch_add(orphans, Ordering::Relaxed);
     }
 
+    /// Counts what `other` has counted of roll-ups that did something.
+    pub fn add_roll_ups(&self, other: &Self) {
+        for (here, there) in [
+            (&self.roll_ups, &other.roll_ups),
+            (&self.rolled_up, &other.rolled_up),
+            (&self.orphans, &other.orphans),
+        ] {
+            here.fetch_add(there.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
     /// Counts a roll-up that failed; `has_drifted` if it would have changed a value, and was rolled back for that.
     pub fn count_failed_roll_up(&self, has_drifted: bool) {
         self.failed_roll_ups.fetch_add(1, Ordering::Relaxed);

@@ -1,12 +1,12 @@
 //! `countersink drain`: takes rules out of force in every proxy, moves slots into the rows, drops the slot tables.
 
-use std::fmt::Write;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::{Error, RulesArguments};
-use crate::config::{Config, DurationRange, Rule};
+use super::{Error, RulesArguments, write};
+use crate::config::{Config, DurationRange, Rule, TableName};
 use crate::counter::control::Control;
 use crate::counter::drain::Drain;
 
@@ -39,46 +39,46 @@ pub(super) struct DrainArguments {
     timeout: Duration,
 }
 
-/// What to print: a line for each table.
-pub(super) async fn drain(config: &Config, arguments: &DrainArguments) -> Result<String, Error> {
+/// What to do where the time was not enough.
+const REMEDY: &str = "(SIGHUP). Try again, with a longer --timeout";
+
+/// Prints a line for each table as it is done: a later one may fail.
+pub(super) async fn drain(config: &Config, arguments: &DrainArguments) -> Result<(), Error> {
+    let rules = meant(config, arguments)?;
     let control = Control::open(config).await?;
-    let text = text(&control, config, arguments).await;
+    let drained = drain_each(&control, config, rules, arguments.timeout).await;
     control.close().await;
-    text
+    drained
 }
 
-async fn text(
+async fn drain_each(
     control: &Control,
     config: &Config,
-    arguments: &DrainArguments,
-) -> Result<String, Error> {
-    for name in &arguments.tables {
-        let mut rules = config.rules.iter();
-        if !rules.any(|rule| is_named(rule, name)) {
-            let table = name.clone();
-            return Err(Error::Drain {
-                table,
-                why: "no rule is for it; write it as the rules file does".to_owned(),
-            });
-        }
-    }
-    let is_meant = |rule: &&Rule| {
-        let mut names = arguments.tables.iter();
-        arguments.tables.is_empty() || names.any(|name| is_named(rule, name))
-    };
-    let mut text = String::new();
-    for rule in config.rules.iter().filter(is_meant) {
+    rules: Vec<&Rule>,
+    timeout: Duration,
+) -> Result<(), Error> {
+    for rule in rules {
         let tell = |what: &str| eprintln!("{}: waiting for {what}", rule.table);
-        let done = Drain::new(control, config, rule, &tell).run(arguments.timeout);
-        let done = done.await.map_err(|why| Error::Drain {
+        let done = Drain::new(control, config, rule, &tell).run(timeout);
+        let done = done.await.map_err(|error| Error::Drain {
             table: rule.table.to_string(),
-            why,
+            why: error.told(REMEDY),
         })?;
-        writeln!(text, "{}: {done}", rule.table).expect("a String takes all");
+        write(format!("{}: {done}\n", rule.table))?;
     }
-    Ok(text)
+    Ok(())
 }
 
-fn is_named(rule: &Rule, name: &str) -> bool {
-    rule.table.to_string().eq_ignore_ascii_case(name)
+/// The rules of the tables that are named, or all, in the order of the file.
+fn meant<'a>(config: &'a Config, arguments: &DrainArguments) -> Result<Vec<&'a Rule>, Error> {
+    if arguments.tables.is_empty() {
+        return Ok(config.rules.iter().collect());
+    }
+    let tables = config.rules.iter().map(|rule| &rule.table);
+    let mut positions = BTreeSet::new();
+    for name in &arguments.tables {
+        let position = TableName::position(name, tables.clone());
+        positions.insert(position.ok_or_else(|| Error::no_rule(name, config))?);
+    }
+    Ok(positions.into_iter().map(|at| &config.rules[at]).collect())
 }

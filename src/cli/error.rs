@@ -49,6 +49,14 @@ pub enum Error {
         /// Why it did not come to an end.
         why: String,
     },
+    /// A table was named that no rule is for.
+    #[error("no rule is for {table}{near}; write it as the rules file does")]
+    NoRule {
+        /// As it was named.
+        table: String,
+        /// One that may be meant, or nothing.
+        near: String,
+    },
     /// The listener.
     #[error(transparent)]
     Server(#[from] server::Error),
@@ -128,12 +136,29 @@ impl Error {
         }
     }
 
+    /// No rule of the file is for this table.
+    pub(super) fn no_rule(table: &str, config: &Config) -> Self {
+        let known: Vec<_> = config
+            .rules
+            .iter()
+            .map(|rule| rule.table.to_string())
+            .collect();
+        Self::NoRule {
+            table: table.to_owned(),
+            near: config::did_you_mean(table, known.iter().map(String::as_str)),
+        }
+    }
+
     /// 2 for what an operator corrects in rules.yaml, on the command line or in the tables; 1 for the rest.
     pub fn exit_code(&self) -> u8 {
         use counter::provision::Problem as Provision;
         match self {
             Self::InFile { source, .. } => source.exit_code(),
-            Self::Config(_) | Self::LogFilter { .. } | Self::LogFormat(_) | Self::Target(_) => 2,
+            Self::Config(_)
+            | Self::LogFilter { .. }
+            | Self::LogFormat(_)
+            | Self::NoRule { .. }
+            | Self::Target(_) => 2,
             Self::Control(error) if error.is_configuration() => 2,
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),

@@ -198,24 +198,21 @@ fn run_command(command: Command, log: Arc<RecentLog>) -> Result<ExitCode, Error>
             let file = arguments.file.rules;
             let config = load(&file)?;
             let provisioned = runtime.block_on(provision::provision(&config, arguments.print));
-            let text = provisioned.map_err(|error| error.in_file(&file))?;
-            print!("{text}");
+            write(provisioned.map_err(|error| error.in_file(&file))?)?;
         }
         Command::RollUp(arguments) => {
             let file = &arguments.file.rules;
             let config = load(file)?;
             let rolled_up = runtime.block_on(rollup::roll_up(&config, &arguments));
-            let text = rolled_up.map_err(|error| error.in_file(file))?;
-            print!("{text}");
+            rolled_up.map_err(|error| error.in_file(file))?;
         }
         Command::Drain(arguments) => {
             let file = &arguments.file.rules;
             let config = load(file)?;
             let drained = runtime.block_on(drain::drain(&config, &arguments));
-            let text = drained.map_err(|error| error.in_file(file))?;
-            print!("{text}");
+            drained.map_err(|error| error.in_file(file))?;
         }
-        Command::Explain(arguments) => print!("{}", explain::run(&arguments, &runtime)?),
+        Command::Explain(arguments) => write(explain::run(&arguments, &runtime)?)?,
         Command::Demo(arguments) => demo::run(&arguments, &runtime)?,
         Command::Advise(arguments) => advise::run(&arguments, &runtime)?,
         Command::Bench(arguments) => bench::run(&arguments, &runtime)?,

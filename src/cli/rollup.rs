@@ -1,10 +1,8 @@
 //! `countersink rollup`: what slots hold, and now into the base rows with it.
 
-use std::fmt::Write;
-
 use clap::Args;
 
-use super::{Error, RulesArguments};
+use super::{Error, RulesArguments, write};
 use crate::catalog;
 use crate::config::Config;
 use crate::counter::control::Control;
@@ -28,19 +26,18 @@ pub(super) struct RollUpArguments {
     now: bool,
 }
 
-/// What to print: a line for each table.
-pub(super) async fn roll_up(config: &Config, arguments: &RollUpArguments) -> Result<String, Error> {
+/// Prints a line for each table as it is done: a later one may fail.
+pub(super) async fn roll_up(config: &Config, arguments: &RollUpArguments) -> Result<(), Error> {
     let control = Control::open(config).await?;
-    let text = text(&control, config, arguments.now).await;
+    let rolled_up = roll_up_each(&control, config, arguments.now).await;
     control.close().await;
-    text
+    rolled_up
 }
 
-async fn text(control: &Control, config: &Config, now: bool) -> Result<String, Error> {
+async fn roll_up_each(control: &Control, config: &Config, now: bool) -> Result<(), Error> {
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
     let mut rolling = RollUp::new(control.clone(), Default::default());
-    let mut text = String::new();
     for table in &catalog.tables {
         let name = format!("{}.{}", table.schema, table.name);
         let done = match now {
@@ -55,7 +52,7 @@ async fn text(control: &Control, config: &Config, now: bool) -> Result<String, E
             table: name.clone(),
             source,
         })?;
-        writeln!(text, "{name}: {done}").expect("a String takes all");
+        write(format!("{name}: {done}\n"))?;
     }
-    Ok(text)
+    Ok(())
 }

@@ -23,6 +23,25 @@ impl fmt::Display for TableName {
     }
 }
 
+impl TableName {
+    /// Which of these is the table that is named so: exactly, or in another letter case where there is but one.
+    pub(crate) fn position<'a>(
+        named: &str,
+        tables: impl Iterator<Item = &'a Self> + Clone,
+    ) -> Option<usize> {
+        let names = tables.map(Self::to_string);
+        if let Some(exact) = names.clone().position(|name| name == named) {
+            return Some(exact);
+        }
+        let names = names.enumerate();
+        let mut near = names.filter(|(_, name)| name.eq_ignore_ascii_case(named));
+        match (near.next(), near.next()) {
+            (Some((only, _)), None) => Some(only),
+            _ => None,
+        }
+    }
+}
+
 /// How a slot table is named: `{table}` and `{schema}` stand for the hot table's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotTable {
@@ -227,6 +246,21 @@ mod tests {
             let problem = pattern(&Text::plain(text)).unwrap_err().to_string();
             assert!(problem.contains(expected), "{text}: {problem}");
         }
+    }
+
+    #[test]
+    fn a_name_is_of_one_table_or_of_none() {
+        let table = |name: &str| TableName {
+            schema: "shop".to_owned(),
+            name: name.to_owned(),
+        };
+        let tables = [table("posts"), table("Posts"), table("Likes")];
+        let position = |named| TableName::position(named, tables.iter());
+        assert_eq!(position("shop.posts"), Some(0));
+        assert_eq!(position("shop.Posts"), Some(1));
+        assert_eq!(position("shop.POSTS"), None);
+        assert_eq!(position("SHOP.likes"), Some(2));
+        assert_eq!(position("shop.post"), None);
     }
 
     #[test]

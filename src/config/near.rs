@@ -3,9 +3,12 @@
 /// `; did you mean ..?` when one of `known` is close to `name`, else nothing.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let name = name.to_lowercase();
-    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    let length = name.chars().count();
+    let allowed = (length / 3).clamp(1, 3);
     known
         .into_iter()
+        // Whoever compares long names takes long.
+        .filter(|other| other.chars().count().abs_diff(length) <= allowed)
         .map(|other| {
             (
                 strsim::damerau_levenshtein(&name, &other.to_lowercase()),

@@ -18,6 +18,39 @@ const LOOK: Duration = Duration::from_millis(200);
 /// By then every proxy has heard that a table is being drained.
 const HEARING: Duration = Duration::from_secs(12);
 
+/// Why a table is not drained. Nothing is lost then.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It has not come to an end in time.
+    #[error(
+        "not drained in time{waited}; nothing is lost, and the slot table stays; proxies forward what they can until \
+         their rules are read again"
+    )]
+    Late {
+        /// What for.
+        waited: String,
+    },
+    /// Anything else, which says itself what to do.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<String> for Error {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+impl Error {
+    /// The same, with the remedy of where it was asked for: how rules are read again, and how to wait for longer.
+    pub fn told(&self, remedy: &str) -> String {
+        match self {
+            Self::Late { .. } => format!("{self} {remedy}"),
+            Self::Failed(why) => why.clone(),
+        }
+    }
+}
+
 /// One table on its way.
 pub struct Drain<'a> {
     control: &'a Control,
@@ -54,8 +87,8 @@ impl<'a> Drain<'a> {
     ///
     /// # Errors
     ///
-    /// Why it did not come to an end within this time. Nothing is lost then.
-    pub async fn run(mut self, timeout: Duration) -> Result<String, String> {
+    /// Why it did not come to an end within this time.
+    pub async fn run(mut self, timeout: Duration) -> Result<String, Error> {
         let deadline = Instant::now() + timeout;
         let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
         let one = Config {
@@ -75,7 +108,7 @@ impl<'a> Drain<'a> {
             .map_err(|e| e.to_string())?;
         let begun = agreement::begin_drain(&mut conn, self.slots()).await;
         if !begun.map_err(|error| error.to_string())? {
-            return Err("another drain of it is under way".to_owned());
+            return Err("another drain of it is under way".to_owned().into());
         }
         self.wait_for_silence(&mut conn, Claim::Slots, deadline)
             .await?;
@@ -95,7 +128,7 @@ impl<'a> Drain<'a> {
     }
 
     /// With `slots: 0` there is nothing to wait for but that the proxies have seen the lock.
-    async fn wait_for_proxies(&mut self, conn: &mut Conn) -> Result<(), String> {
+    async fn wait_for_proxies(&mut self, conn: &mut Conn) -> Result<(), Error> {
         let proxies = agreement::others(conn, NODE, None).await;
         if !proxies.map_err(|error| error.to_string())?.is_empty() {
             self.tell("the proxies to hear of it");
@@ -110,7 +143,7 @@ impl<'a> Drain<'a> {
         conn: &mut Conn,
         claim: Claim,
         deadline: Instant,
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let claim = claim.name(self.slots());
         loop {
             let others = agreement::others(conn, &claim, None).await;
@@ -128,7 +161,7 @@ impl<'a> Drain<'a> {
     }
 
     /// Moves what slots hold into the rows; false if there is no slot table.
-    async fn empty(&mut self, table: &HotTable, deadline: Instant) -> Result<bool, String> {
+    async fn empty(&mut self, table: &HotTable, deadline: Instant) -> Result<bool, Error> {
         loop {
             let mut roll_up = RollUp::new(self.control.clone(), Default::default());
             match roll_up.empty(table).await {
@@ -141,7 +174,7 @@ impl<'a> Drain<'a> {
         }
     }
 
-    async fn remove(&mut self, table: &HotTable, deadline: Instant) -> Result<(), String> {
+    async fn remove(&mut self, table: &HotTable, deadline: Instant) -> Result<(), Error> {
         loop {
             let removed = provision::remove(self.control, table).await;
             match removed.map_err(|error| error.to_string())? {
@@ -162,16 +195,13 @@ impl<'a> Drain<'a> {
         }
     }
 
-    async fn pause(&self, deadline: Instant) -> Result<(), String> {
+    async fn pause(&self, deadline: Instant) -> Result<(), Error> {
         if Instant::now() >= deadline {
-            let why = match self.told.as_str() {
+            let waited = match self.told.as_str() {
                 "" => String::new(),
                 told => format!(": waited for {told}"),
             };
-            return Err(format!(
-                "not drained in time{why}; nothing is lost, and the slot table stays; proxies forward what they can until \
-                 their rules are read again (SIGHUP). Try again, with a longer --timeout"
-            ));
+            return Err(Error::Late { waited });
         }
         tokio::time::sleep(LOOK).await;
         Ok(())

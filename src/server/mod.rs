@@ -23,6 +23,7 @@ use crate::counter::control::Control;
 use crate::counter::node::{self, Claims, Node};
 use crate::counter::rollup::RollUp;
 use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
+use crate::net::{Cut, Cuttable};
 use crate::session::connect::{self, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
 use rules::Keeper;
@@ -276,6 +277,8 @@ async fn serve(
     if let Err(error) = client.set_nodelay(true) {
         tracing::debug!(%peer, "cannot set TCP_NODELAY: {error}");
     }
+    let cut = Arc::<Cut>::default();
+    let client = Cuttable::new(client, Arc::clone(&cut));
     // Boxed, so that the session's task is not as large for good as a login needs to be.
     let connected = match Box::pin(connect::connect(client, peer, setup)).await {
         Ok(connected) => connected,
@@ -287,7 +290,7 @@ async fn serve(
     };
     let bypass = config.bypass.clone();
     drop(config);
-    let mut session = Session::new(connected, peer, shared, bypass);
+    let mut session = Session::new(connected, (peer, cut), shared, bypass);
     match session.run().await {
         Ok(()) => tracing::debug!(%peer, "session closed"),
         Err(error) => {

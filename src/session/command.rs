@@ -16,7 +16,7 @@ use super::state::{State, TableLocks};
 use super::timing::Timing;
 use crate::config::Bypass;
 use crate::metrics::Metrics;
-use crate::net::{PacketStream, ReadError};
+use crate::net::{Cut, PacketStream, ReadError};
 use crate::sql::{Kind, Shape};
 use crate::wire::answer::{Form, Walker};
 use crate::wire::capability;
@@ -80,10 +80,10 @@ enum Flow {
 }
 
 impl Session {
-    /// A session behind its login.
+    /// A session behind its login, with its client's address and what cuts that off.
     pub fn new(
         connected: Connected,
-        client: SocketAddr,
+        client: (SocketAddr, Arc<Cut>),
         shared: Arc<Shared>,
         bypass: Bypass,
     ) -> Self {
@@ -143,6 +143,10 @@ impl Session {
             if self.is_behind || self.news.has_changed().unwrap_or(false) {
                 self.heed_news();
             }
+            // Though the client has sent the next command already.
+            if self.entry.is_killed() {
+                return Ok(false);
+            }
             match Header::decode(self.client.buffered()) {
                 // A command byte, or an empty packet, which is no command but gets an answer.
                 Some(header)
@@ -153,9 +157,6 @@ impl Session {
                 _ => {}
             }
             if self.client_closed {
-                return Ok(false);
-            }
-            if self.entry.is_killed() {
                 return Ok(false);
             }
             let in_transaction = self.state.in_transaction();

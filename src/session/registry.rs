@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
+use crate::net::Cut;
 use crate::reason::Reason;
 use crate::wire::command;
 
@@ -49,10 +50,16 @@ impl Default for Sessions {
 
 impl Sessions {
     /// A session behind its login, until what is returned is dropped.
-    pub(super) fn enter(self: &Arc<Self>, id: u32, client: SocketAddr, login: Account) -> Entry {
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        id: u32,
+        (client, cut): (SocketAddr, Arc<Cut>),
+        login: Account,
+    ) -> Entry {
         let seen = Arc::new(Seen {
             id,
             client,
+            cut,
             connected: Instant::now(),
             account: Mutex::new(login),
             command: AtomicU8::new(IDLE),
@@ -86,6 +93,15 @@ impl Sessions {
         // All look whether it is they; it happens seldom, and costs nothing until it does.
         self.tell_news();
         true
+    }
+
+    /// Takes its client from a session, as if that had closed: it may wait for that alone. What it has under way at the
+    /// server comes to its end.
+    pub fn cut(&self, id: u32) {
+        let seen = self.lock().get(&id).cloned();
+        if let Some(seen) = seen {
+            seen.cut.make();
+        }
     }
 
     /// Returns when there is no session of this id. Cancel safe.
@@ -179,6 +195,8 @@ impl Account {
 struct Seen {
     id: u32,
     client: SocketAddr,
+    /// Cuts the client off.
+    cut: Arc<Cut>,
     connected: Instant,
     account: Mutex<Account>,
     /// The command at hand, or [`IDLE`].
@@ -355,7 +373,8 @@ mod tests {
 
     fn enter(sessions: &Arc<Sessions>, id: u32) -> Entry {
         let client = "127.0.0.1:50000".parse().expect("an address");
-        sessions.enter(id, client, Account::new(b"ann", Some(b"shop")))
+        let account = Account::new(b"ann", Some(b"shop"));
+        sessions.enter(id, (client, Arc::default()), account)
     }
 
     #[test]

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod drain_command;
 mod file;
 mod load;
 mod sessions;

@@ -73,6 +73,14 @@ fn command_line(flavour: Flavour, options: &[&str]) {
             told.contains("admin@127.0.0.1"),
             "\\s shows the user: {told}"
         );
+        // One that would rather log in otherwise is switched to what it has.
+        let other: &[&str] = match flavour {
+            // Nor has it the old plugin, which is a file of its own since MySQL 9.
+            Flavour::MySql => &["--default-auth=sha256_password", "--plugin-dir=/nowhere"],
+            Flavour::MariaDb => &["--default-auth=mysql_clear_password"],
+        };
+        let (told, errors) = ask(PASSWORD, &[other, &[&schema]].concat(), "SELECT 7");
+        assert_eq!((&*told, &*errors), ("7\n7\n", ""), "{flavour}");
         // Names to complete are read where a schema is named.
         let (told, errors) = ask(PASSWORD, &["--auto-rehash", &schema], "SHOW TABLES");
         assert_eq!(

@@ -1,9 +1,10 @@
 //! KILL, PAUSE and RESUME, SHUTDOWN, each while clients are at work.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use countersink::driver::{Driver, Reply};
+use countersink::driver::{Driver, Reply, query_packet};
 use countersink::sandbox::Flavour;
 use countersink::wire::answer::Form;
 use tokio::task::JoinSet;
@@ -70,6 +71,75 @@ fn a_session_is_killed_in_mid_statement() {
                 Err(_) | Ok(Reply::Err(_)) => {}
                 other => panic!("{flavour}: {other:?}"),
             }
+        });
+    }
+}
+
+/// More than all buffers on the way hold.
+const FLOOD: &str = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 500) \
+     SELECT REPEAT('x', 1000000) FROM n";
+
+/// A packet's header, and two of its 20 bytes.
+const HALF_A_PACKET: [u8; 6] = [20, 0, 0, 0, 3, b'S'];
+
+/// A session that has a command at hand, of which it hears nothing any more, and its client.
+async fn stuck(stage: &Stage, operator: &mut Driver, sent: &[u8]) -> Driver {
+    let mut victim = stage.client().await;
+    victim.send_raw(sent).await.expect("sent");
+    let query = format!("SHOW SESSIONS WHERE id = {}", victim.thread_id());
+    loop {
+        let sessions = table(operator, &query).await;
+        let is_stuck = |session: &BTreeMap<String, String>| {
+            let time: f64 = session["command_time"].parse().expect("seconds");
+            // By then what can be sent is.
+            session["command"] == "Query" && time > 0.3
+        };
+        if sessions.iter().any(is_stuck) {
+            return victim;
+        }
+    }
+}
+
+/// Waits until no session is left.
+async fn none_is_left(operator: &mut Driver) {
+    let none = async { while !table(operator, "SHOW SESSIONS").await.is_empty() {} };
+    timeout(PATIENCE, none).await.expect("it is closed");
+}
+
+#[test]
+fn a_session_that_waits_for_its_client_is_killed() {
+    for flavour in Flavour::ALL {
+        support::block_on(async {
+            let stage = Stage::new(flavour, "cs_console_kill_stuck", "").await;
+            let mut operator = stage.operator().await;
+            for sent in [query_packet(FLOOD), HALF_A_PACKET.to_vec()] {
+                let victim = stuck(&stage, &mut operator, &sent).await;
+                run(&mut operator, &format!("KILL {}", victim.thread_id())).await;
+                none_is_left(&mut operator).await;
+            }
+        });
+    }
+}
+
+/// What the server refuses to kill comes to its end; who waits for a client is closed all the same.
+#[test]
+fn a_kill_that_the_server_refuses_is_told() {
+    for flavour in Flavour::ALL {
+        support::block_on(async {
+            let stage = Stage::with_poor_control(flavour, "cs_console_kill_poor").await;
+            let mut operator = stage.operator().await;
+            let victim = stuck(&stage, &mut operator, &query_packet("DO SLEEP(1000)")).await;
+            let kill = format!("KILL {}", victim.thread_id());
+            let (code, message) = refused(&mut operator, &kill).await;
+            assert_eq!(code, 1105, "{flavour}: {message}");
+            assert!(message.contains("CONNECTION_ADMIN"), "{flavour}: {message}");
+            let upstream = &support::twin::twin(flavour).proxied;
+            run(&mut support::client::connect(upstream, None).await, &kill).await;
+            none_is_left(&mut operator).await;
+
+            let victim = stuck(&stage, &mut operator, &HALF_A_PACKET).await;
+            run(&mut operator, &format!("KILL {}", victim.thread_id())).await;
+            none_is_left(&mut operator).await;
         });
     }
 }

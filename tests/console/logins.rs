@@ -1,5 +1,7 @@
 //! Who comes in, and how.
 
+use std::time::Instant;
+
 use countersink::driver::{Driver, Error};
 use countersink::net::PacketStream;
 use countersink::sandbox::{Address, Flavour};
@@ -12,8 +14,9 @@ use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
 use mysql_common::auth::plugins::mysql_native_password::scramble_native;
 use tokio::net::TcpStream;
 
-use crate::stage::{PASSWORD, Stage, stat};
+use crate::stage::{PASSWORD, Stage, stat, table};
 use crate::support;
+use crate::support::binary::PATIENCE;
 use crate::support::client::connect_as;
 
 const NATIVE: &str = "mysql_native_password";
@@ -70,14 +73,14 @@ fn both_plugins_are_known_and_others_are_switched() {
         let cases: [(&str, Scramble<'_>, Scramble<'_>, &[u8]); 9] = [
             (SHA2, &sha2, &nothing, &[1, 0]),
             (NATIVE, &native, &nothing, &[0]),
-            ("sha256_password", &nothing, &native, &[reply::EOF, 0]),
+            ("sha256_password", &nothing, &sha2, &[reply::EOF, 1, 0]),
             (
                 "mysql_clear_password",
                 &|_| b"s3cret-of-the-console\0".to_vec(),
-                &native,
-                &[reply::EOF, 0],
+                &sha2,
+                &[reply::EOF, 1, 0],
             ),
-            ("x", &sha2, &sha2, &[reply::EOF, reply::ERR]),
+            ("x", &native, &native, &[reply::EOF, reply::ERR]),
             ("x", &sha2, &nothing, &[reply::EOF, reply::ERR]),
             (SHA2, &native, &nothing, &[reply::ERR]),
             (NATIVE, &sha2, &nothing, &[reply::ERR]),
@@ -94,7 +97,7 @@ fn both_plugins_are_known_and_others_are_switched() {
                 match packet[0] {
                     reply::EOF => {
                         let request = PluginRequest::decode(&packet).expect("a request");
-                        assert_eq!(request.plugin, NATIVE.as_bytes());
+                        assert_eq!(request.plugin, SHA2.as_bytes());
                         let nonce: [u8; 20] = request.data.try_into().expect("20 bytes");
                         assert_ne!(nonce, login.nonce, "a nonce is used once");
                         login.write(&second(&nonce)).await;
@@ -198,11 +201,56 @@ fn there_are_so_many_places() {
             assert!(crowd.len() < 1000, "no end of places");
         };
         assert!(
-            matches!(&refused, Error::Login(error) if error.code == 1040),
+            matches!(&refused, Error::Login(error) if error.code == 1040 && error.message.contains("32 clients")),
             "{refused}"
         );
         let mut last = crowd.pop().expect("some came in");
         assert_eq!(stat(&mut last, "paused").await, 0);
+    });
+}
+
+/// Whoever connects and says nothing takes no place of those who come in, and does not fill the log.
+#[test]
+fn who_is_not_logged_in_keeps_nobody_out() {
+    support::block_on(async {
+        let settings = "handshake_timeout: 2s\n";
+        let stage = Stage::new(Flavour::MySql, "cs_console_silent", settings).await;
+        let mut operator = stage.operator().await;
+        let mut silent = Vec::new();
+        let refused = loop {
+            let to = (stage.console.host.as_str(), stage.console.port);
+            let stream = TcpStream::connect(to).await.expect("it listens");
+            let mut stream = PacketStream::new(Box::new(stream));
+            let mut first = Vec::new();
+            let read = stream.read_payload(&mut first, 1 << 10).await;
+            read.expect("a greeting or an error");
+            if first[0] == reply::ERR {
+                break first;
+            }
+            silent.push(stream);
+            assert!(silent.len() < 1000, "no end of places");
+        };
+        let error = reply::Err::decode(&refused).expect("an error");
+        let message = String::from_utf8_lossy(error.message);
+        // A client knows of no SQLSTATE yet, which would stand there.
+        assert_eq!((error.code, refused[3]), (1040, b'T'));
+        // A client knows of no SQLSTATE yet.
+        assert!(
+            message.starts_with("Too many connections: 16 "),
+            "{message}"
+        );
+        // Theirs are other places than those of the clients that are there, of which there are more.
+        let (mut crowd, since) = (Vec::new(), Instant::now());
+        while crowd.len() < silent.len() {
+            assert!(since.elapsed() < PATIENCE, "{} came in", crowd.len());
+            match connect_as(&stage.console, None, Driver::CAPABILITIES).await {
+                Ok(client) => crowd.push(client),
+                // Until the silent ones have had their time.
+                Err(error) => assert!(matches!(&error, Error::Login(_)), "{error}"),
+            }
+        }
+        let log = table(&mut operator, "SHOW LOG WHERE level = 'WARN'").await;
+        assert_eq!(log, [], "they only came and went");
     });
 }
 

@@ -1,13 +1,14 @@
 //! A proxy with a console, in a process of its own.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use countersink::driver::{Driver, Reply};
 use countersink::sandbox::{Address, Flavour};
 use tempfile::TempDir;
 
 use crate::support::binary::{Binary, rules_file};
-use crate::support::client::{connect, connect_as, create_schema};
+use crate::support::client::{connect, connect_as, create_schema, run_all};
 use crate::support::proxy::rules_head;
 use crate::support::twin::twin;
 
@@ -24,6 +25,8 @@ pub struct Stage {
     /// Where the console is, and its account.
     pub console: Address,
     pub schema: String,
+    /// rules.yaml.
+    pub rules: PathBuf,
     _folder: TempDir,
 }
 
@@ -32,16 +35,59 @@ impl Stage {
     pub async fn new(flavour: Flavour, schema: &str, settings: &str) -> Self {
         let upstream = &twin(flavour).proxied;
         create_schema(upstream, schema, POSTS).await;
+        Self::controlled_by(upstream, upstream, schema, settings)
+    }
+
+    /// The same with another hot table, whose name differs in letter case alone.
+    pub async fn with_two_tables(flavour: Flavour, schema: &str) -> Self {
+        let upstream = &twin(flavour).proxied;
+        let tables = format!("{POSTS}; {}", POSTS.replace("posts", "Posts"));
+        create_schema(upstream, schema, &tables).await;
+        let rule = format!(
+            "- {{table: {schema}.Posts, columns: [views], rollup: 1h, slot_table: other_slots}}\n"
+        );
+        Self::with_rules(upstream, upstream, schema, ("", &rule))
+    }
+
+    /// The same by a control account that has but its schema.
+    pub async fn with_poor_control(flavour: Flavour, schema: &str) -> Self {
+        let upstream = &twin(flavour).proxied;
+        let mut direct = create_schema(upstream, schema, POSTS).await;
+        let grants = format!(
+            "DROP USER IF EXISTS {schema}; CREATE USER {schema} IDENTIFIED BY '{PASSWORD}'; \
+             GRANT ALL ON {schema}.* TO {schema}"
+        );
+        run_all(&mut direct, &grants).await;
+        let control = Address {
+            user: schema.to_owned(),
+            password: PASSWORD.to_owned(),
+            ..upstream.clone()
+        };
+        Self::controlled_by(upstream, &control, schema, "")
+    }
+
+    fn controlled_by(upstream: &Address, control: &Address, schema: &str, settings: &str) -> Self {
+        Self::with_rules(upstream, control, schema, (settings, ""))
+    }
+
+    fn with_rules(
+        upstream: &Address,
+        control: &Address,
+        schema: &str,
+        (settings, more): (&str, &str),
+    ) -> Self {
         let rules = format!(
             "admin: 127.0.0.1:0\nadmin_account: {{password: {PASSWORD}}}\n{settings}\
-             counters:\n- {{table: {schema}.posts, columns: [views, likes], rollup: 1h}}\n"
+             counters:\n- {{table: {schema}.posts, columns: [views, likes], rollup: 1h}}\n{more}"
         );
-        let (folder, file) = rules_file(&(rules_head(upstream) + &rules));
+        let (folder, file) = rules_file(&(rules_head(control) + &rules));
         let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];
         let mut binary = Binary::start(&arguments);
-        let mut address_behind = |text: &str| binary.address_behind(text).expect("it serves");
-        let listening = address_behind("listening on ");
-        let console = address_behind("console at ");
+        let listening = binary.address_behind("listening on ");
+        let (Some(listening), Some(console)) = (listening, binary.address_behind("console at "))
+        else {
+            panic!("it does not serve: {}", binary.wait().errors);
+        };
         Self {
             binary,
             clients: Address {
@@ -56,6 +102,7 @@ impl Stage {
                 password: PASSWORD.to_owned(),
             },
             schema: schema.to_owned(),
+            rules: file,
             _folder: folder,
         }
     }

@@ -145,6 +145,8 @@ fn what_was_done_is_shown() {
         assert_eq!(session["reason"], "slotted");
         assert_eq!(session["commands"], "10");
         run(&mut client, "ROLLBACK").await;
+        // The session puts itself in order behind an answer, and before the next one.
+        run(&mut client, "DO 0").await;
         let slots = row(&mut operator, "SHOW SLOTS", "table", "posts").await;
         assert_eq!(
             (&*slots["in_use"], &*slots["highest_in_use"]),
@@ -335,6 +337,106 @@ fn rules_are_switched_over() {
                 ("DRAIN nothing", 1146),
             ] {
                 assert_eq!(refused(&mut operator, order).await.0, code, "{order}");
+            }
+        }
+    });
+}
+
+/// What is done of several tables is told though another fails, and it is the table that was named.
+#[test]
+fn one_table_of_several_fails() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let schema = "cs_console_several";
+            let stage = Stage::with_two_tables(flavour, schema).await;
+            let upstream = &support::twin::twin(flavour).proxied;
+            let mut direct = support::client::connect(upstream, Some(schema)).await;
+            let mut operator = stage.operator().await;
+            let mut client = stage.client().await;
+            for name in ["posts", "Posts"] {
+                let increment = format!("UPDATE {name} SET views = views + 1 WHERE id = 1");
+                run(&mut client, &increment).await;
+            }
+            // The value would change, so it is rolled back.
+            let trigger = "CREATE TRIGGER one_more BEFORE UPDATE ON posts \
+                           FOR EACH ROW SET NEW.views = NEW.views + 1";
+            run(&mut direct, trigger).await;
+            let posts = row(&mut operator, "ROLLUP", "table", "posts").await;
+            assert_eq!((&*posts["moved"], &*posts["left"]), ("0", "NULL"));
+            assert!(posts["error"].contains("rolled back"), "{posts:?}");
+            let base = "SELECT views FROM Posts WHERE id = 1";
+            assert_eq!(number(&mut direct, base).await, 1, "the other one was");
+            let named = format!("ROLLUP {schema}.posts");
+            assert_eq!(refused(&mut operator, &named).await.0, 1105);
+            for (counted, expected) in [
+                ("rollup_drift", 2),
+                ("rollup_failures", 2),
+                ("rollup_slot_rows", 1),
+            ] {
+                assert_eq!(stat(&mut operator, counted).await, expected, "{counted}");
+            }
+
+            let order = format!("SET RULE {schema}.Posts MODE observe");
+            table(&mut operator, &order).await;
+            for (name, mode) in [("posts", "enforce"), ("Posts", "observe")] {
+                let rule = row(&mut operator, "SHOW RULES", "table", name).await;
+                assert_eq!(rule["mode"], mode, "{name}");
+            }
+            let order = format!("SET RULE {schema}.POSTS MODE off");
+            assert_eq!(refused(&mut operator, &order).await.0, 1146);
+
+            run(&mut direct, "DROP TABLE posts").await;
+            let drained = table(&mut operator, "DRAIN").await;
+            let results: Vec<_> = drained.iter().map(|row| &*row["result"]).collect();
+            let [first, second] = &results[..] else {
+                panic!("{results:?}");
+            };
+            let not_drained = format!("{schema}.posts: not drained: ");
+            assert!(first.starts_with(&not_drained), "{first}");
+            let done = format!("{schema}.Posts: ");
+            assert!(
+                second.starts_with(&done) && second.ends_with("is gone"),
+                "{second}"
+            );
+            let (code, message) = refused(&mut operator, &format!("DRAIN {schema}.posts")).await;
+            assert_eq!(code, 1105, "{message}");
+        }
+    });
+}
+
+/// Until the last transaction that uses its slots has ended.
+#[test]
+fn a_rule_on_its_way_out_is_shown_until_it_is_gone() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let stage = Stage::with_two_tables(flavour, "cs_console_leaving").await;
+            let mut operator = stage.operator().await;
+            let mut client = stage.client().await;
+            let increment = "UPDATE posts SET views = views + 1 WHERE id = 1";
+            for text in [increment, "BEGIN", increment] {
+                run(&mut client, text).await;
+            }
+            let rules = std::fs::read_to_string(&stage.rules).expect("it is there");
+            let is_kept = |line: &&str| !line.contains("cs_console_leaving.posts,");
+            let kept: Vec<_> = rules.lines().filter(is_kept).collect();
+            std::fs::write(&stage.rules, kept.join("\n")).expect("written");
+            let read = table(&mut operator, "RELOAD").await;
+            let told = &read[0]["result"];
+            assert!(told.ends_with("read; a rule is on its way"), "{told}");
+            let rules = table(&mut operator, "SHOW RULES").await;
+            let [stays, leaves] = &rules[..] else {
+                panic!("{flavour}: {rules:?}");
+            };
+            assert_eq!((&*stays["table"], &*stays["stage"]), ("Posts", "enforced"));
+            assert_eq!(
+                (&*leaves["table"], &*leaves["stage"]),
+                ("posts", "switching off")
+            );
+            assert_ne!(leaves["waits_for"], "NULL");
+            run(&mut client, "COMMIT").await;
+            let deadline = Instant::now() + PATIENCE;
+            while table(&mut operator, "SHOW RULES").await.len() > 1 {
+                assert!(Instant::now() < deadline, "it does not leave");
             }
         }
     });

@@ -1,5 +1,8 @@
 //! `countersink rollup`.
 
+use std::fs::File;
+use std::process::Command;
+
 use countersink::sandbox::Flavour;
 
 use crate::stage::{POSTS, Stage};
@@ -71,5 +74,39 @@ fn says_what_slots_hold_and_moves_it_when_told_to() {
         )
         .await;
         assert_eq!(base, [["1"], ["2"]]);
+    });
+}
+
+#[test]
+fn what_is_done_is_told_though_the_next_table_fails() {
+    block_on(async {
+        let stage = Stage::new(Flavour::MySql, "cs_rollup_next", POSTS, "1h").await;
+        let mut direct = stage.direct().await;
+        run(&mut direct, "CREATE TABLE bare LIKE posts").await;
+        let bare = "- {table: cs_rollup_next.bare, columns: [views]}\n";
+        let (_folder, file) = rules_file(&(stage.rules.clone() + bare));
+        for arguments in [&["rollup"][..], &["rollup", "--now"]] {
+            let (code, output, errors) = countersink(arguments, &file);
+            assert_eq!(code, 1, "{output}");
+            assert!(output.starts_with("cs_rollup_next.posts: "), "{output}");
+            assert!(
+                errors.contains("roll-up of cs_rollup_next.bare"),
+                "{errors}"
+            );
+        }
+        // Nobody reads what it prints.
+        let full = File::options().write(true).open("/dev/full");
+        let ended = Command::new(env!("CARGO_BIN_EXE_countersink"))
+            .args(["rollup", "--rules"])
+            .arg(&file)
+            .stdout(full.expect("Linux has it"))
+            .output()
+            .expect("it runs");
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{errors}");
+        assert!(
+            errors.contains("cannot write to standard output"),
+            "{errors}"
+        );
     });
 }

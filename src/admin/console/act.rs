@@ -7,20 +7,24 @@ use mysql_async::prelude::Queryable;
 
 use super::desk::Desk;
 use super::statement::Name;
-use super::table::{Answer, Code, Column, Refusal, Table, Value, integer, text};
+use super::table::{Answer, Code, Column, Refusal, Table, integer, text};
 use crate::catalog::{Catalog, HotTable};
 use crate::config::did_you_mean;
-use crate::counter::rollup::RollUp;
+use crate::counter::rollup::{self, RollUp};
+use crate::metrics::Metrics;
 
 /// How long a session that is killed may take to come to its own end, before the server is asked to end its statement.
 /// Others may have increments in what it has under way.
 const OWN_END: Duration = Duration::from_millis(200);
 
+/// How long the server may take to answer that it kills.
+const SERVERS_ANSWER: Duration = Duration::from_secs(5);
+
 /// The server's code for a thread that is not there.
 const NO_SUCH_THREAD: u16 = 1094;
 
 /// What ROLLUP answers.
-pub(super) const ROLLUP_COLUMNS: [Column; 5] = [
+pub(super) const ROLLUP_COLUMNS: [Column; 6] = [
     text("schema", "schema of the table"),
     text("table", "the table"),
     integer("moved", "slot rows that were moved into rows"),
@@ -28,33 +32,45 @@ pub(super) const ROLLUP_COLUMNS: [Column; 5] = [
         "orphans",
         "slot rows that were deleted because their rows were no more",
     ),
-    integer("left", "slot rows that hold something still, or again"),
+    integer(
+        "left",
+        "slot rows that hold something still, or again; NULL where it has failed",
+    ),
+    text("error", "why it has failed; NULL where it has not"),
 ];
 
 /// Rolls up one hot table, or all.
 pub(super) async fn roll_up(desk: &Desk, name: Option<Name>) -> Result<Answer, Refusal> {
     let catalog = Arc::clone(&desk.shared.hot().catalog);
+    let is_named = name.is_some();
     let tables = match name {
         None => catalog.tables.clone(),
         Some(name) => vec![hot_table(&catalog, &name)?],
     };
     let mut rows = Vec::new();
     for table in tables {
-        // Its figures are told here, and counted then.
-        let mut rolling = RollUp::new(desk.control.clone(), Arc::default());
-        let rolled = rolling.now(&table).await.map_err(|error| {
+        // What it alone has done.
+        let counts = Arc::<Metrics>::default();
+        let mut rolling = RollUp::new(desk.control.clone(), Arc::clone(&counts));
+        let rolled = rolling.now(&table).await;
+        desk.shared.metrics.add_roll_ups(&counts);
+        if let Err(error) = &rolled {
+            desk.shared
+                .metrics
+                .count_failed_roll_up(matches!(error, rollup::Error::Drift));
             let message = format!("roll-up of {}.{}: {error}", table.schema, table.name);
-            Refusal::new(Code::Failed, message)
-        })?;
-        desk.shared
-            .metrics
-            .count_roll_up(rolled.moved, rolled.orphans);
+            tracing::warn!("console: {message}");
+            if is_named {
+                return Err(Refusal::new(Code::Failed, message));
+            }
+        }
         rows.push(vec![
             table.schema.as_str().into(),
             table.name.as_str().into(),
-            Value::Integer(rolled.moved),
-            rolled.orphans.into(),
-            rolled.left.into(),
+            counts.rolled_up().into(),
+            counts.orphans().into(),
+            rolled.as_ref().ok().map(|rolled| rolled.left).into(),
+            rolled.err().map(|error| error.to_string()).into(),
         ]);
     }
     Ok(Answer::Rows(Table::of(&ROLLUP_COLUMNS, rows)))
@@ -91,7 +107,8 @@ pub(super) fn shut_down(desk: &Desk) -> Answer {
     Answer::Done
 }
 
-/// Closes a session: by itself where it has no command at hand; else the server ends its statement, and the connection.
+/// Closes a session: by itself where it has no command at hand; else the server ends its statement, and the connection;
+/// and where it waits for its client, that is taken from it.
 pub(super) async fn kill(desk: &Desk, id: u32) -> Result<Answer, Refusal> {
     let sessions = &desk.shared.sessions;
     if !sessions.kill(id) {
@@ -99,18 +116,31 @@ pub(super) async fn kill(desk: &Desk, id: u32) -> Result<Answer, Refusal> {
         return Err(Refusal::new(Code::NoSuchThread, message));
     }
     tracing::info!("console: KILL {id}");
-    let own_end = sessions.until_left(id);
-    if tokio::time::timeout(OWN_END, own_end).await.is_ok() {
+    let has_left = async || {
+        let left = tokio::time::timeout(OWN_END, sessions.until_left(id));
+        left.await.is_ok()
+    };
+    if has_left().await {
         return Ok(Answer::Done);
     }
-    match kill_upstream(desk, id).await {
-        Ok(()) => {}
-        Err(why) => tracing::warn!(
-            "console: session {id} closes when its statement has ended, for the server does not kill it: {why}; \
-             allow it with GRANT CONNECTION_ADMIN ON *.* (MariaDB: CONNECTION ADMIN) to the control account"
-        ),
+    let killed = tokio::time::timeout(SERVERS_ANSWER, kill_upstream(desk, id)).await;
+    let killed = killed.unwrap_or_else(|_| Err("it does not answer".to_owned()));
+    if has_left().await {
+        return Ok(Answer::Done);
     }
-    Ok(Answer::Done)
+    sessions.cut(id);
+    match killed {
+        Err(why) if !has_left().await => {
+            let message = format!(
+                "session {id} closes when its statement has ended, for the server does not kill it: {why}; allow it with \
+                 GRANT CONNECTION_ADMIN ON *.* (MariaDB: CONNECTION ADMIN) to the control account, and SYSTEM_USER as \
+                 well where the session's account has that"
+            );
+            tracing::warn!("console: {message}");
+            Err(Refusal::new(Code::Failed, message))
+        }
+        _ => Ok(Answer::Done),
+    }
 }
 
 async fn kill_upstream(desk: &Desk, id: u32) -> Result<(), String> {

@@ -3,8 +3,9 @@
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Lexer, Token, TokenKind};
 
-/// The significant tokens of a text, read from left to right; a semicolon at the end is none.
-#[derive(Clone, Debug)]
+/// The significant tokens of a text, read from left to right; a semicolon at the end is none. They may be many, and are
+/// never copied.
+#[derive(Debug)]
 pub(super) struct Cursor<'a> {
     text: &'a str,
     tokens: Vec<Token>,
@@ -88,14 +89,19 @@ impl<'a> Cursor<'a> {
 
     /// Takes a string's value, or a number as it is written.
     pub(super) fn value(&mut self) -> Option<String> {
-        let (kind, text) = self.peek()?;
-        let value = match kind {
-            TokenKind::String => string(text)?,
-            TokenKind::Number => text.to_owned(),
-            _ => return None,
-        };
+        let value = self.peek_value()?;
         self.at += 1;
         Some(value)
+    }
+
+    /// The same, without taking it.
+    pub(super) fn peek_value(&self) -> Option<String> {
+        let (kind, text) = self.peek()?;
+        match kind {
+            TokenKind::String => string(text),
+            TokenKind::Number => Some(text.to_owned()),
+            _ => None,
+        }
     }
 
     /// The lexer cuts between bytes below 0x80, or around whole names and strings.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::act::ROLLUP_COLUMNS;
 use super::explain;
+use super::help::HELP;
 use super::orders::ORDER_COLUMNS;
 use super::show::REPORTS;
-use super::statement::HELP;
 use super::table::Column;
 
 const PAGE: &str = include_str!("../../../docs/admin.md");

@@ -3,6 +3,9 @@
 use super::cursor::Cursor;
 use super::table::{Code, Refusal, Table};
 
+/// The longest pattern, in bytes: it is held against every row.
+const LONGEST_PATTERN: usize = 1024;
+
 /// Which rows are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Filter {
@@ -29,6 +32,10 @@ impl Filter {
             Some(Self::All)
         };
         match filter {
+            Some(Self::Like(pattern)) if pattern.len() > LONGEST_PATTERN => {
+                let why = format!("a pattern has at most {LONGEST_PATTERN} bytes");
+                Err(Refusal::new(Code::Syntax, why))
+            }
             Some(filter) if cursor.is_at_end() => Ok(filter),
             _ => Err(Refusal::new(
                 Code::Syntax,
@@ -41,7 +48,10 @@ impl Filter {
     pub(super) fn apply(&self, mut table: Table) -> Result<Table, Refusal> {
         match self {
             Self::All => {}
-            Self::Like(pattern) => keep(&mut table, 0, |value| is_like(value, pattern)),
+            Self::Like(pattern) => {
+                let pattern = lower(pattern);
+                keep(&mut table, 0, |value| is_like(value, &pattern));
+            }
             Self::Where(name, wanted) => {
                 let mut columns = table.columns.iter();
                 let Some(at) = columns.position(|(column, _)| column.eq_ignore_ascii_case(name))
@@ -67,14 +77,18 @@ fn keep(table: &mut Table, at: usize, is_wanted: impl Fn(&str) -> bool) {
     });
 }
 
-/// MySQL's LIKE in a collation without letter case. Takes as long as text and pattern multiplied, both being short.
-fn is_like(text: &str, pattern: &str) -> bool {
-    let lower = |text: &str| text.to_lowercase().chars().collect::<Vec<_>>();
-    let (text, pattern) = (lower(text), lower(pattern));
+fn lower(text: &str) -> Vec<char> {
+    text.to_lowercase().chars().collect()
+}
+
+/// MySQL's LIKE in a collation without letter case; the pattern is lowered. Takes as long as text and pattern multiplied,
+/// both being short.
+fn is_like(text: &str, pattern: &[char]) -> bool {
+    let text = lower(text);
     // Whether the pattern so far fits the first `n` letters.
     let mut fits = vec![false; text.len() + 1];
     fits[0] = true;
-    let mut letters = pattern.into_iter();
+    let mut letters = pattern.iter().copied();
     while let Some(letter) = letters.next() {
         if letter == '%' {
             let first = fits.iter().position(|fits| *fits).unwrap_or(fits.len());
@@ -115,7 +129,8 @@ mod tests {
             ("aXbXc", "a%x%c", true),
             ("é", "_", true),
         ] {
-            assert_eq!(is_like(text, pattern), expected, "{text} LIKE {pattern}");
+            let lowered = lower(pattern);
+            assert_eq!(is_like(text, &lowered), expected, "{text} LIKE {pattern}");
         }
     }
 
@@ -144,6 +159,10 @@ mod tests {
         ] {
             assert!(rows(wrong).is_err(), "{wrong}");
         }
+        let like = |length| rows(&format!("LIKE '{}'", "%".repeat(length)));
+        assert_eq!(like(LONGEST_PATTERN), Ok(2));
+        let error = like(LONGEST_PATTERN + 1).expect_err("too long");
+        assert!(error.message.contains("at most 1024 bytes"), "{error}");
         let error = rows("WHERE colour = 'red'").expect_err("no such column");
         assert!(error.message.contains("name, number"), "{error}");
     }

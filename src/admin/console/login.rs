@@ -5,10 +5,11 @@
 //! first one was enough (`01 03`) before the OK.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand::RngExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{error::Elapsed, sleep, timeout};
 
 use crate::config::Admin;
@@ -42,6 +43,12 @@ const LONGEST_NAME: usize = 256;
 
 const NATIVE: &str = "mysql_native_password";
 
+/// Clients that are logged in at the same time; who comes then is told so.
+const MOST_CLIENTS: usize = 32;
+
+/// ER_CON_COUNT_ERROR
+pub(super) const TOO_MANY: u16 = 1040;
+
 /// ER_ACCESS_DENIED_ERROR
 const DENIED: u16 = 1045;
 
@@ -52,13 +59,15 @@ const NO_TLS: &str =
     "the console has neither TLS nor the protocol of before 4.1; connect without TLS";
 
 /// Somebody who is logged in.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct LoggedIn {
     /// What both sides have agreed on.
     pub(super) capabilities: u64,
     pub(super) user: String,
     /// The schema that statements to explain start in.
     pub(super) schema: Option<String>,
+    /// Its place among those who are.
+    pub(super) place: OwnedSemaphorePermit,
 }
 
 /// Why somebody is not.
@@ -76,6 +85,22 @@ pub(super) enum LoginError {
     Protocol(Farewell),
     #[error("not logged in within its time")]
     Late(#[from] Elapsed),
+    #[error("{MOST_CLIENTS} clients are at the console, which is the most")]
+    Full(Farewell),
+}
+
+impl LoginError {
+    /// Whether the client is told why: one that speaks MySQL, and may be an operator's.
+    pub(super) fn is_told(&self) -> bool {
+        self.farewell().is_some()
+    }
+
+    fn farewell(&self) -> Option<&Farewell> {
+        match self {
+            Self::Denied(told) | Self::Protocol(told) | Self::Full(told) => Some(told),
+            Self::Read(_) | Self::Write(_) | Self::Malformed(_) | Self::Late(_) => None,
+        }
+    }
 }
 
 /// What somebody is told who is not let in.
@@ -91,6 +116,8 @@ pub(super) struct Door {
     admin: Admin,
     /// How long a login may take.
     patience: Duration,
+    /// One for each client that may be logged in.
+    places: Arc<Semaphore>,
     failures: Mutex<Failures>,
 }
 
@@ -115,6 +142,7 @@ impl Door {
         Self {
             admin,
             patience,
+            places: Arc::new(Semaphore::new(MOST_CLIENTS)),
             failures: Mutex::default(),
         }
     }
@@ -126,17 +154,11 @@ impl Door {
         thread_id: u32,
     ) -> Result<LoggedIn, LoginError> {
         let login = timeout(self.patience, self.login(client, thread_id)).await?;
-        let told = match &login {
-            Ok(_) => None,
-            Err(LoginError::Denied(told)) => {
-                // Whoever guesses waits for each answer; who is let in does not.
-                sleep(self.delay(Instant::now())).await;
-                Some(told)
-            }
-            Err(LoginError::Protocol(told)) => Some(told),
-            Err(_) => None,
-        };
-        if let Some(told) = told {
+        if let Err(LoginError::Denied(_)) = &login {
+            // Whoever guesses waits for each answer; who is let in does not.
+            sleep(self.delay(Instant::now())).await;
+        }
+        if let Some(told) = login.as_ref().err().and_then(LoginError::farewell) {
             let written = write(client, told.sequence_id, &told.payload);
             timeout(self.patience, written).await??;
         }
@@ -186,21 +208,22 @@ impl Door {
         let response = HandshakeResponse::decode(&payload, OFFERED)?;
         let data = response.authentication_data(&payload, OFFERED)?;
         let plugin = response.plugin.as_deref().unwrap_or(NATIVE.as_bytes());
-        let is_sha2 = plugin == PasswordPlugin::CachingSha2.name().as_bytes();
+        let sha2 = PasswordPlugin::CachingSha2.name();
+        let is_native = plugin == NATIVE.as_bytes();
         let hashes = &self.admin.password;
-        let (with_password, is_right) = if is_sha2 {
+        let (with_password, is_right) = if plugin == sha2.as_bytes() {
             // No password is a lone NUL.
             (data.len() > 1, hashes.accept_sha256(&nonce, data))
-        } else if plugin == NATIVE.as_bytes() {
+        } else if is_native {
             (!data.is_empty(), hashes.accept_sha1(&nonce, data))
         } else {
-            // The one that every client has.
+            // The one that every client of today has: to MySQL 9 the other is a file that may not be installed.
             let nonce = fresh_nonce();
-            write(client, next, &encode_switch(NATIVE, &nonce)).await?;
+            write(client, next, &encode_switch(sha2, &nonce)).await?;
             let mut answer = Vec::new();
             let sequence_id = client.read_payload(&mut answer, LONGEST_PACKET).await;
             next = sequence_id?.wrapping_add(1);
-            (!answer.is_empty(), hashes.accept_sha1(&nonce, &answer))
+            (answer.len() > 1, hashes.accept_sha256(&nonce, &answer))
         };
         let user = name(&response.user);
         if !(is_right && response.user == self.admin.user.as_bytes()) {
@@ -211,7 +234,16 @@ impl Door {
                 payload: err(DENIED, b"28000", &message),
             }));
         }
-        if is_sha2 {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            let message = format!(
+                "Too many connections: {MOST_CLIENTS} clients are at the console; close one of them"
+            );
+            return Err(LoginError::Full(Farewell {
+                sequence_id: next,
+                payload: err(TOO_MANY, b"08004", &message),
+            }));
+        };
+        if !is_native {
             write(client, next, PasswordPlugin::FAST_AUTHENTICATION_SUCCESS).await?;
             next = next.wrapping_add(1);
         }
@@ -220,6 +252,7 @@ impl Door {
             capabilities: response.capabilities & OFFERED,
             user,
             schema: response.schema.as_deref().map(name),
+            place,
         })
     }
 }

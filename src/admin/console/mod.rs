@@ -4,7 +4,7 @@
 //! - `fence`: what of a client's bytes reaches opensrv-mysql, which writes the answers; `shim` is what it calls
 //! - `visit`: a client that has come in; each `statement` finds its answer
 //! - `show`: tables about the proxy, `filter`ed; `act`: what changes something; `orders`: what changes the rules
-//! - `small_talk`: what clients ask every server
+//! - `small_talk`: what clients ask every server; `set`: what they tell it
 
 mod act;
 mod cursor;
@@ -12,8 +12,10 @@ mod desk;
 mod explain;
 mod fence;
 mod filter;
+mod help;
 mod login;
 mod orders;
+mod set;
 mod shim;
 mod show;
 mod small_talk;
@@ -24,27 +26,36 @@ mod visit;
 #[cfg(test)]
 mod documented;
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::port::Port;
 use crate::config::Admin;
 use crate::net::PacketStream;
 use crate::wire::packet::encode_packet;
+use crate::wire::reply;
 use fence::Fence;
-use login::Door;
+use login::{Door, LoggedIn};
 use visit::Visit;
 
 pub use desk::Desk;
 
-/// Clients at the same time; who comes then is told so.
-const MOST_CLIENTS: usize = 32;
+/// Clients that are logging in at the same time; who comes then is told so. Whoever can connect can take these places, but
+/// none of those behind the login.
+const MOST_LOGINS: usize = 16;
+
+/// When a connection on which nothing comes is asked for a sign of life, and how often from then on.
+const KEEP_ALIVE: TcpKeepalive = TcpKeepalive::new()
+    .with_time(Duration::from_secs(60))
+    .with_interval(Duration::from_secs(10));
 
 /// The first connection id: far above what a server has given out, as KILL takes ids of sessions.
 const FIRST_ID: u32 = 0x8000_0001;
@@ -68,7 +79,7 @@ pub async fn serve(port: Port, admin: Admin, desk: Arc<Desk>) {
         }
     }
     let door = Arc::new(Door::new(admin, desk.config().handshake_timeout));
-    let places = Arc::new(Semaphore::new(MOST_CLIENTS));
+    let logins = Arc::new(Semaphore::new(MOST_LOGINS));
     let next_id = AtomicU32::new(FIRST_ID);
     let mut visits = JoinSet::new();
     loop {
@@ -77,42 +88,80 @@ pub async fn serve(port: Port, admin: Admin, desk: Arc<Desk>) {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Ok(login) = Arc::clone(&logins).try_acquire_owned() else {
             refuse(&stream);
             continue;
         };
         let (desk, door) = (Arc::clone(&desk), Arc::clone(&door));
         let id = next_id.fetch_add(1, Ordering::Relaxed).max(FIRST_ID);
         visits.spawn(async move {
-            receive(stream, peer, id, &door, desk).await;
-            drop(place);
+            if let Some(came) = receive(stream, peer, id, (&door, login)).await {
+                serve_client(came, peer, id, desk).await;
+            }
         });
     }
 }
 
 /// Says that there are too many, as far as that can be said at once.
 fn refuse(stream: &TcpStream) {
-    let told = login::err(1040, b"08004", "Too many connections to the console");
+    let message = format!(
+        "Too many connections: {MOST_LOGINS} clients are logging in to the console; each has handshake_timeout for that, try again then"
+    );
+    let mut payload = Vec::new();
+    reply::Err {
+        code: login::TOO_MANY,
+        sql_state: b"08004",
+        message: message.as_bytes(),
+    }
+    .encode_as_greeting(&mut payload);
     let mut packet = Vec::new();
-    encode_packet(&mut packet, 0, &told);
+    encode_packet(&mut packet, 0, &payload);
     // Who does not hear it finds the connection closed.
     stream.try_write(&packet).ok();
 }
 
-/// One client, from its connection to its close.
-async fn receive(stream: TcpStream, peer: SocketAddr, id: u32, door: &Door, desk: Arc<Desk>) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%peer, "cannot set TCP_NODELAY: {error}");
+/// One client, from its connection until it is logged in, or is not. Then the place of its login is free.
+async fn receive(
+    stream: TcpStream,
+    peer: SocketAddr,
+    id: u32,
+    (door, _login): (&Door, OwnedSemaphorePermit),
+) -> Option<(PacketStream, LoggedIn)> {
+    if let Err(error) = configure(&stream) {
+        tracing::debug!(%peer, "cannot set TCP_NODELAY and SO_KEEPALIVE: {error}");
     }
     let mut client = PacketStream::new(Box::new(stream));
-    let login = match door.admit(&mut client, id).await {
-        Ok(login) => login,
+    match door.admit(&mut client, id).await {
+        Ok(login) => {
+            tracing::info!(%peer, user = login.user, "console: login");
+            Some((client, login))
+        }
+        // The log is short, and whoever just connects must not fill it.
+        Err(error) if !error.is_told() => {
+            tracing::debug!(%peer, "console: no login: {error}");
+            None
+        }
         Err(error) => {
             tracing::warn!(%peer, "console: no login: {error}");
-            return;
+            None
         }
-    };
-    tracing::info!(%peer, user = login.user, "console: login");
+    }
+}
+
+/// A client that has gone without a word, with its machine, is found out.
+fn configure(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    SockRef::from(stream).set_tcp_keepalive(&KEEP_ALIVE)
+}
+
+/// One client that is logged in, to its close.
+async fn serve_client(
+    (mut client, login): (PacketStream, LoggedIn),
+    peer: SocketAddr,
+    id: u32,
+    desk: Arc<Desk>,
+) {
+    let _place = login.place;
     let visit = Arc::new(Visit::new(desk, id, peer, login.user, login.schema));
     let served = match Fence::new(&mut client, login.capabilities, visit).await {
         Ok(mut fence) => fence.run().await,
@@ -121,5 +170,20 @@ async fn receive(stream: TcpStream, peer: SocketAddr, id: u32, door: &Door, desk
     match served {
         Ok(()) => tracing::debug!(%peer, "console: left"),
         Err(error) => tracing::debug!(%peer, "console: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_is_asked_for_a_sign_of_life() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await;
+        let stream = stream.unwrap();
+        configure(&stream).unwrap();
+        assert!(SockRef::from(&stream).keepalive().unwrap());
+        assert!(stream.nodelay().unwrap());
     }
 }

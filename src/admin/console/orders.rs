@@ -5,11 +5,15 @@ use std::time::Duration;
 use super::desk::Desk;
 use super::statement::{Name, Order};
 use super::table::{Answer, Code, Column, Refusal, Table, text};
-use crate::config::{Mode, Rule};
+use crate::config::{Mode, Rule, TableName};
 use crate::counter::drain::Drain;
 
 /// How long the drain of a table may take. Who asks for it waits.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What to do where that was not enough.
+const REMEDY: &str = "(RELOAD). End the transactions that stay open, as SHOW SESSIONS has them, and say DRAIN again; \
+     countersink drain --timeout waits for longer";
 
 /// What RELOAD, SET RULE and DRAIN answer.
 pub(super) const ORDER_COLUMNS: [Column; 1] = [text("result", "what has come of it")];
@@ -32,22 +36,31 @@ pub(super) async fn obey(order: Order, desk: &Desk) -> Result<Answer, Refusal> {
             set.map(told).map_err(failed)
         }
         Order::Drain(name) => {
-            let config = desk.config();
-            let rules = match name {
-                Some(name) => vec![rule(desk, &name)?],
-                None => config.rules.clone(),
-            };
+            if let Some(name) = name {
+                let rule = rule(desk, &name)?;
+                return drain(desk, &rule).await.map(told).map_err(failed);
+            }
             let mut results = Vec::new();
-            for rule in &rules {
-                tracing::info!("console: DRAIN {}", rule.table);
-                let tell = |what: &str| tracing::info!("{}: waiting for {what}", rule.table);
-                let drain = Drain::new(&desk.control, &config, rule, &tell);
-                let drained = drain.run(DRAIN_TIMEOUT).await;
-                let drained = drained.map_err(|why| failed(format!("{}: {why}", rule.table)))?;
-                results.push(vec![format!("{}: {drained}", rule.table).into()]);
+            for rule in &desk.config().rules {
+                // Those that are drained are, though another is not.
+                let (Ok(result) | Err(result)) = drain(desk, rule).await;
+                results.push(vec![result.into()]);
             }
             Ok(Answer::Rows(Table::of(&ORDER_COLUMNS, results)))
         }
+    }
+}
+
+/// Drains one table; what has come of it, or why nothing.
+async fn drain(desk: &Desk, rule: &Rule) -> Result<String, String> {
+    let table = &rule.table;
+    tracing::info!("console: DRAIN {table}");
+    let config = desk.config();
+    let tell = |what: &str| tracing::info!("{table}: waiting for {what}");
+    let drain = Drain::new(&desk.control, &config, rule, &tell);
+    match drain.run(DRAIN_TIMEOUT).await {
+        Ok(drained) => Ok(format!("{table}: {drained}")),
+        Err(error) => Err(format!("{table}: not drained: {}", error.told(REMEDY))),
     }
 }
 
@@ -60,10 +73,11 @@ fn rule(desk: &Desk, name: &Name) -> Result<Rule, Refusal> {
     let schema = name.schema.as_deref().unwrap_or_default();
     let named = format!("{schema}.{}", name.table);
     let config = desk.config();
-    let mut rules = config.rules.iter();
-    let found = rules.find(|rule| rule.table.to_string().eq_ignore_ascii_case(&named));
-    found.cloned().ok_or_else(|| {
-        let message = format!("no rule is for {named}; SHOW RULES lists them");
+    let tables = config.rules.iter().map(|rule| &rule.table);
+    let found = TableName::position(&named, tables).map(|at| config.rules[at].clone());
+    found.ok_or_else(|| {
+        let message =
+            format!("no rule is for {named}; SHOW RULES lists them, in their letter case");
         Refusal::new(Code::NoSuchTable, message)
     })
 }

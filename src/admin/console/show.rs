@@ -5,7 +5,7 @@ mod proxy;
 mod tables;
 
 use super::desk::Desk;
-use super::statement::HELP;
+use super::help::HELP;
 use super::table::{Column, Table, Value, text};
 
 /// Something to show.

@@ -57,10 +57,7 @@ pub(super) fn answer(text: &str, visit: &Visit) -> Result<Answer, Refusal> {
     if cursor.accept("SHOW") {
         return show(&mut cursor, visit).map(Answer::Rows);
     }
-    if cursor.accept("SET") && cursor.accept_any(&["GLOBAL", "PERSIST", "PERSIST_ONLY"]) {
-        let why = "the console has no variables to set; rules.yaml has the proxy's settings";
-        return Err(Refusal::new(Code::UnknownVariable, why));
-    }
+    // SET, BEGIN and the like.
     Ok(Answer::Done)
 }
 
@@ -127,11 +124,14 @@ impl Expression {
             }
             end = cursor.position().unwrap_or(end) + token.len();
             written.push_str(&token.to_lowercase());
-            let mut here = cursor.clone();
-            constant = here.value().map(|value| match (kind, value.parse()) {
-                (TokenKind::Number, Ok(number)) => Value::Integer(number),
-                _ => Value::Text(value),
-            });
+            if tokens == 0 {
+                constant = cursor
+                    .peek_value()
+                    .map(|value| match (kind, value.parse()) {
+                        (TokenKind::Number, Ok(number)) => Value::Integer(number),
+                        _ => Value::Text(value),
+                    });
+            }
             cursor.next();
             tokens += 1;
         }

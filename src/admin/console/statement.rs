@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use super::filter::Filter;
+use super::set;
 use super::show::{REPORTS, Report};
 use super::table::{Code, Refusal};
 use crate::config::did_you_mean;
@@ -54,71 +55,18 @@ pub(super) struct Name {
     pub(super) table: String,
 }
 
-/// A statement for SHOW HELP.
-pub(super) struct Help {
-    pub(super) statement: &'static str,
-    pub(super) about: &'static str,
-}
-
-/// The statements beside SHOW.
-pub(super) const HELP: [Help; 11] = [
-    help(
-        "EXPLAIN <statement>",
-        "what the proxy would do with a statement, in the schema that USE names; nothing is run",
-    ),
-    help(
-        "ROLLUP [<table>]",
-        "moves what slots hold into the base rows now",
-    ),
-    help(
-        "KILL <session id>",
-        "closes a session, as MySQL's KILL does; its open transaction is rolled back",
-    ),
-    help(
-        "PAUSE",
-        "clients that connect wait; those that are connected go on",
-    ),
-    help(
-        "RESUME",
-        "clients that connect are served again, those first that have waited",
-    ),
-    help(
-        "SHUTDOWN",
-        "stops the proxy as SIGTERM does: open transactions have drain_timeout to end",
-    ),
-    help("RELOAD", "reads rules.yaml again"),
-    help(
-        "SET RULE <table> MODE <mode>",
-        "off, observe or enforce, until the rules are read again",
-    ),
-    help(
-        "DRAIN [<table>]",
-        "rewrites no more, and moves all slots into the base rows",
-    ),
-    help(
-        "USE <schema>",
-        "the schema for EXPLAIN and for tables that are named without one",
-    ),
-    help("HELP", "this list"),
-];
-
-const fn help(statement: &'static str, about: &'static str) -> Help {
-    Help { statement, about }
-}
-
 /// The words that statements begin with.
 const FIRST_WORDS: [&str; 14] = [
     "SHOW", "EXPLAIN", "ROLLUP", "KILL", "PAUSE", "RESUME", "SHUTDOWN", "RELOAD", "SET", "DRAIN",
     "USE", "HELP", "SELECT", "DESCRIBE",
 ];
 
-/// Those that clients say to every server.
-const SMALL_TALK: [&str; 7] = [
-    "SELECT", "SET", "BEGIN", "START", "COMMIT", "ROLLBACK", "DO",
-];
+/// How a rule's mode is set.
+pub(super) const FORM_OF_SET_RULE: &str =
+    "write SET RULE schema.table MODE off, observe or enforce";
 
 /// What clients ask every server to show.
-const SHOWN_TO_CLIENTS: [&str; 10] = [
+const SHOWN_TO_CLIENTS: [&str; 9] = [
     "WARNINGS",
     "ERRORS",
     "DATABASES",
@@ -127,7 +75,6 @@ const SHOWN_TO_CLIENTS: [&str; 10] = [
     "FULL",
     "VARIABLES",
     "STATUS",
-    "SESSION",
     "GLOBAL",
 ];
 
@@ -164,16 +111,23 @@ impl<'a> Statement<'a> {
             ("RESUME", Self::Resume),
             ("SHUTDOWN", Self::Shutdown),
             ("RELOAD", Self::Order(Order::Reload)),
-            ("HELP", Self::Show(help_report(), Filter::All)),
         ] {
             if cursor.accept(word) {
                 return at_end(&cursor, statement);
             }
         }
+        if cursor.accept("HELP") {
+            // `mysql` asks so for what its own HELP does not know.
+            drop(cursor.value().or_else(|| cursor.name()));
+            return at_end(&cursor, Self::Show(help_report(), Filter::All));
+        }
         if cursor.is_at_end() {
             return Err(refuse("there is no statement"));
         }
-        if cursor.accept_any(&SMALL_TALK) {
+        if cursor.accept("SET") {
+            return set::set(&mut cursor).map(|()| Self::SmallTalk);
+        }
+        if cursor.accept("SELECT") || set::transaction_control(&mut cursor)? {
             return Ok(Self::SmallTalk);
         }
         let word = cursor.peek().map_or("", |(_, word)| word);
@@ -186,6 +140,16 @@ impl<'a> Statement<'a> {
 }
 
 fn show<'a>(cursor: &mut Cursor<'_>) -> Result<Statement<'a>, Refusal> {
+    let is_session = cursor.accept("SESSION");
+    if cursor.accept_all(&["FULL", "PROCESSLIST"])
+        || cursor.accept("PROCESSLIST")
+        || (is_session && cursor.is_at_end())
+    {
+        return Err(refuse("who is connected, SHOW SESSIONS tells"));
+    }
+    if is_session {
+        return Ok(Statement::SmallTalk);
+    }
     if cursor.accept_any(&SHOWN_TO_CLIENTS) {
         return Ok(Statement::SmallTalk);
     }
@@ -227,14 +191,14 @@ fn kill<'a>(cursor: &mut Cursor<'_>) -> Result<Statement<'a>, Refusal> {
 }
 
 fn set_rule<'a>(cursor: &mut Cursor<'_>) -> Result<Statement<'a>, Refusal> {
-    const FORM: &str = "write SET RULE schema.table MODE off, observe or enforce";
-    let table = optional_name(cursor)?.ok_or_else(|| refuse(FORM))?;
+    let form = || refuse(FORM_OF_SET_RULE);
+    let table = optional_name(cursor)?.ok_or_else(form)?;
     let is_mode = cursor.accept("MODE");
     let mode = match cursor.accept("=") {
         _ if !is_mode => None,
         _ => cursor.name().or_else(|| cursor.value()),
     };
-    let mode = mode.ok_or_else(|| refuse(FORM))?.to_lowercase();
+    let mode = mode.ok_or_else(form)?.to_lowercase();
     at_end(cursor, Statement::Order(Order::SetMode { table, mode }))
 }
 
@@ -256,9 +220,10 @@ fn optional_name(cursor: &mut Cursor<'_>) -> Result<Option<Name>, Refusal> {
     }))
 }
 
-fn at_end<'a>(cursor: &Cursor<'_>, statement: Statement<'a>) -> Result<Statement<'a>, Refusal> {
+/// What was read, if nothing stands behind it.
+pub(super) fn at_end<T>(cursor: &Cursor<'_>, read: T) -> Result<T, Refusal> {
     match cursor.peek() {
-        None => Ok(statement),
+        None => Ok(read),
         Some((_, more)) => Err(refuse(&format!("nothing may stand here: {}", cut(more)))),
     }
 }
@@ -270,7 +235,8 @@ fn help_report() -> &'static Report {
         .expect("it is among them")
 }
 
-fn refuse(why: &str) -> Refusal {
+/// A statement that is not understood.
+pub(super) fn refuse(why: &str) -> Refusal {
     Refusal::new(
         Code::Syntax,
         format!("{why}; SHOW HELP lists the statements"),
@@ -278,7 +244,7 @@ fn refuse(why: &str) -> Refusal {
 }
 
 /// Some of a word, for an error.
-fn cut(word: &str) -> String {
+pub(super) fn cut(word: &str) -> String {
     const MOST_LETTERS: usize = 40;
     word.chars().take(MOST_LETTERS).collect()
 }
@@ -315,7 +281,9 @@ mod tests {
             };
             assert_eq!(filter, Filter::Like("a%".to_owned()));
         }
-        assert_eq!(parsed("HELP"), parsed("SHOW HELP"));
+        for text in ["HELP", "help 'SET RULE';", "HELP contents"] {
+            assert_eq!(parsed(text), parsed("SHOW HELP"), "{text}");
+        }
     }
 
     #[test]
@@ -373,6 +341,10 @@ mod tests {
             ("SHW RULES", "did you mean `SHOW`?"),
             ("ROLUP", "did you mean `ROLLUP`?"),
             ("SHOW", "SHOW HELP"),
+            ("SHOW SESSION", "SHOW SESSIONS tells"),
+            ("show processlist;", "SHOW SESSIONS tells"),
+            ("SHOW FULL PROCESSLIST", "SHOW SESSIONS tells"),
+            ("HELP me out", "nothing may stand here: out"),
             ("", "SHOW HELP"),
             (";", "SHOW HELP"),
             ("KILL", "as SHOW SESSIONS has it"),

@@ -49,10 +49,8 @@ pub type Answer = Result<String, String>;
 /// Where a rule stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleStatus {
-    /// The hot table, as the rules spell it.
-    pub table: String,
-    /// What the rule says.
-    pub mode: Mode,
+    /// The rule, with the mode that it has now.
+    pub rule: Rule,
     /// How far it is in force.
     pub stage: &'static str,
     /// What it waits for.
@@ -98,7 +96,7 @@ impl Rules {
         asked.await.unwrap_or_else(stopped)
     }
 
-    /// Where the rules stand, in the order of the file.
+    /// Where the rules stand, in the order of the file; behind them those that it has no more, until they are out of force.
     pub fn show(&self) -> Arc<Vec<RuleStatus>> {
         self.standings.load_full()
     }
@@ -243,10 +241,7 @@ impl Keeper {
     }
 
     async fn set_mode(&mut self, table: &str, mode: Mode) -> Answer {
-        let find = |standing: &Standing| {
-            !standing.is_gone && standing.rule.table.to_string().eq_ignore_ascii_case(table)
-        };
-        let Some(index) = self.standings.iter().position(find) else {
+        let Some(index) = self.standing_of(table) else {
             return Err(format!("no rule is for {table}"));
         };
         let rule = Rule {
@@ -266,9 +261,20 @@ impl Keeper {
         self.publish();
         self.step_all().await;
         // Others may have gone meanwhile.
-        let stage = self.standings.iter().find(|one| find(one)).map(status);
-        let stage = stage.map_or("gone", |status| status.stage);
+        let stage = self.standing_of(table);
+        let stage = stage.map_or("gone", |index| status(&self.standings[index]).stage);
         Ok(format!("{table}: {stage}"))
+    }
+
+    /// Where the rule of the table that is named so stands, in the list.
+    fn standing_of(&self, table: &str) -> Option<usize> {
+        let standings = self.standings.iter().enumerate();
+        let here: Vec<_> = standings
+            .filter(|(_, standing)| !standing.is_gone)
+            .collect();
+        let tables = here.iter().map(|(_, standing)| &standing.rule.table);
+        let at = TableName::position(table, tables)?;
+        Some(here[at].0)
     }
 
     /// Has all sessions act by the rules as they stand.
@@ -304,8 +310,16 @@ impl Keeper {
 
     /// Shows where the rules stand.
     fn show(&self) {
-        let standings = self.standings.iter().map(status).collect();
-        self.shown.store(Arc::new(standings));
+        let config = self.config.load();
+        let place = |standing: &&Standing| {
+            let mut rules = config.rules.iter();
+            let at = rules.position(|rule| rule.table == standing.rule.table);
+            (standing.is_gone, at)
+        };
+        let mut standings: Vec<_> = self.standings.iter().collect();
+        standings.sort_by_key(place);
+        let shown = standings.into_iter().map(status).collect();
+        self.shown.store(Arc::new(shown));
     }
 
     /// Tells the other proxies where the rules stand.
@@ -317,8 +331,7 @@ impl Keeper {
 
 fn status(standing: &Standing) -> RuleStatus {
     RuleStatus {
-        table: standing.rule.table.to_string(),
-        mode: standing.rule.mode,
+        rule: standing.rule.clone(),
         stage: match (&standing.stage, standing.wants_slots()) {
             (Stage::Serving, _) => "enforced",
             (Stage::Changing { .. } | Stage::Leaving { .. }, true) => "switching on",

@@ -7,12 +7,11 @@ use super::super::desk::Desk;
 use super::super::table::{Value, integer, seconds, text};
 use super::Report;
 use crate::catalog::HotTable;
-use crate::config::Rule;
 use crate::server::RuleStatus;
 
 pub(super) const RULES: Report = Report {
     name: "RULES",
-    about: "the rules, in the order of rules.yaml",
+    about: "the rules, in the order of rules.yaml; behind them those that it has no more, until they are out of force",
     columns: &[
         text("schema", "schema of the table, as the rule names it"),
         text("table", "the table"),
@@ -41,26 +40,24 @@ pub(super) const RULES: Report = Report {
         ),
     ],
     rows: |desk| {
-        let (config, standings) = (desk.config(), desk.rules.show());
-        let rules = config.rules.iter();
-        rules.map(|rule| rule_row(rule, &standings)).collect()
+        let standings = desk.rules.show();
+        standings.iter().map(rule_row).collect()
     },
 };
 
-fn rule_row(rule: &Rule, standings: &[RuleStatus]) -> Vec<Value> {
-    let table = rule.table.to_string();
-    let status = standings.iter().find(|status| status.table == table);
+fn rule_row(status: &RuleStatus) -> Vec<Value> {
+    let rule = &status.rule;
     vec![
         rule.table.schema.as_str().into(),
         rule.table.name.as_str().into(),
         rule.columns.join(",").into(),
         rule.touch.join(",").into(),
-        status.map_or(rule.mode, |status| status.mode).name().into(),
+        rule.mode.name().into(),
         rule.slots.into(),
         rule.rollup.into(),
         (rule.slots > 0).then(|| rule.slot_table.to_string()).into(),
-        status.map(|status| status.stage).into(),
-        status.and_then(|status| status.waits_for.clone()).into(),
+        status.stage.into(),
+        status.waits_for.clone().into(),
     ]
 }
 
