@@ -91,13 +91,13 @@ pub async fn arrives(proxy: &Proxy, stage: &str) {
     }
 }
 
-/// Waits until the only rule waits for this.
+/// Waits until a rule waits for this.
 pub async fn waits_for(proxy: &Proxy, what: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let rules = proxy.rules.show();
-        let waits = rules[0].waits_for.clone().unwrap_or_default();
-        if waits.contains(what) {
+        let mut waits = rules.iter().filter_map(|rule| rule.waits_for.as_ref());
+        if waits.any(|why| why.contains(what)) {
             return;
         }
         assert!(Instant::now() < deadline, "waits not for {what}: {rules:?}");
