@@ -32,6 +32,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How often the connection that holds the locks is looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// How long the server may take to answer; beyond, the connection is taken for lost.
+const ANSWER: Duration = Duration::from_secs(5);
+
 /// A proxy that was there so long ago, and is not heard of any more, may be there still: it has lost its connection, and is
 /// about to see that and to claim a number again.
 pub const SILENCE: Duration = Duration::from_secs(10);
@@ -171,13 +174,15 @@ impl Node {
         self.conn.ping().await
     }
 
-    async fn look(
-        &mut self,
-        claims: &Claims,
-        listener: &impl Listener,
-    ) -> Result<(), DriverFailure> {
-        self.say(claims).await?;
-        self.lead(&listener.tables()).await
+    async fn look(&mut self, claims: &Claims, listener: &impl Listener) -> Result<(), String> {
+        let look = async {
+            self.say(claims).await?;
+            self.lead(&listener.tables()).await
+        };
+        match tokio::time::timeout(ANSWER, look).await {
+            Ok(looked) => looked.map_err(|error: DriverFailure| error.to_string()),
+            Err(_) => Err(format!("no answer within {ANSWER:?}")),
+        }
     }
 
     /// Says what is wanted and no longer what is not.
