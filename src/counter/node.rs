@@ -30,14 +30,14 @@ pub const NODE: &str = "countersink.node";
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How often the connection that holds the locks is looked at.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(5);
 
 /// How long the server may take to answer; beyond, the connection is taken for lost.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// A proxy that was there so long ago, and is not heard of any more, may be there still: it has lost its connection, and is
-/// about to see that and to claim a number again.
-pub const SILENCE: Duration = Duration::from_secs(10);
+/// about to see that, which takes a look and an answer at the most, and to claim a number again.
+pub const SILENCE: Duration = Duration::from_secs(15);
 
 /// The number of this proxy, held as long as this is.
 #[derive(Debug)]
