@@ -36,7 +36,7 @@ pub(super) fn findings(rule: &Rule, seen: &Seen) -> Option<Finding> {
         }
         State::Outdated(statements) => {
             let reason = format!(
-                "the slot table {slots} does not fit {} any more; it is empty and will be made anew",
+                "the slot table {slots} does not fit {} any more; it holds nothing and will be made anew",
                 rule.table
             );
             Some(about(Code::SlotTableOutdated, reason).statements(statements.clone()))

@@ -19,20 +19,26 @@ async fn slot_tables_that_drifted() {
         assert_eq!(outdated.codes(), ["slot-table-outdated"]);
         assert_eq!(outdated.exit, 0);
         sandbox
-            .run("INSERT INTO ~.posts_slots (id, slot) VALUES (1, 0)")
+            .run("INSERT INTO ~.posts_slots (id, slot, views) VALUES (1, 0, 1)")
             .await;
         let drifted = Found::of(&rules);
         assert_eq!(
             drifted.codes(),
             ["slot-table-drift"],
-            "`serve` refuses rows, zero or not"
+            "`serve` refuses what would be lost"
         );
         assert_eq!(drifted.exit, 2);
         let (code, _, errors) = countersink(&["provision"], &rules);
         assert_eq!(code, 2);
         let reason = drifted.findings()[0]["reason"].as_str().expect("a text");
         assert!(errors.contains(reason), "{errors}");
-        sandbox.run("DELETE FROM ~.posts_slots").await;
+        sandbox.run("UPDATE ~.posts_slots SET views = 0").await;
+        assert_eq!(Found::of(&rules).codes(), ["slot-table-outdated"]);
+        assert_eq!(countersink(&["provision"], &rules).0, 0);
+        assert_eq!(Found::of(&rules).codes(), [""; 0]);
+        sandbox
+            .run("ALTER TABLE ~.posts MODIFY id BIGINT NOT NULL")
+            .await;
         run_all(
             &sandbox,
             &Found::of(&rules).statements(Code::SlotTableOutdated),

@@ -151,6 +151,20 @@ fn is_held(slots: &Facts, column: &read::ColumnFacts) -> bool {
     column.data_type != "tinyint" && !key.any(|key| key == column.name)
 }
 
+/// A predicate for the slot rows that hold nothing.
+fn hold_nothing(slots: &Facts) -> String {
+    let held = slots.columns.iter().filter(|column| is_held(slots, column));
+    let nothing = held.map(|column| {
+        let name = quote::name(&column.name);
+        match column.data_type.as_str() {
+            "datetime" | "timestamp" => format!("{name} IS NULL"),
+            _ => format!("{name} = 0"),
+        }
+    });
+    let nothing = nothing.chain(["TRUE".to_owned()]);
+    nothing.collect::<Vec<_>>().join(" AND ")
+}
+
 /// Whether slots of a rule that does not rewrite hold values: reads would miss them.
 ///
 /// # Errors
@@ -285,19 +299,10 @@ async fn one(conn: &mut Conn, catalog: &Catalog, table: &HotTable) -> Result<Out
 async fn replace(conn: &mut Conn, table: &HotTable, facts: &Facts) -> Result<Outcome, Problem> {
     let slots = slot_table(table);
     // Rows stay when what they held has been moved.
-    let nothing = facts.columns.iter().filter(|column| is_held(facts, column));
-    let nothing = nothing.map(|column| {
-        let name = quote::name(&column.name);
-        match column.data_type.as_str() {
-            "datetime" | "timestamp" => format!("{name} IS NULL"),
-            _ => format!("{name} = 0"),
-        }
-    });
-    let nothing = nothing.chain(["TRUE".to_owned()]).collect::<Vec<_>>();
     let delete = format!(
         "DELETE FROM {} WHERE {}",
         quote::table(&slots),
-        nothing.join(" AND ")
+        hold_nothing(facts)
     );
     run(conn, "delete from", table, &delete).await?;
     let slot_column = facts

@@ -5,7 +5,7 @@ use mysql_async::prelude::Queryable;
 
 use super::ddl::{self, slot_table};
 use super::verify::{self, Difference};
-use super::{Problem, describe, full_name, has_values, ours, settled, unserved};
+use super::{Problem, describe, full_name, has_values, hold_nothing, ours, settled, unserved};
 use crate::catalog::{Catalog, HotTable};
 use crate::config::Rule;
 use crate::counter::quote;
@@ -19,7 +19,7 @@ pub(crate) enum State {
     Missing(String),
     /// It lacks columns, which this statement would add.
     Lacks(String),
-    /// Another one, but empty: it would be dropped and made by these statements.
+    /// Another one, but nothing is in slots: it would be dropped and made by these statements.
     Outdated([String; 2]),
     /// It would be refused.
     Refused(Problem),
@@ -60,16 +60,20 @@ pub(crate) async fn survey(
             Ok(State::Lacks(ddl::add(table, &counters, &touches)))
         }
         Difference::Drift { .. } => {
-            let query = format!("SELECT EXISTS (SELECT 1 FROM {})", quote::table(&slots));
-            let has_rows: Result<Option<bool>, _> = conn.query_first(query).await;
-            let has_rows = has_rows.map_err(|source| Problem::Failed {
+            let query = format!(
+                "SELECT EXISTS (SELECT 1 FROM {} WHERE NOT ({}))",
+                quote::table(&slots),
+                hold_nothing(&facts)
+            );
+            let holds_values: Result<Option<bool>, _> = conn.query_first(query).await;
+            let holds_values = holds_values.map_err(|source| Problem::Failed {
                 action: "read",
                 slots: slots.to_string(),
                 source,
             })?;
             let drop = format!("DROP TABLE {}", quote::table(&slots));
             match settled(table, &facts, super::Outcome::Replaced) {
-                Err(problem) if has_rows == Some(true) => Ok(State::Refused(problem)),
+                Err(problem) if holds_values == Some(true) => Ok(State::Refused(problem)),
                 _ => Ok(State::Outdated([drop, ddl::create(table)])),
             }
         }
