@@ -67,6 +67,12 @@ impl Proxy {
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
     }
 
+    /// The same when all is counted that this client has had answered: that is done before its next answer.
+    async fn traffic_behind(&self, client: &mut Conn, host: &str) -> Value {
+        client.ping().await.expect("an answer");
+        self.traffic(host)
+    }
+
     /// What a request with these headers is answered, head and all.
     fn answer(&self, headers: &str) -> String {
         let mut stream = TcpStream::connect(self.http).expect("it listens");
@@ -266,7 +272,7 @@ fn a_schema_that_may_have_changed_is_not_told() {
         ] {
             client.query_drop(text).await.expect("an answer");
         }
-        let report = proxy.traffic("127.0.0.1");
+        let report = proxy.traffic_behind(&mut client, "127.0.0.1").await;
         let schema = |table: &str| {
             let mut shapes = report["shapes"].as_array().expect("a list").iter();
             let text = format!("UPDATE {table} SET value = ?");
@@ -351,7 +357,7 @@ fn prepared_statements_on_cold_tables_have_their_rows() {
             let parameter = "UPDATE authors SET followers = followers + ? WHERE id = ?";
             let update = client.prep(parameter).await.expect("it prepares");
             client.exec_drop(&update, (1, 7)).await.expect("an update");
-            let report = proxy.traffic("127.0.0.1");
+            let report = proxy.traffic_behind(&mut client, "127.0.0.1").await;
             let text = report.to_string();
             for key in ["name = 'motd'", "id = 7"] {
                 assert!(text.contains(key), "no {key} in {report:#}");
@@ -406,7 +412,7 @@ fn keys_are_shown_to_who_is_on_this_machine_alone() {
                 .query_drop("DELETE FROM settings WHERE value = 'gout'")
                 .await
                 .expect("a delete");
-            let report = proxy.traffic(asked);
+            let report = proxy.traffic_behind(&mut client, asked).await;
             let text = report.to_string();
             assert!(
                 text.contains("UPDATE settings SET value = ? WHERE name = ?"),
@@ -450,7 +456,7 @@ fn no_literal_is_shown_whatever_the_session_takes_a_backslash_for() {
             client.query_drop("SELECT 1").await.expect("an answer");
             let update = client.prep(text).await.expect("it prepares");
             client.exec_drop(&update, ()).await.expect("an update");
-            let report = proxy.traffic("127.0.0.1");
+            let report = proxy.traffic_behind(&mut client, "127.0.0.1").await;
             assert!(!report.to_string().contains("alice"), "{report:#}");
             assert!(report["unread"].as_u64() > Some(0), "{report:#}");
         }
