@@ -1,5 +1,6 @@
-//! A cursor over the words of a statement.
+//! A cursor over the words of a statement, and what is said of one that is not understood.
 
+use super::table::{Code, Refusal};
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Lexer, Token, TokenKind};
 
@@ -132,6 +133,28 @@ fn string(text: &str) -> Option<String> {
 fn unquoted(text: &str, quote: char) -> Option<String> {
     let inside = text.strip_prefix(quote)?.strip_suffix(quote)?;
     Some(inside.replace(&format!("{quote}{quote}"), &quote.to_string()))
+}
+
+/// What was read, if nothing stands behind it.
+pub(super) fn at_end<T>(cursor: &Cursor<'_>, read: T) -> Result<T, Refusal> {
+    match cursor.peek() {
+        None => Ok(read),
+        Some((_, more)) => Err(refuse(&format!("nothing may stand here: {}", cut(more)))),
+    }
+}
+
+/// A statement that is not understood.
+pub(super) fn refuse(why: &str) -> Refusal {
+    Refusal::new(
+        Code::Syntax,
+        format!("{why}; SHOW HELP lists the statements"),
+    )
+}
+
+/// Some of a word, for an error.
+pub(super) fn cut(word: &str) -> String {
+    const MOST_LETTERS: usize = 40;
+    word.chars().take(MOST_LETTERS).collect()
 }
 
 #[cfg(test)]

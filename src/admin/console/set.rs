@@ -1,11 +1,14 @@
 //! SET and transaction control as clients send them to every server: there is nothing to set here, and nothing open. What
 //! no client says by itself is refused, for it may be a SET RULE that was meant.
 
-use super::cursor::Cursor;
-use super::statement::{FORM_OF_SET_RULE, at_end, cut, refuse};
+use super::cursor::{Cursor, at_end, cut, refuse};
 use super::table::{Code, Refusal};
 use crate::config::did_you_mean;
 use crate::sql::TokenKind;
+
+/// How a rule's mode is set.
+pub(super) const FORM_OF_SET_RULE: &str =
+    "write SET RULE schema.table MODE off, observe or enforce";
 
 /// The session's variables that clients set without a word for their scope.
 const SET_BY_CLIENTS: [&str; 40] = [

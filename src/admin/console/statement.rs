@@ -1,10 +1,10 @@
 //! What the console understands.
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, at_end, cut, refuse};
 use super::filter::Filter;
 use super::set;
 use super::show::{REPORTS, Report};
-use super::table::{Code, Refusal};
+use super::table::Refusal;
 use crate::config::did_you_mean;
 
 /// A statement, understood.
@@ -60,10 +60,6 @@ const FIRST_WORDS: [&str; 14] = [
     "SHOW", "EXPLAIN", "ROLLUP", "KILL", "PAUSE", "RESUME", "SHUTDOWN", "RELOAD", "SET", "DRAIN",
     "USE", "HELP", "SELECT", "DESCRIBE",
 ];
-
-/// How a rule's mode is set.
-pub(super) const FORM_OF_SET_RULE: &str =
-    "write SET RULE schema.table MODE off, observe or enforce";
 
 /// What clients ask every server to show.
 const SHOWN_TO_CLIENTS: [&str; 9] = [
@@ -191,7 +187,7 @@ fn kill<'a>(cursor: &mut Cursor<'_>) -> Result<Statement<'a>, Refusal> {
 }
 
 fn set_rule<'a>(cursor: &mut Cursor<'_>) -> Result<Statement<'a>, Refusal> {
-    let form = || refuse(FORM_OF_SET_RULE);
+    let form = || refuse(set::FORM_OF_SET_RULE);
     let table = optional_name(cursor)?.ok_or_else(form)?;
     let is_mode = cursor.accept("MODE");
     let mode = match cursor.accept("=") {
@@ -220,14 +216,6 @@ fn optional_name(cursor: &mut Cursor<'_>) -> Result<Option<Name>, Refusal> {
     }))
 }
 
-/// What was read, if nothing stands behind it.
-pub(super) fn at_end<T>(cursor: &Cursor<'_>, read: T) -> Result<T, Refusal> {
-    match cursor.peek() {
-        None => Ok(read),
-        Some((_, more)) => Err(refuse(&format!("nothing may stand here: {}", cut(more)))),
-    }
-}
-
 fn help_report() -> &'static Report {
     REPORTS
         .iter()
@@ -235,22 +223,9 @@ fn help_report() -> &'static Report {
         .expect("it is among them")
 }
 
-/// A statement that is not understood.
-pub(super) fn refuse(why: &str) -> Refusal {
-    Refusal::new(
-        Code::Syntax,
-        format!("{why}; SHOW HELP lists the statements"),
-    )
-}
-
-/// Some of a word, for an error.
-pub(super) fn cut(word: &str) -> String {
-    const MOST_LETTERS: usize = 40;
-    word.chars().take(MOST_LETTERS).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::table::Code;
     use super::*;
 
     fn parsed(text: &str) -> Statement<'_> {

@@ -34,8 +34,8 @@ use standing::{Place, Stage, Standing};
 /// How often the rules file is looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How often the server is asked whether a table is being drained.
-const LOOK_FOR_DRAINS: Duration = Duration::from_secs(5);
+/// How often the server is asked who else is there, what is being drained, and whether tables fit their rules again.
+const LOOK_AROUND: Duration = Duration::from_secs(5);
 
 /// How often a rule that is under way is looked at.
 const STEP: Duration = Duration::from_millis(100);
@@ -198,12 +198,12 @@ impl Keeper {
     /// Serves requests and carries rules over, for good.
     pub(super) async fn keep(mut self) {
         let mut next_look = Instant::now() + LOOK;
-        let mut next_drain = Instant::now() + LOOK_FOR_DRAINS;
+        let mut next_look_around = Instant::now() + LOOK_AROUND;
         loop {
             let is_under_way = !self.standings.iter().all(Standing::is_settled);
             let wake = match is_under_way {
                 true => Instant::now() + STEP,
-                false => next_look.min(next_drain),
+                false => next_look.min(next_look_around),
             };
             tokio::select! {
                 Some(request) = self.requests.recv() => self.serve(request).await,
@@ -219,8 +219,8 @@ impl Keeper {
                 next_look = Instant::now() + LOOK;
                 self.see_file().await;
             }
-            if Instant::now() >= next_drain {
-                next_drain = Instant::now() + LOOK_FOR_DRAINS;
+            if Instant::now() >= next_look_around {
+                next_look_around = Instant::now() + LOOK_AROUND;
                 self.look_around().await;
             }
             self.step_all().await;
