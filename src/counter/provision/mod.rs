@@ -2,6 +2,7 @@
 
 mod ddl;
 mod error;
+mod remove;
 mod survey;
 mod verify;
 
@@ -10,8 +11,7 @@ use std::fmt;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
-use super::control::Control;
-use super::{grants, quote, rollup};
+use super::{grants, quote};
 use crate::catalog::read::{self, Facts, Server};
 use crate::catalog::{Catalog, HotTable};
 use crate::config::{Config, Rule, TableName};
@@ -19,6 +19,7 @@ use ddl::slot_table;
 use verify::Difference;
 
 pub use error::{Error, Problem};
+pub use remove::{Removal, remove};
 pub(crate) use survey::{State, survey, survey_unserved};
 
 /// Whether a table with this comment is a slot table.
@@ -193,73 +194,6 @@ pub async fn has_slot_table(
 ) -> Result<bool, Problem> {
     let facts = describe(conn, catalog, &rule.slot_table).await?;
     Ok(facts.is_some_and(|facts| is_slot_table(&facts.comment)))
-}
-
-/// What has become of a slot table that was to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Removal {
-    /// It held nothing and is gone.
-    Done,
-    /// There was none.
-    Absent,
-    /// It holds something, and stays.
-    HoldsValues,
-    /// Somebody uses it, and did not end within a second.
-    InUse,
-}
-
-/// Removes a table's slot table if it holds nothing, which is seen under a lock that keeps it so.
-///
-/// # Errors
-///
-/// What the server says.
-pub async fn remove(control: &Control, table: &HotTable) -> Result<Removal, Problem> {
-    const NO_SUCH_TABLE: u16 = 1146;
-    const WAITED: u16 = 1205;
-    // By the schema's grants, and by the table's.
-    const DENIED: [u16; 2] = [1044, 1142];
-    let slots = slot_table(table);
-    let conn = control.roll_up_connection().await;
-    let mut conn = conn.map_err(|source| Problem::NoConnection { source })?;
-    let lock = format!("LOCK TABLES {} WRITE", quote::table(&slots));
-    match conn.query_drop(lock).await {
-        Ok(()) => {}
-        Err(DriverFailure::Server(error)) if error.code == NO_SUCH_TABLE => {
-            return Ok(Removal::Absent);
-        }
-        Err(DriverFailure::Server(error)) if error.code == WAITED => return Ok(Removal::InUse),
-        Err(DriverFailure::Server(error)) if DENIED.contains(&error.code) => {
-            return Err(Problem::MayNotLock {
-                slots: slots.to_string(),
-                message: error.message,
-                grant: grants::to_drain(&slots, ".."),
-            });
-        }
-        Err(source) => {
-            return Err(Problem::Failed {
-                action: "lock",
-                slots: slots.to_string(),
-                source,
-            });
-        }
-    }
-    let held: Result<Option<u64>, _> = conn.query_first(rollup::count(table)).await;
-    let held = held.map_err(|source| Problem::Failed {
-        action: "read",
-        slots: slots.to_string(),
-        source,
-    })?;
-    let removal = match held {
-        Some(1..) => Removal::HoldsValues,
-        _ => {
-            let drop = format!("DROP TABLE {}", quote::table(&slots));
-            run(&mut conn, "drop", table, &drop).await?;
-            Removal::Done
-        }
-    };
-    // With the connection, what is locked is free again.
-    conn.disconnect().await.ok();
-    Ok(removal)
 }
 
 async fn one(conn: &mut Conn, catalog: &Catalog, table: &HotTable) -> Result<Outcome, Problem> {
