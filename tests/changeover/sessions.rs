@@ -43,6 +43,7 @@ on_both! {
     temporary_tables_stay_in_front,
     slots_follow_the_type_of_their_counter,
     a_trigger_takes_a_rule_out_of_force_and_in_again,
+    who_reads_the_binary_log_holds_nothing_up,
 }
 
 async fn what_is_observed_is_counted_and_passes(flavour: Flavour) {
@@ -493,4 +494,30 @@ async fn a_trigger_takes_a_rule_out_of_force_and_in_again(flavour: Flavour) {
     run(&mut client, ADD).await;
     assert_eq!(number(&mut stage.direct, both).await, 32);
     assert_eq!(number(&mut client, both).await, 42);
+}
+
+/// It asks for no statement, and may go on for months.
+async fn who_reads_the_binary_log_holds_nothing_up(flavour: Flavour) {
+    const BINLOG_DUMP: u8 = 0x12;
+    let stage = Stage::new(flavour, "cs_over_replica").await;
+    let table = stage.table();
+    let proxy = stage.proxy("columns: [views], rollup: 1h");
+    let mut replica = stage.client(&proxy).await;
+    // The server refuses replicas that could not check what it sends.
+    let checksums = "SET @source_binlog_checksum = 'NONE', @master_binlog_checksum = 'NONE'";
+    run(&mut replica, checksums).await;
+    // From byte 4 of the first file, to wait for more at the end, as server 77.
+    let dump = [BINLOG_DUMP, 4, 0, 0, 0, 0, 0, 77, 0, 0, 0];
+    replica.send(&dump).await.expect("sent");
+    let deadline = Instant::now() + PATIENCE;
+    let is_dumping = || {
+        let sessions = proxy.shared.sessions.now();
+        sessions.iter().any(|one| one.command == "Binlog Dump")
+    };
+    while !is_dumping() {
+        assert!(Instant::now() < deadline, "it asks for the log");
+        tokio::task::yield_now().await;
+    }
+    switch(&proxy, &table, Mode::Off, "off").await;
+    assert_eq!(proxy.shared.metrics.sessions(), 1, "it is there still");
 }
