@@ -2,10 +2,11 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
+use atomic_waker::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Cuts a [`Cuttable`] off.
@@ -13,36 +14,25 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub struct Cut {
     is_made: AtomicBool,
     /// Who waits for the peer.
-    waiting: Mutex<Option<Waker>>,
+    waiting: AtomicWaker,
 }
 
 impl Cut {
     /// From now on the peer has closed, for whoever reads and writes there. The socket is closed when that is dropped.
     pub fn make(&self) {
-        self.is_made.store(true, Ordering::SeqCst);
-        let waiting = self.lock().take();
-        if let Some(waker) = waiting {
-            waker.wake();
-        }
+        self.is_made.store(true, Ordering::Release);
+        self.waiting.wake();
     }
 
     fn is_made(&self) -> bool {
-        self.is_made.load(Ordering::SeqCst)
+        self.is_made.load(Ordering::Acquire)
     }
 
     /// Whether it is made; if not, this task hears of it.
     fn is_made_or_wakes(&self, context: &Context<'_>) -> bool {
-        let mut waiting = self.lock();
-        match &mut *waiting {
-            Some(waker) => waker.clone_from(context.waker()),
-            none => *none = Some(context.waker().clone()),
-        }
-        drop(waiting);
+        // Before it is looked at: a cut in between wakes.
+        self.waiting.register(context.waker());
         self.is_made()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
