@@ -5,12 +5,17 @@
 //! then ask whether another says the contrary; then neither goes on. In between there is a state that goes with either:
 //! increments go to base, reads add up what slots there are. Whoever is switched on or off goes through that.
 //!
+//! Of a proxy that has lost its connection nothing is heard, and it goes on as before until it knows. So it is told apart by
+//! that connection whether a proxy was there all the while, see [`here`].
+//!
 //! [`Claims`]: super::node::Claims
+
+use std::collections::BTreeMap;
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
-use super::node::{MOST_NODES, has_locked, short};
+use super::node::{HERE, MOST_NODES, has_locked, short};
 use crate::config::TableName;
 
 /// What a proxy says of a hot table.
@@ -35,6 +40,11 @@ impl Claim {
             Self::Base => "base",
         };
         format!("countersink.{word}.{}", short(&slots.to_string()))
+    }
+
+    /// The user lock by which the proxy of this number says it.
+    fn of(self, slots: &TableName, number: usize) -> String {
+        format!("{}.{number}", self.name(slots))
     }
 }
 
@@ -65,8 +75,24 @@ pub async fn begin_drain(conn: &mut Conn, slots: &TableName) -> Result<bool, Dri
 /// What the server says.
 pub async fn drained(conn: &mut Conn, tables: &[TableName]) -> Result<Vec<usize>, DriverFailure> {
     let locks = tables.iter().map(drain).enumerate();
-    are_used(conn, locks).await
+    let used = users(conn, locks).await?;
+    Ok(used.into_keys().collect())
 }
+
+/// The proxies that are here, but for one's own: their numbers, and the connections by which they say what they say. As long
+/// as this stays as it is, all of them have said it all the while.
+///
+/// # Errors
+///
+/// What the server says.
+pub async fn here(conn: &mut Conn, own: Option<u16>) -> Result<Here, DriverFailure> {
+    let numbers = (0..MOST_NODES).filter(|number| Some(*number) != own);
+    let locks = numbers.map(|number| (usize::from(number), format!("{HERE}.{number}")));
+    users(conn, locks).await
+}
+
+/// Connections by the numbers of the proxies.
+pub type Here = BTreeMap<usize, u64>;
 
 /// The numbers of the proxies that say this, but for one's own.
 ///
@@ -80,11 +106,12 @@ pub async fn others(
 ) -> Result<Vec<usize>, DriverFailure> {
     let numbers = (0..MOST_NODES).filter(|number| Some(*number) != own);
     let locks = numbers.map(|number| (usize::from(number), format!("{claim}.{number}")));
-    are_used(conn, locks).await
+    let used = users(conn, locks).await?;
+    Ok(used.into_keys().collect())
 }
 
-/// Which of the proxies of these numbers have a part in which of these slot tables: they read them, or take base alone for
-/// the value.
+/// Which of these proxies have a part in which of these slot tables: they read them, or take base alone for the value. By
+/// their connections, with their numbers.
 ///
 /// # Errors
 ///
@@ -92,38 +119,41 @@ pub async fn others(
 pub async fn partners(
     conn: &mut Conn,
     tables: &[TableName],
-    numbers: &[usize],
-) -> Result<Vec<(TableName, usize)>, DriverFailure> {
+    here: &Here,
+) -> Result<Vec<((TableName, u64), usize)>, DriverFailure> {
     let most = usize::from(MOST_NODES);
-    let mut locks = Vec::new();
-    for (position, table) in tables.iter().enumerate() {
-        for number in numbers {
-            for claim in [Claim::Reads, Claim::Base] {
-                let lock = format!("{}.{number}", claim.name(table));
-                locks.push((position * most + number, lock));
+    let mut partners = Vec::new();
+    for claim in [Claim::Reads, Claim::Base] {
+        let locks = tables.iter().enumerate().flat_map(|(position, table)| {
+            let lock = move |number| (position * most + number, claim.of(table, number));
+            here.keys().copied().map(lock)
+        });
+        for (place, connection) in users(conn, locks).await? {
+            if let Some(table) = tables.get(place / most) {
+                partners.push(((table.clone(), connection), place % most));
             }
         }
     }
-    let used = are_used(conn, locks.into_iter()).await?;
-    let partner = |place: usize| Some((tables.get(place / most)?.clone(), place % most));
-    Ok(used.into_iter().filter_map(partner).collect())
+    Ok(partners)
 }
 
-/// Which of these locks somebody holds.
-async fn are_used(
+/// The connections that hold these locks.
+async fn users(
     conn: &mut Conn,
     locks: impl Iterator<Item = (usize, String)>,
-) -> Result<Vec<usize>, DriverFailure> {
-    let asked = locks.map(|(number, lock)| format!("IF(IS_USED_LOCK('{lock}'), {number}, NULL)"));
+) -> Result<BTreeMap<usize, u64>, DriverFailure> {
+    let asked = locks.map(|(place, lock)| format!("CONCAT({place}, ' ', IS_USED_LOCK('{lock}'))"));
     let asked: Vec<_> = asked.collect();
     if asked.is_empty() {
-        return Ok(Vec::new());
+        return Ok(BTreeMap::new());
     }
+    // Of one that nobody holds it is NULL, which is left out.
     let question = format!("SELECT CONCAT_WS(',', {})", asked.join(", "));
     let used: Option<String> = conn.query_first(question).await?;
     let used = used.unwrap_or_default();
-    Ok(used
-        .split(',')
-        .filter_map(|number| number.parse().ok())
-        .collect())
+    let user = |user: &str| {
+        let (place, connection) = user.split_once(' ')?;
+        Some((place.parse().ok()?, connection.parse().ok()?))
+    };
+    Ok(used.split(',').filter_map(user).collect())
 }

@@ -6,7 +6,6 @@ use mysql_async::Conn;
 
 use super::agreement::{self, Claim};
 use super::control::Control;
-use super::node::NODE;
 use super::provision::{self, Removal};
 use super::rollup::RollUp;
 use crate::catalog::{self, HotTable};
@@ -129,7 +128,7 @@ impl<'a> Drain<'a> {
 
     /// With `slots: 0` there is nothing to wait for but that the proxies have seen the lock.
     async fn wait_for_proxies(&mut self, conn: &mut Conn) -> Result<(), Error> {
-        let proxies = agreement::others(conn, NODE, None).await;
+        let proxies = agreement::here(conn, None).await;
         if !proxies.map_err(|error| error.to_string())?.is_empty() {
             self.tell("the proxies to hear of it");
             tokio::time::sleep(HEARING).await;

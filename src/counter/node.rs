@@ -23,8 +23,11 @@ use crate::catalog::HotTable;
 /// So many proxies may be told apart: there are no more ranges than slots.
 pub(super) const MOST_NODES: u16 = 256;
 
-/// What each proxy says that has a number, which is that it is there: the name of a user lock but for the number.
-pub const NODE: &str = "countersink.node";
+/// The name of the user lock by which a number is claimed, but for the number.
+const NODE: &str = "countersink.node";
+
+/// What each proxy says, the name of a user lock but for the number: that it is there, and says all that it has to say.
+pub(super) const HERE: &str = "countersink.here";
 
 /// How long to wait for a number that was lost, or could not be had.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -48,6 +51,8 @@ pub struct Node {
     leads: Vec<Arc<HotTable>>,
     /// What it says, see [`Claims`].
     says: BTreeSet<String>,
+    /// Whether it says that it is there.
+    is_here: bool,
     conn: Conn,
 }
 
@@ -146,6 +151,7 @@ impl Node {
                     number,
                     leads: Vec::new(),
                     says: BTreeSet::new(),
+                    is_here: false,
                     conn,
                 });
             }
@@ -200,6 +206,9 @@ impl Node {
             if has_locked(&mut self.conn, &format!("{name}.{}", self.number)).await? {
                 self.says.insert(name);
             }
+        }
+        if !self.is_here && self.says == wanted {
+            self.is_here = has_locked(&mut self.conn, &format!("{HERE}.{}", self.number)).await?;
         }
         claims.hold(Some(self.number), &self.says);
         Ok(())

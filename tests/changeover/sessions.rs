@@ -345,9 +345,12 @@ async fn a_proxy_that_is_silent_is_waited_for(flavour: Flavour) {
         let table = &hot.catalog.tables[0];
         first.shared.slots.first(table) / table.slots
     };
-    let holder = format!("SELECT IS_USED_LOCK('countersink.node.{number_of_first}')");
-    let holder = number(&mut stage.direct, &holder).await;
+    let lock = format!("'countersink.node.{number_of_first}'");
+    let holder = number(&mut stage.direct, &format!("SELECT IS_USED_LOCK({lock})")).await;
     run(&mut stage.direct, &format!("KILL {holder}")).await;
+    // As if it had its number again, and had said nothing yet.
+    let taken = format!("SELECT GET_LOCK({lock}, 60)");
+    assert_eq!(number(&mut stage.direct, &taken).await, 1);
     let off = second.rules.set_mode(&table, Mode::Off).await;
     off.expect("there is such a rule");
     waits_for(&second, "the proxy of node").await;
@@ -356,8 +359,9 @@ async fn a_proxy_that_is_silent_is_waited_for(flavour: Flavour) {
         assert_eq!(number(&mut two, READ).await, expected);
     }
     // It comes back, and all is agreed upon again.
-    arrives(&first, "enforced").await;
+    run(&mut stage.direct, &format!("DO RELEASE_LOCK({lock})")).await;
     waits_for(&second, "which increments in slots").await;
+    arrives(&first, "enforced").await;
     run(&mut one, ADD).await;
     assert_eq!(number(&mut two, READ).await, 51);
     switch(&first, &table, Mode::Off, "off").await;

@@ -128,8 +128,9 @@ pub(super) struct Keeper {
     shared: Arc<Shared>,
     claims: Arc<Claims>,
     standings: Vec<Standing>,
-    /// The other proxies that have a part in a slot table, by their numbers, and when each was last heard of.
-    partners: HashMap<(TableName, usize), Instant>,
+    /// The other proxies that have a part in a slot table, by the connections on which they say so: the number of each, and
+    /// when it was last heard of.
+    partners: HashMap<(TableName, u64), (usize, Instant)>,
     /// How often this proxy had lost its own number when its rules were last agreed upon.
     losses: u64,
     history: History,

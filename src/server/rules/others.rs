@@ -4,8 +4,8 @@ use tokio::time::Instant;
 
 use super::Keeper;
 use super::standing::{Side, Stage};
-use crate::counter::agreement;
-use crate::counter::node::{NODE, SILENCE};
+use crate::counter::agreement::{self, Here};
+use crate::counter::node::SILENCE;
 
 impl Keeper {
     /// Sees who else is there, what is being drained, and whether tables that did not fit their rules do so now.
@@ -48,33 +48,53 @@ impl Keeper {
     }
 
     /// All proxies are heard that had a part in this rule's slot table a moment ago: what one does that is silent nobody knows.
-    pub(super) async fn hears_all(&mut self, index: usize) -> Result<(), String> {
+    pub(super) async fn hears_all(&mut self, index: usize) -> Result<Here, String> {
         let here = self.see_partners().await?;
         let slots = self.standings[index].slots();
-        let mut partners = self.partners.keys().filter(|(table, _)| table == slots);
-        match partners.find(|(_, number)| !here.contains(number)) {
-            Some((_, number)) => Err(format!(
+        let is_heard = |connection| here.values().any(|other| other == connection);
+        let mut partners = self.partners.iter();
+        let silent =
+            partners.find(|((table, connection), _)| table == slots && !is_heard(connection));
+        match silent {
+            Some((_, (number, _))) => Err(format!(
                 "the proxy of node {number}, which was here a moment ago: it has stopped, or will be back"
             )),
-            None => Ok(()),
+            None => Ok(here),
+        }
+    }
+
+    /// All of them have been heard all the while: none has lost its connection, and come back, between two questions.
+    pub(super) async fn has_heard_all(&self, before: &Here) -> Result<(), String> {
+        match self.here().await? == *before {
+            true => Ok(()),
+            false => Err("other proxies that come and go".to_owned()),
         }
     }
 
     /// Sees which other proxies are here, and in which slot tables they have a part. Who has been silent for long is
     /// forgotten.
-    async fn see_partners(&mut self) -> Result<Vec<usize>, String> {
-        let here = self.other(NODE).await?;
+    async fn see_partners(&mut self) -> Result<Here, String> {
+        let here = self.here().await?;
         let tables = self.standings.iter().map(|rule| rule.slots().clone());
         let tables: Vec<_> = tables.collect();
         let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
         let partners = agreement::partners(&mut conn, &tables, &here).await;
         let partners = partners.map_err(|error| error.to_string())?;
         let now = Instant::now();
+        let partners = partners
+            .into_iter()
+            .map(|(partner, number)| (partner, (number, now)));
+        self.partners.extend(partners);
         self.partners
-            .extend(partners.into_iter().map(|partner| (partner, now)));
-        self.partners
-            .retain(|_, seen| now.saturating_duration_since(*seen) < SILENCE);
+            .retain(|_, (_, seen)| now.saturating_duration_since(*seen) < SILENCE);
         Ok(here)
+    }
+
+    /// The other proxies that are here.
+    async fn here(&self) -> Result<Here, String> {
+        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
+        let here = agreement::here(&mut conn, self.claims.number()).await;
+        here.map_err(|error| error.to_string())
     }
 
     /// This proxy's number was lost, and others have not heard since what it does: all is agreed upon again.

@@ -141,13 +141,14 @@ impl Keeper {
         if !self.claims.are_held() {
             return Err("the server to tell other proxies".to_owned());
         }
-        self.hears_all(index).await?;
+        let here = self.hears_all(index).await?;
         let obstacle = self.contrary(index).await?;
         if let Some(why) = obstacle {
             // Both may have spoken at a time; the next time they will not.
             self.take_side(index, since, Side::Neither);
             return Err(why);
         }
+        self.has_heard_all(&here).await?;
         self.provision(&table)
             .await
             .map_err(|why| why.to_string())?;
@@ -193,7 +194,7 @@ impl Keeper {
         if !self.claims.are_held() {
             return Err("the server to tell other proxies".to_owned());
         }
-        self.hears_all(index).await?;
+        let here = self.hears_all(index).await?;
         if let Some(other) = self.other(&Claim::Slots.name(&slots)).await?.first() {
             if side == Side::Base {
                 self.take_side(index, since, Side::Neither);
@@ -202,6 +203,7 @@ impl Keeper {
                 "the proxy of node {other}, which increments in slots"
             ));
         }
+        self.has_heard_all(&here).await?;
         self.empty(index, &table, side).await?;
         if side != Side::Base {
             self.take_side(index, since, Side::Base);
