@@ -7,6 +7,7 @@ pub(crate) mod check;
 mod error;
 mod examine;
 pub(crate) mod grants;
+pub(crate) mod letter_case;
 mod load;
 pub(crate) mod read;
 mod show_create;
@@ -64,10 +65,8 @@ impl Catalog {
 
     /// The hot table that `schema.name` names, by the server's rules of letter case.
     pub fn table(&self, schema: &str, name: &str) -> Option<&Arc<HotTable>> {
-        let same = |left: &str, right: &str| match self.lower_case_table_names {
-            0 => left == right,
-            _ => left.to_lowercase() == right.to_lowercase(),
-        };
+        let case = self.lower_case_table_names;
+        let same = |left: &str, right: &str| letter_case::is_same_table(case, left, right);
         self.tables
             .iter()
             .find(|table| same(&table.schema, schema) && same(&table.name, name))
@@ -109,7 +108,7 @@ impl HotTable {
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns
             .iter()
-            .position(|column| column.name.to_lowercase() == name.to_lowercase())
+            .position(|column| letter_case::is_same(&column.name, name))
     }
 
     /// The counter in column `position`, if that column is one.

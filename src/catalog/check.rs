@@ -3,6 +3,7 @@
 mod columns;
 
 use super::error::{Error, Problem};
+use super::letter_case::is_same;
 use super::read::{ColumnFacts, Facts, ForeignKeyFacts};
 use super::{Column, HotTable};
 use crate::config::{Rule, did_you_mean};
@@ -142,9 +143,7 @@ pub(crate) fn full_name(facts: &Facts) -> String {
 }
 
 fn is(column: &Option<String>, name: &str) -> bool {
-    column
-        .as_ref()
-        .is_some_and(|column| column.to_lowercase() == name.to_lowercase())
+    column.as_ref().is_some_and(|column| is_same(column, name))
 }
 
 fn plain_table(facts: &Facts) -> Result<(), Problem> {
@@ -218,7 +217,7 @@ fn position(facts: &Facts, name: &str) -> Result<usize, Problem> {
     let found = facts
         .columns
         .iter()
-        .position(|column| column.name.to_lowercase() == name.to_lowercase());
+        .position(|column| is_same(&column.name, name));
     found.ok_or_else(|| {
         let names = || facts.columns.iter().map(|column| column.name.as_str());
         let mut hint = did_you_mean(name, names());

@@ -5,6 +5,7 @@ use mysql_async::{Conn, FromRowError, Params, Row};
 use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
+use super::letter_case::is_same_table;
 use super::show_create;
 
 /// What the upstream is.
@@ -173,10 +174,8 @@ pub(crate) async fn table(
     let tuple = mysql_async::from_row_opt::<(String, String, String, String, String)>;
     let found = rows(conn, "the table", query, (schema, name), tuple).await?;
     // Whether information_schema minds letter case depends on the server and on how the query is run.
-    let same = |left: &str, right: &str| match server.lower_case_table_names {
-        0 => left == right,
-        _ => left.to_lowercase() == right.to_lowercase(),
-    };
+    let case = server.lower_case_table_names;
+    let same = |left: &str, right: &str| is_same_table(case, left, right);
     let Some((schema, name, kind, engine, comment)) = found
         .into_iter()
         .find(|found| same(&found.0, schema) && same(&found.1, name))

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::letter_case::is_same_table;
 use super::read::{Facts, Server};
 
 /// The form of the file.
@@ -91,10 +92,8 @@ impl Snapshot {
 
     /// The facts of `schema.name`, by the server's rules of letter case.
     pub(super) fn table(&self, schema: &str, name: &str) -> Option<&Facts> {
-        let same = |left: &str, right: &str| match self.server.lower_case_table_names {
-            0 => left == right,
-            _ => left.to_lowercase() == right.to_lowercase(),
-        };
+        let case = self.server.lower_case_table_names;
+        let same = |left: &str, right: &str| is_same_table(case, left, right);
         self.tables
             .iter()
             .find(|table| same(&table.schema, schema) && same(&table.name, name))

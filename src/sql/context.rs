@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart};
 use sqlparser::tokenizer::Token;
 
+use crate::catalog::letter_case::is_same_table;
 use crate::catalog::{Catalog, HotTable};
 use crate::sql::plan::SessionFacts;
 use crate::sql::syntax::{self, Syntax};
@@ -44,10 +45,7 @@ impl<'a> Context<'a> {
 
     /// Whether two names of tables, schemas or aliases are one, by the server's rules of letter case.
     pub(super) fn is_same_table_name(&self, left: &str, right: &str) -> bool {
-        match self.catalog.lower_case_table_names {
-            0 => left == right,
-            _ => left.to_lowercase() == right.to_lowercase(),
-        }
+        is_same_table(self.catalog.lower_case_table_names, left, right)
     }
 
     /// The text of a range.
@@ -186,16 +184,12 @@ pub(super) fn mentioned(text: &[u8], catalog: &Catalog) -> Vec<Arc<HotTable>> {
     let text = text.to_ascii_lowercase();
     let occurs = |name: &str| {
         let name = name.to_ascii_lowercase();
-        let forms = [
-            name.replace('`', "``"),
-            name.replace('"', "\"\""),
-            name.clone(),
-        ];
+        let is_there = |form: &str| memchr::memmem::find(&text, form.as_bytes()).is_some();
+        let is_there_doubled = |quote: char| {
+            name.contains(quote) && is_there(&name.replace(quote, &format!("{quote}{quote}")))
+        };
         // Beyond ASCII, letter case and character set are not ours to judge.
-        !name.is_ascii()
-            || forms
-                .iter()
-                .any(|form| memchr::memmem::find(&text, form.as_bytes()).is_some())
+        !name.is_ascii() || is_there(&name) || is_there_doubled('`') || is_there_doubled('"')
     };
     catalog
         .tables

@@ -6,6 +6,7 @@ use sqlparser::ast::{Expr, Statement};
 use sqlparser::dialect::{Dialect, MySqlDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 use crate::sql::plan::SessionFacts;
 
@@ -95,6 +96,27 @@ impl Dialect for SessionDialect {
         supports_user_host_grantee,
     }
 
+    /// What most expressions begin with. The parser would try all of these for a type first, as in `DATE '2026-01-01'`, and
+    /// write an error about each.
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        match &parser.peek_token_ref().token {
+            Token::Number(..) | Token::Placeholder(_) => {
+                Some(parser.parse_value().map(Expr::Value))
+            }
+            Token::Word(word) if word.keyword == Keyword::NoKeyword => {
+                match parser.peek_nth_token_ref(1).token {
+                    // A function, or a character set's introducer.
+                    Token::LParen
+                    | Token::SingleQuotedString(_)
+                    | Token::DoubleQuotedString(_)
+                    | Token::HexStringLiteral(_) => None,
+                    _ => Some(parser.parse_identifier().map(Expr::Identifier)),
+                }
+            }
+            _ => None,
+        }
+    }
+
     fn parse_infix(
         &self,
         parser: &mut Parser,
@@ -115,5 +137,47 @@ impl Dialect for SessionDialect {
         parser: &mut Parser,
     ) -> bool {
         self.mysql.is_table_factor_alias(explicit, keyword, parser)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_way_into_an_expression_leads_where_the_parsers_own_does() {
+        let expressions = [
+            "1, -1, 1.5e3, ?, NULL, 'a' 'b', x'1F', 0x1F",
+            "views, posts.views, shop . posts . views, `posts`.`views`, `select`, `date` '2026-01-01'",
+            "views v, `views` `v`, views AS 'v', views 'v', title COLLATE utf8mb4_bin",
+            "IF(views, 1, 2), count (*), `f`(1), f.g(1), posts.*, _utf8mb4'x', _latin1 x'1F', _utf8mb4 \"x\"",
+            "DATE '2026-01-01', INTERVAL 1 DAY + at, BINARY title, CAST(views AS SIGNED), views->'$.a', title->>'$.b'",
+            "CASE views WHEN 1 THEN 2 END, (views), ((views) + (1)), EXISTS (SELECT 1), views IN (1, 2), (1, views) = (2, ?)",
+            "@v, @@sql_mode, @v := views, !views, ~views, NOT views, views IS NULL, at BETWEEN ? AND ?, title LIKE 'a%'",
+            "key, value, xml '<a/>', views(+), [1], {d '2026-01-01'}, a b c, 1 x 2, ? ?",
+        ];
+        let (ours, theirs) = (
+            SessionDialect::new(&SessionFacts::default()),
+            MySqlDialect {},
+        );
+        let mut understood = 0;
+        let each = expressions.iter().flat_map(|list| list.split(", "));
+        for text in expressions.iter().copied().chain(each) {
+            let text = format!("SELECT {text} FROM posts WHERE {text} ORDER BY {text}");
+            for text in [
+                &text[..],
+                &text[..text.find(" WHERE").unwrap()],
+                &text[..text.find(" FROM").unwrap()],
+            ] {
+                let [ours, theirs] = [&ours as &dyn Dialect, &theirs].map(|dialect| {
+                    let statements = Parser::parse_sql(dialect, text).ok();
+                    // With the places in the text, which do not count for equality.
+                    statements.map(|statements| format!("{statements:?}"))
+                });
+                assert_eq!(ours, theirs, "{text}");
+                understood += usize::from(ours.is_some());
+            }
+        }
+        assert!(understood > 100, "{understood}");
     }
 }

@@ -83,8 +83,8 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
             .then(|| confined(context, query))
             .flatten()
             .filter(|fold| matches!(fold.scope, Scope::Keys(_))),
-        or_fold: match unresolved(context, query) {
-            Plan::Fold(fold) if is_derived => Some(*fold),
+        or_fold: match is_derived.then(|| unresolved(context, query)) {
+            Some(Plan::Fold(fold)) => Some(*fold),
             _ => None,
         },
         reason: if locked.is_empty() {

@@ -56,15 +56,12 @@ pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason>
         .with_unescape(false)
         .tokenize_with_location()
         .map_err(|_| Reason::NotParsed)?;
-    if tokens
-        .iter()
-        .filter(|token| !is_space(&token.token))
-        .count()
-        > MAX_TOKENS
-    {
+    locate_by_offset(&mut tokens, text).ok_or(Reason::NotParsed)?;
+    // The parser would step over it at each look ahead.
+    tokens.retain(|token| !is_space(&token.token));
+    if tokens.len() > MAX_TOKENS {
         return Err(Reason::TooLong);
     }
-    locate_by_offset(&mut tokens, &decoded).ok_or(Reason::NotParsed)?;
     if !agrees_with_lexer(&tokens, text, facts) {
         return Err(Reason::NotParsed);
     }
@@ -115,14 +112,12 @@ fn is_space(token: &Token) -> bool {
 }
 
 /// Puts byte offsets (from 1, in line 1) in place of lines and columns. `None` if the tokens leave a gap.
-fn locate_by_offset(tokens: &mut [TokenWithSpan], decoded: &str) -> Option<()> {
-    let mut line_starts = vec![0];
-    for (offset, letter) in decoded.chars().enumerate() {
-        if letter == '\n' {
-            line_starts.push(offset + 1);
-        }
-    }
-    let length = decoded.chars().count();
+fn locate_by_offset(tokens: &mut [TokenWithSpan], text: &[u8]) -> Option<()> {
+    let line_ends = memchr::memchr_iter(b'\n', text);
+    let line_starts: Vec<_> = [0]
+        .into_iter()
+        .chain(line_ends.map(|end| end + 1))
+        .collect();
     let mut expected = 0;
     for token in tokens {
         let mut located = [0_u64; 2];
@@ -148,7 +143,7 @@ fn locate_by_offset(tokens: &mut [TokenWithSpan], decoded: &str) -> Option<()> {
             },
         };
     }
-    (u64::try_from(length).ok()? == expected).then_some(())
+    (u64::try_from(text.len()).ok()? == expected).then_some(())
 }
 
 /// Whether our own lexer sees the same strings, quoted identifiers, comments and placeholders.

@@ -7,6 +7,7 @@ use sqlparser::ast::{
 };
 
 use crate::catalog::Catalog;
+use crate::catalog::letter_case::is_same;
 use crate::sql::context::{Context, bare, column_path, ident};
 use crate::sql::plan::SessionFacts;
 use crate::sql::{syntax, touch};
@@ -113,7 +114,7 @@ fn sets(context: &Context<'_>, assignments: &[Assignment]) -> Option<Vec<(String
         };
         let column = context.name(ident(name.0.last()?)?);
         let sets = set_to(context, &column, &assignment.value);
-        match found.iter_mut().find(|(other, _)| same(other, &column)) {
+        match found.iter_mut().find(|(other, _)| is_same(other, &column)) {
             Some((_, twice)) => *twice = Sets::Other,
             None => found.push((column, sets)),
         }
@@ -157,7 +158,7 @@ fn is_column(context: &Context<'_>, column: &str, expr: &Expr) -> bool {
     let named = |expr: &Expr| {
         let path = column_path(bare(expr));
         path.and_then(<[Ident]>::last)
-            .is_some_and(|name| same(&context.name(name), column))
+            .is_some_and(|name| is_same(&context.name(name), column))
     };
     match bare(expr) {
         Expr::Function(function) => match arguments(function, &["COALESCE", "IFNULL"]).as_slice() {
@@ -173,7 +174,7 @@ fn is_inserted(context: &Context<'_>, column: &str, expr: &Expr) -> bool {
     let named = |expr: &Expr| {
         let path = column_path(bare(expr));
         path.and_then(<[Ident]>::last)
-            .is_some_and(|name| same(&context.name(name), column))
+            .is_some_and(|name| is_same(&context.name(name), column))
     };
     match bare(expr) {
         Expr::Function(function) => {
@@ -220,11 +221,6 @@ fn arguments<'a>(function: &'a Function, names: &[&str]) -> Vec<&'a Expr> {
         _ => None,
     };
     list.args.iter().filter_map(argument).collect()
-}
-
-/// Column names know no letter case.
-fn same(left: &str, right: &str) -> bool {
-    left.to_lowercase() == right.to_lowercase()
 }
 
 #[cfg(test)]

@@ -241,6 +241,9 @@ pub(super) fn identifier(bytes: &[u8]) -> String {
     };
     let inner = name.strip_prefix(quote).unwrap_or(&name);
     let inner = inner.strip_suffix(quote).unwrap_or(inner);
+    if !inner.contains(quote) {
+        return inner.to_owned();
+    }
     let doubled = String::from_iter([quote, quote]);
     inner.replace(&doubled, &String::from(quote))
 }

@@ -2,6 +2,7 @@
 
 use super::{all, is, position};
 use crate::catalog::error::Problem;
+use crate::catalog::letter_case::is_same;
 use crate::catalog::read::{ColumnFacts, Facts};
 use crate::catalog::{Bounds, Counter, Domain};
 
@@ -131,7 +132,7 @@ fn not_in_an_index(facts: &Facts, name: &str) -> Result<(), Problem> {
     let foreign = facts
         .foreign_keys
         .iter()
-        .find(|key| key.column.to_lowercase() == name.to_lowercase());
+        .find(|key| is_same(&key.column, name));
     match foreign {
         Some(key) => Err(Problem::InForeignKey {
             column: column(),

@@ -1,6 +1,7 @@
 //! Which counter (or touch column, which is read alike) a name in a query means.
 
 use crate::catalog::HotTable;
+use crate::catalog::letter_case::is_same;
 use crate::sql::context::Context;
 use crate::sql::read::block::{Block, Found, Item, ItemShape, Place, Reference, Source};
 
@@ -33,10 +34,9 @@ pub(super) struct Outputs {
 impl Outputs {
     /// Those called `name`.
     pub(super) fn named<'a>(&'a self, name: &str) -> Vec<&'a Output> {
-        let name = name.to_lowercase();
         self.columns
             .iter()
-            .filter(|output| output.name.to_lowercase() == name)
+            .filter(|output| is_same(&output.name, name))
             .collect()
     }
 

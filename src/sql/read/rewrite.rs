@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::catalog::letter_case::is_same;
 use crate::catalog::{Domain, HotTable};
 use crate::sql::context::read_alias;
 use crate::sql::context::{Context, Edit, quoted, slots_path};
@@ -199,7 +200,7 @@ impl<'a> Rewriter<'a> {
             self.grouping_references(found.block).any(|grouping| {
                 grouping.is_whole_item
                     && grouping.path.len() == 1
-                    && grouping.path[0].to_lowercase() == alias.to_lowercase()
+                    && is_same(&grouping.path[0], alias)
                     && self.names.column(grouping) == Ok(None)
             })
         });
