@@ -127,16 +127,15 @@ fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reas
     {
         return Some(Reason::CharacterSet);
     }
-    let is_executable =
-        Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment);
-    is_executable.then_some(Reason::NotParsed)
+    has_executable_comment(text, facts).then_some(Reason::NotParsed)
 }
 
 /// Whether a text has names that begin like the aliases in our own texts.
 pub(super) fn names_like_ours(text: &[u8]) -> bool {
     const START: &[u8] = b"countersink_";
-    text.windows(START.len())
-        .any(|window| window.eq_ignore_ascii_case(START))
+    let starts = memchr::memchr2_iter(b'c', b'C', text);
+    let mut names = starts.filter_map(|at| text.get(at..at + START.len()));
+    names.any(|name| name.eq_ignore_ascii_case(START))
 }
 
 fn has_foreign_name(table: &HotTable) -> bool {
@@ -185,7 +184,8 @@ fn not_understood(
 }
 
 fn has_executable_comment(text: &[u8], facts: &SessionFacts) -> bool {
-    Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment)
+    memchr::memmem::find(text, b"/*").is_some()
+        && Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment)
 }
 
 #[cfg(test)]

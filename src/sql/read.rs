@@ -78,7 +78,7 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
     }
     Plan::Read(Box::new(Read {
         text: rewritten(context, &rewrite.edits),
-        locks: lock::statements(context, query, &locked),
+        locks: lock::statements(context, query, &survey.blocks, &locked),
         folded_first: lock::waits_for_rows(&survey.blocks, &locked)
             .then(|| confined(context, query))
             .flatten()

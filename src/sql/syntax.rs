@@ -1,5 +1,6 @@
 //! A statement's syntax tree, with byte offsets where sqlparser keeps lines and columns.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use sqlparser::ast::{Ident, Statement};
@@ -51,7 +52,10 @@ pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason>
     }
     let dialect = SessionDialect::new(facts);
     // As Latin-1 each byte is one character, so that columns count bytes.
-    let decoded: String = text.iter().copied().map(char::from).collect();
+    let decoded = match std::str::from_utf8(text) {
+        Ok(ascii) if ascii.is_ascii() => Cow::Borrowed(ascii),
+        _ => Cow::Owned(text.iter().copied().map(char::from).collect()),
+    };
     let mut tokens = Tokenizer::new(&dialect, &decoded)
         .with_unescape(false)
         .tokenize_with_location()
@@ -65,14 +69,14 @@ pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason>
     if !agrees_with_lexer(&tokens, text, facts) {
         return Err(Reason::NotParsed);
     }
-    let lexemes = tokens
+    let mut lexemes = Vec::with_capacity(tokens.len());
+    let significant = tokens
         .iter()
-        .filter(|token| !matches!(token.token, Token::Whitespace(_)))
-        .map(|token| Lexeme {
-            token: token.token.clone(),
-            range: offsets(token.span),
-        })
-        .collect();
+        .filter(|token| !matches!(token.token, Token::Whitespace(_)));
+    lexemes.extend(significant.map(|token| Lexeme {
+        token: token.token.clone(),
+        range: offsets(token.span),
+    }));
     let has_modifier = drop_modifiers(&mut tokens);
     replace_share_mode(&mut tokens);
     drop_variables(&mut tokens);

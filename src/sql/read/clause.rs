@@ -43,7 +43,7 @@ impl Clauses {
             end: tokens.last().map_or(select_at, |token| token.range.end),
             items: Vec::new(),
         };
-        let mut item = Vec::new();
+        let mut item: Option<Range<usize>> = None;
         let mut depth = 0_usize;
         for (index, token) in tokens.iter().enumerate() {
             match token.token {
@@ -70,19 +70,16 @@ impl Clauses {
             }
             match token.token {
                 Token::Comma if depth == 0 => clauses.close_item(&mut item),
-                _ if item.is_empty() && clauses.items.is_empty() && is_modifier(token) => {}
-                _ => item.push(token.range.clone()),
+                _ if item.is_none() && clauses.items.is_empty() && is_modifier(token) => {}
+                _ => item.get_or_insert(token.range.clone()).end = token.range.end,
             }
         }
         clauses.close_item(&mut item);
         clauses
     }
 
-    fn close_item(&mut self, item: &mut Vec<Range<usize>>) {
-        if let (Some(first), Some(last)) = (item.first(), item.last()) {
-            self.items.push(first.start..last.end);
-        }
-        item.clear();
+    fn close_item(&mut self, item: &mut Option<Range<usize>>) {
+        self.items.extend(item.take());
     }
 
     /// The block's text, with what is nested in it.
@@ -140,14 +137,9 @@ fn is_in_index_hint(tokens: &[Lexeme], index: usize) -> bool {
 
 /// A set operator: what follows is another block.
 fn is_end(token: &Lexeme) -> bool {
-    [
-        Keyword::UNION,
-        Keyword::EXCEPT,
-        Keyword::INTERSECT,
-        Keyword::MINUS,
-    ]
-    .into_iter()
-    .any(|keyword| token.is(keyword))
+    use Keyword::{EXCEPT, INTERSECT, MINUS, UNION};
+    matches!(&token.token, Token::Word(word) if word.quote_style.is_none()
+        && matches!(word.keyword, UNION | EXCEPT | INTERSECT | MINUS))
 }
 
 /// DISTINCT and the other words between SELECT and its items.

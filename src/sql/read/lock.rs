@@ -64,14 +64,18 @@ fn clause(lock: &Lock, mariadb: bool) -> &'static str {
 }
 
 /// Statements that lock the base rows, then the slot rows, of a query's outermost block.
-pub(super) fn statements(context: &Context<'_>, query: &Query, locked: &[Locked]) -> Vec<Template> {
+pub(super) fn statements(
+    context: &Context<'_>,
+    query: &Query,
+    blocks: &[Block],
+    locked: &[Locked],
+) -> Vec<Template> {
     let SetExpr::Select(select) = &*query.body else {
         return Vec::new();
     };
-    let survey = super::Survey::of(context, query);
     let mut statements = Vec::new();
     for place in locked {
-        let block = &survey.blocks[place.block];
+        let block = &blocks[place.block];
         let (Some(lock), Place::Statement) = (&block.lock, block.place) else {
             continue;
         };
