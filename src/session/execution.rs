@@ -41,7 +41,7 @@ impl Session {
 
     /// A temporary table has come in front of a hot one, or has gone; or the hot tables are others. Where the plan is
     /// another one then, the upstream prepares the statement anew as well.
-    async fn plan_again(&mut self, statement: &mut Statement) -> Result<(), Error> {
+    pub(super) async fn plan_again(&mut self, statement: &mut Statement) -> Result<(), Error> {
         let plan = match statement.facts.clone() {
             Some(facts) => self.plan_as_prepared(&statement.text, &facts).await?,
             None => self.plan_without_locks(&statement.text).await?,
@@ -70,6 +70,8 @@ impl Session {
         id: u32,
         statement: &mut Statement,
     ) -> Result<(), Error> {
+        let is_passed = matches!(*statement.plan, Plan::Forward(_) | Plan::Observe(_));
+        statement.long_data &= !is_passed;
         match *statement.plan {
             Plan::Forward(reason) => {
                 self.learn_from_forwarded(reason, statement.kind);

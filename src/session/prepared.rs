@@ -14,6 +14,7 @@ use super::parameters::Typing;
 use super::patched::Patch;
 use super::state::Unseen;
 use crate::catalog::HotTable;
+use crate::net::PacketStream;
 use crate::sql::Kind;
 use crate::sql::diagnostics::{self, Question};
 use crate::sql::plan::{Fold, Plan, Reason, SessionFacts};
@@ -21,6 +22,7 @@ use crate::traffic::Prepared;
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command;
+use crate::wire::execute::Execute;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 
@@ -267,6 +269,7 @@ impl Session {
         };
         let done = match command_byte {
             command::STMT_EXECUTE => {
+                self.note_types(&mut statement).await?;
                 let sighting = self.sight_execution(id, Some(&statement)).await?;
                 let done = self.execute_known(id, &mut statement).await;
                 if done.is_ok() {
@@ -289,6 +292,26 @@ impl Session {
         };
         self.state.statements.insert(id, statement);
         done
+    }
+
+    /// Takes in the parameter types of the execution at the front: clients tell them once, and whatever becomes of this
+    /// execution, a later one may go by them.
+    async fn note_types(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        if statement.parameters == 0 {
+            return Ok(());
+        }
+        let header = self.client.peek_header().await.map_err(Error::Client)?;
+        let length = header.packet_length().min(PacketStream::LARGEST_PEEK);
+        self.client.fill_to(length).await.map_err(Error::Client)?;
+        let payload = &self.client.buffered()[HEADER_LENGTH..length];
+        let execute = Execute::decode(payload, statement.parameters, self.capabilities);
+        if let Ok(Execute {
+            types: Some(types), ..
+        }) = execute
+        {
+            statement.types = types.to_vec();
+        }
+        Ok(())
     }
 
     /// Passes a command on with the rewritten statement's id in place of the client's.
@@ -339,6 +362,12 @@ impl Session {
 
     /// Long data of a read goes to the statement that will be executed, and nothing answers.
     async fn long_data(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        self.see_shadows().await?;
+        let is_new =
+            statement.planned_by != self.hot.number || statement.shadowed != self.state.shadowed;
+        if is_new && !statement.text.is_empty() && !statement.long_data {
+            Box::pin(self.plan_again(statement)).await?;
+        }
         statement.long_data = true;
         if let Plan::Read(read) = &*Arc::clone(&statement.plan) {
             let text = self.render_read(read, &[]);

@@ -104,6 +104,8 @@ impl Session {
             if self.state.multi_statements {
                 self.schema = None;
             }
+            // COMMIT or ROLLBACK among them, and a BEGIN behind it: the flags of the last one do not tell.
+            self.before(Kind::Other);
             self.after(Kind::Other, false);
         }
         Ok(())
