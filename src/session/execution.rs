@@ -21,13 +21,7 @@ impl Session {
         id: u32,
         statement: &mut Statement,
     ) -> Result<(), Error> {
-        self.see_shadows().await?;
-        let is_new =
-            statement.planned_by != self.hot.number || statement.shadowed != self.state.shadowed;
-        // Long data has gone to the statement as it was prepared.
-        if is_new && !statement.text.is_empty() && !statement.long_data {
-            Box::pin(self.plan_again(statement)).await?;
-        }
+        self.keep_up(statement).await?;
         if let Some(asks) = statement.asks.clone() {
             Box::pin(self.execute_asking(id, statement, &asks)).await?;
         } else {
@@ -36,12 +30,25 @@ impl Session {
         }
         let failed = self.state.status_uncertain;
         self.state.after_one_shot(&statement.one_shot, failed);
+        // The execution has used it up.
+        statement.long_data = false;
         Ok(())
+    }
+
+    /// Has a statement planned by the hot tables as they are now.
+    async fn keep_up(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        self.see_shadows().await?;
+        let is_new =
+            statement.planned_by != self.hot.number || statement.shadowed != self.state.shadowed;
+        match is_new && !statement.text.is_empty() {
+            true => Box::pin(self.plan_again(statement)).await,
+            false => Ok(()),
+        }
     }
 
     /// A temporary table has come in front of a hot one, or has gone; or the hot tables are others. Where the plan is
     /// another one then, the upstream prepares the statement anew as well.
-    pub(super) async fn plan_again(&mut self, statement: &mut Statement) -> Result<(), Error> {
+    async fn plan_again(&mut self, statement: &mut Statement) -> Result<(), Error> {
         let plan = match statement.facts.clone() {
             Some(facts) => self.plan_as_prepared(&statement.text, &facts).await?,
             None => self.plan_without_locks(&statement.text).await?,
@@ -70,8 +77,6 @@ impl Session {
         id: u32,
         statement: &mut Statement,
     ) -> Result<(), Error> {
-        let is_passed = matches!(*statement.plan, Plan::Forward(_) | Plan::Observe(_));
-        statement.long_data &= !is_passed;
         match *statement.plan {
             Plan::Forward(reason) => {
                 self.learn_from_forwarded(reason, statement.kind);
@@ -93,10 +98,7 @@ impl Session {
         let turn = Turn::single(Form::Results);
         self.before(statement.kind);
         if !self.buffer_command().await? {
-            let fold = whole_tables(&statement.plan, Reason::TooLong);
-            self.fold_then_original(&fold, None, &Original::Stream, turn)
-                .await?;
-            return Ok(());
+            return self.fold_then_stream(statement, Reason::TooLong).await;
         }
         let payload = self.command_payload().to_vec();
         self.drop_command();
@@ -107,15 +109,19 @@ impl Session {
             self.run_original(&Original::Payload(payload), turn).await?;
             return Ok(());
         };
-        if let Some(types) = execute.types {
-            statement.types = types.to_vec();
-        }
         let values = execute.values(statement.parameters, &statement.types, capabilities);
         let literals = match (statement.long_data, &values) {
             (false, Ok(values)) => self.literals(values).await?,
             _ => None,
         };
-        let original = Original::Payload(execute.encode(id, &statement.types, capabilities));
+        // Without types it stands alone only if it tells them, or has nothing to tell.
+        let has_types = execute.types.is_some() || !statement.types.is_empty();
+        let original = match has_types {
+            true => execute.encode(id, &statement.types, capabilities),
+            false => payload.clone(),
+        };
+        let original = Original::Payload(original);
+        let may_read = !statement.long_data && (has_types || statement.parameters == 0);
         let mut plan = self.under_table_locks(Arc::clone(&statement.plan));
         statement.typing.see(values.as_deref().unwrap_or_default());
         if let (true, Plan::Increment(_) | Plan::Fold(_)) = (statement.typing.is_fixed(), &*plan) {
@@ -136,7 +142,9 @@ impl Session {
                 self.increment_by(increment, &values, literals, &original, turn)
                     .await?;
             }
-            (Plan::Read(read), literals) if literals.is_some() || read.locks.is_empty() => {
+            (Plan::Read(read), literals)
+                if may_read && (literals.is_some() || read.locks.is_empty()) =>
+            {
                 let literals = literals.as_deref().unwrap_or_default();
                 self.execute_read(read, &execute, statement, literals, &original)
                     .await?;
@@ -147,6 +155,8 @@ impl Session {
             }
             (Plan::Increment(_) | Plan::Read(_), _) => {
                 let fold = whole_tables(&plan, Reason::Fallback);
+                // What is fetched from a cursor then comes from the original.
+                self.close_rewritten(statement).await?;
                 self.fold_then_original(&fold, None, &original, turn)
                     .await?;
             }
@@ -154,7 +164,21 @@ impl Session {
                 self.act(plan, &[], &original, turn).await?;
             }
         }
-        statement.long_data = false;
+        self.after(statement.kind, self.state.status_uncertain);
+        Ok(())
+    }
+
+    /// Folds all that an execution may read or write, and passes it on unread.
+    async fn fold_then_stream(
+        &mut self,
+        statement: &mut Statement,
+        reason: Reason,
+    ) -> Result<(), Error> {
+        let fold = whole_tables(&statement.plan, reason);
+        self.close_rewritten(statement).await?;
+        let turn = Turn::single(Form::Results);
+        self.fold_then_original(&fold, None, &Original::Stream, turn)
+            .await?;
         self.after(statement.kind, self.state.status_uncertain);
         Ok(())
     }
@@ -240,11 +264,14 @@ impl Session {
     }
 
     /// MariaDB's bulk execution: its many rows of parameters are not looked at.
-    pub(super) async fn execute_in_bulk(&mut self, statement: &Statement) -> Result<(), Error> {
-        let fold = whole_tables(&statement.plan, Reason::Fallback);
-        let turn = Turn::single(Form::Results);
-        self.fold_then_original(&fold, None, &Original::Stream, turn)
-            .await?;
+    pub(super) async fn execute_in_bulk(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        self.keep_up(statement).await?;
+        // Those that it tells hold for executions behind it as well.
+        statement.types.clear();
+        self.state.diagnostics = None;
+        self.before(statement.kind);
+        self.fold_then_stream(statement, Reason::Fallback).await?;
+        statement.long_data = false;
         Ok(())
     }
 }

@@ -83,18 +83,15 @@ impl Session {
         if is_plain && kind != Kind::Deallocate {
             let sequence_id = self.pass_command().await?.wrapping_add(1);
             self.state.last_prepared = 0;
-            let failed = match seen {
-                None => {
-                    let walker = self.pass_answer(Form::Prepared).await?;
-                    walker.error().is_some()
-                }
-                Some(seen) => !self.pass_prepared_seen(sequence_id, seen).await?,
+            let prepared = match seen {
+                None => self.pass_answer(Form::Prepared).await?.prepared(),
+                Some(seen) => self.pass_prepared_seen(sequence_id, seen).await?,
             };
-            match failed {
-                true => self.state.diagnostics = None,
-                false => {
+            match prepared {
+                None => self.state.diagnostics = None,
+                id => {
                     self.clear_messages();
-                    Unseen::add(&mut self.state.unseen, &self.hot.prepared_under);
+                    Unseen::add(&mut self.state.unseen, id, &self.hot.prepared_under);
                 }
             }
             return Ok(());
@@ -133,7 +130,8 @@ impl Session {
                 statement.facts = Some(facts);
                 statement.planned_by = planned_by;
             } else {
-                Unseen::add(&mut self.state.unseen, &now);
+                let id = self.state.last_prepared;
+                Unseen::add(&mut self.state.unseen, Some(id), &now);
             }
             let id = self.state.last_prepared;
             self.saw_prepared(id, seen.map(|seen| seen.taking(parameters)));
@@ -142,15 +140,19 @@ impl Session {
     }
 
     /// Passes the answer to COM_STMT_PREPARE on for a statement of which nothing is remembered but what somebody wants to know.
-    /// False when it is an ERR.
-    async fn pass_prepared_seen(&mut self, sequence_id: u8, seen: Prepared) -> Result<bool, Error> {
+    /// Its id; `None` when it is an ERR.
+    async fn pass_prepared_seen(
+        &mut self,
+        sequence_id: u8,
+        seen: Prepared,
+    ) -> Result<Option<u32>, Error> {
         let copied = self.copy_prepared(sequence_id).await?;
         let Some((ok, ..)) = copied else {
-            return Ok(false);
+            return Ok(None);
         };
         self.state.last_prepared = ok.statement_id;
         self.saw_prepared(ok.statement_id, Some(seen.taking(ok.parameters)));
-        Ok(true)
+        Ok(Some(ok.statement_id))
     }
 
     /// A statement of over a megabyte: every execution folds the hot tables that its head names.
@@ -169,7 +171,8 @@ impl Session {
         let sequence_id = self.pass_command().await?.wrapping_add(1);
         let plan = Arc::new(Plan::Fold(Box::new(fold)));
         if self.pass_prepared(sequence_id, kind, plan).await?.is_some() {
-            Unseen::add(&mut self.state.unseen, &now);
+            let id = self.state.last_prepared;
+            Unseen::add(&mut self.state.unseen, Some(id), &now);
         }
         Ok(())
     }
@@ -256,7 +259,7 @@ impl Session {
         // Taken out while it runs, so that the session can be borrowed whole.
         let Some(mut statement) = self.state.statements.remove(&id) else {
             if command_byte == command::STMT_CLOSE {
-                Unseen::remove(&mut self.state.unseen);
+                Unseen::remove(&mut self.state.unseen, id);
             } else {
                 self.state.end_one_shot();
                 self.state.diagnostics = None;
@@ -279,16 +282,17 @@ impl Session {
             }
             command::STMT_FETCH => Box::pin(self.fetch(id, &mut statement)).await,
             command::STMT_RESET => self.reset_statement(&mut statement).await,
-            command::STMT_SEND_LONG_DATA => self.long_data(&mut statement).await,
+            command::STMT_SEND_LONG_DATA => {
+                statement.long_data = true;
+                self.pass_command().await.map(drop)
+            }
             command::STMT_CLOSE => {
                 self.forget_prepared(id);
-                if statement.text.is_empty() {
-                    Unseen::remove(&mut self.state.unseen);
-                }
+                Unseen::remove(&mut self.state.unseen, id);
                 self.close_rewritten(&mut statement).await?;
                 return self.pass_command().await.map(drop);
             }
-            _ => Box::pin(self.execute_in_bulk(&statement)).await,
+            _ => Box::pin(self.execute_in_bulk(&mut statement)).await,
         };
         self.state.statements.insert(id, statement);
         done
@@ -297,9 +301,6 @@ impl Session {
     /// Takes in the parameter types of the execution at the front: clients tell them once, and whatever becomes of this
     /// execution, a later one may go by them.
     async fn note_types(&mut self, statement: &mut Statement) -> Result<(), Error> {
-        if statement.parameters == 0 {
-            return Ok(());
-        }
         let header = self.client.peek_header().await.map_err(Error::Client)?;
         let length = header.packet_length().min(PacketStream::LARGEST_PEEK);
         self.client.fill_to(length).await.map_err(Error::Client)?;
@@ -358,25 +359,5 @@ impl Session {
         }
         self.pass_command().await?;
         self.pass_answer(Form::Single).await.map(drop)
-    }
-
-    /// Long data of a read goes to the statement that will be executed, and nothing answers.
-    async fn long_data(&mut self, statement: &mut Statement) -> Result<(), Error> {
-        self.see_shadows().await?;
-        let is_new =
-            statement.planned_by != self.hot.number || statement.shadowed != self.state.shadowed;
-        if is_new && !statement.text.is_empty() && !statement.long_data {
-            Box::pin(self.plan_again(statement)).await?;
-        }
-        statement.long_data = true;
-        if let Plan::Read(read) = &*Arc::clone(&statement.plan) {
-            let text = self.render_read(read, &[]);
-            if self.rewritten(statement, text).await?.is_some()
-                && self.pass_renamed(statement).await?
-            {
-                return Ok(());
-            }
-        }
-        self.pass_command().await.map(drop)
     }
 }

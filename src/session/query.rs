@@ -72,7 +72,7 @@ impl Session {
                 self.state.diagnostics = None;
                 self.learn_from_forwarded(reason, kind);
                 if kind == Kind::Prepare && !self.state.bypass {
-                    Unseen::add(&mut self.state.unseen, &self.hot.prepared_under);
+                    Unseen::add(&mut self.state.unseen, None, &self.hot.prepared_under);
                 }
                 self.pass_statement(kind, reason).await?;
                 self.saw(sighting);

@@ -1,6 +1,6 @@
 //! What a session knows of itself: transaction, schema, sql_mode, prepared statements.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -97,27 +97,31 @@ pub(super) struct State {
 /// Prepared statements of which nothing is remembered.
 #[derive(Debug)]
 pub(super) struct Unseen {
-    /// How many have been prepared and not been closed.
-    pub count: u32,
+    /// Those of the binary protocol that have not been closed, by their ids.
+    pub ids: HashSet<u32>,
+    /// There are others, made by PREPARE.
+    has_named: bool,
     /// When the first of them was.
     _since: Arc<PreparedUnder>,
 }
 
 impl Unseen {
-    /// Counts one more.
-    pub(super) fn add(unseen: &mut Option<Self>, now: &Arc<PreparedUnder>) {
+    /// One more, with its id in the binary protocol.
+    pub(super) fn add(unseen: &mut Option<Self>, id: Option<u32>, now: &Arc<PreparedUnder>) {
         let unseen = unseen.get_or_insert_with(|| Self {
-            count: 0,
+            ids: HashSet::new(),
+            has_named: false,
             _since: Arc::clone(now),
         });
-        unseen.count = unseen.count.saturating_add(1);
+        unseen.has_named |= id.is_none();
+        unseen.ids.extend(id);
     }
 
-    /// One was closed.
-    pub(super) fn remove(unseen: &mut Option<Self>) {
+    /// The one with this id was closed, if there is such a one: clients close some twice, and some that are gone.
+    pub(super) fn remove(unseen: &mut Option<Self>, id: u32) {
         if let Some(some) = unseen {
-            some.count -= 1;
-            if some.count == 0 {
+            some.ids.remove(&id);
+            if some.ids.is_empty() && !some.has_named {
                 *unseen = None;
             }
         }

@@ -139,6 +139,7 @@ pub struct Walker {
     multi_result: bool,
     ended_by_eof: bool,
     is_quiet: Option<bool>,
+    prepared: Option<u32>,
 }
 
 /// Bytes of an OK payload up to and with the warning count, at most.
@@ -164,6 +165,7 @@ impl Walker {
             multi_result: false,
             ended_by_eof: false,
             is_quiet: None,
+            prepared: None,
         }
     }
 
@@ -180,6 +182,11 @@ impl Walker {
     /// The error code, when the answer ended in an ERR packet.
     pub fn error(&self) -> Option<u16> {
         self.error
+    }
+
+    /// The id of the statement that has been prepared.
+    pub fn prepared(&self) -> Option<u32> {
+        self.prepared
     }
 
     /// Whether the answer had more than one result.
@@ -360,13 +367,14 @@ impl Walker {
         let Result::Ok(PrepareOk {
             columns,
             parameters,
-            ..
+            statement_id,
         }) = PrepareOk::decode(payload)
         else {
             // MariaDB answers the preparation of a HELP without a topic by an OK that ends there.
             self.end_of_result(Ok::decode(payload).map_or(0, |ok| ok.status));
             return Role::Ok;
         };
+        self.prepared = Some(statement_id);
         self.state = match parameters {
             0 => Self::prepared_columns(columns),
             left => State::Parameters { left, columns },

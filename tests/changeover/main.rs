@@ -6,6 +6,7 @@ mod support;
 mod drain_command;
 mod file;
 mod load;
+mod prepared;
 mod sessions;
 mod stage;
 mod under_load;

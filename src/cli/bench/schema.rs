@@ -10,6 +10,9 @@ use crate::cli::target::Target;
 /// Seconds until the removal gives up on somebody else's lock.
 const PATIENCE: u32 = 60;
 
+/// Seconds that a run may take: a week.
+const LONGEST: u32 = 604_800;
+
 /// No right to the schema; to create anything; to do what needs SUPER or the like.
 const DENIED: [u16; 3] = [1044, 1142, 1227];
 /// `read_only`, `innodb_read_only`.
@@ -29,14 +32,9 @@ impl<'a> Schema<'a> {
         let account = target.direct(None);
         let name = &arguments.schema;
         let mut lock = Client::connect(&account).await?;
-        let taken = lock
-            .number(&format!("SELECT GET_LOCK('countersink_bench.{name}', 1)"))
-            .await?;
-        if taken != 1 {
-            return Err(Error::Busy {
-                schema: name.clone(),
-            });
-        }
+        // It idles for as long as the run takes.
+        lock.rows(&format!("SET wait_timeout = {LONGEST}")).await?;
+        take_lock(&mut lock, name).await?;
         drop_ours(&mut lock, name).await?;
         Ok(Self {
             account,
@@ -85,17 +83,40 @@ impl<'a> Schema<'a> {
         Ok(())
     }
 
-    /// Removes the schema, if it was made.
-    pub async fn remove(self) -> Result<(), Error> {
+    /// Removes the schema, if it was made and nobody has come to it since.
+    pub async fn remove(mut self) -> Result<(), Error> {
         // Another connection: a statement may have been given up in the middle of the one that is there.
         let mut client = Client::connect(&self.account).await?;
+        let name = &self.arguments.schema;
+        let question = format!(
+            "SELECT COALESCE(IS_USED_LOCK('{}') = CONNECTION_ID(), 0)",
+            lock_of(name)
+        );
+        if self.lock.number(&question).await.unwrap_or_default() != 1 {
+            take_lock(&mut client, name).await?;
+        }
         client
             .rows(&format!("SET lock_wait_timeout = {PATIENCE}"))
             .await?;
-        let removed = drop_ours(&mut client, &self.arguments.schema).await;
+        let removed = drop_ours(&mut client, name).await;
         client.quit().await;
         self.lock.quit().await;
         removed
+    }
+}
+
+/// The user lock that keeps other runs away.
+fn lock_of(schema: &str) -> String {
+    format!("countersink_bench.{schema}")
+}
+
+async fn take_lock(client: &mut Client, schema: &str) -> Result<(), Error> {
+    let question = format!("SELECT GET_LOCK('{}', 1)", lock_of(schema));
+    match client.number(&question).await? {
+        1 => Ok(()),
+        _ => Err(Error::Busy {
+            schema: schema.to_owned(),
+        }),
     }
 }
 

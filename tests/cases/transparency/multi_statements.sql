@@ -40,3 +40,22 @@ UPDATE posts SET views = views + 1 WHERE id = 1; SELECT views FROM posts WHERE i
 UPDATE posts SET views = views + 1 WHERE id = 1; SELECT views FROM posts WHERE id = 1;
 \set_option 7
 SELECT views FROM posts WHERE id = 1;
+
+== a transaction that ends among them
+\set_option 0
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+[direct] SELECT 1; COMMIT; BEGIN;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 1;
+\connection a
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = 100 WHERE id = 1;
+COMMIT;
+SELECT views FROM posts WHERE id = 1;
+SET autocommit = 0;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+[direct] INSERT INTO comments (post_id, body) VALUES (1, 'x'); ROLLBACK; SELECT COUNT(*) FROM comments;
+SELECT views FROM posts WHERE id = 1;

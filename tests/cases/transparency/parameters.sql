@@ -127,6 +127,42 @@ SELECT * FROM widths ORDER BY id;
 \execute title <- 1, LONG_DATA
 SELECT title, views FROM posts WHERE id = 1;
 
+== long data for reads that are folded for, and whose text changes [prepared]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+\prepare locked: SELECT id, views FROM posts WHERE id = ? FOR UPDATE
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+\long_data locked 0 1
+\execute locked <- LONG_DATA
+COMMIT;
+\prepare get: SELECT path, n FROM hits WHERE path = ?
+\execute get <- '/'
+BEGIN;
+\long_data get 0 /abo
+UPDATE hits SET n = n + 1 WHERE path = '/about';
+\long_data get 0 ut
+\execute get <- LONG_DATA
+\execute get cursor <- '/about'
+\fetch get 5
+\long_data get 0 /
+\execute get cursor <- LONG_DATA
+\fetch get 5
+COMMIT;
+\execute get again <- '/'
+
+== types that are told once [prepared]
+\prepare all: UPDATE posts SET title = ?, views = ? WHERE id = ?
+\execute all <- '{x:1100000}', 7, 2
+\execute all again <- 'short', 8, 2
+SELECT id, title, views FROM posts ORDER BY id;
+CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT NOT NULL);
+\prepare inc: UPDATE posts SET views = views + ? WHERE id = ?
+\execute inc <- 3, 1
+DROP TEMPORARY TABLE posts;
+\execute inc again <- 3, 1
+\prepare get: SELECT views FROM posts WHERE id = ?
+\execute get <- 1
+
 == prepared before the table changed hands [prepared]
 \prepare inc: UPDATE posts SET views = views + 1 WHERE id = ?
 \prepare get: SELECT views FROM posts WHERE id = ?
