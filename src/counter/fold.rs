@@ -22,6 +22,9 @@ use crate::sql::plan::LockTables;
 /// Ends the transaction around a fold in autocommit; says what it means whatever `completion_type` is.
 pub const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
 
+/// Rolls a transaction of ours back, whatever the session's `completion_type` says.
+pub const ROLLBACK: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
+
 /// What stands before and behind the moves of a fold in a session that has `sql_safe_updates` on, or `sql_big_selects` off
 /// (as `max_join_size` has it); `None` where it has neither.
 pub fn without_caution(safe_updates: bool, big_selects: bool) -> Option<[String; 2]> {

@@ -152,13 +152,17 @@ impl Session {
 
     /// Shows the upstream that the connection is in use.
     async fn ping(&mut self) -> Result<(), Error> {
-        let mut packet = Vec::new();
-        encode_packet(&mut packet, 0, &[command::PING]);
-        self.write_upstream(&packet).await?;
+        self.write_ping().await?;
         let mut walker = Walker::new(Form::Single, self.capabilities);
         self.read_packet(&mut walker, &mut Vec::new()).await?;
         self.observe(&walker);
         Ok(())
+    }
+
+    async fn write_ping(&mut self) -> Result<(), Error> {
+        let mut packet = Vec::new();
+        encode_packet(&mut packet, 0, &[command::PING]);
+        self.write_upstream(&packet).await
     }
 
     /// Whether nothing of this session's own has to do with what its next increment does and answers.
@@ -181,7 +185,7 @@ impl Session {
             true => MARIADB_QUESTION,
             false => MYSQL_QUESTION,
         };
-        let answer = self.hidden(question).await?;
+        let answer = self.insist(question).await?;
         let is_true = |value: &Option<Vec<u8>>| value.as_deref() == Some(b"1");
         self.state.combining = match answer {
             Hidden::Row(mut row) if row.len() > 2 && is_true(&row[0]) => {
@@ -201,17 +205,24 @@ impl Session {
         Ok(())
     }
 
-    /// Waits to be called. An upstream that closes meanwhile (KILL, a timeout) ends the session; its increment may be
-    /// written all the same, as one that is killed late is.
+    /// Waits to be called. An upstream that closes meanwhile (KILL) ends the session; its increment may be written all the
+    /// same, as one that is killed late is. To the server a session that waits is idle, so it gives a sign now and then.
     async fn await_call(&mut self, mut called: oneshot::Receiver<Call>) -> Result<Call, Error> {
         let shared = Arc::clone(&self.shared);
         let _waiting = shared.metrics.count_waiting();
         let since = Instant::now();
+        let mut signs = Walker::new(Form::Nothing, self.capabilities);
+        let mut next_sign = pin!(tokio::time::sleep(SILENCE));
         loop {
+            // A sign is answered before anything else is said there.
+            while !signs.is_done() && !self.upstream.buffered().is_empty() {
+                self.read_packet(&mut signs, &mut Vec::new()).await?;
+                self.observe(&signs);
+            }
             tokio::select! {
                 biased;
                 // A sender never goes without a word; should it, nobody knows what became of the increment.
-                call = &mut called => {
+                call = &mut called, if signs.is_done() => {
                     self.combining_since(since);
                     return Ok(call.unwrap_or(Call::Done(Outcome::Lost)));
                 }
@@ -219,6 +230,11 @@ impl Session {
                     if read.map_err(Error::upstream)? == 0 {
                         return Err(Error::Upstream(ReadError::Closed));
                     }
+                }
+                () = &mut next_sign, if signs.is_done() => {
+                    self.write_ping().await?;
+                    signs = Walker::new(Form::Single, self.capabilities);
+                    next_sign.as_mut().reset(tokio::time::Instant::now() + SILENCE);
                 }
             }
         }
@@ -241,8 +257,12 @@ impl Session {
     }
 }
 
-/// Runs what a batch waits for, and gives its lane back when that takes long.
-pub(super) async fn patiently<T>(batch: &mut Batch, running: impl Future<Output = T>) -> T {
+/// Runs what a batch waits for. When that takes long its lane is given back, and `late` is called.
+pub(super) async fn patiently<T>(
+    batch: &mut Batch,
+    running: impl Future<Output = T>,
+    late: impl FnOnce(&Batch),
+) -> T {
     let mut running = pin!(running);
     tokio::select! {
         biased;
@@ -250,6 +270,7 @@ pub(super) async fn patiently<T>(batch: &mut Batch, running: impl Future<Output 
         () = tokio::time::sleep(PATIENCE) => {}
     }
     batch.give_lane_back();
+    late(batch);
     running.await
 }
 

@@ -9,7 +9,7 @@ use super::moving::Bound;
 use super::state::{Keys, TableLocks, Transaction};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
-use crate::counter::fold::{self, COMMIT};
+use crate::counter::fold;
 use crate::sql::Kind;
 use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
 use crate::wire::reader::Malformed;
@@ -55,7 +55,7 @@ impl Session {
                 }
                 // With autocommit off that has begun a transaction.
                 if self.state.in_transaction() {
-                    self.hidden(COMMIT).await?;
+                    self.commit_own().await?;
                 }
             }
             self.refresh_catalog().await;
@@ -102,7 +102,7 @@ impl Session {
     pub(super) async fn find_shadows(&mut self, tables: Vec<Arc<HotTable>>) -> Result<(), Error> {
         for table in tables {
             let question = fold::show_create(&table);
-            let is_temporary = match self.hidden(question).await? {
+            let is_temporary = match self.insist(question).await? {
                 Hidden::Row(row) => matches!(
                     row.get(1),
                     Some(Some(text)) if text.starts_with(b"CREATE TEMPORARY")

@@ -23,6 +23,9 @@ pub enum Error {
     /// not known, which is what a client without the proxy would be left with.
     #[error("upstream: lost with an increment of this session on its way")]
     Batch,
+    /// A transaction of our own could neither be committed nor rolled back, and would take in what the client does next.
+    #[error("upstream: a transaction of the proxy's own could not be ended")]
+    Open,
     /// The upstream's answer makes no sense at this point.
     #[error("upstream: {0}")]
     Answer(#[from] Malformed),
@@ -43,7 +46,7 @@ impl Error {
     pub fn side(&self) -> Side {
         match self {
             Self::Client(_) | Self::ChangeUser(_) => Side::Client,
-            Self::Upstream(_) | Self::Batch | Self::Answer(_) => Side::Upstream,
+            Self::Upstream(_) | Self::Batch | Self::Open | Self::Answer(_) => Side::Upstream,
         }
     }
 }

@@ -33,7 +33,7 @@ impl Session {
                 true => MARIADB_QUESTION,
                 false => MYSQL_QUESTION,
             };
-            if let Hidden::Row(row) = self.hidden(format!("{QUESTION}{more}")).await? {
+            if let Hidden::Row(row) = self.insist(format!("{QUESTION}{more}")).await? {
                 let facts = facts(&row);
                 let schema = facts.schema.as_deref();
                 self.entry.set_schema(schema.map(str::as_bytes));

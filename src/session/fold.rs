@@ -10,6 +10,7 @@ use super::state::Keys;
 use super::tracked::{News, add_commit, has_written};
 use super::turn::{Done, Original, Turn};
 pub(super) use crate::counter::fold::COMMIT;
+use crate::counter::fold::ROLLBACK;
 use crate::metrics::TableCounts;
 use crate::reason::PlanKind;
 use crate::sql::Kind;
@@ -195,7 +196,7 @@ impl Session {
             _ => BEGIN,
         };
         if let Err(error) = self.begin_and_fold(begin, folds).await? {
-            self.hidden(COMMIT).await?;
+            self.commit_own().await?;
             if needs_no_fold(reason, &error) {
                 self.set_one_shot_again().await?;
                 return self.run_original(original, turn).await;
@@ -221,7 +222,7 @@ impl Session {
         };
         self.state.diagnostics = Some(Diagnostics::of(&held, messages));
         let was_set = self.state.one_shot.is_set();
-        let committed = self.hidden(COMMIT).await?;
+        let committed = self.commit_own().await?;
         let mut last = held;
         match &committed {
             Hidden::Err(error) => {
@@ -247,6 +248,24 @@ impl Session {
         })
     }
 
+    /// Commits a transaction of ours. Where that fails (MariaDB kills a COMMIT before it has begun; an account has no more
+    /// statements) it may be open still, and would take in what the client does next.
+    pub(super) async fn commit_own(&mut self) -> Result<Hidden, Error> {
+        let committed = self.hidden(COMMIT).await?;
+        if let Hidden::Err(_) = &committed {
+            self.roll_back_own().await?;
+        }
+        Ok(committed)
+    }
+
+    /// Rolls back a transaction of ours. If that is refused, it ends with the connection.
+    pub(super) async fn roll_back_own(&mut self) -> Result<(), Error> {
+        match self.insist(ROLLBACK).await? {
+            Hidden::Err(_) => Err(Error::Open),
+            _ => Ok(()),
+        }
+    }
+
     /// Opens a transaction and folds. The inner error is the first ERR payload.
     pub(super) async fn begin_and_fold(
         &mut self,
@@ -268,7 +287,7 @@ impl Session {
         folds: &[Bound],
     ) -> Result<Result<(), Vec<u8>>, Error> {
         let folded = self.begin_and_fold(BEGIN_TO_WRITE, folds).await?;
-        let committed = self.hidden(COMMIT).await?.into_result();
+        let committed = self.commit_own().await?.into_result();
         Ok(folded.and(committed))
     }
 

@@ -82,6 +82,20 @@ impl Session {
         self.read_hidden().await
     }
 
+    /// The same for a question of ours and for the end of a transaction of ours: again, if it is interrupted. KILL QUERY is meant
+    /// for a statement of the client's, and when none runs nothing comes of it.
+    pub(super) async fn insist(&mut self, text: impl AsRef<[u8]>) -> Result<Hidden, Error> {
+        const MOST: u8 = 20;
+        let mut answer = self.hidden(&text).await?;
+        for _ in 1..MOST {
+            if !matches!(&answer, Hidden::Err(error) if is_interrupted(error)) {
+                break;
+            }
+            answer = self.hidden(&text).await?;
+        }
+        Ok(answer)
+    }
+
     /// Sends one statement.
     pub(super) async fn write_query(&mut self, text: &[u8]) -> Result<(), Error> {
         let mut out = Vec::new();
@@ -195,6 +209,12 @@ pub(super) fn failure(payload: &[u8]) -> Failure {
         Ok(err) if THE_CLIENTS.contains(&err.code) => Failure::TheClients,
         _ => Failure::Ours,
     }
+}
+
+/// Whether a statement was killed, or took longer than it may (MariaDB, MySQL).
+fn is_interrupted(payload: &[u8]) -> bool {
+    const INTERRUPTED: [u16; 3] = [1317, 1969, 3024];
+    reply::Err::decode(payload).is_ok_and(|err| INTERRUPTED.contains(&err.code))
 }
 
 /// The affected rows of an OK payload.

@@ -1,5 +1,7 @@
 //! One session writes the increments of all that wait.
 
+use std::sync::Arc;
+
 use super::Session;
 use super::as_update::as_update;
 use super::combine::patiently;
@@ -44,6 +46,13 @@ fn has_waited(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| err.code == LOCK_WAIT_TIMEOUT)
 }
 
+/// Whether an error has surely ended the statement alone: killed, over its time (MariaDB), or against a CHECK (MySQL,
+/// MariaDB). A deadlock rolls all of the transaction back, and so may others.
+fn leaves_transaction(error: &[u8]) -> bool {
+    const LEAVES: [u16; 4] = [1317, 1969, 3819, 4025];
+    reply::Err::decode(error).is_ok_and(|err| LEAVES.contains(&err.code))
+}
+
 /// What a failed statement means for the increments in it.
 fn failed(error: Vec<u8>) -> Outcome {
     match is_surely_not_committed(&error) && !has_waited(&error) {
@@ -76,9 +85,9 @@ impl Session {
             let done = match slotting.increment.table.slots {
                 0 => {
                     let running = self.run_original(slotting.original, slotting.turn);
-                    patiently(&mut batch, running).await?
+                    patiently(&mut batch, running, |_| {}).await?
                 }
-                _ => patiently(&mut batch, self.slot_alone(slotting)).await?,
+                _ => patiently(&mut batch, self.slot_alone(slotting), |_| {}).await?,
             };
             self.give_slots_back();
             return Ok(Led::Answered(done));
@@ -86,8 +95,19 @@ impl Session {
         batch.send();
         let texts = self.texts(&batch);
         let outcomes = match &texts[..] {
-            [_] => vec![patiently(&mut batch, self.write_one(&texts[0])).await?],
-            _ => patiently(&mut batch, self.write_all(&texts)).await?,
+            [text] => vec![patiently(&mut batch, self.write_one(text), |_| {}).await?],
+            _ => {
+                let shared = Arc::clone(&self.shared);
+                // One of the keys is locked by somebody: let none be with others next time, until it has been written by itself.
+                let forget = |batch: &Batch| {
+                    for (part, text) in batch.parts().iter().zip(&texts) {
+                        shared
+                            .slots
+                            .forget(part.table(), part.slot_row(), text.slot);
+                    }
+                };
+                patiently(&mut batch, self.write_all(&texts), forget).await?
+            }
         };
         let mut own = Outcome::NotWritten;
         self.count_batch(&batch, &outcomes);
@@ -102,8 +122,11 @@ impl Session {
                 // There are no slots to know.
                 _ if text.upsert.is_none() => {}
                 Outcome::Committed(_) => slots.learn(part.table(), part.slot_row(), text.slot),
-                Outcome::NotWritten => slots.forget(part.table(), part.slot_row(), text.slot),
-                Outcome::Failed(_) | Outcome::Lost => {}
+                // One that is locked would hold up the other keys of the next batch as well.
+                Outcome::NotWritten | Outcome::Failed(_) => {
+                    slots.forget(part.table(), part.slot_row(), text.slot);
+                }
+                Outcome::Lost => {}
             }
             // Whoever was not killed writes its own.
             let told = match &outcome {
@@ -258,14 +281,25 @@ impl Session {
         encode_query(&mut out, b"DO 0", self.capabilities);
         encode_query(&mut out, COMMIT.as_bytes(), self.capabilities);
         self.write_upstream(&out).await?;
-        self.read_hidden().await?;
+        let begun = self.read_hidden().await?;
         let mut steps = Vec::with_capacity(texts.len());
+        // Whether the transaction is open behind the last answer; an ERR does not say.
+        let mut is_open = match &begun {
+            Hidden::Ok(ok) => Some(is_in_transaction(ok)),
+            _ => None,
+        };
         for text in texts {
             if text.update.is_none() {
                 steps.push(Step::Missing);
                 continue;
             }
-            steps.push(match self.read_hidden().await? {
+            let answer = self.read_hidden().await?;
+            is_open = match &answer {
+                Hidden::Ok(ok) => Some(is_in_transaction(ok)),
+                Hidden::Err(error) if leaves_transaction(error) => is_open,
+                _ => None,
+            };
+            steps.push(match answer {
                 Hidden::Ok(ok) if text.has_written(&ok)? => Step::Written {
                     in_transaction: is_in_transaction(&ok),
                     ok: text.answer(ok, self.capabilities)?,
@@ -275,11 +309,13 @@ impl Session {
                 Hidden::Row(_) => return Err(Malformed.into()),
             });
         }
-        let reached = self.read_hidden().await?;
-        let came_so_far = matches!(&reached, Hidden::Ok(ok) if is_in_transaction(ok));
+        // A KILL that meets it tells nothing of the transaction, which the answers before do then.
+        if let Hidden::Ok(ok) = self.read_hidden().await? {
+            is_open = Some(is_in_transaction(&ok));
+        }
         let end = match self.read_hidden().await? {
             Hidden::Err(error) => {
-                self.hidden("ROLLBACK AND NO CHAIN NO RELEASE").await?;
+                self.roll_back_own().await?;
                 Some(error)
             }
             _ => None,
@@ -293,8 +329,11 @@ impl Session {
                 },
                 _,
             ) => Outcome::Committed(ok.into()),
-            (Step::Written { ok, .. }, None) if came_so_far => Outcome::Committed(ok.into()),
-            (Step::Written { .. }, Some(error)) if came_so_far => failed(error.clone()),
+            (Step::Written { ok, .. }, None) if is_open == Some(true) => {
+                Outcome::Committed(ok.into())
+            }
+            (Step::Written { .. }, None) if is_open.is_none() => Outcome::Lost,
+            (Step::Written { .. }, Some(error)) if is_open != Some(false) => failed(error.clone()),
             (Step::Failed(error), _) if is_the_leaders(&error) => Outcome::Failed(error.into()),
             (Step::Failed(error), _) => failed(error),
             (Step::Written { .. } | Step::Missing, _) => Outcome::NotWritten,

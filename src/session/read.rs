@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::fold::{BEGIN, COMMIT};
+use super::fold::BEGIN;
 use super::hidden::{
     Failure, Hidden, encode_prepare, encode_query, encode_statement_command, failure,
 };
@@ -180,7 +180,7 @@ impl Session {
             self.observe(&walker);
         }
         if wrapped {
-            self.hidden(COMMIT).await?;
+            self.commit_own().await?;
         }
         Ok(match last.first() {
             Some(&reply::ERR) => last,
@@ -238,6 +238,7 @@ impl Session {
                     Err(_) => {}
                 }
             }
+            self.forget_what_is_locked(read);
             for lock in &read.locks {
                 let mut text = Vec::new();
                 let filling = Filling {
@@ -250,8 +251,17 @@ impl Session {
                     return Ok(Prepared::Refused(error));
                 }
             }
+            // Who has committed meanwhile knows some again.
+            self.forget_what_is_locked(read);
         }
         Ok(Prepared::Summed(reason))
+    }
+
+    /// Slot rows that are locked are nobody's to share a transaction with increments of other keys.
+    fn forget_what_is_locked(&self, read: &Read) {
+        for table in read.tables.iter().filter(|_| !read.locks.is_empty()) {
+            self.shared.slots.forget_all(table);
+        }
     }
 
     /// The text to send: the keys that this transaction has folded count by their base row alone.
