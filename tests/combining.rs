@@ -61,6 +61,8 @@ on_both![
     a_lost_connection_closes_all_that_were_on_it,
     a_client_that_goes_takes_nobody_with_it,
     a_lock_wait_timeout_is_for_all_that_waited,
+    who_waits_is_not_idle,
+    a_locked_key_holds_no_other_up,
     a_deadlock_of_a_batch_is_nobodys,
     sessions_that_differ_do_not_wait_for_each_other,
     without_slots_the_row_itself_takes_the_sum,
@@ -454,6 +456,65 @@ async fn a_lock_wait_timeout_is_for_all_that_waited(flavour: Flavour) {
 }
 
 /// A transaction of several keys may be in a circle of waits, where none of its increments would have been by itself.
+/// To the server a session is idle whose increment another one writes.
+async fn who_waits_is_not_idle(flavour: Flavour) {
+    const TIMEOUT: &str = "SET SESSION wait_timeout = 1";
+    let stage = Stage::slotted(flavour, "idle").await;
+    let mut clients = clients(&stage, 3).await;
+    for client in &mut clients {
+        run(client, TIMEOUT).await;
+    }
+    let locker = stage.lock_the_slot_row().await;
+    let sent = stage.queue(clients, INCREMENT).await;
+    // Two that are idle, one after the other: whoever waits has been for longer than either.
+    for _ in 0..2 {
+        let mut idle = stage.direct().await;
+        run(&mut idle, TIMEOUT).await;
+        let closed = idle.packets(Form::Results).await;
+        assert!(closed.is_err() || closed.is_ok_and(|told| told[0].payload[0] == 0xFF));
+    }
+    drop(locker);
+    for answer in answers(sent).await {
+        assert!(is_one_row(&answer), "{answer:?}");
+    }
+    assert_eq!(stage.value("views", 1).await, "3");
+}
+
+/// Slot rows of one key that a client has locked for itself: increments of other keys go on.
+async fn a_locked_key_holds_no_other_up(flavour: Flavour) {
+    let stage = Stage::slotted(flavour, "stall").await;
+    let mut locker = stage.client().await;
+    let clients = clients(&stage, 8).await;
+    run(&mut locker, "BEGIN").await;
+    run(
+        &mut locker,
+        "SELECT views FROM posts WHERE id = 1 LOCK IN SHARE MODE",
+    )
+    .await;
+    let mut sent = Vec::new();
+    for (number, mut client) in clients.into_iter().enumerate() {
+        sent.push(tokio::spawn(async move {
+            // One client counts where the lock is; the others only elsewhere.
+            let keys = match number {
+                0 => 1..=1,
+                _ => 2..=7,
+            };
+            for id in keys.cycle().take(60) {
+                let text = format!("UPDATE posts SET views = views + 1 WHERE id = {id}");
+                run(&mut client, &text).await;
+            }
+        }));
+    }
+    let locked = sent.remove(0);
+    for other in sent {
+        other.await.expect("each counts");
+    }
+    assert!(!locked.is_finished(), "it waits for the lock");
+    run(&mut locker, "COMMIT").await;
+    locked.await.expect("it counts as well");
+    assert_eq!(stage.value("SUM(views)", 1).await, "60");
+}
+
 async fn a_deadlock_of_a_batch_is_nobodys(flavour: Flavour) {
     const CLIENTS: usize = 24;
     let stage = Stage::slotted(flavour, "deadlock").await;
