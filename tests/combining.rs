@@ -7,7 +7,7 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Error, Reply};
@@ -484,35 +484,59 @@ async fn who_waits_is_not_idle(flavour: Flavour) {
 async fn a_locked_key_holds_no_other_up(flavour: Flavour) {
     let stage = Stage::slotted(flavour, "stall").await;
     let mut locker = stage.client().await;
-    let clients = clients(&stage, 8).await;
+    let clients = clients(&stage, 12).await;
     run(&mut locker, "BEGIN").await;
     run(
         &mut locker,
         "SELECT views FROM posts WHERE id = 1 LOCK IN SHARE MODE",
     )
     .await;
-    let mut sent = Vec::new();
-    for (number, mut client) in clients.into_iter().enumerate() {
-        sent.push(tokio::spawn(async move {
-            // One client counts where the lock is; the others only elsewhere.
-            let keys = match number {
-                0 => 1..=1,
-                _ => 2..=7,
-            };
-            for id in keys.cycle().take(60) {
-                let text = format!("UPDATE posts SET views = views + 1 WHERE id = {id}");
-                run(&mut client, &text).await;
-            }
-        }));
-    }
-    let locked = sent.remove(0);
-    for other in sent {
+    let (is_over, counted) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+    );
+    let mut others = clients;
+    let locked_out = others.split_off(8);
+    let others: Vec<_> = others
+        .into_iter()
+        .map(|mut client| {
+            let (is_over, counted) = (Arc::clone(&is_over), Arc::clone(&counted));
+            tokio::spawn(async move {
+                for id in (2..=7).cycle() {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let text = format!("UPDATE posts SET views = views + 1 WHERE id = {id}");
+                    run(&mut client, &text).await;
+                    counted.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    let count_more = async || {
+        let goal = counted.load(Ordering::Relaxed) + 300;
+        let has_come = async || counted.load(Ordering::Relaxed) >= goal;
+        until("other keys are counted", has_come).await;
+    };
+    count_more().await;
+    // Now they come to a batch that is under way, and wait for the next.
+    let sent: Vec<_> = locked_out
+        .into_iter()
+        .map(|client| send(client, INCREMENT.to_owned()))
+        .collect();
+    count_more().await;
+    assert!(
+        sent.iter().all(|sent| !sent.is_finished()),
+        "they wait for the lock"
+    );
+    run(&mut locker, "COMMIT").await;
+    is_over.store(true, Ordering::Relaxed);
+    for other in others {
         other.await.expect("each counts");
     }
-    assert!(!locked.is_finished(), "it waits for the lock");
-    run(&mut locker, "COMMIT").await;
-    locked.await.expect("it counts as well");
-    assert_eq!(stage.value("SUM(views)", 1).await, "60");
+    let answers = answers(sent).await;
+    assert!(answers.iter().all(is_one_row), "{answers:?}");
+    assert_eq!(stage.value("views", 1).await, "4");
 }
 
 async fn a_deadlock_of_a_batch_is_nobodys(flavour: Flavour) {
