@@ -19,6 +19,6 @@ pub use key::{Key, KeyForm};
 pub use slots::{SlotLease, SlotUse, Slots};
 
 /// What a panic elsewhere may have left half done is still right here: each change under these locks is one step.
-fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

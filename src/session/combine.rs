@@ -15,9 +15,7 @@ use super::increment::Slotting;
 use super::leading::Led;
 use super::state::TableLocks;
 use super::turn::Done;
-use crate::counter::combine::{
-    Addition, Batch, Call, CombineKey, Entered, Group, GroupName, Outcome,
-};
+use crate::counter::combine::{Addition, Call, CombineKey, Entered, Group, GroupName, Outcome};
 use crate::net::ReadError;
 use crate::reason::Reason;
 use crate::sql::Kind;
@@ -257,20 +255,15 @@ impl Session {
     }
 }
 
-/// Runs what a batch waits for. When that takes long its lane is given back, and `late` is called.
-pub(super) async fn patiently<T>(
-    batch: &mut Batch,
-    running: impl Future<Output = T>,
-    late: impl FnOnce(&Batch),
-) -> T {
+/// Runs what a batch waits for. `late` is called when that takes long.
+pub(super) async fn patiently<T>(running: impl Future<Output = T>, late: impl FnOnce()) -> T {
     let mut running = pin!(running);
     tokio::select! {
         biased;
         done = &mut running => return done,
         () = tokio::time::sleep(PATIENCE) => {}
     }
-    batch.give_lane_back();
-    late(batch);
+    late();
     running.await
 }
 

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
 use super::hot::Hot;
+use super::leading::Alone;
 use super::registry::{Account, Entry, News};
 use super::shared::Shared;
 use super::sighted::schema_named;
@@ -48,6 +49,8 @@ pub struct Session {
     pub(super) number: u64,
     /// Where literals are lifted to.
     pub(super) shape: Shape,
+    /// The increment that it writes by itself, and that others of the same key wait for.
+    pub(super) alone: Option<Alone>,
     /// The client has closed its sending side.
     pub(super) client_closed: bool,
     /// What COM_CHANGE_USER needs to know of the login.
@@ -105,6 +108,7 @@ impl Session {
             shared,
             state,
             written: Vec::new(),
+            alone: None,
             number: 0,
             timing: Timing::start(),
             shape: Shape::default(),

@@ -174,7 +174,8 @@ impl Session {
                 None => {
                     // No such row: MySQL says so in its own words.
                     self.count_increment(Reason::Slotted, &increment.table);
-                    self.run_original(slotting.original, turn).await
+                    let seen = self.run_original_and_see(slotting.original, turn).await?;
+                    Ok(seen.0)
                 }
                 Some(ok) => {
                     if let (Some(_), Some(key)) = (&increment.update, slot_row) {

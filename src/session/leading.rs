@@ -1,6 +1,6 @@
 //! One session writes the increments of all that wait.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::Session;
 use super::as_update::as_update;
@@ -13,10 +13,14 @@ use super::patched::patch_status;
 use super::turn::Done;
 use crate::catalog::HotTable;
 use crate::counter::combine::{Batch, Outcome};
+use crate::counter::unpoisoned;
 use crate::sql::template::{Filling, Template};
 use crate::wire::reader::Malformed;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
+
+/// A batch of one, until it lands.
+pub(super) type Alone = Arc<Mutex<Option<Batch>>>;
 
 /// What became of the leader's own increment.
 pub(super) enum Led {
@@ -82,31 +86,25 @@ impl Session {
     ) -> Result<Led, Error> {
         self.share_out(&mut batch);
         if batch.is_single() {
-            let done = match slotting.increment.table.slots {
-                0 => {
-                    let running = self.run_original(slotting.original, slotting.turn);
-                    patiently(&mut batch, running, |_| {}).await?
-                }
-                _ => patiently(&mut batch, self.slot_alone(slotting), |_| {}).await?,
-            };
-            self.give_slots_back();
-            return Ok(Led::Answered(done));
+            return self.lead_alone(batch, slotting).await;
         }
         batch.send();
         let texts = self.texts(&batch);
         let outcomes = match &texts[..] {
-            [text] => vec![patiently(&mut batch, self.write_one(text), |_| {}).await?],
+            [text] => vec![patiently(self.write_one(text), || batch.give_lane_back()).await?],
             _ => {
                 let shared = Arc::clone(&self.shared);
-                // One of the keys is locked by somebody: let none be with others next time, until it has been written by itself.
-                let forget = |batch: &Batch| {
+                let late = || {
+                    batch.give_lane_back();
+                    // One of the keys is locked by somebody: let none be with others next time, until it has been written
+                    // by itself.
                     for (part, text) in batch.parts().iter().zip(&texts) {
                         shared
                             .slots
                             .forget(part.table(), part.slot_row(), text.slot);
                     }
                 };
-                patiently(&mut batch, self.write_all(&texts), forget).await?
+                patiently(self.write_all(&texts), late).await?
             }
         };
         let mut own = Outcome::NotWritten;
@@ -148,6 +146,34 @@ impl Session {
                 Ok(Led::Answered(done))
             }
             (_, own) => Ok(Led::Written(own)),
+        }
+    }
+
+    /// Writes its own increment, for which others wait until the server has answered.
+    async fn lead_alone(&mut self, batch: Batch, slotting: &Slotting<'_>) -> Result<Led, Error> {
+        let alone: Alone = Arc::new(Mutex::new(Some(batch)));
+        self.alone = Some(Arc::clone(&alone));
+        let late = || {
+            if let Some(batch) = &mut *unpoisoned(&alone) {
+                batch.give_lane_back();
+            }
+        };
+        let done = match slotting.increment.table.slots {
+            0 => {
+                let running = self.run_original_and_see(slotting.original, slotting.turn);
+                patiently(running, late).await.map(|(done, _)| done)
+            }
+            _ => patiently(self.slot_alone(slotting), late).await,
+        };
+        self.land_alone();
+        done.map(Led::Answered)
+    }
+
+    /// The server has answered for the increment that this session has written by itself, if there is one: others may go.
+    pub(super) fn land_alone(&mut self) {
+        if let Some(alone) = self.alone.take() {
+            self.give_slots_back();
+            drop(unpoisoned(&alone).take());
         }
     }
 

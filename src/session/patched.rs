@@ -131,6 +131,8 @@ impl Session {
 
     /// Writes a packet to the client.
     pub(super) async fn answer(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
+        // Nobody waits for a client that does not read.
+        self.land_alone();
         let mut out = Vec::with_capacity(HEADER_LENGTH + payload.len());
         let next = encode_packet(&mut out, sequence_id, payload);
         self.client.write(&out).await.map_err(Error::client)?;
