@@ -41,6 +41,7 @@ on_both![
     a_long_statement_takes_no_memory,
     clients_that_misbehave_leave_nothing_upstream,
     a_write_whose_client_vanishes_is_done,
+    commands_sent_before_the_close_are_done,
 ];
 
 async fn a_gibibyte_of_rows_takes_no_memory(flavour: Flavour) {
@@ -107,12 +108,7 @@ async fn clients_that_misbehave_leave_nothing_upstream(flavour: Flavour) {
 /// As MySQL completes what it has received, whoever is left to be told.
 async fn a_write_whose_client_vanishes_is_done(flavour: Flavour) {
     let stage = Stage::new(flavour, "cs_stream_last", "").await;
-    let direct = Address {
-        host: stage.server.host.clone(),
-        port: stage.server.port,
-        ..stage.address()
-    };
-    for address in [direct, stage.address()] {
+    for address in [stage.server.clone(), stage.address()] {
         // No increment: it is folded first, and committed by the proxy.
         let mut client = Raw::login(&address, &stage.schema).await;
         client
@@ -128,6 +124,45 @@ async fn a_write_whose_client_vanishes_is_done(flavour: Flavour) {
     }
     let mut client = connect(&stage.address(), Some(&stage.schema)).await;
     assert_eq!(rows(&mut client, "SELECT views FROM posts").await, [["45"]]);
+}
+
+/// A client may send ahead, and close when the first answer is still to come.
+async fn commands_sent_before_the_close_are_done(flavour: Flavour) {
+    const AHEAD: [&str; 4] = [
+        "INSERT INTO numbers VALUES (2000 + SLEEP(1))",
+        "INSERT INTO numbers VALUES (2001)",
+        "UPDATE posts SET views = views + 1",
+        "INSERT INTO numbers SELECT 2000 + views FROM posts",
+    ];
+    let stage = Stage::new(flavour, "cs_stream_ahead", "").await;
+    let mut reader = connect(&stage.address(), Some(&stage.schema)).await;
+    for (is_half, expected) in [(true, Some("2000 2001 2006 6")), (false, None)] {
+        let mut done = Vec::new();
+        for address in [stage.server.clone(), stage.address()] {
+            run(&mut reader, "DELETE FROM numbers WHERE n >= 2000").await;
+            run(&mut reader, "UPDATE posts SET views = 5").await;
+            let mut client = Raw::login(&address, &stage.schema).await;
+            for text in AHEAD {
+                client.query(text).await;
+            }
+            client.socket.shutdown().await.expect("closed for writing");
+            match is_half {
+                true => read_to_the_close(&mut client.socket).await,
+                // Answers that come now are refused.
+                false => drop(client),
+            }
+            stage.wait_until_left(1).await;
+            let written = "SELECT views FROM posts UNION ALL SELECT n FROM numbers WHERE n >= 2000";
+            let mut written: Vec<_> = rows(&mut reader, written).await.concat();
+            written.sort();
+            done.push(written.join(" "));
+        }
+        let [directly, proxied] = &done[..] else {
+            panic!("{done:?}");
+        };
+        assert_eq!(proxied, directly, "closed by half: {is_half}");
+        assert_eq!(expected.unwrap_or(directly), directly);
+    }
 }
 
 /// Bytes that are no handshake response; each way ends in a close.
@@ -445,10 +480,15 @@ impl Stage {
     }
 
     async fn wait_until_alone(&self) {
+        self.wait_until_left(0).await;
+    }
+
+    /// Waits until no more than so many sessions are left.
+    async fn wait_until_left(&self, most: usize) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let sessions = self.sessions().await;
-            if sessions.is_empty() {
+            if sessions.len() <= most {
                 return;
             }
             assert!(

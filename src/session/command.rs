@@ -53,6 +53,8 @@ pub struct Session {
     pub(super) alone: Option<Alone>,
     /// The client has closed its sending side.
     pub(super) client_closed: bool,
+    /// The upstream has been told so, and nothing more can be sent there.
+    pub(super) upstream_told: bool,
     /// What COM_CHANGE_USER needs to know of the login.
     reauthentication: Reauthentication,
     bypass: Bypass,
@@ -113,6 +115,7 @@ impl Session {
             timing: Timing::start(),
             shape: Shape::default(),
             client_closed: false,
+            upstream_told: false,
             reauthentication: connected.reauthentication,
             bypass,
             entry,

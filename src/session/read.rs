@@ -316,7 +316,7 @@ impl Session {
     /// Closes the statement that gave the definitions. Not before the answer is there: to a server that looks whether
     /// its client has gone, a command that waits is a client.
     pub(super) async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
-        let Some(id) = asked.filter(|_| !self.client_closed) else {
+        let Some(id) = asked.filter(|_| !self.upstream_told) else {
             return Ok(());
         };
         let mut close = Vec::new();

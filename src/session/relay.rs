@@ -85,10 +85,15 @@ impl Session {
     }
 
     /// Waits for more of the answer. Meanwhile takes in what the client sends ahead, as far as the buffer
-    /// reaches, and tells the upstream when the client has closed, so that a long statement can be given up.
+    /// reaches, and tells the upstream when the client has closed, so that a long statement can be given up. Not while
+    /// commands that it sent before lie here: to a server that had them the client would not be gone.
     pub(super) async fn await_upstream(&mut self) -> Result<(), Error> {
         let since = Instant::now();
         loop {
+            if self.client_closed && !self.upstream_told && self.client.buffered().is_empty() {
+                self.upstream_told = true;
+                self.upstream.shutdown().await.map_err(Error::upstream)?;
+            }
             let listen = !self.client_closed && !self.client.is_full();
             tokio::select! {
                 biased;
@@ -102,7 +107,6 @@ impl Session {
                 read = self.client.fill(), if listen => {
                     if read.map_err(Error::client)? == 0 {
                         self.client_closed = true;
-                        self.upstream.shutdown().await.map_err(Error::upstream)?;
                     }
                 }
             }
