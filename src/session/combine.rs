@@ -18,7 +18,7 @@ use super::turn::Done;
 use crate::counter::combine::{Addition, Call, CombineKey, Entered, Group, GroupName, Outcome};
 use crate::net::ReadError;
 use crate::reason::Reason;
-use crate::sql::Kind;
+use crate::sql::{Kind, mentions};
 use crate::wire::answer::{Form, Walker};
 use crate::wire::packet::encode_packet;
 use crate::wire::{capability, command, status};
@@ -288,8 +288,5 @@ pub(super) fn may_take_locks(text: &[u8], kind: Kind, may_be_several: bool) -> b
     if is_plain && !(may_be_several && memchr::memchr(b';', text).is_some()) {
         return false;
     }
-    WORDS.iter().any(|word| {
-        text.windows(word.len())
-            .any(|window| window.eq_ignore_ascii_case(word))
-    })
+    WORDS.iter().any(|word| mentions(text, word))
 }

@@ -3,7 +3,7 @@
 //! [`Prefilter`] lets most traffic pass without a look. [`split`] cuts a packet into statements,
 //! [`statement_kind`] reads a statement's first words, [`plan()`] decides what to do with it.
 //!
-//! Layout, in the order data flows: `prefilter`; `lexer`, `statement` (tokens of our own, first words);
+//! Layout, in the order data flows: `prefilter`, `mention`; `lexer`, `statement` (tokens of our own, first words);
 //! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables`, `prepare`, `one_shot` (read by words alone),
 //! `increment`, `write` (planned by syntax tree), `read` (counters in queries); `planner` puts them together;
 //! `shape` tells which statements share a plan; `digest` and `tally` tell of statements for which there is no rule yet.
@@ -20,6 +20,7 @@ mod increment;
 mod key;
 mod lexer;
 mod lock_tables;
+mod mention;
 pub mod one_shot;
 pub mod plan;
 mod planner;
@@ -50,6 +51,7 @@ pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest, reads_the_same
 pub use effect::glance;
 pub use explain::explained;
 pub use lexer::{Lexer, Token, TokenKind};
+pub use mention::mentions;
 pub use planner::plan;
 pub use prefilter::Prefilter;
 pub use shape::{Literal, LiteralKind, Shape};

@@ -1,17 +1,15 @@
 //! Characteristics for the next transaction alone (manual: "SET TRANSACTION Statement", without SESSION or GLOBAL).
 
 use crate::sql::lexer::TokenKind;
+use crate::sql::mention::mentions;
 use crate::sql::plan::SessionFacts;
 use crate::sql::statement::Kind;
 use crate::sql::words::Words;
 
 /// Whether a SET may be about the next transaction; `false` is certain.
 pub fn may_be(text: &[u8], kind: Kind) -> bool {
-    let has = |word: &[u8]| {
-        text.windows(word.len())
-            .any(|window| window.eq_ignore_ascii_case(word))
-    };
-    kind == Kind::Set { harmless: false } && (has(b"TRANSACTION") || has(b"@@TX_"))
+    kind == Kind::Set { harmless: false }
+        && (mentions(text, b"TRANSACTION") || mentions(text, b"@@TX_"))
 }
 
 /// Whether a statement does nothing but set characteristics of the next transaction, so that it may be sent again.

@@ -2,6 +2,7 @@
 
 use crate::sql::is_off;
 use crate::sql::lexer::{Lexer, Token, TokenKind};
+use crate::sql::mention::mentions;
 use crate::sql::plan::SessionFacts;
 use crate::sql::words::Words;
 
@@ -101,9 +102,7 @@ impl Command {
 
 /// Whether a text that is not read further may execute a prepared statement.
 pub fn may_execute(text: &[u8]) -> bool {
-    const EXECUTE: &[u8] = b"EXECUTE";
-    text.windows(EXECUTE.len())
-        .any(|window| window.eq_ignore_ascii_case(EXECUTE))
+    mentions(text, b"EXECUTE")
 }
 
 /// The placeholders of a statement; `None` where a comment that may be executed could hold more.
