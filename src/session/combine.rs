@@ -148,8 +148,8 @@ impl Session {
         Ok(Some((group, addition)))
     }
 
-    /// Shows the upstream that the connection is in use.
-    async fn ping(&mut self) -> Result<(), Error> {
+    /// Shows the upstream that the connection is in use, and that it goes on.
+    pub(super) async fn ping(&mut self) -> Result<(), Error> {
         self.write_ping().await?;
         let mut walker = Walker::new(Form::Single, self.capabilities);
         self.read_packet(&mut walker, &mut Vec::new()).await?;
@@ -160,7 +160,8 @@ impl Session {
     async fn write_ping(&mut self) -> Result<(), Error> {
         let mut packet = Vec::new();
         encode_packet(&mut packet, 0, &[command::PING]);
-        self.write_upstream(&packet).await
+        let written = self.upstream.write(&packet).await;
+        written.map_err(Error::NotSent)
     }
 
     /// Whether nothing of this session's own has to do with what its next increment does and answers.

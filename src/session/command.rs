@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
+use super::farewell::Answered;
 use super::hot::Hot;
 use super::leading::Alone;
 use super::registry::{Account, Entry, News};
@@ -55,6 +56,8 @@ pub struct Session {
     pub(super) client_closed: bool,
     /// The upstream has been told so, and nothing more can be sent there.
     pub(super) upstream_told: bool,
+    /// How far the command at hand is answered.
+    pub(super) answered: Answered,
     /// What COM_CHANGE_USER needs to know of the login.
     reauthentication: Reauthentication,
     bypass: Bypass,
@@ -116,6 +119,7 @@ impl Session {
             shape: Shape::default(),
             client_closed: false,
             upstream_told: false,
+            answered: Answered::default(),
             reauthentication: connected.reauthentication,
             bypass,
             entry,
@@ -133,8 +137,14 @@ impl Session {
     pub async fn run(&mut self) -> Result<(), Error> {
         while self.await_command().await.unwrap_or_else(closed_at_rest) {
             self.start_timing();
-            if self.command().await? == Flow::Close {
-                break;
+            self.answered = Answered::default();
+            match self.command().await {
+                Ok(Flow::Next) => {}
+                Ok(Flow::Close) => break,
+                Err(error) => {
+                    Box::pin(self.say_why(&error)).await;
+                    return Err(error);
+                }
             }
             self.end_timing();
             let in_transaction = self.state.in_transaction();

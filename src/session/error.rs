@@ -16,6 +16,9 @@ pub enum Error {
     /// The upstream vanished or sent what is no packet.
     #[error("upstream: {0}")]
     Upstream(#[source] ReadError),
+    /// The upstream did not take what was to be sent. It may have said why.
+    #[error("upstream: connection lost: {0}")]
+    NotSent(#[source] io::Error),
     /// COM_CHANGE_USER was not carried through.
     #[error(transparent)]
     ChangeUser(#[from] ConnectError),
@@ -37,7 +40,7 @@ impl Error {
         Self::Client(error.into())
     }
 
-    /// A failed write to the upstream.
+    /// A failed read from the upstream.
     pub(super) fn upstream(error: io::Error) -> Self {
         Self::Upstream(error.into())
     }
@@ -46,7 +49,9 @@ impl Error {
     pub fn side(&self) -> Side {
         match self {
             Self::Client(_) | Self::ChangeUser(_) => Side::Client,
-            Self::Upstream(_) | Self::Batch | Self::Open | Self::Answer(_) => Side::Upstream,
+            Self::Upstream(_) | Self::NotSent(_) | Self::Batch | Self::Open | Self::Answer(_) => {
+                Side::Upstream
+            }
         }
     }
 }

@@ -105,8 +105,9 @@ impl Session {
 
     /// Writes commands to the upstream.
     pub(super) async fn write_upstream(&mut self, packets: &[u8]) -> Result<(), Error> {
+        self.heed_refusal().await?;
         let written = self.upstream.write(packets).await;
-        written.map_err(Error::upstream)
+        written.map_err(Error::NotSent)
     }
 
     /// Takes in the answer to a COM_QUERY of ours.
@@ -184,6 +185,9 @@ impl Session {
                     let read = self.upstream.read_payload(payload, LARGEST_ANSWER).await;
                     read.map_err(Error::Upstream)?;
                     walker.read_whole();
+                    if role == Role::Err {
+                        self.note_refusal(payload);
+                    }
                     return Ok(role);
                 }
             }

@@ -1,6 +1,6 @@
 //! One client and its upstream connection, from login to close.
 //!
-//! `connect` relays the handshake; `relay` passes bytes; `query`, `prepared` and its `execution` find statements on hot
+//! `connect` relays the handshake; `relay` passes bytes, `farewell` the reason why there are no more; `query`, `prepared` and its `execution` find statements on hot
 //! tables and act on their plan by `increment`, `read` and `fold` (whose slots `moving` moves; `by_shape` fills a shared plan with its literals), which run `hidden`
 //! statements on the client's own upstream connection and pass `patched` answers on.
 
@@ -16,6 +16,7 @@ mod error;
 mod execution;
 mod explain;
 mod facts;
+mod farewell;
 mod fold;
 mod hidden;
 mod hot;

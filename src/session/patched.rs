@@ -120,6 +120,10 @@ impl Session {
             }
         }
         self.flush(&mut patching.out).await?;
+        self.has_answered(patching.sequence_id);
+        if let Some(held) = &patching.held {
+            self.note_refusal(held);
+        }
         self.observe(&walker);
         Ok(Ended {
             walker,
@@ -136,6 +140,7 @@ impl Session {
         let mut out = Vec::with_capacity(HEADER_LENGTH + payload.len());
         let next = encode_packet(&mut out, sequence_id, payload);
         self.client.write(&out).await.map_err(Error::client)?;
+        self.has_answered(next);
         Ok(next)
     }
 
@@ -179,9 +184,10 @@ impl Session {
         loop {
             let read = self.client.read_payload(&mut payload, LARGEST_ROW).await;
             let sequence_id = read.map_err(Error::Client)?;
+            self.has_answered(sequence_id.wrapping_add(1));
             let mut out = Vec::with_capacity(HEADER_LENGTH + payload.len());
             upstream_sequence_id = encode_packet(&mut out, upstream_sequence_id, &payload);
-            self.upstream.write(&out).await.map_err(Error::upstream)?;
+            self.upstream.write(&out).await.map_err(Error::NotSent)?;
             if payload.is_empty() {
                 patching.sequence_id = sequence_id.wrapping_add(1);
                 return Ok(());

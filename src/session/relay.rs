@@ -12,6 +12,7 @@ impl Session {
     /// Passes the command at the front of the client's stream on, whole, and returns the sequence id of its last
     /// packet. Not cancel safe.
     pub(super) async fn pass_command(&mut self) -> Result<u8, Error> {
+        self.heed_refusal().await?;
         loop {
             let header = self.client.peek_header().await.map_err(Error::Client)?;
             pass_packet(&mut self.client, &mut self.upstream, header).await?;
@@ -172,7 +173,7 @@ async fn pass_packet(
             .await
             .map_err(Error::Client)?;
         let part = left.min(from.buffered().len());
-        from.forward(part, to).await.map_err(Error::upstream)?;
+        from.forward(part, to).await.map_err(Error::NotSent)?;
         left -= part;
     }
     Ok(())

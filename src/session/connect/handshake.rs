@@ -1,7 +1,5 @@
 //! The handshake between an accepted client and a dialed upstream, step by step.
 
-use std::time::Duration;
-
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
@@ -12,13 +10,11 @@ use super::peer::{Patience, Peer};
 use super::setup::{ConnectSetup, UpstreamTls};
 use crate::net::PacketStream;
 use crate::net::tls::UpstreamConnector;
+use crate::session::farewell::{FAREWELL, close};
 use crate::wire::capability;
 use crate::wire::handshake::{Greeting, HandshakeResponse, SSL_REQUEST_LENGTH};
 use crate::wire::packet::HEADER_LENGTH;
 use crate::wire::reply;
-
-/// Longest that it may take to turn a client away, or to leave an upstream.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The two sides on the way to each other.
 pub(super) struct Handshake<'a, 's> {
@@ -280,20 +276,13 @@ async fn asks_for_tls(client: &mut Peer<'_>) -> Result<bool, ConnectError> {
     Ok(true)
 }
 
-/// Tells the client why it cannot be connected, where it can be told, and closes its side. What it still sends is read:
-/// a socket closed over unread bytes could take the packet along.
+/// Tells the client why it cannot be connected, where it can be told, and closes its side.
 pub(super) async fn turn_away(client: &mut Peer<'_>, told: Option<Vec<u8>>) {
     let farewell = async {
         if let Some(payload) = told {
             client.write(&payload).await?;
         }
-        client.stream.shutdown().await?;
-        loop {
-            client.stream.consume(client.stream.buffered().len());
-            if client.stream.fill().await? == 0 {
-                return std::io::Result::Ok(());
-            }
-        }
+        close(client.stream).await
     };
     // The client may be gone already; nobody is left to tell.
     let _ = timeout(FAREWELL, farewell).await;
