@@ -111,6 +111,8 @@ reasons! {
         "A parameter that stands for text was given a number, and MySQL takes later values for numbers too; it alone can compare them."
     OwnIncrement "folded:own-increment"
         "The transaction reads what it increments, or is not known to do nothing but increment; the row itself takes it all."
+    ColumnsUnknown "folded:columns-unknown"
+        "Reads a counter, but the server would not prepare it to tell its columns, or told others; the rows must hold all."
     LockedByKey "folded:locked-by-key"
         "Reads one row by its key to lock it, in a transaction; under that lock its slots are moved in, and it answers itself."
     ChangingOver "folded:changing-over"

@@ -112,9 +112,9 @@ impl Session {
         let done = match is_read || (is_query && !is_forwarded) {
             true => self.execute(id, statement).await,
             false => match self.rewritten(statement, edited).await? {
-                Some(ours) if is_query => self.execute_renamed(ours, statement).await,
-                Some(ours) => self.execute(ours, statement).await,
-                None => self.execute_as_planned(id, statement).await,
+                Ok(ours) if is_query => self.execute_renamed(ours, statement).await,
+                Ok(ours) => self.execute(ours, statement).await,
+                Err(_) => self.execute_as_planned(id, statement).await,
             },
         };
         statement.plan = own;

@@ -101,8 +101,8 @@ impl Session {
                     .read_as(read, shape.text(), &literals, original, turn)
                     .await?
                 {
-                    Some(done) => Ok(done),
-                    None => self.read_by_text(text, original, turn).await,
+                    Ok(done) => Ok(done),
+                    Err(_) => self.read_by_text(text, original, turn).await,
                 }
             }
             plan => self.act(plan, text, original, turn).await,

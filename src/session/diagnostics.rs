@@ -278,8 +278,9 @@ impl Session {
         }
         self.count(Reason::Metadata);
         let sent = match self.send_read(text, &rewritten).await? {
-            Some(sent) => sent,
-            None if is_repeatable(text, question) => {
+            Ok(sent) => sent,
+            Err(_) if is_repeatable(text, question) => {
+                self.read_hidden().await?;
                 // MySQL prepares no text that names these variables.
                 let columns = Arc::new(self.columns_of(text).await?);
                 let mut out = Vec::new();
@@ -288,7 +289,10 @@ impl Session {
                 let asked = None;
                 Sent { columns, asked }
             }
-            None => return Ok(Told::Not),
+            Err(_) => {
+                self.read_hidden().await?;
+                return Ok(Told::Not);
+            }
         };
         let patch = Patch {
             columns: Some(&sent.columns),

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::hidden::{encode_prepare, encode_statement_command};
+use super::hidden::{Failure, encode_prepare, encode_statement_command, failure};
 use super::parameters::{exact_amounts, whole_tables};
 use super::patched::Patch;
 use super::prepared::Statement;
-use super::read::{OUT_OF_RANGE, Prepared};
-use super::turn::{Original, Turn};
+use super::read::{OUT_OF_RANGE, Prepared, is_without_slots};
+use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Plan, Read, Reason};
 use crate::wire::answer::Form;
 use crate::wire::command;
@@ -204,15 +204,12 @@ impl Session {
             }
         };
         let text = self.render_read(read, &[]);
-        let Some(id) = self.rewritten(statement, text).await? else {
-            let done = match &read.or_fold {
-                Some(fold) => self.fold_then_original(fold, None, original, turn).await,
-                None => {
-                    self.count_read(read, reason);
-                    self.run_original(original, turn).await
-                }
-            };
-            return done.map(drop);
+        let id = match self.rewritten(statement, text).await? {
+            Ok(id) => id,
+            Err(error) => {
+                let done = self.read_refused(read, reason, &error, original, turn);
+                return Box::pin(done).await.map(drop);
+            }
         };
         self.count_read(read, reason);
         let packet = execute.encode(id, &statement.types, self.capabilities);
@@ -232,26 +229,51 @@ impl Session {
         Ok(())
     }
 
-    /// The id of the rewritten text, prepared now if it is not yet; `None` when the upstream refuses it.
+    /// Answers a read whose rewritten text the upstream does not prepare.
+    async fn read_refused(
+        &mut self,
+        read: &Read,
+        reason: Reason,
+        error: &[u8],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        if failure(error) == Failure::TheClients {
+            self.count_read(read, reason);
+            return self.answer_err(turn, error).await;
+        }
+        if is_without_slots(error) {
+            self.count_read(read, reason);
+            return self.run_original(original, turn).await;
+        }
+        match &read.or_fold {
+            Some(fold) => self.fold_then_original(fold, None, original, turn).await,
+            None => self.read_folded(read, original, turn).await,
+        }
+    }
+
+    /// The id of the rewritten text, prepared now if it is not yet. The inner error is the ERR payload when the upstream
+    /// does not prepare it.
     pub(super) async fn rewritten(
         &mut self,
         statement: &mut Statement,
         text: Vec<u8>,
-    ) -> Result<Option<u32>, Error> {
+    ) -> Result<Result<u32, Vec<u8>>, Error> {
         if let Some((id, prepared)) = &statement.rewritten
             && *prepared == text
         {
-            return Ok(Some(*id));
+            return Ok(Ok(*id));
         }
         self.close_rewritten(statement).await?;
         let mut out = Vec::new();
         encode_prepare(&mut out, &text);
         self.write_upstream(&out).await?;
-        let Ok(prepared) = self.read_prepared().await? else {
-            return Ok(None);
+        let prepared = match self.read_prepared().await? {
+            Ok(prepared) => prepared,
+            Err(error) => return Ok(Err(error)),
         };
         statement.rewritten = Some((prepared.id, text));
-        Ok(Some(prepared.id))
+        Ok(Ok(prepared.id))
     }
 
     pub(super) async fn close_rewritten(&mut self, statement: &mut Statement) -> Result<(), Error> {

@@ -14,7 +14,7 @@ use super::state::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::metrics::TableCounts;
 use crate::reason::PlanKind;
-use crate::sql::plan::{Read, Reason};
+use crate::sql::plan::{Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
 use crate::sql::template::Filling;
 use crate::wire::answer::{Form, Walker};
@@ -30,6 +30,25 @@ pub(super) const OUT_OF_RANGE: u16 = 1690;
 
 /// The server's code for a table that is not there.
 const NO_SUCH_TABLE: u16 = 1146;
+
+/// Whether an ERR payload tells that the text itself is at fault, and would be as a query: its syntax, its names, what
+/// may stand where, what the account may see. Anything else is about preparing it (too many statements are prepared
+/// already), and the query may well be answered.
+fn is_of_the_text(error: &[u8]) -> bool {
+    const ACCESS: [u16; 4] = [1044, 1142, 1143, 1370];
+    const NAMES: [u16; 12] = [
+        1046, 1049, 1052, 1054, 1066, 1109, 1146, 1176, 1247, 1248, 1305, 1356,
+    ];
+    const FORM: [u16; 10] = [1055, 1056, 1064, 1111, 1140, 1221, 1222, 1241, 1327, 1582];
+    let code = reply::Err::decode(error).map_or(0, |err| err.code);
+    ACCESS.contains(&code) || NAMES.contains(&code) || FORM.contains(&code)
+}
+
+/// Whether an ERR payload of the rewritten text tells of a table that is not there: no slot table, no slots; the original
+/// is exact, or gets an error of its own.
+pub(super) fn is_without_slots(error: &[u8]) -> bool {
+    reply::Err::decode(error).is_ok_and(|err| err.code == NO_SUCH_TABLE)
+}
 
 /// How a read is to go on.
 pub(super) enum Prepared {
@@ -61,17 +80,32 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         match self.read_as(read, text, parameters, original, turn).await? {
-            Some(done) => Ok(done),
+            Ok(done) => Ok(done),
             // MySQL itself refuses the original; let it say so.
-            None => {
+            Err(error) if is_of_the_text(&error) => {
                 self.count_read(read, read.reason);
                 self.run_original(original, turn).await
             }
+            Err(_) => self.read_folded(read, original, turn).await,
         }
     }
 
-    /// The same; `None` when MySQL does not prepare `text`, so that nobody knows its columns. Nothing has been answered
-    /// or counted then.
+    /// Runs the original of a read whose columns nobody knows: over rows that hold the whole values.
+    pub(super) async fn read_folded(
+        &mut self,
+        read: &Read,
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        let fold = Fold {
+            folds: read.tables.iter().map(FoldTable::whole).collect(),
+            reason: Reason::ColumnsUnknown,
+        };
+        self.fold_then_original(&fold, None, original, turn).await
+    }
+
+    /// The same as [`Session::read`]; the inner error is the ERR payload that `text` gets when it is prepared, so that
+    /// nobody knows its columns. Nothing has been answered or counted then.
     pub(super) async fn read_as(
         &mut self,
         read: &Read,
@@ -79,18 +113,29 @@ impl Session {
         parameters: &[Vec<u8>],
         original: &Original,
         turn: Turn,
-    ) -> Result<Option<Done>, Error> {
+    ) -> Result<Result<Done, Vec<u8>>, Error> {
         let reason = match self.prepare_to_read(read, parameters).await? {
             Prepared::Summed(reason) => reason,
-            Prepared::Folded => return self.run_original(original, turn).await.map(Some),
-            Prepared::Refused(error) => return self.answer_err(turn, &error).await.map(Some),
+            Prepared::Folded => return self.run_original(original, turn).await.map(Ok),
+            Prepared::Refused(error) => return self.answer_err(turn, &error).await.map(Ok),
         };
         let mut rewritten = self.render_read(read, parameters);
         if let (false, Some(facts)) = (parameters.is_empty(), &self.state.facts) {
             rewritten = prepare::filled(&rewritten, parameters, facts);
         }
-        let Some(sent) = self.send_read(text, &rewritten).await? else {
-            return Ok(None);
+        let sent = match self.send_read(text, &rewritten).await? {
+            Ok(sent) => sent,
+            Err(error) if failure(&error) == Failure::TheClients => {
+                self.count_read(read, reason);
+                // The rewritten text may wait for the same lock again; the client that was killed need not.
+                let done = self.answer_err(turn, &error).await?;
+                self.read_hidden().await?;
+                return Ok(Ok(done));
+            }
+            Err(error) => {
+                self.read_hidden().await?;
+                return Ok(Err(error));
+            }
         };
         match (self.peek_error(turn).await?, &read.or_fold) {
             // No slot table, no slots: the original is exact.
@@ -98,7 +143,7 @@ impl Session {
                 self.read_hidden().await?;
                 self.close_asked(sent.asked).await?;
                 self.count_read(read, reason);
-                return self.run_original(original, turn).await.map(Some);
+                return self.run_original(original, turn).await.map(Ok);
             }
             (Some(_), Some(fold)) => {
                 let answer = self.read_hidden().await?;
@@ -110,7 +155,7 @@ impl Session {
                     }
                     _ => self.fold_then_original(fold, None, original, turn).await,
                 };
-                return done.map(Some);
+                return done.map(Ok);
             }
             _ => self.count_read(read, reason),
         }
@@ -128,7 +173,7 @@ impl Session {
             }
             None => ended.sequence_id,
         };
-        Ok(Some(Done {
+        Ok(Ok(Done {
             sequence_id,
             failed: ended.walker.error().is_some(),
         }))
@@ -282,25 +327,26 @@ impl Session {
     }
 
     /// Sends the rewritten text, and before it, where they are not known yet, asks for the column definitions of
-    /// the original by preparing it. `None`: MySQL refuses the original; the rewritten text's answer is consumed.
+    /// the original by preparing it. The inner error is the ERR payload when it is not prepared; the rewritten text's
+    /// answer is still to be read then.
     pub(super) async fn send_read(
         &mut self,
         text: &[u8],
         rewritten: &[u8],
-    ) -> Result<Option<Sent>, Error> {
+    ) -> Result<Result<Sent, Vec<u8>>, Error> {
         let mut out = Vec::new();
         if let Some(columns) = self.state.definitions.get(text).cloned() {
             encode_query(&mut out, rewritten, self.capabilities);
             self.write_upstream(&out).await?;
             let asked = None;
-            return Ok(Some(Sent { columns, asked }));
+            return Ok(Ok(Sent { columns, asked }));
         }
         encode_prepare(&mut out, text);
         encode_query(&mut out, rewritten, self.capabilities);
         self.write_upstream(&out).await?;
-        let Ok(statement) = self.read_prepared().await? else {
-            self.read_hidden().await?;
-            return Ok(None);
+        let statement = match self.read_prepared().await? {
+            Ok(statement) => statement,
+            Err(error) => return Ok(Err(error)),
         };
         if self.state.definitions.len() >= MOST_DEFINITIONS {
             self.state.definitions.clear();
@@ -310,7 +356,7 @@ impl Session {
             .definitions
             .insert(text.to_vec(), Arc::clone(&columns));
         let asked = Some(statement.id);
-        Ok(Some(Sent { columns, asked }))
+        Ok(Ok(Sent { columns, asked }))
     }
 
     /// Closes the statement that gave the definitions. Not before the answer is there: to a server that looks whether

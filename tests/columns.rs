@@ -1,0 +1,196 @@
+//! Reads of counters whose columns the server does not tell, or that are others than they were: values and definitions
+//! are those of MySQL all the same.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use countersink::driver::{Driver, Packet};
+use countersink::sandbox::{Address, Flavour};
+use countersink::wire::answer::{Form, Role};
+use countersink::wire::command;
+use countersink::wire::reply;
+use support::binary::PATIENCE;
+use support::client::{connect, create_schema, number, prepare, rows, run};
+use support::proxy::Proxy;
+use support::twin::{Twin, twin};
+use tokio::sync::RwLock;
+
+/// What a server does not prepare it does not prepare for any test; the one that makes it so waits until it is alone.
+static SERVERS: RwLock<()> = RwLock::const_new(());
+
+async fn beside_others(test: impl Future<Output = ()>) {
+    let _shared = SERVERS.read().await;
+    test.await;
+}
+
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod mysql {
+            $(#[test] fn $name() {
+                super::support::block_on(super::beside_others(super::$name(super::Flavour::MySql)));
+            })*
+        }
+        mod mariadb {
+            $(#[test] fn $name() {
+                super::support::block_on(super::beside_others(super::$name(super::Flavour::MariaDb)));
+            })*
+        }
+    };
+}
+
+#[test]
+fn a_server_that_prepares_nothing_more_tells_whole_values() {
+    support::block_on(async {
+        let _alone = SERVERS.write().await;
+        for flavour in [Flavour::MySql, Flavour::MariaDb] {
+            prepares_nothing_more(flavour).await;
+        }
+    });
+}
+
+on_both![who_is_killed_while_it_is_asked_for_columns_is_told];
+
+const ADD: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
+const READ: &str = "SELECT views FROM posts WHERE id = 1";
+
+const TABLES: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL); \
+     INSERT INTO posts VALUES (1, 10), (2, 20); \
+     CREATE TABLE authors (id INT PRIMARY KEY, n INT); INSERT INTO authors VALUES (1, 7)";
+
+/// The same tables on both servers, and a proxy in front of one.
+struct Stage {
+    schema: &'static str,
+    plain: &'static Address,
+    proxy: Proxy,
+    /// A session past the proxy.
+    direct: Driver,
+}
+
+impl Stage {
+    async fn new(flavour: Flavour, schema: &'static str) -> Self {
+        let Twin { plain, proxied, .. } = twin(flavour);
+        create_schema(plain, schema, TABLES).await;
+        let direct = create_schema(proxied, schema, TABLES).await;
+        let rules =
+            format!("counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n");
+        let proxy = Proxy::start(proxied, &rules);
+        let stage = Self {
+            schema,
+            plain,
+            proxy,
+            direct,
+        };
+        let mut plain = connect(stage.plain, Some(schema)).await;
+        run(&mut plain, "UPDATE posts SET views = 15 WHERE id = 1").await;
+        let mut client = stage.client().await;
+        for _ in 0..5 {
+            run(&mut client, ADD).await;
+        }
+        stage
+    }
+
+    async fn client(&self) -> Driver {
+        connect(&self.proxy.address, Some(self.schema)).await
+    }
+
+    /// Waits until that session waits for a table's metadata lock.
+    async fn waits_for_metadata(&mut self, id: i64) {
+        let waits = format!(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} AND state LIKE '%metadata lock%'"
+        );
+        let deadline = Instant::now() + PATIENCE;
+        while number(&mut self.direct, &waits).await == 0 {
+            assert!(Instant::now() < deadline, "{id} does not wait");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    fn counted(&self, code: &str) -> u64 {
+        let counted = self.proxy.shared.metrics.statements();
+        let of_code = counted.iter().filter(|(reason, _)| reason.code() == code);
+        of_code.map(|(_, count)| *count).sum()
+    }
+}
+
+async fn prepares_nothing_more(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_columns_limit").await;
+    let (mut known, mut new) = (stage.client().await, stage.client().await);
+    assert_eq!(number(&mut known, READ).await, 15);
+    let statement = prepare(&mut new, "SELECT views + 0 FROM posts WHERE id = 1").await;
+    let limit = number(&mut stage.direct, "SELECT @@GLOBAL.max_prepared_stmt_count").await;
+    run(&mut stage.direct, "SET GLOBAL max_prepared_stmt_count = 0").await;
+    let read = number(&mut known, READ).await;
+    let refused = number(&mut new, READ).await;
+    let executed = execute(&mut new, statement, 0).await;
+    let in_transaction = {
+        run(&mut new, "BEGIN").await;
+        let read = number(&mut new, "SELECT views FROM posts WHERE id < 2").await;
+        run(&mut new, "COMMIT").await;
+        read
+    };
+    let wrong = new.query("SELECT wrong, views FROM posts").await;
+    let back = format!("SET GLOBAL max_prepared_stmt_count = {limit}");
+    run(&mut stage.direct, &back).await;
+    assert_eq!((read, refused, in_transaction), (15, 15, 15), "{flavour}");
+    assert_eq!(integer(&executed), 15, "{flavour}");
+    let reply = wrong.expect("an answer");
+    assert!(format!("{reply:?}").contains("1054"), "{reply:?}");
+    assert!(stage.counted("folded:columns-unknown") >= 2, "{flavour}");
+}
+
+/// A change of the table that waits keeps the original from being prepared; KILL QUERY ends that, and the client is told.
+async fn who_is_killed_while_it_is_asked_for_columns_is_told(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_columns_killed").await;
+    let upstream = &twin(flavour).proxied;
+    let mut reader = connect(upstream, Some(stage.schema)).await;
+    let mut altering = connect(upstream, Some(stage.schema)).await;
+    let mut client = stage.client().await;
+    let id = number(&mut client, "SELECT CONNECTION_ID()").await;
+    let altering_id = number(&mut altering, "SELECT CONNECTION_ID()").await;
+    run(&mut client, "DO 0").await;
+    run(&mut reader, "BEGIN").await;
+    rows(&mut reader, READ).await;
+    let alter = tokio::spawn(async move {
+        run(&mut altering, "ALTER TABLE posts ADD COLUMN extra INT").await;
+    });
+    stage.waits_for_metadata(altering_id).await;
+    let text = "SELECT views, id FROM posts WHERE id = 1";
+    let payload = client.query_payload(text);
+    client.send(&payload).await.expect("sent");
+    stage.waits_for_metadata(id).await;
+    run(&mut stage.direct, &format!("KILL QUERY {id}")).await;
+    let answer = tokio::time::timeout(PATIENCE / 6, client.packets(Form::Results)).await;
+    run(&mut reader, "COMMIT").await;
+    alter.await.expect("it is altered");
+    let answer = answer.expect("it is told before the lock is gone");
+    assert_eq!(code(&answer.expect("an answer")), Some(1317), "{flavour}");
+    assert_eq!(
+        rows(&mut client, text).await,
+        [["15", "1"]],
+        "the session goes on"
+    );
+}
+
+/// COM_STMT_EXECUTE of a statement without parameters, with these cursor flags.
+async fn execute(client: &mut Driver, id: u32, cursor: u8) -> Vec<Packet> {
+    let head = [&[command::STMT_EXECUTE][..], &id.to_le_bytes(), &[cursor]];
+    let payload = [&head.concat()[..], &1_u32.to_le_bytes()].concat();
+    client.send(&payload).await.expect("sent");
+    client.packets(Form::Results).await.expect("an answer")
+}
+
+/// The code of the ERR packet that an answer ends with.
+fn code(answer: &[Packet]) -> Option<u16> {
+    let last = answer.last().filter(|packet| packet.role == Role::Err)?;
+    Some(reply::Err::decode(&last.payload).expect("an ERR").code)
+}
+
+/// The integer that the binary answer's last row ends with, as wide as the row says.
+fn integer(answer: &[Packet]) -> i64 {
+    let row = answer.iter().rfind(|packet| packet.role == Role::Row);
+    let row = &row.expect("a row").payload[2..];
+    let mut bytes = [0; 8];
+    bytes[..row.len()].copy_from_slice(row);
+    i64::from_le_bytes(bytes)
+}
