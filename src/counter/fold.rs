@@ -13,11 +13,15 @@
 //! base row is locked: new ones come only from those who have locked the base row themselves.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use super::key::{Key, KeyForm};
 use super::quote;
 use crate::catalog::HotTable;
 use crate::sql::plan::LockTables;
+
+/// Ends LOCK TABLES.
+pub const UNLOCK: &str = "UNLOCK TABLES";
 
 /// Ends the transaction around a fold in autocommit; says what it means whatever `completion_type` is.
 pub const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
@@ -47,6 +51,19 @@ pub fn show_create(table: &HotTable) -> String {
         "SHOW CREATE TABLE {}",
         quote::pair(&table.schema, &table.name)
     )
+}
+
+/// LOCK TABLES of hot tables and their slot tables, under which they are folded and emptied.
+pub fn lock_alone(tables: Vec<Arc<HotTable>>) -> LockTables {
+    let names = tables
+        .iter()
+        .map(|table| format!("{} WRITE", quote::pair(&table.schema, &table.name)));
+    let text = format!("LOCK TABLES {}", names.collect::<Vec<_>>().join(", "));
+    LockTables {
+        tables,
+        text: text.into_bytes(),
+        write: true,
+    }
 }
 
 /// The statement that empties a slot table.

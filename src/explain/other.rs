@@ -6,7 +6,7 @@ use super::{Explanation, Keys, Sent, Situation, Way, base, fold, locks, slots};
 use crate::catalog::HotTable;
 use crate::counter::fold as statements;
 use crate::reason::Reason;
-use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables};
+use crate::sql::plan::{Ddl, Emptying, Fold, FoldTable, LockTables};
 
 fn all_of(tables: &[Arc<HotTable>]) -> Vec<Keys> {
     let whole = |table: &Arc<HotTable>| Keys {
@@ -16,8 +16,58 @@ fn all_of(tables: &[Arc<HotTable>]) -> Vec<Keys> {
     tables.iter().map(whole).collect()
 }
 
-/// DDL: in an open transaction it commits what was folded in it.
+/// DDL.
 pub(super) fn ddl(ddl: &Ddl, situation: &Situation) -> Explanation {
+    let (way, note) = match (ddl.emptying, situation.in_transaction) {
+        (Emptying::None, _) | (Emptying::Unread, true) => (folded_ddl(ddl, situation), None),
+        _ => (emptying(&ddl.tables), Some(WITHOUT_LOCKS)),
+    };
+    let notes = [
+        Some("It is answered when the catalog has been read again."),
+        note,
+    ];
+    Explanation {
+        reason: Reason::Ddl,
+        ways: vec![way],
+        notes: notes.into_iter().flatten().map(str::to_owned).collect(),
+    }
+}
+
+/// What a statement that empties tables comes to where the server refuses the locks.
+const WITHOUT_LOCKS: &str = "Where the tables may not be locked (the account has no LOCK TABLES, the statement names other \
+    tables), it is folded for and the slots are emptied behind it; what others have added meanwhile to rows that are new is lost.";
+
+/// DDL that empties tables, while nobody else reaches them.
+fn emptying(tables: &[Arc<HotTable>]) -> Way {
+    let lock = statements::lock_alone(tables.to_vec());
+    let before = [statements::lock_tables(&lock)]
+        .into_iter()
+        .chain(statements::under_locks(&lock))
+        .map(Sent::text);
+    let behind = tables
+        .iter()
+        .map(|table| Sent::Text(statements::empty(table)));
+    let names = tables.iter().flat_map(|table| {
+        [
+            format!("{}: the table, WRITE", base(table)),
+            format!("{}: the table, WRITE", slots(table)),
+        ]
+    });
+    Way {
+        when: String::new(),
+        sends: before
+            .chain([Sent::Original])
+            .chain(behind)
+            .chain([Sent::text(statements::UNLOCK)])
+            .collect(),
+        locks: names
+            .chain(["held until UNLOCK TABLES".to_owned()])
+            .collect(),
+    }
+}
+
+/// DDL behind a fold: in an open transaction it commits what was folded in it.
+fn folded_ddl(ddl: &Ddl, situation: &Situation) -> Way {
     let keys = all_of(&ddl.tables);
     let folding = fold::statements(&keys, situation);
     let mut sends = match situation.in_transaction {
@@ -29,7 +79,7 @@ pub(super) fn ddl(ddl: &Ddl, situation: &Situation) -> Explanation {
             .collect(),
     };
     sends.push(Sent::Original);
-    if ddl.empties {
+    if ddl.emptying != Emptying::None {
         sends.extend(
             ddl.tables
                 .iter()
@@ -42,14 +92,10 @@ pub(super) fn ddl(ddl: &Ddl, situation: &Situation) -> Explanation {
         false => locks::until(false),
     });
     locks.push(locks::THEN_THE_STATEMENTS_OWN.to_owned());
-    Explanation {
-        reason: Reason::Ddl,
-        ways: vec![Way {
-            when: String::new(),
-            sends,
-            locks,
-        }],
-        notes: vec!["The catalog is read again before the next statement.".to_owned()],
+    Way {
+        when: String::new(),
+        sends,
+        locks,
     }
 }
 

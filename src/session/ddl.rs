@@ -3,19 +3,23 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::diagnostics::Diagnostics;
 use super::error::Error;
+use super::fold::has_messages;
 use super::hidden::{Failure, Hidden, failure};
 use super::moving::Bound;
 use super::state::{Keys, TableLocks, Transaction};
-use super::turn::{Done, Original, Turn};
+use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
-use crate::counter::fold;
+use crate::counter::fold::{self, UNLOCK};
 use crate::sql::Kind;
-use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
+use crate::sql::plan::{Ddl, Emptying, Fold, FoldTable, LockTables, Reason};
 use crate::wire::reader::Malformed;
+use crate::wire::reply;
 
 impl Session {
-    /// Folds, runs the DDL, empties the slots where the rows are gone, and has the catalog read again.
+    /// Folds, runs the DDL, empties the slots where the rows are gone, and has the catalog read again. Then it answers:
+    /// whoever hears of it must find the proxy ready.
     pub(super) async fn ddl(
         &mut self,
         ddl: &Ddl,
@@ -23,44 +27,133 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         self.count(Reason::Ddl);
-        let tables = ddl.tables.iter();
-        let folds: Vec<Bound> = tables
-            .map(|table| Keys::whole(Arc::clone(table)).into())
-            .collect();
         // After an error only the upstream knows.
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }
-        // In an open transaction the DDL itself commits what was folded in it.
-        match self.state.in_transaction() {
-            true => {
-                for bound in folds {
-                    match self.fold(&bound).await? {
-                        Err(error) if failure(&error) == Failure::TheClients => {
-                            return self.answer_err(turn, &error).await;
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            false if folds.is_empty() => {}
-            // A table that is not there yet or any more has nothing to fold.
-            false => self.fold_and_commit(&folds).await.map(drop)?,
-        }
-        let done = self.run_original(original, turn).await?;
-        if !done.failed {
-            if ddl.empties {
-                for table in &ddl.tables {
-                    self.hidden(fold::empty(table)).await?;
-                }
-                // With autocommit off that has begun a transaction.
-                if self.state.in_transaction() {
-                    self.commit_own().await?;
-                }
-            }
+        let held = match self.may_lock_for(ddl) {
+            true => self.empty_alone(ddl, original, turn).await?,
+            false => None,
+        };
+        let held = match held {
+            Some(held) => held,
+            None => match self.fold_for_ddl(ddl).await? {
+                Err(error) => return self.answer_err(turn, &error).await,
+                Ok(()) => self.run_ddl(ddl, original, turn).await?,
+            },
+        };
+        if !held.failed {
             self.refresh_catalog().await;
         }
-        Ok(done)
+        self.let_go(&held).await
+    }
+
+    /// Whether LOCK TABLES in front of the statement ends nothing that the statement would leave: an open transaction that
+    /// stays open where the server cannot read the statement, locks of FLUSH TABLES, an XA transaction.
+    fn may_lock_for(&self, ddl: &Ddl) -> bool {
+        let is_free = !self.state.may_hold_locks && self.state.table_locks == TableLocks::None;
+        let ends_transaction = match ddl.emptying {
+            Emptying::None => false,
+            Emptying::Known => true,
+            Emptying::Unread => !self.state.in_transaction(),
+        };
+        is_free && ends_transaction && !ddl.tables.is_empty()
+    }
+
+    /// Empties tables while nobody else reaches them or their slots: what others add to slots once the statement has ended
+    /// belongs to rows that have come behind it, and must not be taken for what was there before. `None`: it cannot be done
+    /// so, and has not been done.
+    async fn empty_alone(
+        &mut self,
+        ddl: &Ddl,
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Option<Held>, Error> {
+        /// It names other tables, or none may be locked.
+        const UNDER_LOCKS: [u16; 3] = [1099, 1100, 1192];
+        let lock = fold::lock_alone(ddl.tables.clone());
+        if let Hidden::Err(error) = self.hidden(fold::lock_tables(&lock)).await? {
+            // What the lock has waited for the statement would have waited for. All else the server says of that itself.
+            return Ok(match failure(&error) {
+                Failure::TheClients => Some(Held::refused(turn, error)),
+                Failure::Ours => None,
+            });
+        }
+        // Should we be lost in the middle, slots without rows hold nothing.
+        let folds: Vec<_> = fold::under_locks(&lock).collect();
+        let folded = self.run_all(&folds).await?;
+        let held = match folded {
+            Err(error) if failure(&error) == Failure::TheClients => Held::refused(turn, error),
+            _ => self.run_ddl(ddl, original, turn).await?,
+        };
+        if let Hidden::Err(_) = self.insist(UNLOCK).await? {
+            return Err(Error::Open);
+        }
+        // It held no slot and no fold.
+        self.state.transaction = Transaction::default();
+        if !held.failed {
+            return Ok(Some(held));
+        }
+        let code = reply::Err::decode(&held.last).map_or(0, |error| error.code);
+        if UNDER_LOCKS.contains(&code) {
+            return Ok(None);
+        }
+        self.raise_again(&held.last).await?;
+        Ok(Some(held))
+    }
+
+    /// Folds what the statement's tables have in slots. The inner error is an ERR payload, and the client's.
+    async fn fold_for_ddl(&mut self, ddl: &Ddl) -> Result<Result<(), Vec<u8>>, Error> {
+        let tables = ddl.tables.iter();
+        let folds: Vec<Bound> = tables
+            .map(|table| Keys::whole(Arc::clone(table)).into())
+            .collect();
+        // LOCK TABLES may have been refused.
+        if self.state.status_uncertain {
+            self.hidden("DO 0").await?;
+        }
+        if !self.state.in_transaction() {
+            if !folds.is_empty() {
+                // A table that is not there yet or any more has nothing to fold.
+                self.fold_and_commit(&folds).await?.ok();
+            }
+            return Ok(Ok(()));
+        }
+        // The DDL itself commits what was folded in the open transaction.
+        for bound in folds {
+            match self.fold(&bound).await? {
+                Err(error) if failure(&error) == Failure::TheClients => return Ok(Err(error)),
+                _ => {}
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Runs the statement, and empties the slots where the rows are gone. Its answer ends with what is held.
+    async fn run_ddl(&mut self, ddl: &Ddl, original: &Original, turn: Turn) -> Result<Held, Error> {
+        let empties = ddl.emptying != Emptying::None && !ddl.tables.is_empty();
+        let held = self.run_original_and_hold(original, turn, empties).await?;
+        if !empties {
+            return Ok(held);
+        }
+        // Statements of ours follow, of which the upstream would tell.
+        let messages = match has_messages(&held.last, turn.form) {
+            true => self.take_messages().await?,
+            false => None,
+        };
+        self.state.diagnostics = Some(Diagnostics::of(&held.last, messages));
+        if held.failed {
+            return Ok(held);
+        }
+        let texts: Vec<_> = ddl.tables.iter().map(|table| fold::empty(table)).collect();
+        let texts: Vec<_> = texts.into_iter().map(String::into_bytes).collect();
+        // Where they cannot be emptied, they were folded.
+        self.run_all(&texts).await?.ok();
+        // With autocommit off that has begun a transaction.
+        if self.state.in_transaction() {
+            self.commit_own().await?;
+        }
+        Ok(held)
     }
 
     /// The statement may make a temporary table with a hot one's name, and fill it from that one.

@@ -42,7 +42,7 @@ fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
 }
 
 /// Whether an answer's last packet tells of warnings, or is an error.
-fn has_messages(last: &[u8], form: Form) -> bool {
+pub(super) fn has_messages(last: &[u8], form: Form) -> bool {
     match (last.first(), OkPacket::decode(last)) {
         (Some(&reply::ERR), _) => true,
         // EOF of old: the count stands first.

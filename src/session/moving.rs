@@ -220,7 +220,10 @@ impl Session {
 
     /// Runs statements of ours, sent at once, in a session that may refuse updates that name no key, or joins. The inner
     /// error is the first ERR payload.
-    async fn run_all(&mut self, texts: &[Vec<u8>]) -> Result<Result<(), Vec<u8>>, Error> {
+    pub(super) async fn run_all(
+        &mut self,
+        texts: &[Vec<u8>],
+    ) -> Result<Result<(), Vec<u8>>, Error> {
         let facts = self.state.facts.as_ref();
         let safe_updates = facts.is_some_and(|facts| facts.safe_updates);
         let around = fold::without_caution(safe_updates, self.state.big_selects);

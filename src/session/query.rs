@@ -1,7 +1,7 @@
 //! COM_QUERY: most of it passes on a glance; a statement that names a hot table gets its plan.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use memchr::memchr;
 
@@ -387,10 +387,16 @@ impl Session {
         catalog
     }
 
-    /// Has the catalog read again and waits for it.
+    /// Has the catalog read again and waits for it, but not for ever: it may be the server that does not answer.
     pub(super) async fn refresh_catalog(&mut self) {
+        const MOST: Duration = Duration::from_secs(5);
         let since = Instant::now();
-        self.shared.refresh().await;
+        if tokio::time::timeout(MOST, self.shared.refresh())
+            .await
+            .is_err()
+        {
+            tracing::warn!("the tables have not been read again within {MOST:?} after DDL");
+        }
         self.asked_elsewhere_since(since);
         self.see_hot();
     }

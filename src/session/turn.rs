@@ -36,6 +36,28 @@ pub(super) struct Done {
     pub failed: bool,
 }
 
+/// An answer whose last packet is held back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Its sequence id.
+    sequence_id: u8,
+    /// Its payload.
+    pub last: Vec<u8>,
+    /// It is an ERR.
+    pub failed: bool,
+}
+
+impl Held {
+    /// An ERR payload in the place of the answer.
+    pub(super) fn refused(turn: Turn, error: Vec<u8>) -> Self {
+        Self {
+            sequence_id: turn.sequence_id,
+            last: error,
+            failed: true,
+        }
+    }
+}
+
 impl Turn {
     /// The only statement of its packet.
     pub(super) fn single(form: Form) -> Self {
@@ -121,18 +143,39 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<(Done, Vec<u8>), Error> {
+        let held = self.run_original_and_hold(original, turn, false).await?;
+        let done = self.let_go(&held).await?;
+        Ok((done, held.last))
+    }
+
+    /// The same, but for the answer's last packet, which is still to be sent. `hide_transaction`: that the transaction is
+    /// ours is not for the client.
+    pub(super) async fn run_original_and_hold(
+        &mut self,
+        original: &Original,
+        turn: Turn,
+        hide_transaction: bool,
+    ) -> Result<Held, Error> {
         let turn = self.send_original(original, turn).await?;
         let patch = Patch {
             hold_last: true,
+            hide_transaction,
             ..turn.patch()
         };
         let ended = self.pass_patched(turn.form, patch).await?;
-        let last = ended.held.unwrap_or_default();
-        let done = Done {
-            sequence_id: self.answer(ended.sequence_id, &last).await?,
+        Ok(Held {
+            sequence_id: ended.sequence_id,
+            last: ended.held.unwrap_or_default(),
             failed: ended.walker.error().is_some(),
-        };
-        Ok((done, last))
+        })
+    }
+
+    /// Sends the packet that was held.
+    pub(super) async fn let_go(&mut self, held: &Held) -> Result<Done, Error> {
+        Ok(Done {
+            sequence_id: self.answer(held.sequence_id, &held.last).await?,
+            failed: held.failed,
+        })
     }
 
     /// Answers with an OK payload.

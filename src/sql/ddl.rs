@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, HotTable};
 use crate::sql::context::{hot_by_words, mentioned};
 use crate::sql::lexer::TokenKind;
-use crate::sql::plan::{Ddl, Fold, FoldTable, Plan, Reason, SessionFacts};
+use crate::sql::plan::{Ddl, Emptying, Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::words::Words;
 
 /// Folds whole tables.
@@ -32,7 +32,7 @@ pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan
     };
     if reader.words.has_inner_mark(b';') {
         // A routine's body, or several statements that could not be told apart.
-        return reader.ddl(mentioned(text, catalog), false);
+        return reader.ddl(mentioned(text, catalog), Emptying::None);
     }
     if reader.words.accept("CREATE") {
         reader.create()
@@ -43,7 +43,12 @@ pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan
     } else if reader.words.accept("TRUNCATE") {
         reader.words.accept("TABLE");
         let table = reader.table();
-        reader.ddl(table.into_iter().collect(), true)
+        reader.words.accept_mark(b';');
+        let emptying = match reader.words.peek() {
+            None => Emptying::Known,
+            Some(_) => Emptying::Unread,
+        };
+        reader.ddl(table.into_iter().collect(), emptying)
     } else if reader.words.accept("RENAME") && reader.words.accept_any(&["TABLE", "TABLES"]) {
         reader.rename()
     } else {
@@ -58,10 +63,10 @@ impl Reader<'_> {
         hot_by_words(self.catalog, self.facts, &name).cloned()
     }
 
-    fn ddl(&self, tables: Vec<Arc<HotTable>>, empties: bool) -> Plan {
+    fn ddl(&self, tables: Vec<Arc<HotTable>>, emptying: Emptying) -> Plan {
         match tables.is_empty() {
             true => Plan::Forward(Reason::Metadata),
-            false => Plan::Ddl(Box::new(Ddl { tables, empties })),
+            false => Plan::Ddl(Box::new(Ddl { tables, emptying })),
         }
     }
 
@@ -100,7 +105,8 @@ impl Reader<'_> {
         }
         match (table, is_temporary) {
             (Some(table), true) => Plan::Shadow(vec![table]),
-            (Some(table), false) => self.ddl(vec![table], replaces),
+            (Some(table), false) if replaces => self.ddl(vec![table], Emptying::Unread),
+            (Some(table), false) => self.ddl(vec![table], Emptying::None),
             (None, _) => Plan::Forward(Reason::Metadata),
         }
     }
@@ -109,7 +115,7 @@ impl Reader<'_> {
     fn on_table(&mut self) -> Plan {
         self.words.skip_past("ON");
         let table = self.table();
-        self.ddl(table.into_iter().collect(), false)
+        self.ddl(table.into_iter().collect(), Emptying::None)
     }
 
     fn alter(&mut self) -> Plan {
@@ -120,7 +126,7 @@ impl Reader<'_> {
         }
         self.accept_if_exists();
         if let Some(table) = self.table() {
-            return self.ddl(vec![table], false);
+            return self.ddl(vec![table], Emptying::None);
         }
         // ALTER TABLE other RENAME TO hot: the base table exists, so the other one must be a temporary table.
         match self.words.has("RENAME") {
@@ -136,7 +142,7 @@ impl Reader<'_> {
             let tables = self.tables_in_list();
             return match is_temporary {
                 true => Plan::Forward(Reason::Shadowed),
-                false => self.ddl(tables, true),
+                false => self.ddl(tables, Emptying::Unread),
             };
         }
         if self.words.accept_any(&["DATABASE", "SCHEMA"]) {
@@ -147,7 +153,7 @@ impl Reader<'_> {
                 .tables
                 .iter()
                 .filter(|table| table.schema.to_lowercase() == schema);
-            return self.ddl(tables.cloned().collect(), true);
+            return self.ddl(tables.cloned().collect(), Emptying::Unread);
         }
         match self.words.accept("INDEX") {
             true => self.on_table(),
@@ -181,7 +187,7 @@ impl Reader<'_> {
             }
         }
         tables.dedup();
-        self.ddl(tables, false)
+        self.ddl(tables, Emptying::None)
     }
 }
 
@@ -214,13 +220,18 @@ mod tests {
         let cases = [
             ("TRUNCATE posts", "ddl posts, empties"),
             ("truncate table `shop`.`posts`;", "ddl posts, empties"),
+            ("TRUNCATE posts NOWAIT", "ddl posts, empties perhaps"),
+            (
+                "CREATE OR REPLACE TABLE posts (id INT)",
+                "ddl posts, empties perhaps",
+            ),
             ("TRUNCATE authors_of_posts", "forward Metadata"),
             (
                 "DROP TABLE IF EXISTS authors, shop.posts, hits",
-                "ddl posts, hits, empties",
+                "ddl posts, hits, empties perhaps",
             ),
             ("DROP TEMPORARY TABLE posts", "forward Shadowed"),
-            ("DROP DATABASE shop", "ddl posts, hits, empties"),
+            ("DROP DATABASE shop", "ddl posts, hits, empties perhaps"),
             ("ALTER TABLE posts ADD COLUMN x INT", "ddl posts"),
             ("ALTER TABLE tmp RENAME TO posts", "shadow posts"),
             (

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalog::{Bounds, Catalog, Column, Counter, Domain, HotTable};
-use crate::sql::plan::{Fold, FoldTable, Plan, Scope, SessionFacts};
+use crate::sql::plan::{Emptying, Fold, FoldTable, Plan, Scope, SessionFacts};
 use crate::sql::template::{Piece, Template};
 
 fn column(name: &str, definition: &str) -> Column {
@@ -221,7 +221,11 @@ pub(super) fn show(plan: &Plan) -> String {
         Plan::Ddl(ddl) => format!(
             "ddl {}{}",
             names(&ddl.tables),
-            if ddl.empties { ", empties" } else { "" }
+            match ddl.emptying {
+                Emptying::None => "",
+                Emptying::Known => ", empties",
+                Emptying::Unread => ", empties perhaps",
+            }
         ),
         Plan::Shadow(tables) => format!("shadow {}", names(tables)),
         Plan::Prepare(tables) => format!("prepare {}", names(tables)),

@@ -260,8 +260,20 @@ pub struct Rows {
 pub struct Ddl {
     /// The tables it names.
     pub tables: Vec<Arc<HotTable>>,
-    /// The rows are gone afterwards, and so are the slots (TRUNCATE, DROP).
-    pub empties: bool,
+    /// What becomes of their rows.
+    pub emptying: Emptying,
+}
+
+/// Whether a statement empties the tables that it names (TRUNCATE, DROP): the slots go with the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emptying {
+    /// The rows stay.
+    None,
+    /// They go. The text is known to its last word: should the server refuse it, then not for its syntax, so it ends an
+    /// open transaction in any case.
+    Known,
+    /// They go.
+    Unread,
 }
 
 /// LOCK TABLES with the slot tables in it.

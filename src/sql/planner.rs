@@ -6,7 +6,7 @@ use crate::catalog::{Catalog, HotTable};
 use crate::sql::context::{Context, mentioned};
 use crate::sql::ddl::{self, fold_tables};
 use crate::sql::lexer::{Lexer, TokenKind};
-use crate::sql::plan::{Ddl, Plan, Reason, SessionFacts};
+use crate::sql::plan::{Ddl, Emptying, Plan, Reason, SessionFacts};
 use crate::sql::statement::{Kind, is_off, statement_kind};
 use crate::sql::words::Words;
 use crate::sql::{lock_tables, prepare, read, syntax, write};
@@ -39,8 +39,8 @@ fn plan_in_force(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
         ) {
             // Nothing to fold, but the table may be another one afterwards.
             (Plan::Forward(_), Plan::Ddl(_) | Plan::Fold(_) | Plan::Shadow(_)) => {
-                let (tables, empties) = (Vec::new(), false);
-                Plan::Ddl(Box::new(Ddl { tables, empties }))
+                let (tables, emptying) = (Vec::new(), Emptying::None);
+                Plan::Ddl(Box::new(Ddl { tables, emptying }))
             }
             (plan, _) => plan,
         };
