@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use countersink::driver::{Driver, Packet};
 use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, Role};
+use countersink::wire::column::Sent;
 use countersink::wire::command;
 use countersink::wire::reply;
 use support::binary::PATIENCE;
@@ -49,7 +50,13 @@ fn a_server_that_prepares_nothing_more_tells_whole_values() {
     });
 }
 
-on_both![who_is_killed_while_it_is_asked_for_columns_is_told];
+on_both![
+    who_is_killed_while_it_is_asked_for_columns_is_told,
+    a_cold_table_of_a_join_may_change,
+    a_hot_table_may_get_a_column,
+    variables_have_the_type_of_their_value,
+    temporary_tables_may_come_and_go,
+];
 
 const ADD: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
 const READ: &str = "SELECT views FROM posts WHERE id = 1";
@@ -88,6 +95,19 @@ impl Stage {
             run(&mut client, ADD).await;
         }
         stage
+    }
+
+    async fn pair(&self) -> Pair {
+        Pair {
+            plain: connect(self.plain, Some(self.schema)).await,
+            proxied: self.client().await,
+        }
+    }
+
+    /// Runs a statement on both servers, past the proxy.
+    async fn change(&mut self, text: &str) {
+        run(&mut connect(self.plain, Some(self.schema)).await, text).await;
+        run(&mut self.direct, text).await;
     }
 
     async fn client(&self) -> Driver {
@@ -170,6 +190,147 @@ async fn who_is_killed_while_it_is_asked_for_columns_is_told(flavour: Flavour) {
         [["15", "1"]],
         "the session goes on"
     );
+}
+
+/// Another session changes the type of a column, to which a value is given that the old type has no room for, and adds
+/// a column.
+async fn a_cold_table_of_a_join_may_change(flavour: Flavour) {
+    const NAMED: &str =
+        "SELECT a.n, p.views FROM posts p JOIN authors a ON a.id = p.id WHERE p.id = 1";
+    const ALL: &str =
+        "SELECT a.*, p.views FROM posts p JOIN authors a ON a.id = p.id WHERE p.id = 1";
+    const CHANGES: [&str; 2] = [
+        "ALTER TABLE authors MODIFY n BIGINT, ADD COLUMN m INT NOT NULL DEFAULT 3",
+        "UPDATE authors SET n = 4294967296 + 5",
+    ];
+    let mut stage = Stage::new(flavour, "cs_columns_joined").await;
+    let mut pair = stage.pair().await;
+    let executed = [pair.prepare(NAMED).await, pair.prepare(ALL).await];
+    let idle = [pair.prepare(NAMED).await, pair.prepare(ALL).await];
+    let by_cursor = pair.prepare(NAMED).await[1];
+    for change in [&[][..], &CHANGES] {
+        for text in change {
+            stage.change(text).await;
+        }
+        for _ in 0..2 {
+            pair.same(NAMED).await;
+            pair.same(ALL).await;
+            for ids in executed {
+                pair.same_executed(ids).await;
+            }
+        }
+    }
+    for ids in idle {
+        pair.same_executed(ids).await;
+    }
+    execute(&mut pair.proxied, by_cursor, 1).await;
+    let fetch = [&[command::STMT_FETCH][..], &by_cursor.to_le_bytes()].concat();
+    let fetch = [fetch, 9_u32.to_le_bytes().to_vec()].concat();
+    pair.proxied.send(&fetch).await.expect("sent");
+    let rows = pair.proxied.packets(Form::Rows).await.expect("rows");
+    let value = &rows[0].payload[2..10];
+    assert_eq!(value, 4_294_967_301_i64.to_le_bytes(), "{flavour}");
+}
+
+/// Sessions that read it already go on, and get the column with all others.
+async fn a_hot_table_may_get_a_column(flavour: Flavour) {
+    const ALL: &str = "SELECT * FROM posts WHERE id = 1";
+    let stage = Stage::new(flavour, "cs_columns_hot").await;
+    let mut pair = stage.pair().await;
+    pair.same(ALL).await;
+    let ids = pair.prepare(ALL).await;
+    pair.same_executed(ids).await;
+    let alter = "ALTER TABLE posts ADD COLUMN extra INT NOT NULL DEFAULT 4";
+    run(&mut stage.client().await, alter).await;
+    run(&mut pair.plain, alter).await;
+    let deadline = Instant::now() + PATIENCE;
+    while rows(&mut pair.proxied, ALL).await != [["1", "15", "4"]] {
+        assert!(Instant::now() < deadline, "it has no column more");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    for _ in 0..2 {
+        pair.same(ALL).await;
+        pair.same_executed(ids).await;
+    }
+}
+
+async fn variables_have_the_type_of_their_value(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_columns_variables").await;
+    let mut pair = stage.pair().await;
+    for set in ["SET @x = 1", "SET @x = 'abc'", "SET @x = 1.5"] {
+        pair.run(set).await;
+        pair.same("SELECT @x AS v, views FROM posts WHERE id = 1")
+            .await;
+    }
+}
+
+async fn temporary_tables_may_come_and_go(flavour: Flavour) {
+    const READ: &str = "SELECT t.n, p.views FROM posts p JOIN t ON t.id = p.id WHERE p.id = 1";
+    let stage = Stage::new(flavour, "cs_columns_temporary").await;
+    let mut pair = stage.pair().await;
+    for kind in ["INT", "VARCHAR(10)", "DATETIME"] {
+        pair.run(&format!("CREATE TEMPORARY TABLE t (id INT, n {kind})"))
+            .await;
+        pair.run("INSERT INTO t VALUES (1, 20010203)").await;
+        pair.same(READ).await;
+        pair.same(READ).await;
+        pair.run("DROP TEMPORARY TABLE t").await;
+    }
+}
+
+/// A session on the server that is asked directly, and one through the proxy.
+struct Pair {
+    plain: Driver,
+    proxied: Driver,
+}
+
+impl Pair {
+    async fn run(&mut self, text: &str) {
+        run(&mut self.plain, text).await;
+        run(&mut self.proxied, text).await;
+    }
+
+    /// Both ids.
+    async fn prepare(&mut self, text: &str) -> [u32; 2] {
+        let plain = prepare(&mut self.plain, text).await;
+        [plain, prepare(&mut self.proxied, text).await]
+    }
+
+    /// Runs a query on both, which must give the same.
+    async fn same(&mut self, text: &str) {
+        let plain = query(&mut self.plain, text).await;
+        let proxied = query(&mut self.proxied, text).await;
+        assert_eq!(self.shown(&proxied), self.shown(&plain), "{text}");
+    }
+
+    /// Executes a statement on both, with the same result.
+    async fn same_executed(&mut self, [plain, proxied]: [u32; 2]) {
+        let plain = execute(&mut self.plain, plain, 0).await;
+        let proxied = execute(&mut self.proxied, proxied, 0).await;
+        assert_eq!(self.shown(&proxied), self.shown(&plain));
+    }
+
+    /// Columns and rows of an answer.
+    fn shown(&self, answer: &[Packet]) -> Vec<String> {
+        let capabilities = self.plain.capabilities();
+        let shown = |packet: &Packet| match packet.role {
+            Role::Column => {
+                let sent = Sent::decode(&packet.payload, capabilities).expect("a column");
+                format!("{sent:?}")
+            }
+            _ => format!("{:?} {:?}", packet.role, packet.payload),
+        };
+        let ends = |role| matches!(role, Role::RowsEnd | Role::Separator);
+        let packets = answer.iter().filter(|packet| !ends(packet.role));
+        packets.map(shown).collect()
+    }
+}
+
+/// COM_QUERY.
+async fn query(client: &mut Driver, text: &str) -> Vec<Packet> {
+    let payload = client.query_payload(text);
+    client.send(&payload).await.expect("sent");
+    client.packets(Form::Results).await.expect("an answer")
 }
 
 /// COM_STMT_EXECUTE of a statement without parameters, with these cursor flags.

@@ -6,7 +6,7 @@ use super::Session;
 use super::diagnostics::Told;
 use super::error::Error;
 use super::kind::kind_of;
-use super::patched::Patch;
+use super::patched::prepare_again;
 use super::prepared::Statement;
 use super::turn::{Done, Original, Turn};
 use crate::sql::diagnostics::{Question, may_ask, may_be_question};
@@ -107,7 +107,7 @@ impl Session {
             false => self.plan_without_locks(&edited).await?,
         };
         let is_read = matches!(*plan, Plan::Read(_));
-        let is_query = !statement.columns.is_empty();
+        let is_query = !statement.columns.columns.is_empty();
         let own = std::mem::replace(&mut statement.plan, plan);
         let done = match is_read || (is_query && !is_forwarded) {
             true => self.execute(id, statement).await,
@@ -138,13 +138,13 @@ impl Session {
             statement.types = types.to_vec();
         }
         let packet = execute.encode(id, &statement.types, capabilities);
-        self.send_payload(&packet).await?;
-        let patch = Patch {
-            columns: Some(&statement.columns),
-            binary: true,
-            ..turn.patch()
-        };
-        statement.rows = self.pass_patched(Form::Results, patch).await?.rows;
+        if self
+            .execute_rewritten(&packet, statement, None)
+            .await?
+            .is_none()
+        {
+            self.answer_err(turn, &prepare_again()).await?;
+        }
         self.after(statement.kind, self.state.status_uncertain);
         Ok(())
     }

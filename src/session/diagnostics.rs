@@ -5,11 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Session;
+use super::definitions::Definitions;
 use super::error::Error;
 use super::hidden::{Hidden, encode_query};
 use super::literal::string_literal;
 use super::patched::{Patch, patch_status};
-use super::read::Sent;
+use super::read::{RUNS, Sent};
 use super::turn::{Done, Turn};
 use crate::reason::Reason;
 use crate::sql::Kind;
@@ -277,33 +278,39 @@ impl Session {
             return Ok(Told::Rewritten(rewritten));
         }
         self.count(Reason::Metadata);
-        let sent = match self.send_read(text, &rewritten).await? {
-            Ok(sent) => sent,
-            Err(_) if is_repeatable(text, question) => {
-                self.read_hidden().await?;
-                // MySQL prepares no text that names these variables.
-                let columns = Arc::new(self.columns_of(text).await?);
-                let mut out = Vec::new();
-                encode_query(&mut out, &rewritten, self.capabilities);
-                self.write_upstream(&out).await?;
-                let asked = None;
-                Sent { columns, asked }
+        for _ in 0..RUNS {
+            let sent = match self.send_read(text, &rewritten).await? {
+                Ok(sent) => sent,
+                Err(_) if is_repeatable(text, question) => {
+                    self.read_hidden().await?;
+                    // MySQL prepares no text that names these variables.
+                    let definitions = Arc::new(Definitions::new(self.columns_of(text).await?));
+                    let mut out = Vec::new();
+                    encode_query(&mut out, &rewritten, self.capabilities);
+                    self.write_upstream(&out).await?;
+                    let asked = None;
+                    Sent { definitions, asked }
+                }
+                Err(_) => {
+                    self.read_hidden().await?;
+                    return Ok(Told::Not);
+                }
+            };
+            let patch = Patch {
+                columns: Some(&sent.definitions),
+                ..turn.patch()
+            };
+            let ended = self.pass_patched(turn.form, patch).await?;
+            self.close_asked(sent.asked).await?;
+            if self.note_agreement(text, sent, ended.agreement) {
+                return Ok(Told::Done(Done {
+                    sequence_id: ended.sequence_id,
+                    failed: ended.walker.error().is_some(),
+                }));
             }
-            Err(_) => {
-                self.read_hidden().await?;
-                return Ok(Told::Not);
-            }
-        };
-        let patch = Patch {
-            columns: Some(&sent.columns),
-            ..turn.patch()
-        };
-        let ended = self.pass_patched(turn.form, patch).await?;
-        self.close_asked(sent.asked).await?;
-        Ok(Told::Done(Done {
-            sequence_id: ended.sequence_id,
-            failed: ended.walker.error().is_some(),
-        }))
+            self.may_run_again()?;
+        }
+        Ok(Told::Not)
     }
 
     /// Answers GET DIAGNOSTICS by an assignment.

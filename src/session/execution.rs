@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::definitions::Agreement;
 use super::error::Error;
 use super::hidden::{Failure, encode_prepare, encode_statement_command, failure};
 use super::parameters::{exact_amounts, whole_tables};
-use super::patched::Patch;
+use super::patched::{Ended, Patch, prepare_again};
 use super::prepared::Statement;
-use super::read::{OUT_OF_RANGE, Prepared, is_without_slots};
+use super::read::{OUT_OF_RANGE, Prepared, RUNS, is_without_slots};
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Plan, Read, Reason};
 use crate::wire::answer::Form;
@@ -61,13 +62,7 @@ impl Session {
         self.close_rewritten(statement).await?;
         statement.plan = plan;
         if let Plan::Read(_) = *statement.plan {
-            let mut out = Vec::new();
-            encode_prepare(&mut out, &statement.text);
-            self.write_upstream(&out).await?;
-            if let Ok(prepared) = self.read_prepared().await? {
-                statement.columns = prepared.columns;
-                self.close_asked(Some(prepared.id)).await?;
-            }
+            self.ask_for_columns(statement).await?;
         }
         Ok(())
     }
@@ -213,18 +208,76 @@ impl Session {
         };
         self.count_read(read, reason);
         let packet = execute.encode(id, &statement.types, self.capabilities);
-        self.send_payload(&packet).await?;
-        let patch = Patch {
-            columns: Some(&statement.columns),
-            binary: true,
-            hold_error: Some(OUT_OF_RANGE),
-            ..turn.patch()
+        let Some(ended) = self
+            .execute_rewritten(&packet, statement, Some(OUT_OF_RANGE))
+            .await?
+        else {
+            if statement.long_data {
+                // It is gone with the execution, and the original has never had it.
+                return self.answer_err(turn, &prepare_again()).await.map(drop);
+            }
+            self.close_rewritten(statement).await?;
+            return self.read_folded(read, original, turn).await.map(drop);
         };
-        let ended = self.pass_patched(Form::Results, patch).await?;
-        statement.rows = ended.rows;
         if let Some(error) = &ended.held {
             let error = self.originals_error(read, original, error).await?;
             self.answer(ended.sequence_id, &error).await?;
+        }
+        Ok(())
+    }
+
+    /// Executes the rewritten statement by this packet, under the column definitions of the client's own. `None`: the
+    /// columns of the two do not agree, and nothing has gone to the client.
+    pub(super) async fn execute_rewritten(
+        &mut self,
+        packet: &[u8],
+        statement: &mut Statement,
+        hold_error: Option<u16>,
+    ) -> Result<Option<Ended>, Error> {
+        if statement.columns.is_doubted() {
+            self.ask_for_columns(statement).await?;
+        }
+        for _ in 0..RUNS {
+            self.send_payload(packet).await?;
+            let patch = Patch {
+                columns: Some(&statement.columns),
+                binary: true,
+                hold_error,
+                ..Turn::single(Form::Results).patch()
+            };
+            let mut ended = self.pass_patched(Form::Results, patch).await?;
+            let agreement = match ended.is_refused {
+                true => Some(Agreement::Not),
+                false => ended.agreement.take(),
+            };
+            if let Some(agreement) = agreement {
+                statement.columns.note(agreement);
+            }
+            if ended.is_refused || !statement.columns.is_doubted() {
+                statement.rows = ended.rows.take();
+                return Ok(Some(ended));
+            }
+            self.may_run_again()?;
+            self.ask_for_columns(statement).await?;
+            if statement.long_data {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks for the column definitions of the client's statement, which it may have had before its tables changed.
+    async fn ask_for_columns(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        let mut out = Vec::new();
+        let text = match &statement.asks {
+            Some(asks) => &asks.text,
+            None => &statement.text,
+        };
+        encode_prepare(&mut out, text);
+        self.write_upstream(&out).await?;
+        if let Ok(prepared) = self.read_prepared().await? {
+            statement.columns.renew(prepared.columns);
+            self.close_asked(Some(prepared.id)).await?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ mod combine;
 mod command;
 pub mod connect;
 mod ddl;
+mod definitions;
 mod diagnostics;
 mod error;
 mod execution;

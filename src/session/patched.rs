@@ -2,10 +2,11 @@
 //! layouts, status flags, sequence ids.
 
 use super::Session;
+use super::definitions::{Agreement, Definitions};
 use super::error::Error;
 use super::tracked::hide_transaction;
 use crate::wire::answer::{Form, Next, Role, Walker};
-use crate::wire::column::{Column, RowEncoder};
+use crate::wire::column::{Column, RowEncoder, Sent, is_changed};
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 use crate::wire::reply::{self, Ok as OkPacket};
@@ -26,8 +27,8 @@ pub(super) struct Patch<'a> {
     pub clear_status: u16,
     /// Status flags to add.
     pub set_status: u16,
-    /// Column definitions that the client is to see, one per column.
-    pub columns: Option<&'a [Vec<u8>]>,
+    /// Column definitions that the client is to see.
+    pub columns: Option<&'a Definitions>,
     /// Rows come in the binary protocol.
     pub binary: bool,
     /// How rows of a cursor are laid out (they come without definitions).
@@ -59,6 +60,10 @@ pub(super) struct Ended {
     pub held: Option<Vec<u8>>,
     /// Layout of the rows, for the fetches that follow.
     pub rows: Option<RowEncoder>,
+    /// Whether columns were sent that go with those of the patch; `None` where none were sent.
+    pub agreement: Option<Agreement>,
+    /// A row had no room under the columns of the patch, and the client was told so in its place.
+    pub is_refused: bool,
 }
 
 /// The running state of one patched answer.
@@ -66,9 +71,10 @@ struct Patching<'a> {
     patch: Patch<'a>,
     out: Vec<u8>,
     sequence_id: u8,
-    column: usize,
-    sent: Vec<(u8, u16)>,
-    promised: Vec<(u8, u16)>,
+    sent: Vec<Sent>,
+    is_changed: bool,
+    agreement: Option<Agreement>,
+    is_refused: bool,
     capabilities: u64,
     held: Option<Vec<u8>>,
 }
@@ -85,9 +91,10 @@ impl Session {
             sequence_id: patch.sequence_id,
             patch,
             out: Vec::with_capacity(WRITE),
-            column: 0,
             sent: Vec::new(),
-            promised: Vec::new(),
+            is_changed: false,
+            agreement: None,
+            is_refused: false,
             capabilities: self.capabilities,
             held: None,
         };
@@ -95,11 +102,16 @@ impl Session {
         while !walker.is_done() {
             match walker.next(self.upstream.buffered()) {
                 Next::Need(_) => {
-                    self.flush(&mut patching.out).await?;
+                    if !patching.is_undecided() {
+                        self.flush(&mut patching.out).await?;
+                    }
                     match patching.patch.ends_the_command() {
                         true => self.await_upstream().await?,
                         false => self.await_upstream_only().await?,
                     }
+                }
+                Next::Packet { length, .. } if patching.is_discarded() => {
+                    self.skip_upstream(length).await?;
                 }
                 Next::Packet { role, .. } if patching.must_own(role) => {
                     let read = self.upstream.read_payload(&mut payload, LARGEST_ROW).await;
@@ -115,7 +127,7 @@ impl Session {
                     }
                 }
             }
-            if patching.out.len() >= WRITE {
+            if patching.out.len() >= WRITE && !patching.is_undecided() {
                 self.flush(&mut patching.out).await?;
             }
         }
@@ -130,6 +142,8 @@ impl Session {
             sequence_id: patching.sequence_id,
             held: patching.held,
             rows: patching.patch.rows,
+            agreement: patching.agreement,
+            is_refused: patching.is_refused,
         })
     }
 
@@ -148,6 +162,18 @@ impl Session {
         if !out.is_empty() {
             self.client.write(out).await.map_err(Error::client)?;
             out.clear();
+        }
+        Ok(())
+    }
+
+    /// Takes so many bytes of the upstream's, and forgets them.
+    async fn skip_upstream(&mut self, mut left: usize) -> Result<(), Error> {
+        while left > 0 {
+            let filled = self.upstream.fill_to(1).await;
+            filled.map_err(Error::Upstream)?;
+            let part = left.min(self.upstream.buffered().len());
+            self.upstream.consume(part);
+            left -= part;
         }
         Ok(())
     }
@@ -207,6 +233,16 @@ impl Patching<'_> {
         }
     }
 
+    /// Whether the columns have yet to come, so that nothing may go to the client.
+    fn is_undecided(&self) -> bool {
+        self.patch.columns.is_some() && self.agreement.is_none()
+    }
+
+    /// Whether what is left of the answer is not for the client.
+    fn is_discarded(&self) -> bool {
+        self.is_refused || self.agreement == Some(Agreement::Not)
+    }
+
     fn header(&mut self, length: usize) {
         let header = Header {
             length,
@@ -222,7 +258,7 @@ impl Patching<'_> {
 
     fn apply(&mut self, role: Role, payload: &mut Vec<u8>, last: bool) -> Result<(), Error> {
         match role {
-            Role::ColumnCount => self.column_count(payload)?,
+            Role::ColumnCount => return self.column_count(payload),
             Role::Column => return self.column(payload),
             Role::Row => return self.row(payload),
             Role::Ok | Role::RowsEnd | Role::Separator => {
@@ -253,30 +289,56 @@ impl Patching<'_> {
     /// The rewritten statement must have the columns that the client was promised, or nothing can be trusted.
     fn column_count(&mut self, payload: &[u8]) -> Result<(), Error> {
         let count = Reader::new(payload).lenenc()?;
-        self.column = 0;
         self.sent.clear();
-        self.promised.clear();
         match self.patch.columns {
-            Some(columns) if columns.len() as u64 != count => Err(Malformed.into()),
-            _ => Ok(()),
+            Some(promised) if promised.columns.len() as u64 != count => self.discard(),
+            _ => self.packet(payload),
         }
+        Ok(())
+    }
+
+    /// Forgets what has been gathered, and what is to come.
+    fn discard(&mut self) {
+        self.agreement = Some(Agreement::Not);
+        self.out.clear();
+        self.sequence_id = self.patch.sequence_id;
     }
 
     /// The client is shown what the original's preparation promised. Even a column that the rewriting left alone may
     /// come back with other flags: NOT_NULL is lost on a key that a subquery refers to (MySQL 9.7).
-    fn column(&mut self, sent: &[u8]) -> Result<(), Error> {
-        let columns = self.patch.columns.unwrap_or_default();
-        let promised = columns.get(self.column).ok_or(Malformed)?;
-        self.column += 1;
-        let ours = Column::decode(sent, self.capabilities)?;
-        let theirs = Column::decode(promised, self.capabilities)?;
-        self.sent.push((ours.field_type, ours.flags));
-        self.promised.push((theirs.field_type, theirs.flags));
+    fn column(&mut self, payload: &[u8]) -> Result<(), Error> {
+        let Some(definitions) = self.patch.columns else {
+            return Ok(());
+        };
+        let promised = definitions.columns.get(self.sent.len()).ok_or(Malformed)?;
+        self.sent.push(Sent::decode(payload, self.capabilities)?);
+        if definitions.is_fresh() {
+            self.is_changed |= is_changed(payload, promised, self.capabilities)?;
+        }
         self.packet(promised);
-        if self.column == columns.len() && self.patch.binary {
-            self.patch.rows = RowEncoder::new(&self.sent, &self.promised);
+        if self.sent.len() < definitions.columns.len() {
+            return Ok(());
+        }
+        if self.patch.binary {
+            self.patch.rows = self.row_encoder(definitions)?;
+        }
+        let sent = std::mem::take(&mut self.sent);
+        let agreement = definitions.compare(sent, self.is_changed);
+        match agreement {
+            Agreement::Not => self.discard(),
+            agreement => self.agreement = Some(agreement),
         }
         Ok(())
+    }
+
+    /// How rows of the columns that were sent are laid out under those that were promised.
+    fn row_encoder(&self, promised: &Definitions) -> Result<Option<RowEncoder>, Malformed> {
+        let pair = |column: Column| (column.field_type, column.flags);
+        let promised = promised.columns.iter();
+        let promised = promised.map(|payload| Column::decode(payload, self.capabilities).map(pair));
+        let promised = promised.collect::<Result<Vec<_>, _>>()?;
+        let sent: Vec<_> = self.sent.iter().map(|sent| pair(sent.column)).collect();
+        Ok(RowEncoder::new(&sent, &promised))
     }
 
     fn row(&mut self, payload: &[u8]) -> Result<(), Error> {
@@ -284,10 +346,28 @@ impl Patching<'_> {
             return Ok(());
         };
         let mut row = Vec::with_capacity(payload.len());
-        rows.encode(payload, &mut row)?;
-        self.packet(&row);
+        match rows.encode(payload, &mut row) {
+            Ok(()) => self.packet(&row),
+            // The client must not be told another value, and has the definitions already.
+            Err(Malformed) => {
+                self.packet(&prepare_again());
+                self.is_refused = true;
+            }
+        }
         Ok(())
     }
+}
+
+/// MySQL's own ERR for a statement whose tables have changed too often while it ran.
+pub(super) fn prepare_again() -> Vec<u8> {
+    let mut payload = Vec::new();
+    reply::Err {
+        code: 1615,
+        sql_state: b"HY000",
+        message: b"Prepared statement needs to be re-prepared",
+    }
+    .encode(&mut payload);
+    payload
 }
 
 /// Gives a statement the client's id in an error's message, where it stands in parentheses.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Session;
 use super::asking::Asks;
 use super::combine::may_take_locks;
+use super::definitions::Definitions;
 use super::error::Error;
 use super::hidden::encode_statement_command;
 use super::kind::kind_of;
@@ -49,8 +50,8 @@ pub(super) struct Statement {
     /// What it does to characteristics for the next transaction.
     pub one_shot: Effect,
     pub parameters: u16,
-    /// Payloads of the column definitions that the client was given.
-    pub columns: Vec<Vec<u8>>,
+    /// The column definitions that the client was given, or is to be given at the next execution.
+    pub columns: Definitions,
     /// Parameter types of the last execution that sent some.
     pub types: Vec<u8>,
     /// What MySQL takes its parameters for.
@@ -207,7 +208,7 @@ impl Session {
             asks: None,
             one_shot: Effect::Ends,
             parameters: ok.parameters,
-            columns,
+            columns: Definitions::new(columns),
             types: Vec::new(),
             typing: Typing::new(&parameters, self.capabilities),
             long_data: false,

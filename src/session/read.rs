@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::definitions::{Agreement, Definitions};
 use super::error::Error;
 use super::fold::BEGIN;
 use super::hidden::{
@@ -13,6 +14,7 @@ use super::patched::Patch;
 use super::state::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::metrics::TableCounts;
+use crate::net::ReadError;
 use crate::reason::PlanKind;
 use crate::sql::plan::{Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
@@ -44,10 +46,43 @@ fn is_of_the_text(error: &[u8]) -> bool {
     ACCESS.contains(&code) || NAMES.contains(&code) || FORM.contains(&code)
 }
 
+/// Whether a text has the same columns as long as no table changes, and may be run once more when one has. Variables
+/// have a type only when they are read, and are assigned to; so are locks of the session and sequences.
+fn keeps_types(text: &[u8]) -> bool {
+    const MARKS: [&[u8]; 4] = [b"_LOCK", b"NEXTVAL", b"SETVAL", b"NEXT VALUE"];
+    let is_in = |text: &[u8], mark: &[u8]| memchr::memmem::find(text, mark).is_some();
+    let upper = text.to_ascii_uppercase();
+    memchr::memchr(b'@', text).is_none() && !MARKS.iter().any(|mark| is_in(&upper, mark))
+}
+
 /// Whether an ERR payload of the rewritten text tells of a table that is not there: no slot table, no slots; the original
 /// is exact, or gets an error of its own.
 pub(super) fn is_without_slots(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| err.code == NO_SUCH_TABLE)
+}
+
+/// How often a read is run under column definitions before it is folded.
+pub(super) const RUNS: usize = 2;
+
+/// A read in the text protocol, ready to be run.
+struct Query<'a> {
+    /// The client's own text.
+    text: &'a [u8],
+    rewritten: &'a [u8],
+    original: &'a Original,
+    turn: Turn,
+    /// For this reason it is still to be counted.
+    count: Option<Reason>,
+}
+
+/// What became of a run of a rewritten text.
+enum Ran {
+    /// The client has its answer.
+    Done(Done),
+    /// The original is not prepared: the ERR payload.
+    Unprepared(Vec<u8>),
+    /// Its columns are not those that are known of the original; nobody has been answered.
+    Changed,
 }
 
 /// How a read is to go on.
@@ -62,8 +97,8 @@ pub(super) enum Prepared {
 
 /// A rewritten read on its way.
 pub(super) struct Sent {
-    /// What the client is to see, as payloads.
-    pub columns: Arc<Vec<Vec<u8>>>,
+    /// What the client is to see.
+    pub definitions: Arc<Definitions>,
     /// The upstream's number of the original, prepared to be asked for them and still open.
     pub asked: Option<u32>,
 }
@@ -123,18 +158,46 @@ impl Session {
         if let (false, Some(facts)) = (parameters.is_empty(), &self.state.facts) {
             rewritten = prepare::filled(&rewritten, parameters, facts);
         }
-        let sent = match self.send_read(text, &rewritten).await? {
+        let mut query = Query {
+            text,
+            rewritten: &rewritten,
+            original,
+            turn,
+            count: Some(reason),
+        };
+        for _ in 0..RUNS {
+            match self.run_rewritten(read, &mut query).await? {
+                Ran::Done(done) => return Ok(Ok(done)),
+                Ran::Unprepared(error) => return Ok(Err(error)),
+                Ran::Changed => self.may_run_again()?,
+            }
+        }
+        self.read_folded(read, original, turn).await.map(Ok)
+    }
+
+    /// To a client that has closed nothing is said any more, and the upstream has been told.
+    pub(super) fn may_run_again(&self) -> Result<(), Error> {
+        match self.client_closed {
+            true => Err(Error::Client(ReadError::Closed)),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs a rewritten text once.
+    async fn run_rewritten(&mut self, read: &Read, query: &mut Query<'_>) -> Result<Ran, Error> {
+        let Query { original, turn, .. } = *query;
+        let sent = match self.send_read(query.text, query.rewritten).await? {
             Ok(sent) => sent,
             Err(error) if failure(&error) == Failure::TheClients => {
-                self.count_read(read, reason);
+                self.count_once(read, query);
                 // The rewritten text may wait for the same lock again; the client that was killed need not.
                 let done = self.answer_err(turn, &error).await?;
                 self.read_hidden().await?;
-                return Ok(Ok(done));
+                return Ok(Ran::Done(done));
             }
             Err(error) => {
                 self.read_hidden().await?;
-                return Ok(Err(error));
+                return Ok(Ran::Unprepared(error));
             }
         };
         match (self.peek_error(turn).await?, &read.or_fold) {
@@ -142,30 +205,33 @@ impl Session {
             (Some(NO_SUCH_TABLE), _) => {
                 self.read_hidden().await?;
                 self.close_asked(sent.asked).await?;
-                self.count_read(read, reason);
-                return self.run_original(original, turn).await.map(Ok);
+                self.count_once(read, query);
+                return self.run_original(original, turn).await.map(Ran::Done);
             }
             (Some(_), Some(fold)) => {
                 let answer = self.read_hidden().await?;
                 self.close_asked(sent.asked).await?;
                 let done = match answer {
                     Hidden::Err(error) if failure(&error) == Failure::TheClients => {
-                        self.count_read(read, reason);
+                        self.count_once(read, query);
                         self.answer_err(turn, &error).await
                     }
                     _ => self.fold_then_original(fold, None, original, turn).await,
                 };
-                return done.map(Ok);
+                return done.map(Ran::Done);
             }
-            _ => self.count_read(read, reason),
+            _ => self.count_once(read, query),
         }
         let patch = Patch {
-            columns: Some(&sent.columns),
+            columns: Some(&sent.definitions),
             hold_error: Some(OUT_OF_RANGE),
             ..turn.patch()
         };
         let ended = self.pass_patched(turn.form, patch).await?;
         self.close_asked(sent.asked).await?;
+        if !self.note_agreement(query.text, sent, ended.agreement) {
+            return Ok(Ran::Changed);
+        }
         let sequence_id = match &ended.held {
             Some(error) => {
                 let error = self.originals_error(read, original, error).await?;
@@ -173,10 +239,17 @@ impl Session {
             }
             None => ended.sequence_id,
         };
-        Ok(Ok(Done {
+        Ok(Ran::Done(Done {
             sequence_id,
             failed: ended.walker.error().is_some(),
         }))
+    }
+
+    /// Counts a read, however often it is run.
+    fn count_once(&mut self, read: &Read, query: &mut Query<'_>) {
+        if let Some(reason) = query.count.take() {
+            self.count_read(read, reason);
+        }
     }
 
     /// Counts a read: for some reasons it has folded first.
@@ -335,11 +408,12 @@ impl Session {
         rewritten: &[u8],
     ) -> Result<Result<Sent, Vec<u8>>, Error> {
         let mut out = Vec::new();
-        if let Some(columns) = self.state.definitions.get(text).cloned() {
+        let known = self.state.definitions.get(text);
+        if let Some(definitions) = known.filter(|known| !known.is_doubted()).cloned() {
             encode_query(&mut out, rewritten, self.capabilities);
             self.write_upstream(&out).await?;
             let asked = None;
-            return Ok(Ok(Sent { columns, asked }));
+            return Ok(Ok(Sent { definitions, asked }));
         }
         encode_prepare(&mut out, text);
         encode_query(&mut out, rewritten, self.capabilities);
@@ -348,15 +422,41 @@ impl Session {
             Ok(statement) => statement,
             Err(error) => return Ok(Err(error)),
         };
-        if self.state.definitions.len() >= MOST_DEFINITIONS {
-            self.state.definitions.clear();
-        }
-        let columns = Arc::new(statement.columns);
-        self.state
-            .definitions
-            .insert(text.to_vec(), Arc::clone(&columns));
+        let definitions = match self.state.definitions.remove(text) {
+            Some(mut doubted) => {
+                Arc::make_mut(&mut doubted).renew(statement.columns);
+                doubted
+            }
+            None => Arc::new(Definitions::new(statement.columns)),
+        };
         let asked = Some(statement.id);
-        Ok(Ok(Sent { columns, asked }))
+        Ok(Ok(Sent { definitions, asked }))
+    }
+
+    /// Takes in how the answer under these definitions agreed with them; false when it did not, and nothing has gone to
+    /// the client.
+    pub(super) fn note_agreement(
+        &mut self,
+        text: &[u8],
+        sent: Sent,
+        agreement: Option<Agreement>,
+    ) -> bool {
+        let Some(agreement) = agreement else {
+            return true;
+        };
+        let agrees = agreement != Agreement::Not;
+        if (agrees && !sent.definitions.is_fresh()) || !keeps_types(text) {
+            return agrees;
+        }
+        let mut definitions = sent.definitions;
+        let known = &mut self.state.definitions;
+        known.remove(text);
+        if known.len() >= MOST_DEFINITIONS {
+            known.clear();
+        }
+        Arc::make_mut(&mut definitions).note(agreement);
+        known.insert(text.to_vec(), definitions);
+        agrees
     }
 
     /// Closes the statement that gave the definitions. Not before the answer is there: to a server that looks whether

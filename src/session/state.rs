@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::combine::Combining;
+use super::definitions::Definitions;
 use super::diagnostics::Diagnostics;
 use super::hot::PreparedUnder;
 use super::one_shot::{Effect, OneShot};
@@ -80,7 +81,7 @@ pub(super) struct State {
     /// Id that the last COM_STMT_PREPARE got.
     pub last_prepared: u32,
     /// Column definitions of rewritten reads, by the original's text.
-    pub definitions: HashMap<Vec<u8>, Arc<Vec<Vec<u8>>>>,
+    pub definitions: HashMap<Vec<u8>, Arc<Definitions>>,
     /// What the client may ask about its last statement, where the upstream would tell of another.
     pub diagnostics: Option<Diagnostics>,
     /// What SET TRANSACTION has set for the next transaction alone.

@@ -1,6 +1,8 @@
 //! Column definitions and the binary values under them
 //! (manual: "Column Definition", "Binary Protocol Resultset Row").
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::wire::capability;
 use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
 
@@ -59,21 +61,102 @@ pub const UNSIGNED_FLAG: u16 = 32;
 impl Column {
     /// Reads a column definition's payload.
     pub fn decode(payload: &[u8], capabilities: u64) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(payload);
-        // Catalog, schema, table, original table, name, original name.
-        for _ in 0..6 {
-            reader.lenenc_bytes()?;
-        }
-        if capabilities & capability::MARIADB_EXTENDED_METADATA != 0 {
-            reader.lenenc_bytes()?;
-        }
-        let _length_of_fixed_part = reader.lenenc()?;
-        let _character_set = reader.u16()?;
-        let _length = reader.u32()?;
-        let field_type = reader.u8()?;
-        let flags = reader.u16()?;
-        Ok(Self { field_type, flags })
+        Definition::decode(payload, capabilities).map(|definition| definition.column)
     }
+}
+
+/// All of a column definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Definition<'a> {
+    /// Schema, original table, original name.
+    origin: [&'a [u8]; 3],
+    name: &'a [u8],
+    /// MariaDB's name of the type where `column` does not tell, or nothing.
+    extended: &'a [u8],
+    character_set: u16,
+    length: u32,
+    column: Column,
+    decimals: u8,
+}
+
+impl<'a> Definition<'a> {
+    fn decode(payload: &'a [u8], capabilities: u64) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        let _catalog = reader.lenenc_bytes()?;
+        let schema = reader.lenenc_bytes()?;
+        let _table = reader.lenenc_bytes()?;
+        let original_table = reader.lenenc_bytes()?;
+        let name = reader.lenenc_bytes()?;
+        let original_name = reader.lenenc_bytes()?;
+        let extended = match capabilities & capability::MARIADB_EXTENDED_METADATA {
+            0 => &[],
+            _ => reader.lenenc_bytes()?,
+        };
+        let _length_of_fixed_part = reader.lenenc()?;
+        Ok(Self {
+            origin: [schema, original_table, original_name],
+            name,
+            extended,
+            character_set: reader.u16()?,
+            length: reader.u32()?,
+            column: Column {
+                field_type: reader.u8()?,
+                flags: reader.u16()?,
+            },
+            decimals: reader.u8()?,
+        })
+    }
+}
+
+/// What a statement sends for one column, as far as that is the same at each of its executions while no table changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Type and flags. Flags that tell of keys and of binary collations are up to each plan, and left out.
+    pub column: Column,
+    /// Of its name, and of MariaDB's name of its type.
+    names: u64,
+    character_set: u16,
+    length: u32,
+    decimals: u8,
+}
+
+impl Sent {
+    /// Reads a column definition's payload.
+    pub fn decode(payload: &[u8], capabilities: u64) -> Result<Self, Malformed> {
+        /// PRI_KEY, UNIQUE_KEY, MULTIPLE_KEY, BINARY, AUTO_INCREMENT, NO_DEFAULT_VALUE, PART_KEY, and the servers' own
+        /// GROUP or NUM.
+        const OF_PLANS: u16 = 0x0002 | 0x0004 | 0x0008 | 0x0080 | 0x0200 | 0x1000 | 0x4000 | 0x8000;
+        let definition = Definition::decode(payload, capabilities)?;
+        let mut names = DefaultHasher::new();
+        (definition.name, definition.extended).hash(&mut names);
+        Ok(Self {
+            column: Column {
+                flags: definition.column.flags & !OF_PLANS,
+                ..definition.column
+            },
+            names: names.finish(),
+            character_set: definition.character_set,
+            length: definition.length,
+            decimals: definition.decimals,
+        })
+    }
+}
+
+/// Whether two definitions are of one table's column, with a number of another type: the table was changed between them.
+pub fn is_changed(one: &[u8], other: &[u8], capabilities: u64) -> Result<bool, Malformed> {
+    let one = Definition::decode(one, capabilities)?;
+    let other = Definition::decode(other, capabilities)?;
+    let types = [one, other].map(|definition| {
+        let Column { field_type, flags } = definition.column;
+        (field_type, flags & UNSIGNED_FLAG)
+    });
+    let is_number = |(field_type, _): (u8, u16)| {
+        layout(field_type) != Layout::Prefixed || field_type == field_type::NEWDECIMAL
+    };
+    Ok(one.origin == other.origin
+        && one.origin.iter().all(|name| !name.is_empty())
+        && types[0] != types[1]
+        && types.into_iter().any(is_number))
 }
 
 /// How a binary value is laid out.
@@ -162,14 +245,11 @@ impl Conversion {
                 out.extend_from_slice(reader.bytes(length)?);
             }
             (Layout::Integer(from), Layout::Integer(to)) => {
-                out.extend_from_slice(
-                    &little_endian(reader.bytes(from)?, self.unsigned).to_le_bytes()[..to],
-                );
+                put_integer(out, little_endian(reader.bytes(from)?, self.unsigned), to)?;
             }
             (Layout::Prefixed, Layout::Integer(to)) => {
                 let digits = std::str::from_utf8(reader.lenenc_bytes()?).map_err(|_| Malformed)?;
-                let value: i128 = digits.parse().map_err(|_| Malformed)?;
-                out.extend_from_slice(&value.to_le_bytes()[..to]);
+                put_integer(out, digits.parse().map_err(|_| Malformed)?, to)?;
             }
             (Layout::Integer(from), Layout::Prefixed) => {
                 let digits = little_endian(reader.bytes(from)?, self.unsigned).to_string();
@@ -179,6 +259,22 @@ impl Conversion {
         }
         Ok(())
     }
+}
+
+/// Appends an integer in so many bytes, if it has room there, signed or unsigned.
+fn put_integer(out: &mut Vec<u8>, value: i128, length: usize) -> Result<(), Malformed> {
+    let bytes = value.to_le_bytes();
+    let (kept, cut) = bytes.split_at(length);
+    let is_extended = |with: u8| cut.iter().all(|byte| *byte == with);
+    let is_whole = match value < 0 {
+        true => is_extended(0xFF) && kept.last().is_some_and(|last| last & 0x80 != 0),
+        false => is_extended(0),
+    };
+    if !is_whole {
+        return Err(Malformed);
+    }
+    out.extend_from_slice(kept);
+    Ok(())
 }
 
 /// A little-endian integer of up to 16 bytes.
@@ -214,6 +310,25 @@ mod tests {
         let types = [(field_type::LONG, 0), (field_type::VAR_STRING, 0)];
         let same = [(field_type::INT24, 0), (field_type::NEWDECIMAL, 0)];
         assert_eq!(RowEncoder::new(&types, &same), None);
+    }
+
+    #[test]
+    fn an_integer_without_room_is_refused_and_not_cut() {
+        let from = [(field_type::LONGLONG, 0)];
+        let to = [(field_type::LONG, 0)];
+        let encoder = RowEncoder::new(&from, &to).expect("widths differ");
+        let encode = |value: i64| {
+            let row = [&[0, 0][..], &value.to_le_bytes()].concat();
+            encoder.encode(&row, &mut Vec::new())
+        };
+        for (value, expected) in [
+            (i64::from(i32::MIN), Ok(())),
+            (i64::from(u32::MAX), Ok(())),
+            (i64::from(i32::MIN) - 1, Err(Malformed)),
+            (i64::from(u32::MAX) + 1, Err(Malformed)),
+        ] {
+            assert_eq!(encode(value), expected, "{value}");
+        }
     }
 
     #[test]
