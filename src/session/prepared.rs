@@ -311,7 +311,9 @@ impl Session {
             types: Some(types), ..
         }) = execute
         {
-            statement.types = types.to_vec();
+            // They are told again and again by some: the room is there.
+            statement.types.clear();
+            statement.types.extend_from_slice(types);
         }
         Ok(())
     }
