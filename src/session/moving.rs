@@ -245,11 +245,30 @@ impl Session {
             let answer = self.read_hidden().await?;
             result = result.and(Hidden::into_result(answer));
         }
-        Ok(result)
+        Ok(result.map_err(as_killed))
     }
 
     /// Whether a locking read surely keeps other rows from coming to match it until the transaction ends.
     pub(super) fn locks_gaps(&self) -> bool {
         self.state.locks_gaps && !self.state.isolation_doubted && !self.state.one_shot.is_set()
     }
+}
+/// MySQL tells of an UPDATE of several tables that was killed by an error without a name; the client's own statement would
+/// have been killed in its own words.
+fn as_killed(error: Vec<u8>) -> Vec<u8> {
+    const UNKNOWN_ERROR: u16 = 1105;
+    let is_of_a_move = reply::Err::decode(&error).is_ok_and(|error| {
+        error.code == UNKNOWN_ERROR && error.message.ends_with(b"multi-table update")
+    });
+    if !is_of_a_move {
+        return error;
+    }
+    let mut killed = Vec::new();
+    reply::Err {
+        code: 1317,
+        sql_state: b"70100",
+        message: b"Query execution was interrupted",
+    }
+    .encode(&mut killed);
+    killed
 }
