@@ -9,13 +9,14 @@ use super::fold::has_messages;
 use super::hidden::{Failure, Hidden, failure};
 use super::moving::Bound;
 use super::state::{Keys, TableLocks, Transaction};
+use super::tracked::add_end;
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::fold::{self, UNLOCK};
 use crate::sql::Kind;
 use crate::sql::plan::{Ddl, Emptying, Fold, FoldTable, LockTables, Reason};
 use crate::wire::reader::Malformed;
-use crate::wire::reply;
+use crate::wire::{reply, status};
 
 impl Session {
     /// Folds, runs the DDL, empties the slots where the rows are gone, and has the catalog read again. Then it answers:
@@ -31,7 +32,7 @@ impl Session {
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }
-        let held = match self.may_lock_for(ddl) {
+        let held = match self.may_lock_for(ddl, original) {
             true => self.empty_alone(ddl, original, turn).await?,
             false => None,
         };
@@ -39,7 +40,7 @@ impl Session {
             Some(held) => held,
             None => match self.fold_for_ddl(ddl).await? {
                 Err(error) => return self.answer_err(turn, &error).await,
-                Ok(()) => self.run_ddl(ddl, original, turn).await?,
+                Ok(()) => self.run_ddl(ddl, original, turn, false).await?,
             },
         };
         if !held.failed {
@@ -49,12 +50,12 @@ impl Session {
     }
 
     /// Whether LOCK TABLES in front of the statement ends nothing that the statement would leave: an open transaction that
-    /// stays open where the server cannot read the statement, locks of FLUSH TABLES, an XA transaction.
-    fn may_lock_for(&self, ddl: &Ddl) -> bool {
+    /// stays open where the server cannot read the statement or refuses it a cursor, locks of FLUSH TABLES, an XA transaction.
+    fn may_lock_for(&self, ddl: &Ddl, original: &Original) -> bool {
         let is_free = !self.state.may_hold_locks && self.state.table_locks == TableLocks::None;
         let ends_transaction = match ddl.emptying {
             Emptying::None => false,
-            Emptying::Known => true,
+            Emptying::Known => !self.state.in_transaction() || !original.may_open_cursor(),
             Emptying::Unread => !self.state.in_transaction(),
         };
         is_free && ends_transaction && !ddl.tables.is_empty()
@@ -71,27 +72,36 @@ impl Session {
     ) -> Result<Option<Held>, Error> {
         /// It names other tables, or none may be locked.
         const UNDER_LOCKS: [u16; 3] = [1099, 1100, 1192];
+        let was_open = self.state.status & status::IN_TRANS != 0;
         let lock = fold::lock_alone(ddl.tables.clone());
-        if let Hidden::Err(error) = self.hidden(fold::lock_tables(&lock)).await? {
-            // What the lock has waited for the statement would have waited for. All else the server says of that itself.
-            return Ok(match failure(&error) {
-                Failure::TheClients => Some(Held::refused(turn, error)),
-                Failure::Ours => None,
-            });
-        }
+        let locked = match self.hidden(fold::lock_tables(&lock)).await? {
+            Hidden::Ok(ok) => ok,
+            // What the lock has waited for the statement would have waited for.
+            Hidden::Err(error) if failure(&error) == Failure::TheClients => {
+                return Ok(Some(Held::refused(turn, error)));
+            }
+            // All else the server says of the statement itself.
+            _ => return Ok(None),
+        };
         // Should we be lost in the middle, slots without rows hold nothing.
         let folds: Vec<_> = fold::under_locks(&lock).collect();
         let folded = self.run_all(&folds).await?;
-        let held = match folded {
+        let mut held = match folded {
             Err(error) if failure(&error) == Failure::TheClients => Held::refused(turn, error),
-            _ => self.run_ddl(ddl, original, turn).await?,
+            _ => self.run_ddl(ddl, original, turn, true).await?,
         };
+        if held.failed {
+            self.keep_messages(&held, turn).await?;
+        }
         if let Hidden::Err(_) = self.insist(UNLOCK).await? {
             return Err(Error::Open);
         }
         // It held no slot and no fold.
         self.state.transaction = Transaction::default();
         if !held.failed {
+            if was_open {
+                add_end(&mut held.last, &locked);
+            }
             return Ok(Some(held));
         }
         let code = reply::Err::decode(&held.last).map_or(0, |error| error.code);
@@ -129,22 +139,23 @@ impl Session {
         Ok(Ok(()))
     }
 
-    /// Runs the statement, and empties the slots where the rows are gone. Its answer ends with what is held.
-    async fn run_ddl(&mut self, ddl: &Ddl, original: &Original, turn: Turn) -> Result<Held, Error> {
+    /// Runs the statement, and empties the slots where the rows are gone. Its answer ends with what is held. `is_locked`: it
+    /// runs under locks that are ours.
+    async fn run_ddl(
+        &mut self,
+        ddl: &Ddl,
+        original: &Original,
+        turn: Turn,
+        is_locked: bool,
+    ) -> Result<Held, Error> {
         let empties = ddl.emptying != Emptying::None && !ddl.tables.is_empty();
-        let held = self.run_original_and_hold(original, turn, empties).await?;
-        if !empties {
+        let held = self
+            .run_original_and_hold(original, turn, is_locked)
+            .await?;
+        if !empties || held.failed {
             return Ok(held);
         }
-        // Statements of ours follow, of which the upstream would tell.
-        let messages = match has_messages(&held.last, turn.form) {
-            true => self.take_messages().await?,
-            false => None,
-        };
-        self.state.diagnostics = Some(Diagnostics::of(&held.last, messages));
-        if held.failed {
-            return Ok(held);
-        }
+        self.keep_messages(&held, turn).await?;
         let texts: Vec<_> = ddl.tables.iter().map(|table| fold::empty(table)).collect();
         let texts: Vec<_> = texts.into_iter().map(String::into_bytes).collect();
         // Where they cannot be emptied, they were folded.
@@ -154,6 +165,16 @@ impl Session {
             self.commit_own().await?;
         }
         Ok(held)
+    }
+
+    /// Statements of ours follow, of which the upstream would tell.
+    async fn keep_messages(&mut self, held: &Held, turn: Turn) -> Result<(), Error> {
+        let messages = match has_messages(&held.last, turn.form) {
+            true => self.take_messages().await?,
+            false => None,
+        };
+        self.state.diagnostics = Some(Diagnostics::of(&held.last, messages));
+        Ok(())
     }
 
     /// The statement may make a temporary table with a hot one's name, and fill it from that one.

@@ -4,6 +4,7 @@ use super::Session;
 use super::error::Error;
 use super::patched::{Patch, patch_status};
 use crate::wire::answer::Form;
+use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::status;
 
@@ -14,6 +15,20 @@ pub(super) enum Original {
     Payload(Vec<u8>),
     /// Too long to hold: still in the client's stream.
     Stream,
+}
+
+impl Original {
+    /// Whether it is a prepared statement that is to open a cursor, or may be.
+    pub(super) fn may_open_cursor(&self) -> bool {
+        match self {
+            Self::Stream => true,
+            Self::Payload(payload) => match payload[..] {
+                // int<1> command, int<4> statement_id, int<1> flags
+                [command::STMT_EXECUTE, _, _, _, _, flags, ..] => flags != 0,
+                _ => payload.first() != Some(&command::QUERY),
+            },
+        }
+    }
 }
 
 /// Where a statement's answer stands.

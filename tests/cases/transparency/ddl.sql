@@ -11,6 +11,67 @@ SELECT * FROM posts ORDER BY id;
 TRUNCATE hits;
 SELECT COUNT(*) FROM hits;
 
+== what else TRUNCATE tells and leaves [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+TRUNCATE TABLE posts;
+SELECT ROW_COUNT();
+SHOW WARNINGS;
+DROP TABLE IF EXISTS hits, nothing;
+BEGIN;
+UPDATE authors SET followers = followers + 1 WHERE id = 1;
+TRUNCATE posts nonsense;
+SHOW WARNINGS;
+ROLLBACK;
+SELECT followers FROM authors WHERE id = 1;
+START TRANSACTION READ ONLY;
+TRUNCATE posts;
+SELECT * FROM posts;
+COMMIT;
+SET autocommit = 0;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'first');
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts;
+TRUNCATE posts;
+ROLLBACK;
+SELECT * FROM posts;
+SET autocommit = 1;
+SET sql_safe_updates = 1;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'first');
+UPDATE posts SET views = views + 1 WHERE id = 1;
+TRUNCATE posts;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'first');
+SELECT views FROM posts;
+
+== TRUNCATE where it is refused [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+FLUSH TABLES WITH READ LOCK;
+TRUNCATE posts;
+SHOW WARNINGS;
+INSERT INTO authors (name) VALUES ('nobody');
+UNLOCK TABLES;
+LOCK TABLES posts READ;
+TRUNCATE posts;
+UNLOCK TABLES;
+LOCK TABLES authors WRITE;
+TRUNCATE posts;
+UPDATE authors SET followers = followers + 1 WHERE id = 1;
+UNLOCK TABLES;
+LOCK TABLES posts WRITE;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+TRUNCATE posts;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'first');
+UNLOCK TABLES;
+SELECT views FROM posts WHERE id = 1;
+CREATE TABLE replies (id INT PRIMARY KEY, post_id INT NOT NULL, FOREIGN KEY (post_id) REFERENCES posts (id));
+UPDATE posts SET views = views + 1 WHERE id = 1;
+TRUNCATE posts;
+SHOW WARNINGS;
+SHOW ERRORS;
+SELECT views FROM posts WHERE id = 1;
+DROP TABLE posts;
+SHOW WARNINGS;
+SELECT views FROM posts WHERE id = 1;
+
 == ALTER [fresh]
 UPDATE posts SET views = views + 1 WHERE id = 1;
 ALTER TABLE posts ADD COLUMN extra INT NULL;
