@@ -38,8 +38,8 @@ const NO_SUCH_TABLE: u16 = 1146;
 /// already), and the query may well be answered.
 fn is_of_the_text(error: &[u8]) -> bool {
     const ACCESS: [u16; 4] = [1044, 1142, 1143, 1370];
-    const NAMES: [u16; 12] = [
-        1046, 1049, 1052, 1054, 1066, 1109, 1146, 1176, 1247, 1248, 1305, 1356,
+    const NAMES: [u16; 13] = [
+        1046, 1049, 1052, 1054, 1066, 1109, 1146, 1176, 1247, 1248, 1305, 1356, 1100,
     ];
     const FORM: [u16; 10] = [1055, 1056, 1064, 1111, 1140, 1221, 1222, 1241, 1327, 1582];
     let code = reply::Err::decode(error).map_or(0, |err| err.code);
