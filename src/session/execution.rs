@@ -15,6 +15,7 @@ use crate::sql::plan::{Plan, Read, Reason};
 use crate::wire::answer::Form;
 use crate::wire::command;
 use crate::wire::execute::Execute;
+use crate::wire::reader::Malformed;
 
 impl Session {
     pub(super) async fn execute_known(
@@ -109,14 +110,14 @@ impl Session {
             (false, Ok(values)) => self.literals(values).await?,
             _ => None,
         };
-        // Without types it stands alone only if it tells them, or has nothing to tell.
-        let has_types = execute.types.is_some() || !statement.types.is_empty();
-        let original = match has_types {
+        // Types that the server alone knows, from an execution in bulk, are not told again.
+        let are_types_known = !statement.types.is_empty() || !execute.has_parameters();
+        let original = match are_types_known {
             true => execute.encode(id, &statement.types, capabilities),
-            false => payload.clone(),
+            false => renamed(&payload, id)?,
         };
         let original = Original::Payload(original);
-        let may_read = !statement.long_data && (has_types || statement.parameters == 0);
+        let may_read = !statement.long_data && are_types_known;
         let mut plan = self.under_table_locks(Arc::clone(&statement.plan));
         statement.typing.see(values.as_deref().unwrap_or_default());
         if let (true, Plan::Increment(_) | Plan::Fold(_)) = (statement.typing.is_fixed(), &*plan) {
@@ -349,4 +350,12 @@ impl Session {
         statement.long_data = false;
         Ok(())
     }
+}
+
+/// The payload of a command that names a statement, for another one.
+pub(super) fn renamed(payload: &[u8], id: u32) -> Result<Vec<u8>, Malformed> {
+    let mut payload = payload.to_vec();
+    let place = payload.get_mut(1..5).ok_or(Malformed)?;
+    place.copy_from_slice(&id.to_le_bytes());
+    Ok(payload)
 }

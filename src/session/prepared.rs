@@ -8,6 +8,7 @@ use super::asking::Asks;
 use super::combine::may_take_locks;
 use super::definitions::Definitions;
 use super::error::Error;
+use super::execution::renamed;
 use super::hidden::encode_statement_command;
 use super::kind::kind_of;
 use super::one_shot::Effect;
@@ -25,7 +26,7 @@ use crate::wire::column::RowEncoder;
 use crate::wire::command;
 use crate::wire::execute::Execute;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
-use crate::wire::reader::{Malformed, Reader};
+use crate::wire::reader::Reader;
 
 /// MariaDB: the statement that was prepared last.
 const LAST_PREPARED: u32 = u32::MAX;
@@ -326,11 +327,7 @@ impl Session {
         if !self.buffer_command().await? {
             return Ok(false);
         }
-        let mut payload = self.command_payload().to_vec();
-        payload
-            .get_mut(1..5)
-            .ok_or(Malformed)?
-            .copy_from_slice(&id.to_le_bytes());
+        let payload = renamed(self.command_payload(), *id)?;
         self.drop_command();
         self.send_payload(&payload).await?;
         Ok(true)

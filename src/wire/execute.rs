@@ -73,6 +73,11 @@ impl<'a> Execute<'a> {
         Ok(execute)
     }
 
+    /// Whether there are values, of parameters or of attributes.
+    pub fn has_parameters(&self) -> bool {
+        self.count.is_some()
+    }
+
     /// The payload for statement `statement_id`, with the types spelled out, so that it stands alone.
     pub fn encode(&self, statement_id: u32, types: &[u8], capabilities: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(16 + types.len() + self.values.len());
