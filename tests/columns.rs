@@ -13,6 +13,7 @@ use countersink::wire::command;
 use countersink::wire::reply;
 use support::binary::PATIENCE;
 use support::client::{connect, create_schema, number, prepare, rows, run};
+use support::on_both;
 use support::proxy::Proxy;
 use support::twin::{Twin, twin};
 use tokio::sync::RwLock;
@@ -23,21 +24,6 @@ static SERVERS: RwLock<()> = RwLock::const_new(());
 async fn beside_others(test: impl Future<Output = ()>) {
     let _shared = SERVERS.read().await;
     test.await;
-}
-
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod mysql {
-            $(#[test] fn $name() {
-                super::support::block_on(super::beside_others(super::$name(super::Flavour::MySql)));
-            })*
-        }
-        mod mariadb {
-            $(#[test] fn $name() {
-                super::support::block_on(super::beside_others(super::$name(super::Flavour::MariaDb)));
-            })*
-        }
-    };
 }
 
 #[test]
@@ -51,6 +37,7 @@ fn a_server_that_prepares_nothing_more_tells_whole_values() {
 }
 
 on_both![
+    within beside_others:
     who_is_killed_while_it_is_asked_for_columns_is_told,
     a_cold_table_of_a_join_may_change,
     a_hot_table_may_get_a_column,

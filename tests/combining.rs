@@ -16,6 +16,7 @@ use countersink::wire::answer::Form;
 use countersink::wire::command;
 use countersink::wire::reply::Ok as OkPacket;
 use support::client::{connect, number, prepare, rows, run, run_all};
+use support::on_both;
 use support::proxy::Proxy;
 use support::twin::{Twin, twin};
 use tokio::sync::RwLock;
@@ -29,21 +30,6 @@ async fn beside_others(test: impl Future<Output = ()>) {
     test.await;
 }
 
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod mysql {
-            $(#[test] fn $name() {
-                super::support::block_on(super::beside_others(super::$name(super::Flavour::MySql)));
-            })*
-        }
-        mod mariadb {
-            $(#[test] fn $name() {
-                super::support::block_on(super::beside_others(super::$name(super::Flavour::MariaDb)));
-            })*
-        }
-    };
-}
-
 #[test]
 fn a_server_that_becomes_read_only_refuses_each() {
     support::block_on(async {
@@ -55,6 +41,7 @@ fn a_server_that_becomes_read_only_refuses_each() {
 }
 
 on_both![
+    within beside_others:
     each_is_told_what_its_own_update_would_have_told_it,
     keys_that_wait_share_a_transaction,
     who_is_killed_is_told_and_the_others_count,

@@ -10,16 +10,10 @@ use std::time::{Duration, Instant};
 use countersink::driver::{Driver, Reply};
 use countersink::sandbox::{Address, Flavour};
 use support::client::{connect, create_schema, number, rows, run, run_all};
+use support::on_both;
 use support::proxy::Proxy;
 use support::twin::single;
 use tokio::task::JoinHandle;
-
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod mysql { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MySql)); })* }
-        mod mariadb { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MariaDb)); })* }
-    };
-}
 
 on_both![
     increments_behind_it_stay,

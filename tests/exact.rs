@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use countersink::driver::{Driver, Reply};
 use countersink::sandbox::{Address, Flavour};
 use support::client::{connect, number, rows, run, run_all};
+use support::on_both;
 use support::proxy::Proxy;
 use support::twin::{Twin, twin};
 use tokio::task::JoinSet;
@@ -20,13 +21,6 @@ const INCREMENTS: usize = 1_000;
 
 /// Error codes and how often each came.
 type Errors = BTreeMap<u16, usize>;
-
-macro_rules! on_both {
-    ($($(#[$attribute:meta])* $name:ident),* $(,)?) => {
-        mod mysql { $($(#[$attribute])* #[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MySql)); })* }
-        mod mariadb { $($(#[$attribute])* #[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MariaDb)); })* }
-    };
-}
 
 on_both![
     autocommit_increments_of_one_row,

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use countersink::driver::{Driver, Reply};
 use countersink::sandbox::{Address, Flavour};
 use support::client::{connect, create_schema, number, run};
+use support::on_both;
 use support::proxy::Proxy;
 use support::twin::single;
 use tokio::sync::RwLock;
@@ -20,17 +21,6 @@ const POSTS: &str = "CREATE TABLE posts (id INT PRIMARY KEY, title VARCHAR(20) N
 
 /// ER_QUERY_INTERRUPTED.
 const INTERRUPTED: u16 = 1317;
-
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod mysql {
-            $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MySql)); })*
-        }
-        mod mariadb {
-            $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MariaDb)); })*
-        }
-    };
-}
 
 on_both! {
     who_is_not_killed_is_counted_once,

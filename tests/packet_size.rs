@@ -14,6 +14,7 @@ use countersink::wire::command;
 use countersink::wire::packet::Header;
 use countersink::wire::reader::put_lenenc_bytes;
 use support::client::{connect, create_schema, number, prepare};
+use support::on_both;
 use support::proxy::Proxy;
 use support::twin::{installation, options};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -62,13 +63,6 @@ const WAYS: [Way; 14] = [
     Way::LongData("UPDATE posts SET views = 5, title = ? WHERE id = 1"),
     Way::LongData("SELECT views FROM posts WHERE title <> ?"),
 ];
-
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod mysql { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MySql)); })* }
-        mod mariadb { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MariaDb)); })* }
-    };
-}
 
 on_both![
     what_is_too_large_is_refused_as_directly,

@@ -13,6 +13,7 @@ use countersink::sandbox::{Address, Flavour};
 use countersink::wire::packet::{HEADER_LENGTH, Header};
 use support::binary::Serving;
 use support::client::{connect, rows, run, run_all};
+use support::on_both;
 use support::proxy::rules_head;
 use support::twin::single;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,13 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// Each of the misbehaving clients' logins may take so long, and the control account's. Half a second was not enough
 /// for it on a busy machine.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
-
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod mysql { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MySql)); })* }
-        mod mariadb { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MariaDb)); })* }
-    };
-}
 
 on_both![
     a_gibibyte_of_rows_takes_no_memory,

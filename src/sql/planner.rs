@@ -6,6 +6,7 @@ use crate::catalog::{Catalog, HotTable};
 use crate::sql::context::{Context, mentioned};
 use crate::sql::ddl::{self, fold_tables};
 use crate::sql::lexer::{Lexer, TokenKind};
+use crate::sql::mention::mentions;
 use crate::sql::plan::{Ddl, Emptying, Plan, Reason, SessionFacts};
 use crate::sql::statement::{Kind, is_off, statement_kind};
 use crate::sql::words::Words;
@@ -132,10 +133,7 @@ fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reas
 
 /// Whether a text has names that begin like the aliases in our own texts.
 pub(super) fn names_like_ours(text: &[u8]) -> bool {
-    const START: &[u8] = b"countersink_";
-    let starts = memchr::memchr2_iter(b'c', b'C', text);
-    let mut names = starts.filter_map(|at| text.get(at..at + START.len()));
-    names.any(|name| name.eq_ignore_ascii_case(START))
+    mentions(text, b"countersink_")
 }
 
 fn has_foreign_name(table: &HotTable) -> bool {

@@ -8,23 +8,11 @@ use countersink::wire::command;
 use countersink::wire::reader::put_lenenc_bytes;
 
 use crate::stage::{Stage, arrives, close, switch, waits_for};
-use crate::support::block_on;
 use crate::support::client::{number, prepare, rows, run};
+use crate::support::on_both;
 
 const LONGLONG: [u8; 2] = [8, 0];
 const BLOB: [u8; 2] = [0xFC, 0];
-
-/// Each test is one of these, on both servers.
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod mysql {
-            $(#[test] fn $name() { super::block_on(super::$name(super::Flavour::MySql)); })*
-        }
-        mod mariadb {
-            $(#[test] fn $name() { super::block_on(super::$name(super::Flavour::MariaDb)); })*
-        }
-    };
-}
 
 on_both! {
     types_that_were_told_once_are_remembered,

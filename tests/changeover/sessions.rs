@@ -7,23 +7,11 @@ use countersink::sandbox::Flavour;
 
 use crate::stage::{Stage, arrives, close, counted, execute, switch, waits_for};
 use crate::support::binary::PATIENCE;
-use crate::support::block_on;
 use crate::support::client::{number, prepare, run};
+use crate::support::on_both;
 
 const ADD: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
 const READ: &str = "SELECT views FROM posts WHERE id = 1";
-
-/// Each test is one of these, on both servers.
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod mysql {
-            $(#[test] fn $name() { super::block_on(super::$name(super::Flavour::MySql)); })*
-        }
-        mod mariadb {
-            $(#[test] fn $name() { super::block_on(super::$name(super::Flavour::MariaDb)); })*
-        }
-    };
-}
 
 on_both! {
     what_is_observed_is_counted_and_passes,

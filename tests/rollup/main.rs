@@ -17,15 +17,9 @@ use countersink::driver::Reply;
 use countersink::sandbox::Flavour;
 use stage::{POSTS, Stage, deadline};
 use support::client::{connect, number, rows, run};
+use support::on_both;
 use support::proxy::Proxy;
 use tokio::task::JoinSet;
-
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod mysql { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MySql)); })* }
-        mod mariadb { $(#[test] fn $name() { super::support::block_on(super::$name(super::Flavour::MariaDb)); })* }
-    };
-}
 
 on_both![
     increments_come_to_lie_in_base_rows,

@@ -2,6 +2,7 @@
 #![allow(
     dead_code,
     unused_imports,
+    unused_macros,
     reason = "every test binary takes the parts that it needs"
 )]
 
@@ -27,3 +28,32 @@ pub fn block_on<T>(body: impl Future<Output = T>) -> T {
         .expect("a runtime")
         .block_on(body)
 }
+
+/// Makes tests of functions that take a flavour: each runs on both servers. `within f:` has each run inside `f`.
+macro_rules! on_both {
+    (within $around:ident: $($name:ident),* $(,)?) => {
+        $crate::support::on_both!(@mysql MySql $($name by $around)*);
+        $crate::support::on_both!(@mariadb MariaDb $($name by $around)*);
+    };
+    (@$server:ident $flavour:ident $($name:ident by $around:ident)*) => {
+        mod $server {
+            $(#[test] fn $name() {
+                let flavour = countersink::sandbox::Flavour::$flavour;
+                $crate::support::block_on(super::$around(super::$name(flavour)));
+            })*
+        }
+    };
+    (@$server:ident $flavour:ident $($(#[$attribute:meta])* $name:ident)*) => {
+        mod $server {
+            $($(#[$attribute])* #[test] fn $name() {
+                let flavour = countersink::sandbox::Flavour::$flavour;
+                $crate::support::block_on(super::$name(flavour));
+            })*
+        }
+    };
+    ($($(#[$attribute:meta])* $name:ident),* $(,)?) => {
+        $crate::support::on_both!(@mysql MySql $($(#[$attribute])* $name)*);
+        $crate::support::on_both!(@mariadb MariaDb $($(#[$attribute])* $name)*);
+    };
+}
+pub(crate) use on_both;
