@@ -3,11 +3,20 @@
 //! Tables may change between the statement that gave the definitions and the one that is answered under them. What the
 //! rewritten text itself sends tells: it comes before the rows, and before anything has gone to the client.
 
+use std::sync::Arc;
+
+use super::Session;
+use super::error::Error;
+use super::hidden::{encode_prepare, encode_query, encode_statement_command};
 use crate::wire::column::Sent;
+use crate::wire::command;
 
 /// How many things one rewritten text may be known to send: whether a temporary table is between is up to each plan, and
 /// to cursors.
 const MOST_SEEN: usize = 4;
+
+/// How many texts a session keeps the column definitions of.
+const MOST_DEFINITIONS: usize = 128;
 
 /// Definitions to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,4 +99,94 @@ impl Definitions {
             }
         };
     }
+}
+
+/// A rewritten read on its way.
+pub(super) struct SentRead {
+    /// What the client is to see.
+    pub definitions: Arc<Definitions>,
+    /// The upstream's number of the original, prepared to be asked for them and still open.
+    pub asked: Option<u32>,
+}
+
+impl Session {
+    /// Sends the rewritten text, and before it, where they are not known yet, asks for the column definitions of
+    /// the original by preparing it. The inner error is the ERR payload when it is not prepared; the rewritten text's
+    /// answer is still to be read then.
+    pub(super) async fn send_read(
+        &mut self,
+        text: &[u8],
+        rewritten: &[u8],
+    ) -> Result<Result<SentRead, Vec<u8>>, Error> {
+        let mut out = Vec::new();
+        let known = self.state.definitions.get(text);
+        if let Some(definitions) = known.filter(|known| !known.is_doubted()).cloned() {
+            encode_query(&mut out, rewritten, self.capabilities);
+            self.write_upstream(&out).await?;
+            let asked = None;
+            return Ok(Ok(SentRead { definitions, asked }));
+        }
+        encode_prepare(&mut out, text);
+        encode_query(&mut out, rewritten, self.capabilities);
+        self.write_upstream(&out).await?;
+        let statement = match self.read_prepared().await? {
+            Ok(statement) => statement,
+            Err(error) => return Ok(Err(error)),
+        };
+        let definitions = match self.state.definitions.remove(text) {
+            Some(mut doubted) => {
+                Arc::make_mut(&mut doubted).renew(statement.columns);
+                doubted
+            }
+            None => Arc::new(Definitions::new(statement.columns)),
+        };
+        let asked = Some(statement.id);
+        Ok(Ok(SentRead { definitions, asked }))
+    }
+
+    /// Takes in how the answer under these definitions agreed with them; false when it did not, and nothing has gone to
+    /// the client.
+    pub(super) fn note_agreement(
+        &mut self,
+        text: &[u8],
+        sent: SentRead,
+        agreement: Option<Agreement>,
+    ) -> bool {
+        let Some(agreement) = agreement else {
+            return true;
+        };
+        let agrees = agreement != Agreement::Not;
+        if (agrees && !sent.definitions.is_fresh()) || !keeps_types(text) {
+            return agrees;
+        }
+        let mut definitions = sent.definitions;
+        let known = &mut self.state.definitions;
+        known.remove(text);
+        if known.len() >= MOST_DEFINITIONS {
+            known.clear();
+        }
+        Arc::make_mut(&mut definitions).note(agreement);
+        known.insert(text.to_vec(), definitions);
+        agrees
+    }
+
+    /// Closes the statement that gave the definitions. Not before the answer is there: to a server that looks whether
+    /// its client has gone, a command that waits is a client.
+    pub(super) async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
+        let Some(id) = asked.filter(|_| !self.upstream_told) else {
+            return Ok(());
+        };
+        let mut close = Vec::new();
+        encode_statement_command(&mut close, command::STMT_CLOSE, id);
+        self.write_upstream(&close).await
+    }
+}
+
+/// Whether a text has the same columns as long as no table changes, and may be run once more when one has. Variables
+/// have a type only when they are read, and are assigned to; so are locks of the session and sequences.
+fn keeps_types(text: &[u8]) -> bool {
+    const MARKS: [&[u8]; 4] = [b"_LOCK", b"NEXTVAL", b"SETVAL", b"NEXT VALUE"];
+    let is_in = |text: &[u8], mark: &[u8]| memchr::memmem::find(text, mark).is_some();
+    let upper = text.to_ascii_uppercase();
+    memchr::memchr(b'@', text).is_none() && !MARKS.iter().any(|mark| is_in(&upper, mark))
 }

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Session;
-use super::definitions::Definitions;
+use super::definitions::{Definitions, SentRead};
 use super::error::Error;
 use super::hidden::{Hidden, encode_query};
 use super::literal::string_literal;
 use super::patched::{Patch, patch_status};
-use super::read::{RUNS, Sent};
+use super::read::RUNS;
 use super::turn::{Done, Turn};
 use crate::reason::Reason;
 use crate::sql::Kind;
@@ -289,7 +289,7 @@ impl Session {
                     encode_query(&mut out, &rewritten, self.capabilities);
                     self.write_upstream(&out).await?;
                     let asked = None;
-                    Sent { definitions, asked }
+                    SentRead { definitions, asked }
                 }
                 Err(_) => {
                     self.read_hidden().await?;

@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use super::Session;
-use super::definitions::{Agreement, Definitions};
 use super::error::Error;
 use super::fold::BEGIN;
-use super::hidden::{
-    Failure, Hidden, encode_prepare, encode_query, encode_statement_command, failure,
-};
+use super::hidden::{Failure, Hidden, failure};
 use super::moving::Bound;
 use super::patched::Patch;
 use super::state::Keys;
@@ -20,12 +17,8 @@ use crate::sql::plan::{Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
 use crate::sql::template::Filling;
 use crate::wire::answer::{Form, Walker};
-use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply;
-
-/// How many texts a session keeps the column definitions of.
-const MOST_DEFINITIONS: usize = 128;
 
 /// The server's code for a value that does not fit its expression, which it names.
 pub(super) const OUT_OF_RANGE: u16 = 1690;
@@ -44,15 +37,6 @@ fn is_of_the_text(error: &[u8]) -> bool {
     const FORM: [u16; 10] = [1055, 1056, 1064, 1111, 1140, 1221, 1222, 1241, 1327, 1582];
     let code = reply::Err::decode(error).map_or(0, |err| err.code);
     ACCESS.contains(&code) || NAMES.contains(&code) || FORM.contains(&code)
-}
-
-/// Whether a text has the same columns as long as no table changes, and may be run once more when one has. Variables
-/// have a type only when they are read, and are assigned to; so are locks of the session and sequences.
-fn keeps_types(text: &[u8]) -> bool {
-    const MARKS: [&[u8]; 4] = [b"_LOCK", b"NEXTVAL", b"SETVAL", b"NEXT VALUE"];
-    let is_in = |text: &[u8], mark: &[u8]| memchr::memmem::find(text, mark).is_some();
-    let upper = text.to_ascii_uppercase();
-    memchr::memchr(b'@', text).is_none() && !MARKS.iter().any(|mark| is_in(&upper, mark))
 }
 
 /// Whether an ERR payload of the rewritten text tells of a table that is not there: no slot table, no slots; the original
@@ -93,14 +77,6 @@ pub(super) enum Prepared {
     Folded,
     /// Not at all: the ERR payload.
     Refused(Vec<u8>),
-}
-
-/// A rewritten read on its way.
-pub(super) struct Sent {
-    /// What the client is to see.
-    pub definitions: Arc<Definitions>,
-    /// The upstream's number of the original, prepared to be asked for them and still open.
-    pub asked: Option<u32>,
 }
 
 impl Session {
@@ -397,77 +373,6 @@ impl Session {
         };
         read.text.render(&filling, &mut text);
         text
-    }
-
-    /// Sends the rewritten text, and before it, where they are not known yet, asks for the column definitions of
-    /// the original by preparing it. The inner error is the ERR payload when it is not prepared; the rewritten text's
-    /// answer is still to be read then.
-    pub(super) async fn send_read(
-        &mut self,
-        text: &[u8],
-        rewritten: &[u8],
-    ) -> Result<Result<Sent, Vec<u8>>, Error> {
-        let mut out = Vec::new();
-        let known = self.state.definitions.get(text);
-        if let Some(definitions) = known.filter(|known| !known.is_doubted()).cloned() {
-            encode_query(&mut out, rewritten, self.capabilities);
-            self.write_upstream(&out).await?;
-            let asked = None;
-            return Ok(Ok(Sent { definitions, asked }));
-        }
-        encode_prepare(&mut out, text);
-        encode_query(&mut out, rewritten, self.capabilities);
-        self.write_upstream(&out).await?;
-        let statement = match self.read_prepared().await? {
-            Ok(statement) => statement,
-            Err(error) => return Ok(Err(error)),
-        };
-        let definitions = match self.state.definitions.remove(text) {
-            Some(mut doubted) => {
-                Arc::make_mut(&mut doubted).renew(statement.columns);
-                doubted
-            }
-            None => Arc::new(Definitions::new(statement.columns)),
-        };
-        let asked = Some(statement.id);
-        Ok(Ok(Sent { definitions, asked }))
-    }
-
-    /// Takes in how the answer under these definitions agreed with them; false when it did not, and nothing has gone to
-    /// the client.
-    pub(super) fn note_agreement(
-        &mut self,
-        text: &[u8],
-        sent: Sent,
-        agreement: Option<Agreement>,
-    ) -> bool {
-        let Some(agreement) = agreement else {
-            return true;
-        };
-        let agrees = agreement != Agreement::Not;
-        if (agrees && !sent.definitions.is_fresh()) || !keeps_types(text) {
-            return agrees;
-        }
-        let mut definitions = sent.definitions;
-        let known = &mut self.state.definitions;
-        known.remove(text);
-        if known.len() >= MOST_DEFINITIONS {
-            known.clear();
-        }
-        Arc::make_mut(&mut definitions).note(agreement);
-        known.insert(text.to_vec(), definitions);
-        agrees
-    }
-
-    /// Closes the statement that gave the definitions. Not before the answer is there: to a server that looks whether
-    /// its client has gone, a command that waits is a client.
-    pub(super) async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
-        let Some(id) = asked.filter(|_| !self.upstream_told) else {
-            return Ok(());
-        };
-        let mut close = Vec::new();
-        encode_statement_command(&mut close, command::STMT_CLOSE, id);
-        self.write_upstream(&close).await
     }
 
     /// The code of the ERR packet that the answer starts with, if it is one.
