@@ -12,6 +12,7 @@ mod load;
 pub(crate) mod read;
 mod show_create;
 mod snapshot;
+mod socket_accounts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ pub(crate) use examine::{Examination, Examined, examine};
 pub(crate) use load::version;
 pub use load::{load, offline, survey};
 pub use snapshot::{NotACatalog, Snapshot};
+pub use socket_accounts::refuse_socket_accounts;
 
 /// The hot tables of all rules, as the upstream describes them.
 #[derive(Clone, Debug, Default)]
@@ -223,6 +225,14 @@ impl Domain {
     /// double to the server, too, where it is added to a number.
     pub fn adds_doubles(self) -> bool {
         matches!(self, Self::Integer { bytes, .. } if bytes <= 4)
+    }
+
+    /// The smallest amount that a column of this type tells apart, as a literal.
+    pub fn unit(self) -> String {
+        match self {
+            Self::Integer { .. } | Self::Decimal { scale: 0, .. } => "1".to_owned(),
+            Self::Decimal { scale, .. } => format!("0.{:0>1$}", 1, usize::from(scale)),
+        }
     }
 
     /// Whether the column refuses negative values; decrements of such a column are not slotted.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Reply};
 use countersink::sandbox::{Address, Flavour};
-use support::client::{connect, number, rows, run, run_all};
+use support::client::{connect, create_schema, number, rows, run, run_all};
 use support::on_both;
 use support::proxy::Proxy;
 use support::twin::{Twin, twin};
@@ -30,6 +30,7 @@ on_both![
     clients_that_vanish,
     transactions_that_read_what_they_have_incremented,
     several_proxies,
+    slots_with_the_same_name_in_another_schema,
 ];
 
 async fn autocommit_increments_of_one_row(flavour: Flavour) {
@@ -344,6 +345,54 @@ async fn several_proxies(flavour: Flavour) {
     }
     expected += stage.work_through(&[&stage.proxy, &other, &third]).await;
     stage.expect_value(1, expected).await;
+}
+
+/// `shop.posts` with its slots in `counters.posts`: two tables of one name meet in the statements.
+async fn slots_with_the_same_name_in_another_schema(flavour: Flavour) {
+    const SCHEMA: &str = "cs_exact_namesake";
+    let Twin { proxied, .. } = twin(flavour);
+    let tables = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL, at DATETIME NOT NULL); \
+                  INSERT INTO posts VALUES (1, 5, '2020-01-01'), (2, 0, '2020-01-01'); \
+                  DROP DATABASE IF EXISTS cs_exact_namesake_slots; CREATE DATABASE cs_exact_namesake_slots";
+    let mut direct = create_schema(proxied, SCHEMA, tables).await;
+    let rules = format!(
+        "counters:\n- {{table: {SCHEMA}.posts, columns: [views], touch: [at], slot_table: {SCHEMA}_slots.posts, rollup: 1h}}\n"
+    );
+    let proxy = Proxy::start(proxied, &rules);
+    let mut client = connect(&proxy.address, Some(SCHEMA)).await;
+    let increments = [
+        "UPDATE posts SET views = views + 1 WHERE id = 1",
+        "UPDATE posts SET views = views + 1 WHERE posts.id = 1",
+        "UPDATE cs_exact_namesake.posts SET views = views + 1 WHERE cs_exact_namesake.posts.id = 1",
+        "UPDATE posts AS p SET views = views + 1 WHERE p.id = 1",
+        "UPDATE posts SET views = views + 1 WHERE id IN (1, 2)",
+        "UPDATE posts SET views = views + 1, at = NOW() WHERE id = 1",
+    ];
+    // The second time each finds its slot row.
+    for text in increments.iter().chain(&increments) {
+        run(&mut client, text).await;
+    }
+    let values = "SELECT id, views, at > '2020-01-01' FROM posts ORDER BY id";
+    let expected = [["1", "17", "1"], ["2", "2", "0"]];
+    assert_eq!(rows(&mut client, values).await, expected);
+    let base = rows(&mut direct, "SELECT views FROM posts ORDER BY id").await;
+    assert_eq!(base, [["5"], ["0"]], "all of it is in slots");
+    // A fold, and one under LOCK TABLES.
+    for text in [
+        "UPDATE posts SET views = views * 1 WHERE id = 1",
+        "LOCK TABLES posts WRITE",
+        "UNLOCK TABLES",
+    ] {
+        run(&mut client, text).await;
+        assert_eq!(
+            rows(&mut client, "SELECT id, views FROM posts ORDER BY id").await,
+            [["1", "17"], ["2", "2"]]
+        );
+    }
+    assert_eq!(
+        rows(&mut direct, "SELECT views FROM posts ORDER BY id").await,
+        [["17"], ["2"]]
+    );
 }
 
 /// The first slot of a proxy's range.

@@ -50,7 +50,7 @@ struct Arguments {
     /// The server is a MariaDB.
     #[arg(long)]
     mariadb: bool,
-    /// Leaves Countersink's `upstream_tls` at its default: encrypted, which HAProxy's relay is not.
+    /// Sets Countersink's `upstream_tls` to `preferred`: encrypted, which HAProxy's relay is not.
     #[arg(long)]
     upstream_tls: bool,
     /// Another build of Countersink to measure beside this one.

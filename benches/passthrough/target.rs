@@ -85,7 +85,7 @@ impl Target {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("rules.yaml");
         let encryption = match upstream_tls {
-            true => "",
+            true => "upstream_tls: {mode: preferred}\n",
             false => "upstream_tls: {mode: disabled}\n",
         };
         let counters = format!("counters:\n- {{table: {schema}.posts, columns: [views]}}\n");

@@ -17,7 +17,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use mysql_async::prelude::Queryable;
 use tokio::sync::Semaphore;
 
 use super::port::Port;
@@ -44,7 +43,7 @@ Countersink
   /status.json  what the dashboard shows
   /metrics      for Prometheus
   /healthz      200 while the process runs
-  /readyz       200 while clients are served and the upstream answers
+  /readyz       200 while clients are served and the upstream lets them in
   /traffic.json  what passes, for `countersink advise --proxy`; the proxy looks for half a minute after each request
 ";
 
@@ -236,18 +235,9 @@ async fn ready(state: &State) -> Result<(), String> {
     if state.shared.sessions.is_paused() {
         return Err("paused".to_owned());
     }
-    let look = async {
-        let mut conn = state
-            .control
-            .connect()
-            .await
-            .map_err(|error| error.to_string())?;
-        conn.ping()
-            .await
-            .map_err(|error| format!("upstream: {error}"))
-    };
+    let look = state.control.log_in_anew();
     match tokio::time::timeout(READY_TIMEOUT, look).await {
-        Ok(looked) => looked,
+        Ok(looked) => looked.map_err(|error| error.to_string()),
         Err(_) => Err(format!("upstream: no answer within {READY_TIMEOUT:?}")),
     }
 }

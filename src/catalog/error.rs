@@ -43,6 +43,18 @@ pub enum Problem {
         /// The GRANT.
         grant: String,
     },
+    /// Accounts of the proxy's own user of the operating system, over a unix socket.
+    #[error(
+        "{accounts} log in by {plugin} as the operating system's user {user}, which over a unix socket is the proxy's for every client; give them a plugin with a password, run the proxy as a user without such an account, or name a TCP address as upstream"
+    )]
+    SocketAccounts {
+        /// The plugin.
+        plugin: &'static str,
+        /// The accounts, quoted, with commas.
+        accounts: String,
+        /// The user's name.
+        user: String,
+    },
     /// A catalog file without the table.
     #[error(
         "{table} is not in the catalog file, which has {known}; write it anew with --save-catalog"

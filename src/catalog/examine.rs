@@ -7,7 +7,7 @@ use mysql_async::Conn;
 
 use super::error::{Error, Problem};
 use super::read::{Facts, Server};
-use super::{Catalog, HotTable, check, load, read};
+use super::{Catalog, HotTable, check, load, read, socket_accounts};
 use crate::config::{Config, Place, Rule};
 
 /// What the upstream says of all rules that act.
@@ -16,6 +16,8 @@ pub(crate) struct Examination {
     pub(crate) server: Server,
     /// Why the server cannot carry slots; no table has been looked at then.
     pub(crate) problem: Option<Problem>,
+    /// Accounts that a unix socket lets in as the proxy's own user, if there are any.
+    pub(crate) socket_accounts: Option<Problem>,
     /// One entry per rule that acts.
     pub(crate) tables: Vec<Examined>,
     /// Those that can be hot.
@@ -55,6 +57,7 @@ pub(crate) async fn examine(conn: &mut Conn, config: &Config) -> Result<Examinat
     let server = read::server(conn).await.map_err(upstream)?;
     let mut examination = Examination {
         problem: load::enforces_checks(&server).err(),
+        socket_accounts: None,
         tables: Vec::new(),
         catalog: Catalog {
             lower_case_table_names: server.lower_case_table_names,
@@ -66,6 +69,11 @@ pub(crate) async fn examine(conn: &mut Conn, config: &Config) -> Result<Examinat
     if examination.is_too_old() {
         return Ok(examination);
     }
+    examination.socket_accounts =
+        match socket_accounts::refuse(conn, examination.server.mariadb, config).await {
+            Err(problem @ Problem::Query { .. }) => return Err(upstream(problem)),
+            refused => refused.err(),
+        };
     let mut seen = HashMap::new();
     for rule in config.rules.iter().filter(|rule| rule.plans()) {
         let found = load::found(conn, &examination.server, rule).await;

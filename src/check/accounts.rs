@@ -1,5 +1,7 @@
 //! Findings about privileges: of the control account, and of the accounts that use hot tables.
 
+use std::collections::BTreeSet;
+
 use super::code::Code;
 use super::evidence::{Accounts, Evidence, Grant, Scope, Seen};
 use super::finding::Finding;
@@ -7,9 +9,7 @@ use crate::catalog::{Examined, HotTable, grants};
 use crate::config::{Config, Rule, TableName};
 use crate::counter::grants::{ON_HOT_TABLE, ON_SLOT_TABLE, TO_MAKE_SLOT_TABLE, grant};
 use crate::counter::provision::State;
-
-/// What an account does to a table to be one of its writers.
-const WRITES: &[&str] = &["INSERT", "UPDATE", "DELETE"];
+use crate::counter::quote;
 
 /// What the control account lacks on a rule's tables. That it may not see triggers is a problem of the catalog's.
 pub(super) fn control(
@@ -80,21 +80,18 @@ pub(super) fn clients(
             continue;
         }
         known.push(&line.account);
-        let may = accounts.own(&line.account, &hot, true);
-        let needed: &[&str] = match may {
-            may if may.iter().any(|privilege| WRITES.contains(privilege)) => ON_SLOT_TABLE,
-            may if may.contains(&"SELECT") => &["SELECT"],
-            _ => continue,
-        };
-        let has = accounts.effective(&line.account, &rule.slot_table);
-        let lacking: Vec<&str> = needed
-            .iter()
-            .copied()
-            .filter(|privilege| !has.contains(privilege))
+        let own = |privilege: &str| accounts.own(&line.account, &hot, privilege);
+        let lacking: Vec<String> = needed(table, own, evidence.examination.server.mariadb)
+            .into_iter()
+            .filter_map(|(privilege, needed)| {
+                let has = accounts.effective(&line.account, &rule.slot_table, privilege);
+                needed.without(&has).map(|lacking| lacking.of(privilege))
+            })
             .collect();
         if lacking.is_empty() {
             continue;
         }
+        let lacking: Vec<&str> = lacking.iter().map(String::as_str).collect();
         let (account, slots) = (&line.account, &rule.slot_table);
         let reason = format!(
             "{account} may use {} and lacks {} on its slot table: its reads of counters through the proxy fail (1142), \
@@ -111,20 +108,138 @@ pub(super) fn clients(
     findings
 }
 
-impl Accounts {
-    /// What an account may do to all of a table (with `columns`, to some of its columns) by its own grants.
-    fn own(&self, account: &str, table: &TableName, columns: bool) -> Vec<&str> {
-        let grants = self
-            .grants
-            .iter()
-            .filter(|grant| grant.account == account && grant.covers(table, columns));
-        grants
-            .flat_map(|grant| grant.privileges.iter().map(String::as_str))
-            .collect()
+/// Of which columns of a table an account has a privilege.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Reach {
+    /// Of none.
+    #[default]
+    Nothing,
+    /// Of these, in lower case.
+    Columns(BTreeSet<String>),
+    /// Of the table.
+    All,
+}
+
+impl Reach {
+    fn of_columns(columns: impl IntoIterator<Item = String>) -> Self {
+        let columns: BTreeSet<_> = columns.into_iter().collect();
+        match columns.is_empty() {
+            true => Self::Nothing,
+            false => Self::Columns(columns),
+        }
     }
 
-    /// What an account may do to all of a table by its own grants and those of its roles, whether active or not.
-    fn effective<'a>(&'a self, account: &'a str, table: &TableName) -> Vec<&'a str> {
+    fn has(&self, column: &str) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Columns(columns) => columns.contains(&column.to_lowercase()),
+            Self::All => true,
+        }
+    }
+
+    /// With the columns of another.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::All, _) | (_, Self::All) => Self::All,
+            (Self::Nothing, one) | (one, Self::Nothing) => one,
+            (Self::Columns(mut columns), Self::Columns(others)) => {
+                columns.extend(others);
+                Self::Columns(columns)
+            }
+        }
+    }
+
+    /// What of it `has` does not reach.
+    fn without(self, has: &Self) -> Option<Self> {
+        let lacking = match (self, has) {
+            (_, Self::All) => Self::Nothing,
+            (Self::Columns(columns), has) => {
+                Self::of_columns(columns.into_iter().filter(|column| !has.has(column)))
+            }
+            (lacking, _) => lacking,
+        };
+        (lacking != Self::Nothing).then_some(lacking)
+    }
+
+    /// As GRANT wants it.
+    fn of(&self, privilege: &str) -> String {
+        match self {
+            Self::Columns(columns) => {
+                let columns: Vec<_> = columns.iter().map(|column| quote::name(column)).collect();
+                format!("{privilege} ({})", columns.join(", "))
+            }
+            _ => privilege.to_owned(),
+        }
+    }
+}
+
+/// What an account needs on the slot table, by what it may do to the hot one: nothing that would let it read or write more
+/// than it may there.
+fn needed(
+    table: &HotTable,
+    may: impl Fn(&str) -> Reach,
+    mariadb: bool,
+) -> Vec<(&'static str, Reach)> {
+    let (select, update) = (may("SELECT"), may("UPDATE"));
+    let name = |column: &usize| table.columns[*column].name.to_lowercase();
+    let key: Vec<_> = table.primary_key.iter().map(name).collect();
+    if !key.iter().all(|column| select.has(column)) {
+        return Vec::new(); // Its reads and increments have no way to the slots.
+    }
+    let slot = table.slot_column().to_owned();
+    let counters = table.counters.iter().map(|counter| counter.column);
+    let hot: Vec<_> = counters.chain(table.touches.iter().copied()).collect();
+    let read: Vec<_> = hot
+        .iter()
+        .map(name)
+        .filter(|column| select.has(column))
+        .collect();
+    let touches: Vec<_> = table.touches.iter().map(name).collect();
+    let mut added: Vec<_> = table
+        .counters
+        .iter()
+        .map(|counter| name(&counter.column))
+        .filter(|column| select.has(column) && update.has(column))
+        .collect();
+    // MariaDB has an upsert need SELECT and UPDATE on every column; without them increments go to the row.
+    let suffices = !mariadb || (select == Reach::All && update == Reach::All);
+    let may_add = suffices && !added.is_empty() && touches.iter().all(|touch| select.has(touch));
+    added.extend(touches);
+    let within = |reach: &Reach, columns: &[&[String]]| match reach {
+        Reach::All => Reach::All,
+        _ => Reach::of_columns(columns.concat()),
+    };
+    let mut needed = Vec::new();
+    if !read.is_empty() {
+        let all = [&key[..], std::slice::from_ref(&slot), &read];
+        needed.push(("SELECT", within(&select, &all)));
+    }
+    if may_add {
+        let open = table.open_column().to_owned();
+        let all = [&key[..], std::slice::from_ref(&slot), &added];
+        needed.push(("INSERT", within(&update, &all)));
+        let all = [&added[..], std::slice::from_ref(&open)];
+        needed.push(("UPDATE", within(&update, &all)));
+    }
+    // TRUNCATE and DROP empty the slot table.
+    let empties = may("DROP") == Reach::All || may("DELETE") == Reach::All;
+    if may_add && update == Reach::All && empties {
+        needed.push(("DELETE", Reach::All));
+    }
+    needed
+}
+
+impl Accounts {
+    /// Of what an account has a privilege by its own grants.
+    fn own(&self, account: &str, table: &TableName, privilege: &str) -> Reach {
+        let grants = self.grants.iter().filter(|grant| {
+            grant.account == account && grant.privileges.iter().any(|given| given == privilege)
+        });
+        grants.fold(Reach::Nothing, |reach, grant| reach.and(grant.reach(table)))
+    }
+
+    /// The same by its own grants and those of its roles, whether active or not.
+    fn effective(&self, account: &str, table: &TableName, privilege: &str) -> Reach {
         let mut members = vec![account];
         let mut at = 0;
         while let Some(member) = members.get(at).copied() {
@@ -136,23 +251,30 @@ impl Accounts {
             }
             at += 1;
         }
-        let own = |member| self.own(member, table, false);
-        members.into_iter().flat_map(own).collect()
+        let own = |member| self.own(member, table, privilege);
+        members
+            .into_iter()
+            .map(own)
+            .fold(Reach::Nothing, Reach::and)
     }
 }
 
 impl Grant {
-    fn covers(&self, table: &TableName, columns: bool) -> bool {
+    /// Of what of a table it is.
+    fn reach(&self, table: &TableName) -> Reach {
         // Letter case matters on some servers; two tables told apart by it are rare, and then a GRANT too many is said.
         let is = |schema: &str, name: &str| {
             schema.to_lowercase() == table.schema.to_lowercase()
                 && name.to_lowercase() == table.name.to_lowercase()
         };
         match &self.scope {
-            Scope::Server => true,
-            Scope::Schema(pattern) => grants::matches(pattern, &table.schema),
-            Scope::Table(schema, name) => is(schema, name),
-            Scope::Columns(schema, name) => columns && is(schema, name),
+            Scope::Server => Reach::All,
+            Scope::Schema(pattern) if grants::matches(pattern, &table.schema) => Reach::All,
+            Scope::Table(schema, name) if is(schema, name) => Reach::All,
+            Scope::Column(schema, name, column) if is(schema, name) => {
+                Reach::of_columns([column.to_lowercase()])
+            }
+            _ => Reach::Nothing,
         }
     }
 }
@@ -193,21 +315,33 @@ mod tests {
                 pair("readers", "writers"),
             ],
         };
-        assert_eq!(
-            accounts.effective("app", &table("posts_slots")),
-            ["INSERT", "SELECT"]
-        );
-        assert_eq!(accounts.own("app", &table("posts_slots"), true), [""; 0]);
+        let slots = table("posts_slots");
+        for privilege in ["INSERT", "SELECT"] {
+            assert_eq!(accounts.effective("app", &slots, privilege), Reach::All);
+            assert_eq!(accounts.own("app", &slots, privilege), Reach::Nothing);
+        }
+        assert_eq!(accounts.effective("app", &slots, "UPDATE"), Reach::Nothing);
     }
 
     #[test]
     fn a_grant_on_columns_is_none_on_the_table() {
-        let scope = Scope::Columns("shop".to_owned(), "posts".to_owned());
+        let on =
+            |column: &str| Scope::Column("shop".to_owned(), "posts".to_owned(), column.to_owned());
         let accounts = Accounts {
-            grants: vec![grant("app", scope, &["UPDATE"])],
+            grants: vec![
+                grant("app", on("Views"), &["UPDATE"]),
+                grant("app", on("likes"), &["UPDATE", "SELECT"]),
+            ],
             roles: Vec::new(),
         };
-        assert_eq!(accounts.own("app", &table("posts"), true), ["UPDATE"]);
-        assert_eq!(accounts.own("app", &table("posts"), false), [""; 0]);
+        let columns = |names: &[&str]| Reach::of_columns(names.iter().map(|&name| name.to_owned()));
+        let own = |privilege| accounts.own("app", &table("posts"), privilege);
+        assert_eq!(own("UPDATE"), columns(&["likes", "views"]));
+        assert_eq!(
+            own("UPDATE").without(&own("SELECT")),
+            Some(columns(&["views"]))
+        );
+        assert_eq!(own("SELECT").without(&own("UPDATE")), None);
+        assert_eq!(own("SELECT").of("SELECT"), "SELECT (`likes`)");
     }
 }

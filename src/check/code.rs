@@ -50,6 +50,8 @@ codes! {
     ServerVersion, "server-version", Error;
     /// MariaDB with check_constraint_checks off.
     ChecksOff, "checks-off", Error;
+    /// Accounts of the proxy's own user of the operating system, over a unix socket.
+    SocketAccounts, "socket-accounts", Error;
     /// The server is a replica, or closed for writes.
     ReadOnly, "read-only", Error;
     /// No such table can be seen.
@@ -128,8 +130,12 @@ codes! {
     NoSkipLocked, "no-skip-locked", Warning;
     /// binlog_format is STATEMENT.
     BinlogFormat, "binlog-format", Warning;
+    /// The server is in a cluster of which several members take writes.
+    MultiWriter, "multi-writer", Warning;
     /// The server's clock is not this machine's.
     Clock, "clock", Warning;
+    /// The server is in a group of which one member takes writes.
+    SinglePrimary, "single-primary", Notice;
     /// The slot table is not there yet.
     SlotTableMissing, "slot-table-missing", Notice;
     /// The slot table lacks columns.

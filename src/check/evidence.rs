@@ -1,5 +1,6 @@
 //! What findings are made of: answers of the server, as data.
 
+use super::cluster::Cluster;
 use crate::catalog::Examination;
 use crate::counter::provision::{Problem, State};
 
@@ -12,6 +13,8 @@ pub(super) struct Evidence {
     pub(super) read_only: bool,
     /// None when there is no binary log.
     pub(super) binlog_format: Option<String>,
+    /// None when the server is by itself, or has replicas at most.
+    pub(super) cluster: Option<Cluster>,
     pub(super) clock: Clock,
     /// One entry per entry of the examination's tables.
     pub(super) tables: Vec<Seen>,
@@ -97,6 +100,6 @@ pub(super) enum Scope {
     /// A pattern as in LIKE.
     Schema(String),
     Table(String, String),
-    /// Some columns of a table.
-    Columns(String, String),
+    /// A column of a table.
+    Column(String, String, String),
 }

@@ -3,6 +3,7 @@
 //! `read` asks the control connection, the other modules turn what it says into findings: pure.
 
 mod accounts;
+mod cluster;
 mod code;
 mod evidence;
 mod finding;

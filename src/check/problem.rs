@@ -59,6 +59,7 @@ pub(super) fn of_slots(problem: &provision::Problem, rule: &Rule) -> Option<Find
         | Provision::MayNotLock { .. }
         | Provision::KeyTooLong { .. }
         | Provision::InUse { .. }
+        | Provision::Withdrawn { .. }
         | Provision::NoConnection { .. }
         | Provision::Failed { .. }
         | Provision::Catalog(_) => return None,
@@ -102,6 +103,7 @@ fn code(problem: &Problem) -> Code {
         Problem::UpdateTrigger { .. } => Code::UpdateTrigger,
         Problem::TriggersUnseen { .. } => Code::ControlGrants,
         Problem::TooOld { .. } => Code::ServerVersion,
+        Problem::SocketAccounts { .. } => Code::SocketAccounts,
         Problem::ChecksOff => Code::ChecksOff,
         Problem::SameTable { .. } => Code::SameTable,
     }

@@ -3,7 +3,7 @@
 use super::code::Code;
 use super::evidence::{Clock, Evidence};
 use super::finding::Finding;
-use super::{has_skip_locked, problem};
+use super::{cluster, has_skip_locked, problem};
 use crate::catalog::grants;
 use crate::config::Config;
 
@@ -15,15 +15,17 @@ const TO_SEE_PROGRAMS: &[&str] = &["SELECT", "SHOW VIEW", "TRIGGER", "EVENT"];
 
 pub(super) fn findings(config: &Config, evidence: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Some(problem) = &evidence.examination.problem {
-        findings.push(problem::of_server(problem));
-    }
+    let examination = &evidence.examination;
+    let problems = examination.problem.iter();
+    let problems = problems.chain(&examination.socket_accounts);
+    findings.extend(problems.map(problem::of_server));
     if evidence.examination.catalog.tables.is_empty() {
         return findings; // Without slots, nothing below matters.
     }
     findings.extend(read_only(evidence));
     findings.extend(skip_locked(evidence));
     findings.extend(binlog(evidence));
+    findings.extend(cluster::finding(evidence));
     findings.extend(clock(evidence));
     findings.extend(unseen_programs(evidence));
     if evidence.accounts.is_none() {
@@ -198,6 +200,7 @@ mod tests {
                     checks: true,
                 },
                 problem: None,
+                socket_accounts: None,
                 tables: Vec::new(),
                 catalog: Catalog {
                     tables: vec![Arc::new(table)],
@@ -208,6 +211,7 @@ mod tests {
             account: "'c'@'%'".to_owned(),
             read_only: false,
             binlog_format: Some("ROW".to_owned()),
+            cluster: None,
             clock: Clock {
                 asked: 100.0,
                 said: 100.1,
@@ -267,6 +271,35 @@ mod tests {
         assert_eq!(codes(&logged), ["binlog-format"]);
         logged.binlog_format = None;
         assert_eq!(codes(&logged), [""; 0]);
+    }
+
+    #[test]
+    fn clusters_are_told_by_who_writes() {
+        use super::super::cluster::Cluster;
+        let mut member = evidence("9.7.4", false);
+        let group = |members, single_primary| Cluster::Group {
+            members,
+            single_primary,
+        };
+        for (cluster, code, words) in [
+            (
+                Cluster::Galera(3),
+                "multi-writer",
+                "a Galera cluster of 3 members",
+            ),
+            (group(Some(5), false), "multi-writer", "of 5 members"),
+            (
+                group(None, false),
+                "multi-writer",
+                "(Group Replication), and",
+            ),
+            (group(Some(3), true), "single-primary", "of 3 members"),
+        ] {
+            member.cluster = Some(cluster);
+            assert_eq!(codes(&member), [code]);
+            let finding = cluster::finding(&member).unwrap();
+            assert!(finding.reason.contains(words), "{}", finding.reason);
+        }
     }
 
     #[test]

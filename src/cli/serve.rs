@@ -126,6 +126,7 @@ pub async fn prepare(config: &Config) -> Result<Catalog, Error> {
 pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog, Error> {
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
+    catalog::refuse_socket_accounts(&mut conn, config).await?;
     let by_rule = |error| Error::provision(error, config);
     provision::refuse_unserved(&mut conn, config, &catalog)
         .await

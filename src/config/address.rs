@@ -29,6 +29,18 @@ impl Address {
     pub fn is_local(&self) -> bool {
         matches!(self, Self::Unix(_))
     }
+
+    /// Whether it is on this host, by its own word: a unix socket, a loopback address, or localhost.
+    pub fn is_this_host(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp(tcp) => {
+                let address = tcp.host.parse::<std::net::IpAddr>();
+                address.is_ok_and(|address| address.is_loopback())
+                    || tcp.host.eq_ignore_ascii_case("localhost")
+            }
+        }
+    }
 }
 
 impl fmt::Display for Address {

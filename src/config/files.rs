@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use rustls_pki_types::pem::{Error as PemError, PemObject};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 
 use super::error::{Error, Place, Problem};
-use super::{ClientTls, Config, UpstreamTls};
+use super::{ClientTls, Config, Verify};
 
 /// Opens each file once, so that a wrong path is an error at start and not at the first client.
 pub(super) fn check(config: &Config) -> Result<(), Error> {
@@ -15,9 +15,13 @@ pub(super) fn check(config: &Config) -> Result<(), Error> {
         refuse("tls.certificate", certificate, chain)?;
         refuse("tls.key", key, PrivateKeyDer::from_pem_file(key).map(drop))?;
     }
-    if let UpstreamTls::Required { ca } = &config.upstream_tls {
+    if let Some(Verify { ca, .. }) = config.upstream_tls.verify() {
         let trusted = CertificateDer::from_pem_file(ca).map(drop);
         refuse("upstream_tls.ca", ca, trusted)?;
+    }
+    if let Some(key) = &config.upstream_public_key {
+        let public = SubjectPublicKeyInfoDer::from_pem_file(key).map(drop);
+        refuse("upstream_tls.public_key", key, public)?;
     }
     Ok(())
 }
@@ -35,6 +39,10 @@ fn refuse(field: &str, path: &Path, outcome: Result<(), PemError>) -> Result<(),
         (PemError::NoItemsFound, "tls.key") => (
             "holds no private key".to_owned(),
             "name the PEM file that has PRIVATE KEY in it",
+        ),
+        (PemError::NoItemsFound, "upstream_tls.public_key") => (
+            "holds no public key".to_owned(),
+            "name the server's public_key.pem, which has PUBLIC KEY in it",
         ),
         (PemError::NoItemsFound, _) => (
             "holds no certificate".to_owned(),

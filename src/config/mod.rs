@@ -48,6 +48,8 @@ pub struct Config {
     pub tls: ClientTls,
     /// TLS toward the upstream.
     pub upstream_tls: UpstreamTls,
+    /// PEM file with the server's RSA key, for passwords that cross from TLS to a plain upstream.
+    pub upstream_public_key: Option<PathBuf>,
     /// How slot tables are named, unless a rule says otherwise.
     pub slot_table: SlotTable,
     /// How long the connection phase of a client may take.
@@ -136,11 +138,30 @@ pub enum UpstreamTls {
     Disabled,
     /// When the server offers it; its certificate is not verified.
     Preferred,
-    /// Always; the certificate is verified against `ca`, but for the host that it names.
-    Required {
-        /// PEM file with the certificates to trust.
-        ca: PathBuf,
-    },
+    /// For clients that have it themselves: when the server offers it, or, verified, always.
+    AsClient(Option<Verify>),
+    /// Always.
+    Required(Verify),
+}
+
+/// How the server's certificate is verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verify {
+    /// PEM file with the certificates to trust.
+    pub ca: PathBuf,
+    /// Whether the certificate must name the upstream's host.
+    pub host: bool,
+}
+
+impl UpstreamTls {
+    /// How the server's certificate is verified, if it is.
+    pub fn verify(&self) -> Option<&Verify> {
+        match self {
+            Self::Disabled | Self::Preferred => None,
+            Self::AsClient(verify) => verify.as_ref(),
+            Self::Required(verify) => Some(verify),
+        }
+    }
 }
 
 /// Sessions that are not rewritten.

@@ -63,6 +63,8 @@ pub(super) struct RawClientTls {
 pub(super) struct RawUpstreamTls {
     pub(super) mode: Option<Scalar>,
     pub(super) ca: Option<Scalar>,
+    pub(super) verify_host: Option<Scalar>,
+    pub(super) public_key: Option<Scalar>,
 }
 
 #[derive(Debug, Default, Deserialize)]

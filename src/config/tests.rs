@@ -39,6 +39,11 @@ fn only_upstream_and_counters_are_required() {
     assert_eq!(config.control.password.reveal(), "");
     assert_eq!(config.tls, ClientTls::SelfSigned);
     assert_eq!(config.upstream_tls, UpstreamTls::Preferred);
+    for host in ["127.0.0.1", "localhost", "[::1]"] {
+        let local = with("").replace("db:3306", &format!("'{host}:3306'"));
+        let config = parse(&local).unwrap();
+        assert_eq!(config.upstream_tls, UpstreamTls::AsClient(None), "{host}");
+    }
     assert_eq!(config.handshake_timeout, Duration::from_secs(10));
     assert_eq!(config.drain_timeout, Duration::from_secs(10));
     assert_eq!(config.max_connections, 10_000);
@@ -153,7 +158,7 @@ fn errors_name_rule_field_line_and_remedy() {
         (&with("tls: {key: c.pem}"), "tls.certificate: is missing; a key needs its certificate".to_owned()),
         (&with("tls: {client: disabled, key: k}"), "tls.client: is disabled, but there is a certificate or a key; delete the one or the other".to_owned()),
         (&with("upstream_tls: {mode: required}"), "upstream_tls.ca: is missing; name the PEM file that verifies the server".to_owned()),
-        (&with("upstream_tls: {ca: ca.pem}"), "upstream_tls.ca: certificates are only verified in mode required; write mode: required".to_owned()),
+        (&with("upstream_tls: {ca: ca.pem}"), "upstream_tls.ca: certificates are only verified in the modes required and as_client; write mode: required".to_owned()),
         (&with("slot_table: slots"), "slot_table: `slots` would give every slot table the same name; put {table} into it, as in {table}_slots (line 2)".to_owned()),
         (&with("control:\n  user: ''"), "control.user: is empty; name the proxy's own account, or leave user out for countersink (line 3)".to_owned()),
         (&with("admin: 127.0.0.1:6032"), format!("admin_account.password: is missing; {NO_PASSWORD}")),

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::oneshot;
 
+use super::server::Server;
 use crate::catalog::HotTable;
 use crate::sql::Amount;
 use crate::sql::plan::Increment;
@@ -25,6 +26,8 @@ use queue::Queue;
 /// What is sent for several sessions must mean the same in each of them: they share a group by all that decides it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupName {
+    /// The server that they are on.
+    pub server: Option<Server>,
     /// Account, schema and variables, as the server tells them.
     pub facts: Vec<Option<Vec<u8>>>,
     /// How answers are encoded.

@@ -1,29 +1,47 @@
 //! The control account: the proxy's own connections, for the catalog, slot tables, folds and roll-up.
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use mysql_async::prelude::Queryable;
+use arc_swap::ArcSwap;
+
 use mysql_async::{
     Conn, DriverError, Error as DriverFailure, IoError, Opts, OptsBuilder, Pool, PoolConstraints,
     PoolOpts, Row, SslOpts, TlsError, Value,
 };
 use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::fold::{self, OpenRow};
 use super::grants;
 use super::key::{Key, KeyForm};
+use super::looks::Looks;
+use super::server::{self, Server};
+use super::unpoisoned;
 use crate::catalog::HotTable;
 use crate::config::{Address, Config, UpstreamTls};
 
 /// So long a fold waits to be told which slot rows there are, before it goes without.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// So long after a look whether the address leads to another server there is no other: behind a load balancer each session may
+/// be on one.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// The server's code for a table that is not there.
+const NO_SUCH_TABLE: u16 = 1146;
+
 /// Connections of the control account, kept in small pools.
 #[derive(Clone, Debug)]
 pub struct Control {
-    pool: Pool,
-    /// Of connections that read what is not committed, and do nothing else.
-    looks: Pool,
+    pool: Arc<ArcSwap<Pool>>,
+    pool_options: Opts,
+    /// Connections that read what is not committed, and do nothing else.
+    looks: Arc<Looks>,
+    /// The server to which the address leads.
+    server: Arc<watch::Sender<Server>>,
+    /// When it was last looked whether that is another one.
+    looked: Arc<Mutex<Option<Instant>>>,
     /// For connections that roll up.
     roll_ups: Opts,
     /// Where it was opened, and its connections live: those who ask for slot rows may live elsewhere, and end earlier.
@@ -89,16 +107,30 @@ impl Error {
 }
 
 impl Control {
-    /// Connects once, to see whether it works and, in TLS mode `preferred`, whether the server has TLS.
+    /// Connects once, to see whether it works and, in TLS modes `preferred` and `as_client`, whether the server has TLS.
     ///
     /// # Errors
     ///
     /// Why it does not work, with the remedy.
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let encrypted = tls(&config.upstream_tls, &config.upstream);
-        let mut control = Self {
-            pool: Pool::new(options(config, encrypted.clone())),
-            looks: Pool::new(looking(config, encrypted.clone())),
+        match Self::reach(config, encrypted).await {
+            Err(Error::Tls { why, .. }) if is_optional(&config.upstream_tls) => {
+                tracing::debug!("no TLS toward the upstream: {why}");
+                Self::reach(config, None).await
+            }
+            reached => reached,
+        }
+    }
+
+    async fn reach(config: &Config, encrypted: Option<SslOpts>) -> Result<Self, Error> {
+        let pool_options = options(config, encrypted.clone());
+        let control = Self {
+            pool: Arc::new(ArcSwap::from_pointee(Pool::new(pool_options.clone()))),
+            pool_options,
+            looks: Arc::new(Looks::new(looking(config, encrypted.clone()))),
+            server: Arc::new(watch::Sender::new(Server::new(b""))),
+            looked: Arc::default(),
             roll_ups: rolling_up(config, encrypted),
             runtime: Handle::current(),
             timeout: config.handshake_timeout,
@@ -108,17 +140,64 @@ impl Control {
                 grants: grants::for_control(config, "ACCOUNT"),
             },
         };
-        match (control.connect().await, &config.upstream_tls) {
-            (Ok(_), _) => Ok(control),
-            (Err(Error::Tls { why, .. }), UpstreamTls::Preferred) => {
-                tracing::debug!("no TLS toward the upstream: {why}");
-                control.pool = Pool::new(options(config, None));
-                control.looks = Pool::new(looking(config, None));
-                control.roll_ups = rolling_up(config, None);
-                control.connect().await?;
-                Ok(control)
+        let mut conn = control.connect().await?;
+        let asked = server::ask(&mut conn).await;
+        let server = asked.map_err(|failure| control.remedies.explain(failure))?;
+        control.server.send_replace(server);
+        drop(conn);
+        Ok(control)
+    }
+
+    /// The server to which the address leads, as far as is known.
+    pub fn server(&self) -> Server {
+        self.server.borrow().clone()
+    }
+
+    /// Tells when the address leads to another server.
+    pub fn servers(&self) -> watch::Receiver<Server> {
+        self.server.subscribe()
+    }
+
+    /// A session is on this server: where that is another one, it is looked whether the address leads there now.
+    pub fn see(&self, server: &Server) {
+        if *self.server.borrow() == *server {
+            return;
+        }
+        {
+            let mut looked = unpoisoned(&self.looked);
+            if looked.is_some_and(|at| at.elapsed() < BETWEEN_LOOKS) {
+                return;
             }
-            (Err(error), _) => Err(error),
+            *looked = Some(Instant::now());
+        }
+        let control = self.clone();
+        self.runtime.spawn(async move {
+            let look = control.looks.ask(None, "DO 0");
+            match tokio::time::timeout(LOOK_TIMEOUT, look).await {
+                Ok(Ok(answer)) => control.follow(answer.server),
+                Ok(Err(error)) => tracing::debug!("where {}: {error}", control.remedies.upstream),
+                Err(_) => {}
+            }
+        });
+    }
+
+    /// The address leads to this server.
+    fn follow(&self, server: Server) {
+        let is_another = self.server.send_if_modified(|known| {
+            let is_another = *known != server;
+            if is_another {
+                // Before anybody hears of it.
+                self.pool
+                    .store(Arc::new(Pool::new(self.pool_options.clone())));
+                *known = server.clone();
+            }
+            is_another
+        });
+        if is_another {
+            let upstream = &self.remedies.upstream;
+            tracing::warn!(
+                "upstream: {upstream} leads to another server now ({server}); the proxy's own connections follow"
+            );
         }
     }
 
@@ -130,7 +209,7 @@ impl Control {
     ///
     /// Why there is none, with the remedy.
     pub async fn connect(&self) -> Result<Conn, Error> {
-        self.in_time(self.pool.get_conn()).await
+        self.in_time(self.pool.load().get_conn()).await
     }
 
     /// A connection that waits for nobody, and whose locking reads lock no gaps. It is no pool's: dropped in
@@ -141,6 +220,18 @@ impl Control {
     /// As [`Control::connect`].
     pub async fn roll_up_connection(&self) -> Result<Conn, Error> {
         self.in_time(Conn::new(self.roll_ups.clone())).await
+    }
+
+    /// Logs in and out again. Connections that are open do not show whether the server still lets this host in, and each
+    /// login that goes through clears what the server holds against it (manual: max_connect_errors).
+    ///
+    /// # Errors
+    ///
+    /// As [`Control::connect`].
+    pub async fn log_in_anew(&self) -> Result<(), Error> {
+        let conn = self.roll_up_connection().await?;
+        let left = conn.disconnect().await;
+        left.map_err(|failure| self.remedies.explain(failure))
     }
 
     async fn in_time(
@@ -157,26 +248,39 @@ impl Control {
         }
     }
 
-    /// The open slot rows of these keys, or of all, as they are now, committed or not; see [`fold::open_rows`].
-    /// `None` when there are too many, or when it cannot be told in time.
+    /// Runs a task where the control account's connections live.
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.runtime.spawn(task)
+    }
+
+    /// The open slot rows of these keys, or of all, as they are now on this server, committed or not; see
+    /// [`fold::open_rows`]. `None` when there are too many, or when it cannot be told in time, or not of this server.
     pub async fn open_rows(
         &self,
+        server: &Server,
         table: &HotTable,
         form: &KeyForm,
         keys: Option<&[Key]>,
     ) -> Option<Vec<OpenRow>> {
         let text = fold::open_rows(table, form, keys);
-        let looks = self.looks.clone();
+        let (looks, wanted) = (Arc::clone(&self.looks), server.clone());
         let look = self.runtime.spawn(async move {
-            let look = async {
-                let mut conn = looks.get_conn().await?;
-                conn.query::<Row, _>(text).await
-            };
-            tokio::time::timeout(LOOK_TIMEOUT, look).await
+            tokio::time::timeout(LOOK_TIMEOUT, looks.ask(Some(&wanted), &text)).await
         });
         // A runtime that ends answers nobody.
         let rows = match look.await.ok()? {
-            Ok(Ok(rows)) => rows,
+            Ok(Ok(answer)) if answer.server == *server => answer.rows,
+            Ok(Ok(answer)) => {
+                self.follow(answer.server);
+                return None;
+            }
+            // Away, as for DDL: then nothing is in slots, and what comes there asks for the base row first.
+            Ok(Err(DriverFailure::Server(error))) if error.code == NO_SUCH_TABLE => {
+                return Some(Vec::new());
+            }
             Ok(Err(error)) => {
                 tracing::warn!(
                     "cannot see the slots of {}.{}: {error}",
@@ -207,13 +311,27 @@ impl Control {
         rows.collect()
     }
 
+    /// The rows of a question that any account may ask, as text; `None` when there is no answer in time.
+    pub(super) async fn ask_on_look(&self, question: &str) -> Option<Vec<Vec<Option<Vec<u8>>>>> {
+        let server = self.server();
+        let look = self.looks.ask(Some(&server), question);
+        let answer = tokio::time::timeout(LOOK_TIMEOUT, look).await.ok()?;
+        let answer = answer.inspect_err(|error| tracing::debug!("{question}: {error}"));
+        let answer = answer.ok()?;
+        if answer.server != server {
+            self.follow(answer.server);
+            return None;
+        }
+        Some(answer.rows.into_iter().map(texts).collect())
+    }
+
     /// Closes all connections in good order.
     pub async fn close(self) {
-        for pool in [self.pool, self.looks] {
-            if let Err(error) = pool.disconnect().await {
-                tracing::debug!("closing the control connections: {error}");
-            }
+        let pool = Pool::clone(&self.pool.load());
+        if let Err(error) = pool.disconnect().await {
+            tracing::debug!("closing the control connections: {error}");
         }
+        self.looks.close().await;
     }
 }
 
@@ -309,17 +427,26 @@ const ANY_NAME: &str = "NotValidForName";
 fn tls(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
     match (tls, upstream) {
         (UpstreamTls::Disabled, _) | (_, Address::Unix(_)) => None,
-        (UpstreamTls::Preferred, _) => {
+        (UpstreamTls::Preferred | UpstreamTls::AsClient(None), _) => {
             Some(SslOpts::default().with_danger_accept_invalid_certs(true))
         }
-        (UpstreamTls::Required { ca }, _) => Some(
-            SslOpts::default()
+        (UpstreamTls::AsClient(Some(verify)) | UpstreamTls::Required(verify), _) => {
+            let verified = SslOpts::default()
                 .with_disable_built_in_roots(true)
-                .with_root_certs(vec![ca.clone().into()])
-                .with_danger_skip_domain_validation(true)
-                .with_danger_tls_hostname_override(Some(ANY_NAME)),
-        ),
+                .with_root_certs(vec![verify.ca.clone().into()]);
+            Some(match verify.host {
+                true => verified,
+                false => verified
+                    .with_danger_skip_domain_validation(true)
+                    .with_danger_tls_hostname_override(Some(ANY_NAME)),
+            })
+        }
     }
+}
+
+/// Whether a server without TLS will do. The control account has no client whose TLS it could follow.
+fn is_optional(tls: &UpstreamTls) -> bool {
+    matches!(tls, UpstreamTls::Preferred | UpstreamTls::AsClient(None))
 }
 
 fn options(config: &Config, tls: Option<SslOpts>) -> Opts {
@@ -333,8 +460,7 @@ fn options(config: &Config, tls: Option<SslOpts>) -> Opts {
 /// For connections that see what is not committed. They keep no state that would have to be reset.
 fn looking(config: &Config, tls: Option<SslOpts>) -> Opts {
     let setup = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED";
-    let pool = pool().with_reset_connection(false);
-    builder(config, tls, pool).setup(vec![setup]).into()
+    builder(config, tls, pool()).setup(vec![setup]).into()
 }
 
 /// Row locks are not waited for at all; tables that are locked, for a second, which is the least (manual: lock_wait_timeout).

@@ -60,34 +60,26 @@ pub fn lock_alone(tables: Vec<Arc<HotTable>>) -> LockTables {
         .map(|table| format!("{} WRITE", quote::pair(&table.schema, &table.name)));
     let text = format!("LOCK TABLES {}", names.collect::<Vec<_>>().join(", "));
     LockTables {
+        written: tables.clone(),
         tables,
         text: text.into_bytes(),
-        write: true,
     }
 }
 
-/// The statement that empties a slot table.
-pub fn empty(table: &HotTable) -> String {
-    let slots = quote::pair(&table.slot_schema, &table.slot_name);
-    format!("DELETE FROM {slots}")
-}
-
-/// LOCK TABLES as it is sent: under a WRITE lock the hot tables are folded, so the names of that are locked as well.
+/// LOCK TABLES as it is sent: what is locked for WRITE is folded, so the names of that are locked as well.
 pub fn lock_tables(lock: &LockTables) -> Vec<u8> {
     let mut text = lock.text.clone();
-    if lock.write {
-        for (number, table) in lock.tables.iter().enumerate() {
-            // On a line of its own: the client's text may end in a comment.
-            text.extend_from_slice(b"\n, ");
-            text.extend_from_slice(locks(number, table).as_bytes());
-        }
+    for (number, table) in lock.written.iter().enumerate() {
+        // On a line of its own: the client's text may end in a comment.
+        text.extend_from_slice(b"\n, ");
+        text.extend_from_slice(locks(number, table).as_bytes());
     }
     text
 }
 
 /// What moves everything into the rows under LOCK TABLES .. WRITE, table by table.
 pub fn under_locks(lock: &LockTables) -> impl Iterator<Item = Vec<u8>> {
-    let tables = lock.tables.iter().enumerate().filter(|_| lock.write);
+    let tables = lock.written.iter().enumerate();
     tables.map(|(number, table)| FoldStatements::numbered(number, table, None).fold)
 }
 
@@ -146,6 +138,29 @@ pub fn lock(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) 
     .concat()
 }
 
+/// Locks the base rows under `predicate` and gives their keys, each with a digest of all its columns: it tells whether a
+/// statement has changed the row.
+pub fn digests(table: &HotTable, predicate: Option<&[u8]>, form: &KeyForm) -> Vec<u8> {
+    // CONCAT makes text of numbers, where HEX would round them.
+    let columns = table.columns.iter().map(|column| {
+        let name = quote::name(&column.name);
+        format!("COALESCE(HEX(CONCAT({name})), '-')")
+    });
+    let columns: Vec<_> = columns.collect();
+    let base = quote::pair(&table.schema, &table.name);
+    let text = format!(
+        "SELECT {}, SHA2(CONCAT_WS(',', {}), 256) FROM {base}",
+        form.select_list(),
+        columns.join(", ")
+    );
+    [
+        text.into_bytes(),
+        condition(" WHERE ", predicate),
+        format!(" LIMIT {} FOR UPDATE", MOST_LOCKED + 1).into_bytes(),
+    ]
+    .concat()
+}
+
 /// The open slot rows of these keys, or of all: key, then slot number. Without locks and with what is not committed yet
 /// (READ UNCOMMITTED), on a connection of the control account.
 pub fn open_rows(table: &HotTable, form: &KeyForm, keys: Option<&[Key]>) -> String {
@@ -165,10 +180,34 @@ pub fn open_rows(table: &HotTable, form: &KeyForm, keys: Option<&[Key]>) -> Stri
     text
 }
 
+/// Moves the open slot rows of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The key.
+    pub key: Key,
+    /// Numbers of its slots.
+    slots: Vec<u16>,
+    /// To be run in this order. The last one finds the base row and these slot rows, each once.
+    pub texts: [Vec<u8>; Self::TEXTS],
+}
+
+impl Move {
+    /// How many statements one takes.
+    pub const TEXTS: usize = 2;
+
+    /// One of its slot rows.
+    pub fn row(&self) -> OpenRow {
+        OpenRow {
+            key: self.key.clone(),
+            slot: self.slots.first().copied().unwrap_or_default(),
+        }
+    }
+}
+
 /// Moves slot rows into base, one statement for each key. Each of them can stand alone. Before each its slot rows are locked
 /// for writing: the move would first lock them for reading, and two of those who want more wait for each other (seen on
 /// MariaDB).
-pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Vec<u8>> {
+pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Move> {
     let mut keys: Vec<(&Key, Vec<u16>)> = Vec::new();
     for row in rows {
         match keys.iter_mut().find(|(key, _)| **key == row.key) {
@@ -176,7 +215,7 @@ pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Vec<u8>>
             None => keys.push((&row.key, vec![row.slot])),
         }
     }
-    let statements = keys.into_iter().flat_map(|(key, slots)| {
+    let moves = keys.into_iter().map(|(key, slots)| {
         // Looked up one by one. Of a list of slots optimizers make a scan of all that the key has, where that is short, and
         // it locks those too that others hold.
         let numbers: Vec<_> = slots.iter().map(u16::to_string).collect();
@@ -187,18 +226,64 @@ pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Vec<u8>>
         let slot = quote::name(table.slot_column());
         let condition = |alias: &str| form.condition(&format!("{alias}."), key);
         let (b, s) = (base_alias(0), slots_alias(0));
-        let slots = quote::pair(&table.slot_schema, &table.slot_name);
+        let slot_table = quote::pair(&table.slot_schema, &table.slot_name);
         let looked_up = format!("{} AND {s}.{slot} = countersink_n", condition(&s));
-        let from = format!("{listed} STRAIGHT_JOIN {slots} AS {s} WHERE {looked_up}");
+        let from = format!("{listed} STRAIGHT_JOIN {slot_table} AS {s} WHERE {looked_up}");
         let lock = format!("SELECT COUNT(*) FROM {from} FOR UPDATE");
         let named = Moved {
             from: from.into_bytes(),
             listed: format!("STRAIGHT_JOIN {listed} STRAIGHT_JOIN"),
             condition: format!(" WHERE {} AND {looked_up}", condition(&b)).into_bytes(),
         };
-        [lock.into_bytes(), move_text(0, table, &named)]
+        Move {
+            key: key.clone(),
+            slots,
+            texts: [lock.into_bytes(), move_text(0, table, &named)],
+        }
     });
-    statements.collect()
+    moves.collect()
+}
+
+/// Has the base row of this slot row written, though no value changes: the smallest amount that its counters know is moved
+/// from base to the slot, or the other way where base would become negative, and back again. Each statement keeps
+/// base + SUM(slots) as it is. To be run in this order, with the base row locked.
+pub fn rewrites(table: &HotTable, form: &KeyForm, row: &OpenRow) -> Vec<Vec<u8>> {
+    let (b, s, d) = (base_alias(0), slots_alias(0), "countersink_d");
+    let base = quote::pair(&table.schema, &table.name);
+    let slots = quote::pair(&table.slot_schema, &table.slot_name);
+    let slot = quote::name(table.slot_column());
+    let condition = |alias: &str| form.condition(&format!("{alias}."), &row.key);
+    // Read apart: the assignments of an UPDATE of several tables see each other's values in no order that is promised.
+    let (mut amounts, mut sets) = (Vec::new(), Vec::new());
+    for counter in &table.counters {
+        let column = quote::name(&table.columns[counter.column].name);
+        let unit = counter.domain.unit();
+        amounts.push(format!(
+            "IF({column} >= {unit}, {unit}, -{unit}) AS {column}"
+        ));
+        sets.push(format!("{b}.{column} = {b}.{column} - {d}.{column}"));
+        sets.push(format!(
+            "{s}.{column} = {s}.{column} + COALESCE({d}.{column}, 0)"
+        ));
+    }
+    for &position in &table.touches {
+        let column = quote::name(&table.columns[position].name);
+        sets.push(format!("{b}.{column} = {b}.{column}"));
+    }
+    sets.push(format!("{s}.{} = 1", quote::name(table.open_column())));
+    let there = format!(
+        "UPDATE {base} AS {b} STRAIGHT_JOIN (SELECT {} FROM {base} WHERE {}) AS {d} STRAIGHT_JOIN {slots} AS {s} \
+         SET {} WHERE {} AND {} AND {s}.{slot} = {}",
+        amounts.join(", "),
+        form.condition("", &row.key),
+        sets.join(", "),
+        condition(&b),
+        condition(&s),
+        row.slot
+    );
+    let back = moves(table, form, std::slice::from_ref(row));
+    let back = back.into_iter().flat_map(|of_key| of_key.texts);
+    std::iter::once(there.into_bytes()).chain(back).collect()
 }
 
 fn condition(start: &str, predicate: Option<&[u8]>) -> Vec<u8> {

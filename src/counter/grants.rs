@@ -21,18 +21,21 @@ pub fn for_control(config: &Config, account: &str) -> Vec<String> {
     for rule in rules {
         grants.push(grant(ON_HOT_TABLE, &rule.table, account));
         grants.push(grant(&on_slots, &rule.slot_table, account));
-        let on_schema = to_drain(&rule.slot_table, account);
-        if !on_schemas.contains(&on_schema) {
-            on_schemas.push(on_schema);
+        for table in [&rule.slot_table, &rule.table] {
+            let on_schema = to_lock(table, account);
+            if !on_schemas.contains(&on_schema) {
+                on_schemas.push(on_schema);
+            }
         }
     }
     grants.extend(on_schemas);
     grants
 }
 
-/// What a drain needs beside, which locks the slot table before it drops it; MySQL grants that on whole schemas alone.
-pub(crate) fn to_drain(slot_table: &TableName, account: &str) -> String {
-    let schema = quote::name(&slot_table.schema);
+/// What a drain needs beside, which locks the slot table before it drops it, and DDL, for which both are locked; MySQL grants
+/// that on whole schemas alone.
+pub(crate) fn to_lock(table: &TableName, account: &str) -> String {
+    let schema = quote::name(&table.schema);
     format!("GRANT LOCK TABLES ON {schema}.* TO {account};")
 }
 

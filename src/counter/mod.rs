@@ -7,11 +7,15 @@ pub mod drain;
 pub mod fold;
 pub mod grants;
 mod key;
+mod looks;
 pub mod node;
 pub mod provision;
 pub(crate) mod quote;
+pub mod rights;
 pub mod rollup;
+pub mod server;
 mod slots;
+pub mod withdrawal;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -233,6 +233,7 @@ pub async fn keep(
 ) {
     let mut node = first;
     let mut complaint = None;
+    let mut servers = control.servers();
     loop {
         if let Some(node) = &mut node {
             complaint = None;
@@ -241,9 +242,13 @@ pub async fn keep(
                 tracing::warn!("node {} is lost: {error}", node.number);
             }) {
                 listener.stands(node.number, &node.leads);
-                tokio::time::timeout(LOOK, claims.changed.notified())
-                    .await
-                    .ok();
+                tokio::select! {
+                    _ = tokio::time::timeout(LOOK, claims.changed.notified()) => {}
+                    _ = servers.changed() => {
+                        tracing::warn!("node {} is given up: it is another server's", node.number);
+                        break;
+                    }
+                }
             }
             listener.stands(node.number, &[]);
             claims.lose();

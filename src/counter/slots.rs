@@ -262,6 +262,11 @@ impl Slots {
         self.known.remove(&self.hash(table, key, slot));
     }
 
+    /// A hash that holds as long as this process.
+    pub fn hash_of(&self, value: &impl std::hash::Hash) -> u64 {
+        self.hasher.hash_one(value)
+    }
+
     fn name(&self, table: &HotTable) -> u64 {
         self.hasher.hash_one((&table.slot_schema, &table.slot_name))
     }

@@ -86,6 +86,7 @@ fn of_keys(keys: &Keys, situation: &Situation) -> Vec<Sent> {
     sends.extend(before.map(Sent::text));
     let row = OpenRow { key, slot: 0 };
     let moves = fold::moves(table, &form, &[row]).into_iter();
+    let moves = moves.flat_map(|of_key| of_key.texts);
     sends.extend(moves.map(|text| {
         let text = String::from_utf8_lossy(&text).replace("SELECT 0 AS", "SELECT <slots> AS");
         Sent::Text(text)

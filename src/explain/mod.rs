@@ -144,8 +144,8 @@ const OBSERVED: &str = "The rule has mode: observe, so the statement passes as i
 /// Explains a plan.
 pub fn explain(plan: &Plan, situation: &Situation) -> Explanation {
     match plan {
-        Plan::Forward(reason) => Explanation {
-            reason: *reason,
+        Plan::Forward(_) | Plan::Write(_) => Explanation {
+            reason: plan.reason(),
             ways: vec![Way::original()],
             notes: Vec::new(),
         },

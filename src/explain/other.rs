@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::{Explanation, Keys, Sent, Situation, Way, base, fold, locks, slots};
 use crate::catalog::HotTable;
 use crate::counter::fold as statements;
+use crate::counter::withdrawal;
 use crate::reason::Reason;
-use crate::sql::plan::{Ddl, Emptying, Fold, FoldTable, LockTables};
+use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables};
 
 fn all_of(tables: &[Arc<HotTable>]) -> Vec<Keys> {
     let whole = |table: &Arc<HotTable>| Keys {
@@ -18,9 +19,9 @@ fn all_of(tables: &[Arc<HotTable>]) -> Vec<Keys> {
 
 /// DDL.
 pub(super) fn ddl(ddl: &Ddl, situation: &Situation) -> Explanation {
-    let (way, note) = match (ddl.emptying, situation.in_transaction) {
-        (Emptying::None, _) | (Emptying::Unread, true) => (folded_ddl(ddl, situation), None),
-        _ => (emptying(&ddl.tables), Some(WITHOUT_LOCKS)),
+    let (way, note) = match ddl.withdraws_slots {
+        false => (folded_ddl(ddl, situation), None),
+        true => (without_slots(&ddl.tables), Some(AWAY)),
     };
     let notes = [
         Some("It is answered when the catalog has been read again."),
@@ -33,20 +34,28 @@ pub(super) fn ddl(ddl: &Ddl, situation: &Situation) -> Explanation {
     }
 }
 
-/// What a statement that empties tables comes to where the server refuses the locks.
-const WITHOUT_LOCKS: &str = "Where the tables may not be locked (the account has no LOCK TABLES, the statement names other \
-    tables), it is folded for and the slots are emptied behind it; what others have added meanwhile to rows that are new is lost.";
+/// What goes on while slots are away.
+const AWAY: &str = "Until the statement has run, and slot tables are made anew, increments go to base. Where the control \
+    account may not lock the tables, slots stay in use, and what others put there meanwhile stays with the name.";
 
-/// DDL that empties tables, while nobody else reaches them.
-fn emptying(tables: &[Arc<HotTable>]) -> Way {
+/// DDL while no slot table is there.
+fn without_slots(tables: &[Arc<HotTable>]) -> Way {
     let lock = statements::lock_alone(tables.to_vec());
-    let before = [statements::lock_tables(&lock)]
+    let drops = tables
+        .iter()
+        .map(|table| format!("DROP TABLE {}", withdrawal::slots(table)).into_bytes());
+    let emptying = [statements::lock_tables(&lock)]
         .into_iter()
         .chain(statements::under_locks(&lock))
-        .map(Sent::text);
-    let behind = tables
-        .iter()
-        .map(|table| Sent::Text(statements::empty(table)));
+        .chain(drops)
+        .chain([statements::UNLOCK.as_bytes().to_vec()])
+        .map(|text| Sent::Control(String::from_utf8_lossy(&text).into_owned()));
+    let named = |text: &'static str| {
+        let locks = tables.iter();
+        locks.map(move |table| Sent::Text(text.replace("{}", &slots(table))))
+    };
+    let taken = named("SELECT GET_LOCK('countersink.ddl.<{}>', ..)");
+    let released = named("DO RELEASE_LOCK('countersink.ddl.<{}>')");
     let names = tables.iter().flat_map(|table| {
         [
             format!("{}: the table, WRITE", base(table)),
@@ -55,13 +64,14 @@ fn emptying(tables: &[Arc<HotTable>]) -> Way {
     });
     Way {
         when: String::new(),
-        sends: before
+        sends: taken
+            .chain(emptying)
             .chain([Sent::Original])
-            .chain(behind)
-            .chain([Sent::text(statements::UNLOCK)])
+            .chain(released)
             .collect(),
         locks: names
             .chain(["held until UNLOCK TABLES".to_owned()])
+            .chain([locks::THEN_THE_STATEMENTS_OWN.to_owned()])
             .collect(),
     }
 }
@@ -79,13 +89,6 @@ fn folded_ddl(ddl: &Ddl, situation: &Situation) -> Way {
             .collect(),
     };
     sends.push(Sent::Original);
-    if ddl.emptying != Emptying::None {
-        sends.extend(
-            ddl.tables
-                .iter()
-                .map(|table| Sent::Text(statements::empty(table))),
-        );
-    }
     let mut locks = fold::locks_of(&keys);
     locks.push(match situation.in_transaction {
         true => "held until the statement itself commits".to_owned(),
@@ -135,14 +138,17 @@ pub(super) fn lock_tables(lock: &LockTables) -> Explanation {
         .into_iter()
         .chain(statements::under_locks(lock))
         .map(Sent::text);
-    let mode = if lock.write { "WRITE" } else { "READ" };
     let names = lock.tables.iter().flat_map(|table| {
+        let mode = match lock.written.contains(table) {
+            true => "WRITE",
+            false => "READ",
+        };
         [
             format!("{}: the table, as it asks for", base(table)),
             format!("{}: the table, {mode}", slots(table)),
         ]
     });
-    let note = match lock.write {
+    let note = match lock.written.len() == lock.tables.len() {
         true => {
             "Until UNLOCK TABLES the hot tables are plain tables: statements on them pass as they came."
         }

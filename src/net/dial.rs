@@ -5,14 +5,15 @@ use std::io;
 use tokio::net::{TcpStream, UnixStream};
 
 use super::Transport;
+use super::options::prepare;
 use crate::config::{Address, HostPort};
 
-/// Connects. A TCP connection gets TCP_NODELAY. Cancel safe: a dropped attempt leaves nothing behind.
+/// Connects. A TCP connection gets its options. Cancel safe: a dropped attempt leaves nothing behind.
 pub async fn dial(address: &Address) -> io::Result<Box<dyn Transport>> {
     match address {
         Address::Tcp(HostPort { host, port }) => {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;
-            stream.set_nodelay(true)?;
+            prepare(&stream)?;
             Ok(Box::new(stream))
         }
         Address::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),

@@ -3,9 +3,11 @@
 mod buffer;
 mod cut;
 mod dial;
+mod options;
 mod packet_stream;
 pub mod tls;
 
 pub use cut::{Cut, Cuttable};
 pub use dial::dial;
+pub use options::prepare;
 pub use packet_stream::{PacketStream, ReadError, Transport};

@@ -1,6 +1,7 @@
 //! Accepts clients, gives each a session, and closes them when told to stop.
 
 mod listener;
+mod pardon;
 mod rules;
 mod workers;
 
@@ -14,17 +15,17 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::catalog::Catalog;
-use crate::config::{ClientTls, Config, UpstreamTls};
+use crate::config::{ClientTls, Config, UpstreamTls, Verify};
 use crate::counter::control::Control;
 use crate::counter::node::{self, Claims, Node};
 use crate::counter::rollup::RollUp;
 use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
-use crate::net::{Cut, Cuttable};
-use crate::session::connect::{self, ConnectSetup, PasswordKey};
+use crate::net::{self, Cut, Cuttable};
+use crate::session::connect::{self, ConnectSetup, Fault, PasswordKey};
 use crate::session::{Session, Shared};
 use rules::Keeper;
 pub use rules::{Answer, RuleStatus, Rules};
@@ -33,8 +34,11 @@ use workers::Workers;
 /// So long after the signal to stop clients are accepted still, which have connected before they could know.
 const SETTLING: Duration = Duration::from_millis(200);
 
-/// How long the last roll-up may take.
+/// How long the last roll-up may take without rolling anything up.
 const ROLL_UP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often it is given that time anew.
+const ROLL_UP_TIMEOUTS: usize = 6;
 
 /// How long to wait after an accept that failed for want of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -79,8 +83,11 @@ pub struct Server {
     shared: Arc<Shared>,
     keeper: Keeper,
     rules: Rules,
+    control: Control,
     roll_up: RollUp,
     node: JoinHandle<()>,
+    rights: JoinHandle<()>,
+    servers: JoinHandle<()>,
     workers: Workers,
 }
 
@@ -116,10 +123,23 @@ impl Server {
             Arc::clone(&shared),
             refreshes,
         );
+        let control_for_rights = control.clone();
+        let control_servers = control.servers();
         let roll_up = RollUp::new(control.clone(), Arc::clone(&shared.metrics));
+        let pardoning = control.clone();
         let listener_of_node = Arc::clone(&shared);
         let node = tokio::spawn(async move {
             node::keep(&control, node, &claims, &*listener_of_node).await;
+        });
+        let watching = Arc::clone(&shared);
+        let rights = tokio::spawn(async move {
+            watching.rights.watch(&control_for_rights).await;
+        });
+        let (following, mut servers) = (Arc::clone(&shared), control_servers);
+        let servers = tokio::spawn(async move {
+            while servers.changed().await.is_ok() {
+                following.read_tables_again().await;
+            }
         });
         keeper.start().await;
         Ok(Self {
@@ -129,8 +149,11 @@ impl Server {
             shared,
             keeper,
             rules,
+            control: pardoning,
             roll_up,
             node,
+            rights,
+            servers,
             workers,
         })
     }
@@ -160,6 +183,8 @@ impl Server {
             rolling.keep(&shared.slots, stop).await;
         });
         let keeper = tokio::spawn(self.keeper.keep());
+        let pardon = Arc::<Notify>::default();
+        let pardoning = tokio::spawn(pardon::keep(Arc::clone(&pardon), self.control));
         let config = Arc::clone(&self.config);
         let shared = Arc::clone(&self.shared);
         let mut clients = Clients {
@@ -169,6 +194,7 @@ impl Server {
             shared: self.shared,
             config: self.config,
             workers: self.workers,
+            pardon,
             sessions: JoinSet::new(),
         };
         tokio::select! {
@@ -191,16 +217,34 @@ impl Server {
             sessions.shutdown().await;
         }
         keeper.abort();
+        pardoning.abort();
         self.node.abort();
+        self.rights.abort();
+        self.servers.abort();
         // What is in slots is as safe there; but base is what others read.
         ended.send(()).ok();
-        if tokio::time::timeout(ROLL_UP_TIMEOUT, roll_up)
-            .await
-            .is_err()
-        {
+        if !finished(roll_up, || shared.metrics.rolled_up()).await {
             tracing::warn!("stopped before everything was rolled up; the next start goes on");
         }
     }
+}
+
+/// Waits for the last roll-up for as long as it has something to show for it, and no longer than others, who may fill slots
+/// all the time, could keep it from its end. Whether it has come to that.
+async fn finished(mut roll_up: JoinHandle<()>, rolled_up: impl Fn() -> u64) -> bool {
+    for _ in 0..ROLL_UP_TIMEOUTS {
+        let before = rolled_up();
+        if tokio::time::timeout(ROLL_UP_TIMEOUT, &mut roll_up)
+            .await
+            .is_ok()
+        {
+            return true;
+        }
+        if rolled_up() == before {
+            break;
+        }
+    }
+    false
 }
 
 /// Those who connect, and the sessions that they have.
@@ -212,6 +256,8 @@ struct Clients {
     shared: Arc<Shared>,
     config: Arc<ArcSwap<Config>>,
     workers: Workers,
+    /// Asks for a login that goes through.
+    pardon: Arc<Notify>,
     sessions: JoinSet<()>,
 }
 
@@ -241,8 +287,9 @@ impl Clients {
                     let setup = Arc::clone(&self.setup);
                     let shared = Arc::clone(&self.shared);
                     let config = self.config.load_full();
+                    let pardon = Arc::clone(&self.pardon);
                     let session = async move {
-                        serve(client, peer, &setup, shared, config).await;
+                        serve((client, peer), &setup, shared, config, &pardon).await;
                         drop((place, on_thread));
                     };
                     self.sessions.spawn_on(session, &runtime);
@@ -259,11 +306,11 @@ impl Clients {
 
 /// One client, from its connection to its close, on the thread that it is to stay on.
 async fn serve(
-    accepted: TcpStream,
-    peer: SocketAddr,
+    (accepted, peer): (TcpStream, SocketAddr),
     setup: &ConnectSetup,
     shared: Arc<Shared>,
     config: Arc<Config>,
+    pardon: &Notify,
 ) {
     let client = match accepted.into_std().and_then(TcpStream::from_std) {
         Ok(client) => client,
@@ -274,8 +321,8 @@ async fn serve(
     };
     let metrics = Arc::clone(&shared.metrics);
     let _session = metrics.count_session();
-    if let Err(error) = client.set_nodelay(true) {
-        tracing::debug!(%peer, "cannot set TCP_NODELAY: {error}");
+    if let Err(error) = net::prepare(&client) {
+        tracing::debug!(%peer, "cannot set socket options: {error}");
     }
     let cut = Arc::<Cut>::default();
     let client = Cuttable::new(client, Arc::clone(&cut));
@@ -284,6 +331,9 @@ async fn serve(
         Ok(connected) => connected,
         Err(error) => {
             metrics.count_refused();
+            if error.fault() != Fault::Upstream {
+                pardon.notify_one();
+            }
             tracing::debug!(%peer, "not connected: {error}");
             return;
         }
@@ -298,6 +348,7 @@ async fn serve(
             tracing::info!(%peer, "session lost: {error}");
         }
     }
+    session.part().await;
 }
 
 /// What connections are made with.
@@ -317,19 +368,38 @@ fn setup(config: &Config) -> Result<ConnectSetup, Error> {
     let upstream_tls = match &config.upstream_tls {
         UpstreamTls::Disabled => connect::UpstreamTls::Disabled,
         UpstreamTls::Preferred => connect::UpstreamTls::Preferred(connector(Verification::None)?),
-        UpstreamTls::Required { ca } => {
-            let authorities = tls::authorities(&read(ca)?)?;
-            // The certificates that MySQL makes for itself carry no host name, so the chain alone is checked, as
-            // by the clients' own VERIFY_CA.
-            connect::UpstreamTls::Required(connector(Verification::Authority(authorities))?)
+        UpstreamTls::AsClient(verify) => connect::UpstreamTls::AsClient {
+            connector: match verify {
+                Some(verify) => connector(verification(verify)?)?,
+                None => connector(Verification::None)?,
+            },
+            is_required: verify.is_some(),
+        },
+        UpstreamTls::Required(verify) => {
+            connect::UpstreamTls::Required(connector(verification(verify)?)?)
         }
+    };
+    let upstream_key = match &config.upstream_public_key {
+        Some(path) => Some(read(path)?.into()),
+        None => None,
     };
     Ok(ConnectSetup {
         upstream: config.upstream.clone(),
         upstream_tls,
         client_tls,
         password_key: Arc::new(PasswordKey::new()),
+        upstream_key,
         handshake_timeout: config.handshake_timeout,
+    })
+}
+
+/// The certificates that MySQL makes for itself carry no host name, so the chain alone is checked unless the rules say
+/// otherwise, as by the clients' own VERIFY_CA.
+fn verification(verify: &Verify) -> Result<Verification, Error> {
+    let authorities = tls::authorities(&read(&verify.ca)?)?;
+    Ok(match verify.host {
+        true => Verification::AuthorityAndName(authorities),
+        false => Verification::Authority(authorities),
     })
 }
 

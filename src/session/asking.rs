@@ -82,7 +82,10 @@ impl Session {
         statement: &mut Statement,
         asks: &Asks,
     ) -> Result<(), Error> {
-        let is_forwarded = matches!(*statement.plan, Plan::Forward(_) | Plan::Observe(_));
+        let is_forwarded = matches!(
+            *statement.plan,
+            Plan::Forward(_) | Plan::Write(_) | Plan::Observe(_)
+        );
         if self.state.diagnostics.is_none() && !is_forwarded {
             self.keep_numbers().await?;
         }
@@ -129,7 +132,7 @@ impl Session {
         let payload = self.command_payload().to_vec();
         self.drop_command();
         let capabilities = self.capabilities;
-        let turn = Turn::single(Form::Results);
+        let turn = Turn::single(Form::of(&payload));
         let Ok(execute) = Execute::decode(&payload, statement.parameters, capabilities) else {
             let original = Original::Payload(payload);
             return self.run_original(&original, turn).await.map(drop);
@@ -139,7 +142,7 @@ impl Session {
         }
         let packet = execute.encode(id, &statement.types, capabilities);
         if self
-            .execute_rewritten(&packet, statement, None)
+            .execute_rewritten(&packet, statement, &[])
             .await?
             .is_none()
         {

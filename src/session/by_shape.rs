@@ -86,6 +86,7 @@ impl Session {
                 let added = (&literals()[..], amounts.as_deref());
                 self.increment_base(increment, added, original, turn).await
             }
+            Plan::Write(write) => self.write(write, Some(&literals()), original, turn).await,
             Plan::Increment(increment) if self.state.unguarded => {
                 self.fold_then_original(&increment.exact, Some(&literals()), original, turn)
                     .await

@@ -190,6 +190,7 @@ impl Session {
             Hidden::Row(mut row) if row.len() > 2 && is_true(&row[0]) => {
                 let has_own_time = is_true(&row[1]);
                 let name = GroupName {
+                    server: self.server.clone(),
                     facts: row.split_off(2),
                     capabilities: self.capabilities & !capability::SSL,
                 };

@@ -17,9 +17,10 @@ use super::sighted::schema_named;
 use super::state::{State, TableLocks};
 use super::timing::Timing;
 use crate::config::Bypass;
+use crate::counter::server::Server;
 use crate::metrics::Metrics;
 use crate::net::{Cut, PacketStream, ReadError};
-use crate::sql::{Kind, Shape};
+use crate::sql::{Following, Kind, Shape};
 use crate::wire::answer::{Form, Walker};
 use crate::wire::capability;
 use crate::wire::command;
@@ -40,6 +41,8 @@ pub struct Session {
     /// The hot tables as this session last saw them: a transaction goes by those of the time when it began.
     pub(super) hot: Arc<Hot>,
     pub(super) state: State,
+    /// The server to which its upstream connection leads, once that was asked.
+    pub(super) server: Option<Server>,
     /// Where the time of the command at hand goes.
     pub(super) timing: Timing,
     /// The current schema as far as it is known without a question, for those who want to know what passes.
@@ -58,6 +61,10 @@ pub struct Session {
     pub(super) upstream_told: bool,
     /// How far the command at hand is answered.
     pub(super) answered: Answered,
+    /// What stands behind the statement at hand in its packet.
+    pub(super) following: Option<Arc<Following>>,
+    /// The session ends by another's will than the client's, which is to hear why.
+    pub(super) parts: bool,
     /// What COM_CHANGE_USER needs to know of the login.
     reauthentication: Reauthentication,
     bypass: Bypass,
@@ -112,6 +119,7 @@ impl Session {
             hot: shared.hot(),
             shared,
             state,
+            server: None,
             written: Vec::new(),
             alone: None,
             number: 0,
@@ -120,6 +128,8 @@ impl Session {
             client_closed: false,
             upstream_told: false,
             answered: Answered::default(),
+            following: None,
+            parts: false,
             reauthentication: connected.reauthentication,
             bypass,
             entry,
@@ -135,13 +145,14 @@ impl Session {
     ///
     /// When a side was lost in the middle of a command.
     pub async fn run(&mut self) -> Result<(), Error> {
-        while self.await_command().await.unwrap_or_else(closed_at_rest) {
+        while self.goes_on().await {
             self.start_timing();
             self.answered = Answered::default();
             match self.command().await {
                 Ok(Flow::Next) => {}
                 Ok(Flow::Close) => break,
                 Err(error) => {
+                    self.parts = true;
                     Box::pin(self.say_why(&error)).await;
                     return Err(error);
                 }
@@ -151,6 +162,17 @@ impl Session {
             self.entry.rests(in_transaction, self.state.served);
         }
         Ok(())
+    }
+
+    /// Waits for the next command; false when there is none. A side that closes, or is lost, between two commands has left
+    /// nothing undone.
+    async fn goes_on(&mut self) -> bool {
+        let waited = self.await_command().await;
+        waited.unwrap_or_else(|error| {
+            tracing::debug!("closed between two commands: {error}");
+            self.parts = true;
+            false
+        })
     }
 
     /// Waits for the next command; false when the client has closed, or the session is to. An upstream that speaks first has something to
@@ -254,7 +276,13 @@ impl Session {
             | command::STMT_RESET
             | command::STMT_CLOSE
             | command::STMT_SEND_LONG_DATA
-            | command::STMT_BULK_EXECUTE => self.statement_command(command_byte).await?,
+            | command::STMT_BULK_EXECUTE => {
+                let shared = Arc::clone(&self.shared);
+                let changes_rights =
+                    command_byte == command::STMT_EXECUTE && self.state.prepares_rights;
+                let _change = changes_rights.then(|| shared.rights.change());
+                self.statement_command(command_byte).await?;
+            }
             command::INIT_DB => self.change_schema().await?,
             command::RESET_CONNECTION => {
                 self.pass_command().await?;
@@ -272,7 +300,7 @@ impl Session {
             }
             other => {
                 self.pass_command().await?;
-                match Form::of(other) {
+                match Form::of(&[other]) {
                     Form::Endless => {
                         // It may go on for months, and nothing in it is a statement.
                         self.hot = Arc::new(self.hot.of_nothing());
@@ -384,12 +412,6 @@ impl Session {
     pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
-}
-
-/// A side that closes, or is lost, between two commands has left nothing undone.
-fn closed_at_rest(error: Error) -> bool {
-    tracing::debug!("closed between two commands: {error}");
-    false
 }
 
 async fn until(at: Option<Instant>) {

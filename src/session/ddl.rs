@@ -1,26 +1,70 @@
 //! What statements do to hot tables as wholes: DDL, temporary tables in front of them, LOCK TABLES.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Session;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::fold::has_messages;
-use super::hidden::{Failure, Hidden, failure};
-use super::moving::Bound;
-use super::state::{Keys, TableLocks, Transaction};
+use super::fold::{COMMIT, has_messages};
+use super::hidden::{Failure, Hidden, Row, encode_prepare, failure};
+use super::kind::kind_of;
+use super::moving::{AsOwn, Bound};
+use super::query::statement_text;
+use super::read::is_without_slots;
+use super::state::TableLocks;
 use super::tracked::add_end;
+use super::transaction::{Keys, Transaction};
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
-use crate::counter::fold::{self, UNLOCK};
+use crate::counter::{fold, withdrawal};
 use crate::sql::Kind;
-use crate::sql::plan::{Ddl, Emptying, Fold, FoldTable, LockTables, Reason};
+use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
 use crate::wire::reader::Malformed;
-use crate::wire::{reply, status};
+use crate::wire::{command, reply, status};
+
+/// A lock that was waited for in vain, as the statement itself would have it.
+const WAITED: (u16, &str, &str) = (
+    1205,
+    "HY000",
+    "Lock wait timeout exceeded; try restarting transaction",
+);
+
+/// A statement that was killed.
+const INTERRUPTED: (u16, &str, &str) = (1317, "70100", "Query execution was interrupted");
+
+/// The payload of an ERR packet: code, state and message.
+pub(super) fn error_payload((code, sql_state, message): (u16, &str, &str)) -> Vec<u8> {
+    let mut payload = Vec::new();
+    reply::Err {
+        code,
+        sql_state: sql_state.as_bytes(),
+        message: message.as_bytes(),
+    }
+    .encode(&mut payload);
+    payload
+}
+
+/// Whether a user lock is not to be had, as the session that would wait is waited for.
+fn is_deadlock(error: &[u8]) -> bool {
+    const DEADLOCKS: [u16; 2] = [1213, 3058];
+    reply::Err::decode(error).is_ok_and(|error| DEADLOCKS.contains(&error.code))
+}
+
+/// The number that a question has been answered by.
+fn number(row: &Row) -> Option<u64> {
+    std::str::from_utf8(row.first()?.as_ref()?)
+        .ok()?
+        .parse()
+        .ok()
+}
+
+/// User locks that a session holds while its DDL runs.
+type Locks = Vec<String>;
 
 impl Session {
-    /// Folds, runs the DDL, empties the slots where the rows are gone, and has the catalog read again. Then it answers:
-    /// whoever hears of it must find the proxy ready.
+    /// Folds, or takes slots away, runs the DDL, and has the catalog read again. Then it answers: whoever hears of it must
+    /// find the proxy ready.
     pub(super) async fn ddl(
         &mut self,
         ddl: &Ddl,
@@ -32,84 +76,158 @@ impl Session {
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }
-        let held = match self.may_lock_for(ddl, original) {
-            true => self.empty_alone(ddl, original, turn).await?,
-            false => None,
+        let mut ended = None;
+        let mut locks = Locks::new();
+        let refused = if self.may_withdraw_for(ddl, original).await? {
+            if self.state.in_transaction() {
+                // The statement would commit it, and it may hold locks that are waited for.
+                match self.hidden(COMMIT).await? {
+                    Hidden::Ok(ok) => ended = Some(ok),
+                    Hidden::Err(error) => return self.answer_err(turn, &error).await,
+                    Hidden::Row(_) => return Err(Malformed.into()),
+                }
+            }
+            self.withdraw(&ddl.tables, &mut locks).await?.err()
+        } else {
+            self.fold_for_ddl(ddl).await?.err()
         };
-        let held = match held {
-            Some(held) => held,
-            None => match self.fold_for_ddl(ddl).await? {
-                Err(error) => return self.answer_err(turn, &error).await,
-                Ok(()) => self.run_ddl(ddl, original, turn, false).await?,
-            },
+        let mut held = match refused {
+            Some(error) => Held::refused(turn, error),
+            None => self.run_original_and_hold(original, turn, false).await?,
         };
-        if !held.failed {
+        if !locks.is_empty() {
+            self.keep_messages(&held, turn).await?;
+            for lock in &locks {
+                self.insist(withdrawal::release(lock)).await?;
+            }
+        }
+        if !held.failed || !locks.is_empty() {
             self.refresh_catalog().await;
+        }
+        match ended {
+            Some(ended) if !held.failed => add_end(&mut held.last, &ended),
+            _ => {}
+        }
+        if held.failed && !locks.is_empty() {
+            self.raise_again(&held.last).await?;
         }
         self.let_go(&held).await
     }
 
-    /// Whether LOCK TABLES in front of the statement ends nothing that the statement would leave: an open transaction that
-    /// stays open where the server cannot read the statement or refuses it a cursor, locks of FLUSH TABLES, an XA transaction.
-    fn may_lock_for(&self, ddl: &Ddl, original: &Original) -> bool {
-        let is_free = !self.state.may_hold_locks && self.state.table_locks == TableLocks::None;
-        let ends_transaction = match ddl.emptying {
-            Emptying::None => false,
-            Emptying::Known => !self.state.in_transaction() || !original.may_open_cursor(),
-            Emptying::Unread => !self.state.in_transaction(),
-        };
-        is_free && ends_transaction && !ddl.tables.is_empty()
+    /// Whether slots are to be taken away for a statement, and may be: nothing of this session's own is waited for then, and
+    /// the statement ends its open transaction in any case.
+    async fn may_withdraw_for(&mut self, ddl: &Ddl, original: &Original) -> Result<bool, Error> {
+        let is_free = self.state.table_locks == TableLocks::None;
+        if !ddl.withdraws_slots || ddl.tables.is_empty() || !is_free {
+            return Ok(false);
+        }
+        if !self.state.in_transaction() {
+            return Ok(true);
+        }
+        // A transaction that may not write refuses it, and stays open.
+        if self.state.status & status::IN_TRANS_READONLY != 0 {
+            return Ok(false);
+        }
+        self.is_understood(original).await
     }
 
-    /// Empties tables while nobody else reaches them or their slots: what others add to slots once the statement has ended
-    /// belongs to rows that have come behind it, and must not be taken for what was there before. `None`: it cannot be done
-    /// so, and has not been done.
-    async fn empty_alone(
+    /// Whether the server can read a statement; whatever it refuses it for then, it has committed before.
+    async fn is_understood(&mut self, original: &Original) -> Result<bool, Error> {
+        let Original::Payload(payload) = original else {
+            return Ok(false);
+        };
+        if payload.first() != Some(&command::QUERY) {
+            return Ok(!original.may_open_cursor());
+        }
+        let text = statement_text(payload, self.capabilities)?;
+        if kind_of(text) == Kind::Execute {
+            return Ok(true);
+        }
+        let mut out = Vec::new();
+        encode_prepare(&mut out, text);
+        self.write_upstream(&out).await?;
+        match self.read_prepared().await? {
+            Ok(prepared) => self.close_asked(Some(prepared.id)).await.map(|()| true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Takes the slots of these tables away, until the locks are released. The inner error is an ERR payload, and the client's:
+    /// its statement is not to run.
+    async fn withdraw(
         &mut self,
-        ddl: &Ddl,
-        original: &Original,
-        turn: Turn,
-    ) -> Result<Option<Held>, Error> {
-        /// It names other tables, or none may be locked.
-        const UNDER_LOCKS: [u16; 3] = [1099, 1100, 1192];
-        let was_open = self.state.status & status::IN_TRANS != 0;
-        let lock = fold::lock_alone(ddl.tables.clone());
-        let locked = match self.hidden(fold::lock_tables(&lock)).await? {
-            Hidden::Ok(ok) => ok,
-            // What the lock has waited for the statement would have waited for.
-            Hidden::Err(error) if failure(&error) == Failure::TheClients => {
-                return Ok(Some(Held::refused(turn, error)));
-            }
-            // All else the server says of the statement itself.
-            _ => return Ok(None),
+        tables: &[Arc<HotTable>],
+        locks: &mut Locks,
+    ) -> Result<Result<(), Vec<u8>>, Error> {
+        /// Of a session that may itself hold what is waited for (FLUSH TABLES WITH READ LOCK): then the server refuses DDL.
+        const SHORT: u64 = 5;
+        let is_doubtful = self.state.may_hold_locks;
+        let seconds = match self.hidden(withdrawal::PATIENCE).await? {
+            Hidden::Row(row) if is_doubtful => number(&row).unwrap_or(1).clamp(1, SHORT),
+            Hidden::Row(row) => number(&row).unwrap_or(1).max(1),
+            Hidden::Err(error) => return Ok(Err(error)),
+            Hidden::Ok(_) => return Err(Malformed.into()),
         };
-        // Should we be lost in the middle, slots without rows hold nothing.
-        let folds: Vec<_> = fold::under_locks(&lock).collect();
-        let folded = self.run_all(&folds).await?;
-        let mut held = match folded {
-            Err(error) if failure(&error) == Failure::TheClients => Held::refused(turn, error),
-            _ => self.run_ddl(ddl, original, turn, true).await?,
-        };
-        if held.failed {
-            self.keep_messages(&held, turn).await?;
-        }
-        if let Hidden::Err(_) = self.insist(UNLOCK).await? {
-            return Err(Error::Open);
-        }
-        // It held no slot and no fold.
-        self.state.transaction = Transaction::default();
-        if !held.failed {
-            if was_open {
-                add_end(&mut held.last, &locked);
+        let names: BTreeSet<_> = tables
+            .iter()
+            .map(|table| withdrawal::lock_name(table))
+            .collect();
+        for name in names {
+            if let Err(error) = self.take_lock(&name, seconds).await? {
+                return Ok(Err(error));
             }
-            return Ok(Some(held));
+            locks.push(name);
         }
-        let code = reply::Err::decode(&held.last).map_or(0, |error| error.code);
-        if UNDER_LOCKS.contains(&code) {
-            return Ok(None);
+        for table in tables {
+            self.shared.slots.forget_all(table);
         }
-        self.raise_again(&held.last).await?;
-        Ok(Some(held))
+        let session = self.entry.thread_id();
+        let begun = self.shared.withdraw(tables, session, seconds).await;
+        let outcome = match begun {
+            Ok(withdrawal) => {
+                // The tables may have to be waited for as long again.
+                let lock = withdrawal.lock.clone();
+                match self.take_lock(&lock, seconds.saturating_mul(2)).await? {
+                    Ok(()) => {
+                        self.insist(withdrawal::release(&lock)).await?;
+                        withdrawal.finish().await
+                    }
+                    // This session may hold what is waited for (FLUSH TABLES WITH READ LOCK): then the server refuses its DDL.
+                    Err(error) => {
+                        withdrawal.cancel().await;
+                        return Ok(match is_doubtful || is_deadlock(&error) {
+                            true => Ok(()),
+                            false => Err(error),
+                        });
+                    }
+                }
+            }
+            Err(error) => Err(error),
+        };
+        let Err(error) = outcome else {
+            return Ok(Ok(()));
+        };
+        match error.of_server().map(error_payload) {
+            Some(payload) if failure(&payload) == Failure::TheClients && !is_doubtful => {
+                return Ok(Err(payload));
+            }
+            // Not even the hot table is there: the server will say so of the statement.
+            _ if error.is_missing_table() => {}
+            _ => tracing::warn!("slots stay in use while DDL runs: {error}"),
+        }
+        Ok(Ok(()))
+    }
+
+    /// Takes a user lock. The inner error is an ERR payload.
+    async fn take_lock(&mut self, name: &str, seconds: u64) -> Result<Result<(), Vec<u8>>, Error> {
+        let answer = self.hidden(withdrawal::lock(name, seconds)).await?;
+        Ok(match answer {
+            Hidden::Row(row) if number(&row) == Some(1) => Ok(()),
+            Hidden::Err(error) => Err(error),
+            // MariaDB is killed without an error.
+            Hidden::Row(row) if row.first() == Some(&None) => Err(error_payload(INTERRUPTED)),
+            _ => Err(error_payload(WAITED)),
+        })
     }
 
     /// Folds what the statement's tables have in slots. The inner error is an ERR payload, and the client's.
@@ -118,10 +236,6 @@ impl Session {
         let folds: Vec<Bound> = tables
             .map(|table| Keys::whole(Arc::clone(table)).into())
             .collect();
-        // LOCK TABLES may have been refused.
-        if self.state.status_uncertain {
-            self.hidden("DO 0").await?;
-        }
         if !self.state.in_transaction() {
             if !folds.is_empty() {
                 // A table that is not there yet or any more has nothing to fold.
@@ -131,7 +245,7 @@ impl Session {
         }
         // The DDL itself commits what was folded in the open transaction.
         for bound in folds {
-            match self.fold(&bound).await? {
+            match self.fold(&bound, AsOwn::No).await? {
                 Err(error) if failure(&error) == Failure::TheClients => return Ok(Err(error)),
                 _ => {}
             }
@@ -139,38 +253,13 @@ impl Session {
         Ok(Ok(()))
     }
 
-    /// Runs the statement, and empties the slots where the rows are gone. Its answer ends with what is held. `is_locked`: it
-    /// runs under locks that are ours.
-    async fn run_ddl(
-        &mut self,
-        ddl: &Ddl,
-        original: &Original,
-        turn: Turn,
-        is_locked: bool,
-    ) -> Result<Held, Error> {
-        let empties = ddl.emptying != Emptying::None && !ddl.tables.is_empty();
-        let held = self
-            .run_original_and_hold(original, turn, is_locked)
-            .await?;
-        if !empties || held.failed {
-            return Ok(held);
-        }
-        self.keep_messages(&held, turn).await?;
-        let texts: Vec<_> = ddl.tables.iter().map(|table| fold::empty(table)).collect();
-        let texts: Vec<_> = texts.into_iter().map(String::into_bytes).collect();
-        // Where they cannot be emptied, they were folded.
-        self.run_all(&texts).await?.ok();
-        // With autocommit off that has begun a transaction.
-        if self.state.in_transaction() {
-            self.commit_own().await?;
-        }
-        Ok(held)
-    }
-
     /// Statements of ours follow, of which the upstream would tell.
     async fn keep_messages(&mut self, held: &Held, turn: Turn) -> Result<(), Error> {
         let messages = match has_messages(&held.last, turn.form) {
-            true => self.take_messages().await?,
+            true => {
+                let ours = status::IN_TRANS | status::IN_TRANS_READONLY;
+                self.take_messages(ours).await?
+            }
             false => None,
         };
         self.state.diagnostics = Some(Diagnostics::of(&held.last, messages));
@@ -188,7 +277,11 @@ impl Session {
             folds: tables.iter().map(FoldTable::whole).collect(),
             reason: Reason::Shadowed,
         };
-        let done = self.fold_then_original(&fold, None, original, turn).await?;
+        let done = match self.state.table_locks {
+            TableLocks::None => self.fold_then_original(&fold, None, original, turn).await?,
+            // Which START TRANSACTION would end.
+            _ => self.run_original(original, turn).await?,
+        };
         self.find_shadows(tables.to_vec()).await?;
         Ok(done)
     }
@@ -230,23 +323,42 @@ impl Session {
         Ok(())
     }
 
-    /// Locks the slot tables with the hot ones. Under a WRITE lock everything is folded at once, and hot tables are
-    /// plain tables until UNLOCK TABLES; under a READ lock they are read as ever.
+    /// Locks the slot tables with the hot ones. Under a WRITE lock everything is folded at once, and the hot table is a
+    /// plain one until UNLOCK TABLES; under a READ lock it is read as ever.
     pub(super) async fn lock_tables(
         &mut self,
         lock: &LockTables,
         turn: Turn,
     ) -> Result<Done, Error> {
+        /// How often, and for how many seconds, slots are waited for.
+        const MOST_TRIES: usize = 5;
+        const WAIT: u64 = 50;
         self.count(Reason::LockTables);
         // OK and ERR read the same in either protocol (MariaDB prepares LOCK TABLES).
-        let answer = match self.hidden(fold::lock_tables(lock)).await? {
+        let mut locked = self.hidden(fold::lock_tables(lock)).await?;
+        for _ in 0..MOST_TRIES {
+            if !matches!(&locked, Hidden::Err(error) if is_without_slots(error)) {
+                break;
+            }
+            // DDL has slots away, perhaps: its end is waited for, as its metadata lock would be.
+            for table in &lock.tables {
+                let name = withdrawal::lock_name(table);
+                if let Err(error) = self.take_lock(&name, WAIT).await? {
+                    return self.answer_err(turn, &error).await;
+                }
+                self.insist(withdrawal::release(&name)).await?;
+            }
+            self.shared.refresh().await;
+            locked = self.hidden(fold::lock_tables(lock)).await?;
+        }
+        let answer = match locked {
             Hidden::Ok(ok) => ok,
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
             Hidden::Row(_) => return Err(Malformed.into()),
         };
         // It has committed; what it may have opened since (with autocommit off) holds no slot and no fold.
         self.state.transaction = Transaction::default();
-        self.state.table_locks = match lock.write {
+        self.state.table_locks = match lock.written.len() == lock.tables.len() {
             true => TableLocks::Plain,
             false => TableLocks::Read,
         };

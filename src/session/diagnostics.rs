@@ -15,11 +15,11 @@ use super::turn::{Done, Turn};
 use crate::reason::Reason;
 use crate::sql::Kind;
 use crate::sql::diagnostics::{Number, Question};
+use crate::sql::template::{Filling, Template};
 use crate::wire::answer::{Form, Role, Walker};
 use crate::wire::packet::encode_packet;
 use crate::wire::reader::{Malformed, Reader};
 use crate::wire::reply::{self, Ok as OkPacket};
-use crate::wire::status;
 
 /// How much of an answer to SHOW WARNINGS is kept, in bytes: `max_error_count` messages, 1024 by default, fit.
 const MOST_MESSAGES: usize = 1024 * 1024;
@@ -66,7 +66,8 @@ impl Diagnostics {
         }
     }
 
-    /// After a statement that has failed in another session, with one message.
+    /// After a statement that has failed in another session, or behind whose error statements of ours have run: it had one
+    /// message.
     pub(super) fn of_an_error() -> Self {
         Self {
             row_count: -1,
@@ -93,18 +94,21 @@ impl Diagnostics {
 
     /// The text with the numbers that are known in the places where it asks for them.
     pub(super) fn edited(&self, text: &[u8], places: &[(Range<usize>, Number)]) -> Vec<u8> {
-        let mut edited = Vec::new();
+        let mut edited = Template::default();
         let mut at = 0;
         for (place, which) in places {
-            edited.extend_from_slice(&text[at..place.start]);
-            match self.number(*which) {
-                Some(value) => edited.extend_from_slice(value.as_bytes()),
-                None => edited.extend_from_slice(&text[place.clone()]),
-            }
+            let value = self.number(*which).map(String::into_bytes);
+            edited
+                .append_apart(&Template::text(&text[at..place.start]))
+                .append_apart(&Template::text(
+                    value.as_deref().unwrap_or(&text[place.clone()]),
+                ));
             at = place.end;
         }
-        edited.extend_from_slice(&text[at..]);
-        edited
+        edited.append_apart(&Template::text(&text[at..]));
+        let mut out = Vec::new();
+        edited.render(&Filling::default(), &mut out);
+        out
     }
 
     /// GET DIAGNOSTICS as an assignment; `None` where one of the numbers is not known, or where the assignment would
@@ -154,8 +158,11 @@ fn is_shown(role: Role, row: &[u8], errors: bool) -> bool {
 }
 
 impl Session {
-    /// The upstream's answer to SHOW WARNINGS, to be kept; `None` when that is too long.
-    pub(super) async fn take_messages(&mut self) -> Result<Option<Vec<(Role, Vec<u8>)>>, Error> {
+    /// The upstream's answer to SHOW WARNINGS, to be kept with these status flags cleared; `None` when that is too long.
+    pub(super) async fn take_messages(
+        &mut self,
+        cleared: u16,
+    ) -> Result<Option<Vec<(Role, Vec<u8>)>>, Error> {
         let mut out = Vec::new();
         encode_query(&mut out, b"SHOW WARNINGS", self.capabilities);
         self.write_upstream(&out).await?;
@@ -171,12 +178,7 @@ impl Session {
                 continue;
             }
             if matches!(role, Role::RowsEnd | Role::Separator) {
-                // They will be shown when our transaction has ended.
-                patch_status(
-                    &mut payload,
-                    status::IN_TRANS | status::IN_TRANS_READONLY,
-                    0,
-                );
+                patch_status(&mut payload, cleared, 0);
             }
             packets.push((role, payload));
         }

@@ -29,6 +29,9 @@ pub enum Error {
     /// A transaction of our own could neither be committed nor rolled back, and would take in what the client does next.
     #[error("upstream: a transaction of the proxy's own could not be ended")]
     Open,
+    /// What was kept of an answer cannot be read again.
+    #[error("an answer that waited in a temporary file: {0}")]
+    Spool(#[source] io::Error),
     /// The upstream's answer makes no sense at this point.
     #[error("upstream: {0}")]
     Answer(#[from] Malformed),
@@ -48,7 +51,8 @@ impl Error {
     /// Who is at fault.
     pub fn side(&self) -> Side {
         match self {
-            Self::Client(_) | Self::ChangeUser(_) => Side::Client,
+            // The proxy's own disk has failed its client.
+            Self::Client(_) | Self::ChangeUser(_) | Self::Spool(_) => Side::Client,
             Self::Upstream(_) | Self::NotSent(_) | Self::Batch | Self::Open | Self::Answer(_) => {
                 Side::Upstream
             }

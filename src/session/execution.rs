@@ -9,7 +9,7 @@ use super::hidden::{Failure, encode_prepare, encode_statement_command, failure};
 use super::parameters::{exact_amounts, whole_tables};
 use super::patched::{Ended, Patch, prepare_again};
 use super::prepared::Statement;
-use super::read::{OUT_OF_RANGE, Prepared, RUNS, is_without_slots};
+use super::read::{NO_SUCH_TABLE, OUT_OF_RANGE, Prepared, RUNS, is_without_slots};
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Plan, Read, Reason};
 use crate::wire::answer::Form;
@@ -24,6 +24,8 @@ impl Session {
         statement: &mut Statement,
     ) -> Result<(), Error> {
         self.keep_up(statement).await?;
+        self.state.control.clone_from(&statement.control);
+        self.state.locks_for_update = statement.locks_for_update;
         if let Some(asks) = statement.asks.clone() {
             Box::pin(self.execute_asking(id, statement, &asks)).await?;
         } else {
@@ -34,15 +36,19 @@ impl Session {
         self.state.after_one_shot(&statement.one_shot, failed);
         // The execution has used it up.
         statement.long_data = false;
-        Ok(())
+        self.after_ddl(statement.kind).await
     }
 
     /// Has a statement planned by the hot tables as they are now.
     async fn keep_up(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        // It names no hot table; a question would clear the messages that it may ask for.
+        if statement.text.is_empty() {
+            return Ok(());
+        }
         self.see_shadows().await?;
         let is_new =
             statement.planned_by != self.hot.number || statement.shadowed != self.state.shadowed;
-        match is_new && !statement.text.is_empty() {
+        match is_new {
             true => Box::pin(self.plan_again(statement)).await,
             false => Ok(()),
         }
@@ -78,6 +84,11 @@ impl Session {
                 self.learn_from_forwarded(reason, statement.kind);
                 self.pass_statement(statement.kind, reason).await
             }
+            Plan::Write(ref write) if !self.state.in_transaction() => {
+                let reason = write.reason;
+                self.learn_from_forwarded(reason, statement.kind);
+                self.pass_statement(statement.kind, reason).await
+            }
             Plan::Observe(ref plan) => {
                 self.metrics().count_observed(plan.reason());
                 self.pass_statement(statement.kind, Reason::Observed).await
@@ -91,7 +102,7 @@ impl Session {
         id: u32,
         statement: &mut Statement,
     ) -> Result<(), Error> {
-        let turn = Turn::single(Form::Results);
+        let turn = Turn::single(self.command_form());
         self.before(statement.kind);
         if !self.buffer_command().await? {
             return self.fold_then_stream(statement, Reason::TooLong).await;
@@ -145,6 +156,10 @@ impl Session {
                 self.execute_read(read, &execute, statement, literals, &original)
                     .await?;
             }
+            (Plan::Write(write), literals) => {
+                self.write(write, literals.as_deref(), &original, turn)
+                    .await?;
+            }
             (Plan::Fold(fold), literals) => {
                 self.fold_then_original(fold, literals.as_deref(), &original, turn)
                     .await?;
@@ -171,8 +186,8 @@ impl Session {
         reason: Reason,
     ) -> Result<(), Error> {
         let fold = whole_tables(&statement.plan, reason);
+        let turn = Turn::single(self.command_form());
         self.close_rewritten(statement).await?;
-        let turn = Turn::single(Form::Results);
         self.fold_then_original(&fold, None, &Original::Stream, turn)
             .await?;
         self.after(statement.kind, self.state.status_uncertain);
@@ -187,13 +202,13 @@ impl Session {
         literals: &[Vec<u8>],
         original: &Original,
     ) -> Result<(), Error> {
-        let turn = Turn::single(Form::Results);
+        let turn = Turn::single(original.form());
         let reason = match self.prepare_to_read(read, literals).await? {
             Prepared::Summed(reason) => reason,
-            Prepared::Folded => {
+            Prepared::Folded(mark) => {
                 // What is fetched from a cursor then comes from the original.
                 self.close_rewritten(statement).await?;
-                return self.run_original(original, turn).await.map(drop);
+                return self.run_over_folds(mark, original, turn).await.map(drop);
             }
             Prepared::Refused(error) => {
                 return self.answer_err(turn, &error).await.map(drop);
@@ -210,7 +225,7 @@ impl Session {
         self.count_read(read, reason);
         let packet = execute.encode(id, &statement.types, self.capabilities);
         let Some(ended) = self
-            .execute_rewritten(&packet, statement, Some(OUT_OF_RANGE))
+            .execute_rewritten(&packet, statement, &[OUT_OF_RANGE, NO_SUCH_TABLE])
             .await?
         else {
             if statement.long_data {
@@ -220,6 +235,14 @@ impl Session {
             self.close_rewritten(statement).await?;
             return self.read_folded(read, original, turn).await.map(drop);
         };
+        if let Some(error) = ended.held.as_ref().filter(|error| is_without_slots(error)) {
+            if statement.long_data {
+                return self.answer_err(turn, &prepare_again()).await.map(drop);
+            }
+            self.close_rewritten(statement).await?;
+            let done = self.read_without_slots(read, error, original, turn);
+            return Box::pin(done).await.map(drop);
+        }
         if let Some(error) = &ended.held {
             let error = self.originals_error(read, original, error).await?;
             self.answer(ended.sequence_id, &error).await?;
@@ -233,20 +256,21 @@ impl Session {
         &mut self,
         packet: &[u8],
         statement: &mut Statement,
-        hold_error: Option<u16>,
+        hold_errors: &'static [u16],
     ) -> Result<Option<Ended>, Error> {
         if statement.columns.is_doubted() {
             self.ask_for_columns(statement).await?;
         }
+        let form = Form::of(packet);
         for _ in 0..RUNS {
             self.send_payload(packet).await?;
             let patch = Patch {
                 columns: Some(&statement.columns),
                 binary: true,
-                hold_error,
-                ..Turn::single(Form::Results).patch()
+                hold_errors,
+                ..Turn::single(form).patch()
             };
-            let mut ended = self.pass_patched(Form::Results, patch).await?;
+            let mut ended = self.pass_patched(form, patch).await?;
             let agreement = match ended.is_refused {
                 true => Some(Agreement::Not),
                 false => ended.agreement.take(),
@@ -298,7 +322,7 @@ impl Session {
         }
         if is_without_slots(error) {
             self.count_read(read, reason);
-            return self.run_original(original, turn).await;
+            return self.read_without_slots(read, error, original, turn).await;
         }
         match &read.or_fold {
             Some(fold) => self.fold_then_original(fold, None, original, turn).await,

@@ -7,7 +7,7 @@ use super::by_shape::Found;
 use super::error::Error;
 use super::kind::kind_of;
 use super::moving::Bound;
-use super::state;
+use super::transaction;
 use super::turn::{Done, Original, Turn};
 use crate::explain::{Explanation, Keys, Situation, explain};
 use crate::reason::Reason;
@@ -48,8 +48,9 @@ impl Session {
         let facts = self.facts().await?.unwrap_or_default();
         let statement = sql::explained(text, &facts).unwrap_or_default();
         let plan = self.plan_in_force(statement).await?;
-        let transaction = &self.state.transaction;
-        let keys = |list: &[state::Keys]| {
+        let rows = self.state.transaction.rows();
+        let settled: Vec<_> = rows.settled.iter().map(|(keys, _)| keys.clone()).collect();
+        let keys = |list: &[transaction::Keys]| {
             let keys = list.iter().map(|keys| Keys {
                 table: Arc::clone(&keys.table),
                 predicate: keys.predicate.clone(),
@@ -60,9 +61,9 @@ impl Session {
             in_transaction: self.state.in_transaction(),
             safe_updates: facts.safe_updates,
             locks_gaps: self.locks_gaps(),
-            incremented: keys(&transaction.incremented),
-            settled: keys(&transaction.settled),
-            folded: keys(&transaction.folded),
+            incremented: keys(&[&rows.incremented[..], &rows.written].concat()),
+            settled: keys(&settled),
+            folded: keys(&rows.folded),
         };
         self.answer_explanation(&explain(&plan, &situation), turn)
             .await
@@ -99,21 +100,18 @@ impl Session {
             };
             Some(Plan::Fold(Box::new(fold)))
         };
-        let transaction = &self.state.transaction;
+        let rows = self.state.transaction.rows();
         if self.state.unguarded {
             return exact(Reason::Fallback);
         }
         let keys = Bound::of(increment.exact.folds.first()?, Some(&[])).into_keys();
-        if transaction.has_settled(&keys) {
+        if rows.has_settled(&keys) {
             return exact(Reason::AddsToBase);
         }
         if self.hot.is_changing(&increment.table) {
             return exact(Reason::ChangingOver);
         }
-        let holds_a_slot = transaction
-            .incremented
-            .iter()
-            .any(|keys| keys.table == increment.table);
+        let holds_a_slot = rows.has_incremented(&increment.table);
         if self.state.in_transaction() && !holds_a_slot && !self.shared.is_pure(increment.shape) {
             return exact(Reason::OwnIncrement);
         }

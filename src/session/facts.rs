@@ -7,11 +7,13 @@ use super::Session;
 use super::combine::Combining;
 use super::error::Error;
 use super::hidden::Hidden;
+use super::rights::Shown;
+use crate::counter::server::{IDENTITY, Server};
 use crate::sql::plan::SessionFacts;
 
 const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.character_set_client, \
      @@SESSION.character_set_results, @@SESSION.sql_safe_updates, \
-     @@SESSION.character_set_client LIKE 'utf8%' AND @@SESSION.character_set_connection LIKE 'utf8%'";
+     @@SESSION.character_set_client LIKE 'utf8%' AND @@SESSION.character_set_connection LIKE 'utf8%', ";
 
 const MYSQL_QUESTION: &str = ", @@SESSION.sql_big_selects, @@SESSION.transaction_isolation";
 
@@ -29,26 +31,37 @@ impl Session {
         if self.state.facts.is_none() {
             self.state.definitions.clear();
             self.state.combining = Combining::Unknown;
+            self.state.shown = Shown::default();
             let more = match self.hot.catalog.mariadb {
                 true => MARIADB_QUESTION,
                 false => MYSQL_QUESTION,
             };
-            if let Hidden::Row(row) = self.insist(format!("{QUESTION}{more}")).await? {
+            if let Hidden::Row(row) = self.insist(format!("{QUESTION}{IDENTITY}{more}")).await? {
                 let facts = facts(&row);
                 let schema = facts.schema.as_deref();
                 self.entry.set_schema(schema.map(str::as_bytes));
                 self.state.facts = Some(Arc::new(facts));
                 self.state.speaks_utf8 = matches!(row.get(5), Some(Some(is)) if is == b"1");
-                self.state.big_selects = !matches!(row.get(6), Some(Some(on)) if on == b"0");
+                if let Some(Some(identity)) = row.get(6) {
+                    let server = Server::new(identity);
+                    self.shared.control.see(&server);
+                    self.server = Some(server);
+                }
+                self.state.big_selects = !matches!(row.get(7), Some(Some(on)) if on == b"0");
+                self.state.pads_char = matches!(row.get(1), Some(Some(modes)) if has_mode(modes, b"PAD_CHAR_TO_FULL_LENGTH"));
                 self.state.locks_gaps = matches!(
-                    row.get(7),
+                    row.get(8),
                     Some(Some(level)) if matches!(&level[..], b"REPEATABLE-READ" | b"SERIALIZABLE")
                 );
-                self.state.unguarded = matches!(row.get(8), Some(Some(checks)) if checks == b"0");
+                self.state.unguarded = matches!(row.get(9), Some(Some(checks)) if checks == b"0");
             }
         }
         Ok(self.state.facts.clone())
     }
+}
+
+fn has_mode(modes: &[u8], mode: &[u8]) -> bool {
+    modes.split(|byte| *byte == b',').any(|has| has == mode)
 }
 
 fn facts(row: &[Option<Vec<u8>>]) -> SessionFacts {

@@ -86,6 +86,17 @@ impl Session {
         }
     }
 
+    /// Takes leave of a client that the upstream has spoken to last, which may be sending still. The upstream's connection is
+    /// closed first. Takes `FAREWELL` at most.
+    pub async fn part(self) {
+        let (mut client, parts) = (self.client, self.parts);
+        drop((self.upstream, self.entry));
+        if parts {
+            // The client may be gone already.
+            let _ = timeout(FAREWELL, close(&mut client)).await;
+        }
+    }
+
     /// What the upstream has said to a command that it did not take whole: its first packet, if that is an ERR. Behind another
     /// one it would be about a statement of ours, and not about that of the client.
     async fn last_word(&mut self) -> Option<(u8, Vec<u8>)> {

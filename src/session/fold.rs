@@ -4,9 +4,9 @@ use super::Session;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::hidden::Hidden;
-use super::moving::Bound;
+use super::moving::{AsOwn, Bound, Moved, row_counts};
 use super::patched::Patch;
-use super::state::Keys;
+use super::rights::is_access_denied;
 use super::tracked::{News, add_commit, has_written};
 use super::turn::{Done, Original, Turn};
 pub(super) use crate::counter::fold::COMMIT;
@@ -28,17 +28,16 @@ const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
 
 /// Whether the original is right although the fold failed: a slot table that is not there holds nothing, and an
 /// increment needs no fold to be counted, only rights that this account may not have.
-fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
+pub(super) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
     const NO_SUCH_TABLE: u16 = 1146;
     // Our text is right but for what it takes from the client's, which then is wrong as well.
     const SYNTAX: u16 = 1064;
-    const ACCESS_DENIED: [u16; 4] = [1044, 1142, 1143, 1370];
     let code = reply::Err::decode(error).map_or(0, |err| err.code);
     matches!(code, NO_SUCH_TABLE | SYNTAX)
         || (matches!(
             reason,
             Reason::Fallback | Reason::OwnIncrement | Reason::ChangingOver
-        ) && ACCESS_DENIED.contains(&code))
+        ) && is_access_denied(error))
 }
 
 /// Whether an answer's last packet tells of warnings, or is an error.
@@ -47,28 +46,23 @@ pub(super) fn has_messages(last: &[u8], form: Form) -> bool {
         (Some(&reply::ERR), _) => true,
         // EOF of old: the count stands first.
         (Some(&reply::EOF), _) if last.len() == 5 => last[1..3] != [0, 0],
-        (Some(_), Ok(ok)) => form == Form::Results && ok.warnings > 0,
+        (Some(_), Ok(ok)) => matches!(form, Form::Results | Form::Cursor) && ok.warnings > 0,
         _ => false,
     }
 }
 
 /// Whether a statement whose answer ends with this packet has changed nothing.
-fn changes_nothing(last: &[u8], capabilities: u64) -> bool {
+pub(super) fn changes_nothing(last: &[u8]) -> bool {
     let Some(ok) = OkPacket::decode(last)
         .ok()
         .filter(|ok| ok.header == reply::OK)
     else {
         return true;
     };
-    // With CLIENT_FOUND_ROWS the count is of the rows that matched; the text behind it tells both.
-    let text = String::from_utf8_lossy(ok.tail);
-    let changed = text.split_once("Changed: ").and_then(|(_, rest)| {
-        let digits = rest.split(|byte: char| !byte.is_ascii_digit()).next()?;
-        digits.parse::<u64>().ok()
-    });
-    match changed {
-        Some(changed) => changed == 0,
-        None => ok.affected_rows == 0 && capabilities & capability::FOUND_ROWS == 0,
+    // With CLIENT_FOUND_ROWS an UPDATE counts the rows that matched; the text after the count tells both.
+    match row_counts(ok.tail) {
+        Some((_, changed)) => changed == 0,
+        None => ok.affected_rows == 0,
     }
 }
 
@@ -106,28 +100,8 @@ impl Session {
         ) {
             self.learn_mixed();
         }
-        let mut unmoved = Vec::new();
-        for bound in folds {
-            match self.fold(&bound).await? {
-                Err(error) if !needs_no_fold(fold.reason, &error) => {
-                    return self.discard_and_fail(original, turn, &error).await;
-                }
-                Ok(keys) if !self.state.transaction.has_folded(&keys) => unmoved.push(keys),
-                _ => {}
-            }
-        }
-        if unmoved.is_empty() {
-            return self.run_original(original, turn).await;
-        }
-        // Base was the whole value as it was. Whether later reads of this transaction see the row as it is now or as
-        // its snapshot has it depends on whether the statement changes it.
-        let (done, last) = self.run_original_and_see(original, turn).await?;
-        if !changes_nothing(&last, self.capabilities) {
-            for keys in unmoved {
-                self.state.transaction.remember_fold(keys);
-            }
-        }
-        Ok(done)
+        self.fold_in_transaction(fold.reason, &folds, original, turn)
+            .await
     }
 
     /// The open transaction locks base rows for another reason than increments. Two that do so, and hold slots, may
@@ -143,9 +117,12 @@ impl Session {
             return;
         }
         // A sequence, or a counter that is shown where it is counted, gains nothing from slots.
-        let of_slots = transaction.incremented.iter();
-        let mut tables: Vec<_> = of_slots
-            .chain(&transaction.settled)
+        let rows = transaction.rows();
+        let settled = rows.settled.iter().map(|(keys, _)| keys);
+        let mut tables: Vec<_> = rows
+            .incremented
+            .iter()
+            .chain(settled)
             .map(|keys| &keys.table)
             .collect();
         tables.dedup();
@@ -160,24 +137,35 @@ impl Session {
         }
     }
 
-    /// Folds in the open transaction, unless it has; gives the keys. The inner error is an ERR payload: the fold did not
-    /// happen.
-    pub(super) async fn fold(&mut self, bound: &Bound) -> Result<Result<Keys, Vec<u8>>, Error> {
+    /// Folds in the open transaction, unless it has. The inner error is an ERR payload: the fold did not happen.
+    pub(super) async fn fold(
+        &mut self,
+        bound: &Bound,
+        as_own: AsOwn,
+    ) -> Result<Result<Moved, Vec<u8>>, Error> {
         let known = bound.clone().into_keys();
         // Without gap locks a row may have come since that was not there to be locked.
-        if self.locks_gaps() && self.state.transaction.has_settled(&known) {
-            return Ok(Ok(known));
+        let settled = self.state.transaction.rows().rows_settled(&known);
+        if let Some(rows) = settled.filter(|_| self.locks_gaps()) {
+            return Ok(Ok(Moved {
+                keys: known,
+                rows,
+                were_open: false,
+                changed: None,
+            }));
         }
-        let (moved, keys) = match self.move_slots(bound).await? {
+        let moved = match self.move_slots(bound, as_own).await? {
             Err(error) => return Ok(Err(error)),
             Ok(moved) => moved,
         };
-        let transaction = &mut self.state.transaction;
-        match moved || transaction.has_doubted(&keys) {
-            true => transaction.remember_fold(keys.clone()),
-            false => transaction.remember_settled(keys.clone()),
+        let rows = self.state.transaction.rows_mut();
+        rows.remember_settled(moved.keys.clone(), moved.rows);
+        if rows.has_doubted(&moved.keys) {
+            rows.remember_fold(moved.keys.clone());
+        } else if let Some(changed) = &moved.changed {
+            rows.remember_fold(changed.clone());
         }
-        Ok(Ok(keys))
+        Ok(Ok(moved))
     }
 
     /// Each of our statements keeps base + SUM(slots) as it is, so they may all be sent at once, and COMMIT is
@@ -192,7 +180,9 @@ impl Session {
         // A read may be folded for in a READ ONLY session; a write is to be refused.
         let end_untold = std::mem::take(&mut self.state.end_untold);
         let begin = match self.state.kind {
-            Kind::Select | Kind::Do | Kind::Set { .. } => BEGIN_TO_WRITE,
+            Kind::Select | Kind::Do | Kind::Set { .. } if !self.state.locks_for_update => {
+                BEGIN_TO_WRITE
+            }
             _ => BEGIN,
         };
         if let Err(error) = self.begin_and_fold(begin, folds).await? {
@@ -202,12 +192,15 @@ impl Session {
                 return self.run_original(original, turn).await;
             }
             self.restore_one_shot(&error).await?;
+            self.state.diagnostics = Some(Diagnostics::of_an_error());
+            self.raise_again(&error).await?;
             return self.discard_and_fail(original, turn, &error).await;
         }
         let turn = self.send_original(original, turn).await?;
         let patch = Patch {
             clear_status: status::IN_TRANS | status::IN_TRANS_READONLY,
             hold_last: true,
+            spools: true,
             hide_transaction: true,
             ..turn.patch()
         };
@@ -217,7 +210,11 @@ impl Session {
         let is_err = held.first() == Some(&reply::ERR);
         let are_cleared = !self.hot.catalog.mariadb || is_err;
         let messages = match are_cleared && has_messages(&held, turn.form) {
-            true => self.take_messages().await?,
+            true => {
+                // They will be shown when our transaction has ended.
+                let ours = status::IN_TRANS | status::IN_TRANS_READONLY;
+                self.take_messages(ours).await?
+            }
             false => None,
         };
         self.state.diagnostics = Some(Diagnostics::of(&held, messages));
@@ -241,6 +238,7 @@ impl Session {
         }
         self.restore_one_shot(&last).await?;
         self.raise_again(&last).await?;
+        self.send_spooled(ended.spool).await?;
         let failed = last.first() == Some(&reply::ERR);
         Ok(Done {
             sequence_id: self.answer(ended.sequence_id, &last).await?,
@@ -275,7 +273,7 @@ impl Session {
         let mut result = self.hidden(begin).await?.into_result();
         for bound in folds {
             if result.is_ok() {
-                result = self.move_slots(bound).await?.map(drop);
+                result = self.move_slots(bound, AsOwn::No).await?.map(drop);
             }
         }
         Ok(result)
@@ -302,6 +300,7 @@ impl Session {
         if matches!(original, Original::Stream) {
             turn.sequence_id = self.skip_command().await?.wrapping_add(1);
         }
-        self.answer_err(turn, error).await
+        let error = self.refusal_in_its_words(original, error).await?;
+        self.answer_err(turn, &error).await
     }
 }

@@ -216,7 +216,7 @@ pub(super) fn failure(payload: &[u8]) -> Failure {
 }
 
 /// Whether a statement was killed, or took longer than it may (MariaDB, MySQL).
-fn is_interrupted(payload: &[u8]) -> bool {
+pub(super) fn is_interrupted(payload: &[u8]) -> bool {
     const INTERRUPTED: [u16; 3] = [1317, 1969, 3024];
     reply::Err::decode(payload).is_ok_and(|err| INTERRUPTED.contains(&err.code))
 }

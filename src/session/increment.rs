@@ -8,7 +8,8 @@ use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::hidden::{Failure, Hidden, affected_rows, failure};
 use super::moving::Bound;
-use super::state::Keys;
+use super::rights::Right;
+use super::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::SlotLease;
@@ -49,6 +50,7 @@ impl Session {
         let Some(scope) = increment.exact.folds.first() else {
             return self.run_original(original, turn).await;
         };
+        self.state.makes_no_snapshot = true;
         let keys = Bound::of(scope, Some(parameters)).into_keys();
         if let Some(reason) = self.goes_to_base(increment, &keys) {
             let mut exact = increment.exact.clone();
@@ -67,11 +69,24 @@ impl Session {
                 .fold_then_original(&increment.exact, Some(parameters), original, turn)
                 .await;
         }
+        match self.may_increment(increment).await? {
+            Right::Given => {}
+            // The server refuses it in its own words.
+            Right::Denied => {
+                self.count_increment(Reason::Fallback, &increment.table);
+                return self.run_original(original, turn).await;
+            }
+            Right::Unknown => {
+                return self
+                    .fold_then_original(&increment.exact, Some(parameters), original, turn)
+                    .await;
+            }
+        }
         let slotting = Slotting {
             increment,
             parameters,
             amounts,
-            slot_row: one_key.map(|predicate| slot_row(predicate, increment)),
+            slot_row: one_key.map(|predicate| self.slot_row(predicate, increment)),
             keys,
             original,
             turn,
@@ -107,11 +122,15 @@ impl Session {
         else {
             return self.run_original(original, turn).await;
         };
+        // Others may write it.
+        if self.may_increment(increment).await? != Right::Given {
+            return self.run_original(original, turn).await;
+        }
         let slotting = Slotting {
             increment,
             parameters,
             amounts,
-            slot_row: Some(slot_row(predicate, increment)),
+            slot_row: Some(self.slot_row(predicate, increment)),
             keys: keys.clone(),
             original,
             turn,
@@ -122,10 +141,23 @@ impl Session {
         }
     }
 
+    /// What a slot row is known by: base has been asked whether it has room for these counters, not for others, and on this
+    /// server, not on another to which the upstream's address has led or will.
+    fn slot_row(&self, predicate: &[u8], increment: &Increment) -> Vec<u8> {
+        let mut key = predicate.to_vec();
+        for column in &increment.counters {
+            key.push(0);
+            key.extend_from_slice(&column.to_le_bytes());
+        }
+        let server = self.shared.slots.hash_of(&self.server);
+        key.extend_from_slice(&server.to_le_bytes());
+        key
+    }
+
     /// Why an increment goes to base, if it does.
     fn goes_to_base(&mut self, increment: &Increment, keys: &Keys) -> Option<Reason> {
-        let transaction = &mut self.state.transaction;
-        if transaction.has_settled(keys) {
+        let rows = self.state.transaction.rows();
+        if rows.has_settled(keys) {
             // Base holds the whole value, under our lock.
             return Some(Reason::AddsToBase);
         }
@@ -133,8 +165,7 @@ impl Session {
             return Some(Reason::ChangingOver);
         }
         // Not once it holds a slot: who waits for that one may hold the base row.
-        let mut incremented = transaction.incremented.iter();
-        let holds_slot = incremented.any(|keys| keys.table == increment.table);
+        let holds_slot = rows.has_incremented(&increment.table);
         if self.state.in_transaction() && !holds_slot && !self.shared.is_pure(increment.shape) {
             self.state.transaction.remember_shape(increment.shape);
             return Some(Reason::OwnIncrement);
@@ -230,7 +261,9 @@ impl Session {
         self.slot_incremented(&keys.table, keys.predicate.as_deref(), slot);
         if self.state.in_transaction() {
             let transaction = &mut self.state.transaction;
-            transaction.remember_increment(slotting.keys.clone());
+            transaction
+                .rows_mut()
+                .remember_increment(slotting.keys.clone());
             transaction.remember_shape(slotting.increment.shape);
         }
         self.answer_ok(slotting.turn, ok).await
@@ -315,20 +348,13 @@ pub(super) fn is_check_violation(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| VIOLATED.contains(&err.code))
 }
 
-/// What a slot row is known by: base has been asked whether it has room for these counters, not for others.
-fn slot_row(predicate: &[u8], increment: &Increment) -> Vec<u8> {
-    let mut key = predicate.to_vec();
-    for column in &increment.counters {
-        key.push(0);
-        key.extend_from_slice(&column.to_le_bytes());
-    }
-    key
-}
+/// The bytes of a slot row's server.
+const SERVER: usize = size_of::<u64>();
 
-/// The predicate in it.
+/// The predicate in what a slot row is known by.
 pub(super) fn predicate_of<'a>(slot_row: &'a [u8], increment: &Increment) -> Option<&'a [u8]> {
     let counters = increment.counters.len() * (1 + size_of::<usize>());
-    slot_row.get(..slot_row.len().checked_sub(counters)?)
+    slot_row.get(..slot_row.len().checked_sub(counters + SERVER)?)
 }
 
 /// Whether each parameter of the key, as a literal, equals one key at most.

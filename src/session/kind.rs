@@ -1,10 +1,11 @@
 //! What a statement's kind says before any plan: what it ends, and what it may have changed.
 
 use super::Session;
-use super::state::{TableLocks, Transaction};
+use super::state::TableLocks;
+use super::transaction::Transaction;
 use crate::reason::Reason;
 use crate::sql::plan::SessionFacts;
-use crate::sql::{self, Kind};
+use crate::sql::{self, Kind, TransactionControl};
 
 /// The kind of a statement; comments and first words read the same under all facts.
 pub(super) fn kind_of(text: &[u8]) -> Kind {
@@ -20,11 +21,19 @@ impl Session {
         }
     }
 
+    /// What a statement that is to run does to the transaction, as far as its text says.
+    pub(super) fn control_in(&self, text: &[u8], kind: Kind) -> Option<TransactionControl> {
+        let facts = self.state.facts.as_deref();
+        sql::transaction_control(text, kind, facts.unwrap_or(&SessionFacts::default()))
+    }
+
     /// What a statement of this kind ends, before it runs.
     pub(super) fn before(&mut self, kind: Kind) {
         self.state.kind = kind;
-        if kind.may_end_transaction() {
+        self.state.makes_no_snapshot = false;
+        if kind.may_end_transaction() && self.state.control.is_none() {
             self.state.transaction.distrust_folds();
+            self.state.transaction.savepoints.forget();
         }
     }
 
@@ -59,6 +68,16 @@ impl Session {
         if matches!(kind, Kind::Begin | Kind::Commit) && !failed {
             self.state.transaction = Transaction::default();
             self.state.isolation_doubted = false;
+        }
+        let control = self.state.control.take();
+        match control {
+            Some(control) if !failed => self.state.transaction.apply(control),
+            Some(_) => {}
+            None if kind == Kind::Savepoint => self.state.transaction.savepoints.forget(),
+            None => {
+                self.state.transaction.may_have_snapshot |=
+                    kind.may_make_snapshot() && !self.state.makes_no_snapshot;
+            }
         }
         let locks = &mut self.state.table_locks;
         match kind {

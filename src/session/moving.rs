@@ -8,14 +8,15 @@ use std::time::Instant;
 use super::Session;
 use super::error::Error;
 use super::hidden::{Failure, Hidden, Row, encode_query, failure};
-use super::state::Keys;
+use super::read::is_without_slots;
+use super::transaction::Keys;
 use crate::catalog::HotTable;
-use crate::counter::fold::{self, FoldStatements, OpenRow};
+use crate::counter::fold::{self, FoldStatements, Move, OpenRow};
 use crate::counter::{Key, KeyForm};
 use crate::sql::is_stored_as_written;
 use crate::sql::plan::{FoldTable, Scope};
 use crate::sql::template::{Filling, Template};
-use crate::wire::reply;
+use crate::wire::reply::{self, Ok as OkPacket};
 
 /// What is to be folded, with the client's parameters filled in.
 #[derive(Clone, Debug)]
@@ -101,19 +102,45 @@ fn keys_of(form: &KeyForm, rows: &[Row]) -> Option<Vec<Key>> {
     few.then(|| rows.iter().map(|row| form.read(row)).collect())?
 }
 
+/// Whether base rows have to be changed though what the slots hold adds up to zero, so that the transaction's reads see them
+/// as they are now, like the slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AsOwn {
+    /// They are not, or what comes after the fold changes them, or the fold is undone.
+    No,
+    /// Where there are several, of which the statement that follows may change only some.
+    Several,
+    /// They are rows that the transaction has changed itself, by increments in slots.
+    Yes,
+}
+
+/// What a fold has done.
+#[derive(Clone, Debug)]
+pub(super) struct Moved {
+    /// The keys whose base rows are locked, and whose slots hold nothing any more.
+    pub keys: Keys,
+    /// How many base rows there are, where they were counted.
+    pub rows: Option<usize>,
+    /// Some of their slots were open.
+    pub were_open: bool,
+    /// The keys among them whose base row the fold has changed.
+    pub changed: Option<Keys>,
+}
+
 impl Session {
     /// Moves what the slots of these hold into base, or what those of the whole table hold, where the server does not take
-    /// the predicate for a query, or where the rows cannot be told. Whether there was anything to move, and which keys it
-    /// was about. The inner error is an ERR payload: what has been moved until then stays moved, and no value has changed.
+    /// the predicate for a query, or where the rows cannot be told. The inner error is an ERR payload: what has been moved
+    /// until then stays moved, and no value has changed.
     pub(super) async fn move_slots(
         &mut self,
         bound: &Bound,
-    ) -> Result<Result<(bool, Keys), Vec<u8>>, Error> {
+        as_own: AsOwn,
+    ) -> Result<Result<Moved, Vec<u8>>, Error> {
         /// `day = 'no day'`: an UPDATE may be let off with a warning, or has an error with other words.
         const WRONG_VALUE: u16 = 1525;
         let is_by_rows = matches!(bound, Bound::Rows { .. });
         if !is_by_rows || self.locks_gaps() {
-            match self.move_slots_of(bound).await? {
+            match self.move_slots_of(bound, as_own).await? {
                 Ok(Some(moved)) => return Ok(Ok(moved)),
                 Ok(None) => {}
                 Err(error) => {
@@ -126,8 +153,16 @@ impl Session {
             }
         }
         let whole = Bound::Keys(Keys::whole(Arc::clone(bound.table())));
-        let moved = self.move_slots_of(&whole).await?;
-        let unknown = || (true, whole.clone().into_keys());
+        let moved = self.move_slots_of(&whole, as_own).await?;
+        let unknown = || {
+            let keys = whole.clone().into_keys();
+            Moved {
+                rows: None,
+                were_open: true,
+                changed: Some(keys.clone()),
+                keys,
+            }
+        };
         Ok(moved.map(|moved| moved.unwrap_or_else(unknown)))
     }
 
@@ -135,13 +170,15 @@ impl Session {
     async fn move_slots_of(
         &mut self,
         bound: &Bound,
-    ) -> Result<Result<Option<(bool, Keys)>, Vec<u8>>, Error> {
+        as_own: AsOwn,
+    ) -> Result<Result<Option<Moved>, Vec<u8>>, Error> {
         let table = bound.table();
         // Slot rows that are closed: whoever increments next must ask base first. An UPDATE that a closed row refuses
         // keeps it locked, and base is what a fold holds that waits for it. All of the table's, as another counter of the
         // row may open it again, which says nothing of what base has room for.
         self.shared.slots.forget_all(table);
-        let form = KeyForm::of(table);
+        let pads = self.state.pads_char;
+        let form = KeyForm::of(table).filter(|form| !(pads && form.depends_on_padding()));
         let named = form.as_ref().filter(|_| bound.predicate().is_some());
         let lock = fold::lock(table, bound.predicate(), named);
         self.write_query(&lock).await?;
@@ -155,7 +192,8 @@ impl Session {
             .map(|(form, keys)| form.any_of(keys).into_bytes());
         let keys = match bound {
             Bound::Keys(keys) => {
-                self.state.transaction.remember_locked(keys, literals);
+                let rows = self.state.transaction.rows_mut();
+                rows.remember_locked(keys, literals);
                 keys.clone()
             }
             Bound::Rows { .. } if locked.is_none() => return Ok(Ok(None)),
@@ -173,23 +211,81 @@ impl Session {
                 }
             }
         };
+        let rows = locked.as_ref().map(Vec::len);
         let since = Instant::now();
         let open = self.open_rows(&keys, form.as_ref(), locked).await;
         self.asked_elsewhere_since(since);
-        let texts = match open {
-            Some(open) if open.is_empty() => return Ok(Ok(Some((false, keys)))),
-            Some(open) => {
-                let form = form.as_ref().expect("the rows have been read by it");
-                fold::moves(&keys.table, form, &open)
-            }
-            None => {
+        let were_open = open.as_ref().is_none_or(|open| !open.is_empty());
+        let moved = match (open, &form) {
+            (Some(open), _) if open.is_empty() => Ok(None),
+            (Some(open), Some(form)) => self.move_open(&keys, form, &open, rows, as_own).await?,
+            _ => {
                 let by_predicate = FoldStatements::new(&keys.table, keys.predicate.as_deref());
-                vec![by_predicate.lock, by_predicate.fold]
+                let moved = self
+                    .run_all(&[by_predicate.lock, by_predicate.fold])
+                    .await?;
+                match moved {
+                    // Base is there, for it is locked. Nothing can come to slots before it is free.
+                    Err(error) if is_without_slots(&error) => Ok(None),
+                    moved => moved.map(|_| Some(keys.clone())),
+                }
             }
         };
-        let moved = self.run_all(&texts).await?;
         self.shared.slots.forget_all(&keys.table);
-        Ok(moved.map(|()| Some((true, keys))))
+        Ok(moved.map(|changed| {
+            Some(Moved {
+                keys,
+                rows,
+                were_open,
+                changed,
+            })
+        }))
+    }
+
+    /// Moves these slot rows, key by key. Which keys' base rows it has changed: the server writes no row whose values stay as
+    /// they are.
+    async fn move_open(
+        &mut self,
+        keys: &Keys,
+        form: &KeyForm,
+        open: &[OpenRow],
+        rows: Option<usize>,
+        as_own: AsOwn,
+    ) -> Result<Result<Option<Keys>, Vec<u8>>, Error> {
+        let moves = fold::moves(&keys.table, form, open);
+        let texts: Vec<_> = moves
+            .iter()
+            .flat_map(|of_key| of_key.texts.clone())
+            .collect();
+        let answers = match self.run_all(&texts).await? {
+            Err(error) => return Ok(Err(error)),
+            Ok(answers) => answers,
+        };
+        let answers = answers.chunks(Move::TEXTS);
+        let (changed, unchanged): (Vec<_>, Vec<_>) = moves
+            .into_iter()
+            .zip(answers)
+            .partition(|(_, answers)| answers.last().is_none_or(has_changed_all));
+        let mut changed: Vec<Key> = changed.into_iter().map(|(of_key, _)| of_key.key).collect();
+        if as_own == AsOwn::Yes || (as_own == AsOwn::Several && rows.is_none_or(|rows| rows > 1)) {
+            for (of_key, _) in unchanged {
+                let texts = fold::rewrites(&keys.table, form, &of_key.row());
+                match self.run_all(&texts).await? {
+                    Ok(_) => changed.push(of_key.key),
+                    Err(error) if failure(&error) == Failure::TheClients => return Ok(Err(error)),
+                    // A CHECK of the table's forbids the values between.
+                    Err(_) => {}
+                }
+            }
+        }
+        Ok(Ok(match changed.len() {
+            0 => None,
+            some if Some(some) == rows => Some(keys.clone()),
+            _ => Some(Keys {
+                table: Arc::clone(&keys.table),
+                predicate: Some(form.any_of(&changed).into_bytes()),
+            }),
+        }))
     }
 
     /// The open slot rows of these keys, whose base rows (`locked`, as far as they are named) are locked. `None` when
@@ -201,16 +297,21 @@ impl Session {
         locked: Option<Vec<Key>>,
     ) -> Option<Vec<OpenRow>> {
         let (form, table) = (form?, &keys.table);
+        let server = self.server.clone()?;
         if keys.predicate.is_none() {
-            return self.shared.open_rows(table, form, None).await;
+            return self.shared.open_rows(&server, table, form, None).await;
         }
         let locked = locked?;
         match locked.len() {
             0 => Some(Vec::new()),
-            1..=fold::MOST_KEYS => self.shared.open_rows(table, form, Some(&locked)).await,
+            1..=fold::MOST_KEYS => {
+                self.shared
+                    .open_rows(&server, table, form, Some(&locked))
+                    .await
+            }
             // Most of them will not be hot.
             _ => {
-                let mut open = self.shared.open_rows(table, form, None).await?;
+                let mut open = self.shared.open_rows(&server, table, form, None).await?;
                 let locked: HashSet<Key> = locked.into_iter().collect();
                 open.retain(|row| locked.contains(&row.key));
                 Some(open)
@@ -218,34 +319,57 @@ impl Session {
         }
     }
 
-    /// Runs statements of ours, sent at once, in a session that may refuse updates that name no key, or joins. The inner
-    /// error is the first ERR payload.
+    /// Runs statements of ours up to the first that fails, in a session that may refuse updates that name no key, or joins.
+    /// Their answers; the inner error is the ERR payload of the one that failed.
+    ///
+    /// A lock and what is done under it stand next to each other, lock first. What is done is sent together with the next
+    /// lock, so that no lock is waited for once another has been waited for in vain.
     pub(super) async fn run_all(
         &mut self,
         texts: &[Vec<u8>],
-    ) -> Result<Result<(), Vec<u8>>, Error> {
+    ) -> Result<Result<Vec<Hidden>, Vec<u8>>, Error> {
         let facts = self.state.facts.as_ref();
         let safe_updates = facts.is_some_and(|facts| facts.safe_updates);
         let around = fold::without_caution(safe_updates, self.state.big_selects);
         let [before, after] = around.map_or([None, None], |around| around.map(Some));
-        let mut out = Vec::new();
-        let texts = before
-            .iter()
-            .map(String::as_bytes)
-            .chain(texts.iter().map(Vec::as_slice))
-            .chain(after.iter().map(String::as_bytes));
-        let mut answers = 0;
-        for text in texts {
-            encode_query(&mut out, text, self.capabilities);
-            answers += 1;
+        if let Some(before) = before
+            && let Hidden::Err(error) = self.hidden(before).await?
+        {
+            return Ok(Err(error));
         }
-        self.write_upstream(&out).await?;
-        let mut result = Ok(());
-        for _ in 0..answers {
-            let answer = self.read_hidden().await?;
-            result = result.and(Hidden::into_result(answer));
+        let ran = self.run_in_turn(texts).await?;
+        if let Some(after) = after
+            && let Hidden::Err(error) = self.hidden(after).await?
+        {
+            return Ok(ran.and(Err(error)));
         }
-        Ok(result.map_err(as_killed))
+        Ok(ran.map_err(as_killed))
+    }
+
+    async fn run_in_turn(
+        &mut self,
+        texts: &[Vec<u8>],
+    ) -> Result<Result<Vec<Hidden>, Vec<u8>>, Error> {
+        let (first, rest) = texts.split_at(texts.len().min(1));
+        let mut answers = Vec::with_capacity(texts.len());
+        for together in std::iter::once(first).chain(rest.chunks(2)) {
+            let mut out = Vec::new();
+            for text in together {
+                encode_query(&mut out, text, self.capabilities);
+            }
+            self.write_upstream(&out).await?;
+            let mut error = None;
+            for _ in together {
+                match self.read_hidden().await? {
+                    Hidden::Err(payload) => error = error.or(Some(payload)),
+                    answer => answers.push(answer),
+                }
+            }
+            if let Some(error) = error {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(answers))
     }
 
     /// Whether a locking read surely keeps other rows from coming to match it until the transaction ends.
@@ -253,6 +377,30 @@ impl Session {
         self.state.locks_gaps && !self.state.isolation_doubted && !self.state.one_shot.is_set()
     }
 }
+
+/// Whether an UPDATE has changed every row that it has found, by the text of its OK packet.
+fn has_changed_all(answer: &Hidden) -> bool {
+    let Hidden::Ok(payload) = answer else {
+        return true;
+    };
+    let counts = OkPacket::decode(payload)
+        .ok()
+        .and_then(|ok| row_counts(ok.tail));
+    counts.is_none_or(|(matched, changed)| matched == changed)
+}
+
+/// The counts in `Rows matched: 1  Changed: 1  Warnings: 0`, which stands the same in every language of the server.
+pub(super) fn row_counts(info: &[u8]) -> Option<(u64, u64)> {
+    let text = String::from_utf8_lossy(info);
+    let (_, rest) = text.split_once("Rows matched: ")?;
+    let (matched, rest) = rest.split_once("Changed: ")?;
+    let number = |text: &str| {
+        let digits = text.trim_start().split(|byte: char| !byte.is_ascii_digit());
+        digits.into_iter().next()?.parse().ok()
+    };
+    Some((number(matched)?, number(rest)?))
+}
+
 /// MySQL tells of an UPDATE of several tables that was killed by an error without a name; the client's own statement would
 /// have been killed in its own words.
 fn as_killed(error: Vec<u8>) -> Vec<u8> {

@@ -188,6 +188,7 @@ pub(super) fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
         Plan::Ddl(ddl) => ddl.tables.iter().collect(),
         Plan::LockTables(lock) => lock.tables.iter().collect(),
         Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
+        Plan::Write(write) => vec![&write.rows.table],
         Plan::Forward(_) | Plan::Observe(_) | Plan::Combine(_) => Vec::new(),
     };
     Fold {

@@ -1,10 +1,14 @@
 //! An answer passed on packet by packet, with the marks of our own doing taken off: column definitions, row
 //! layouts, status flags, sequence ids.
 
+use std::sync::Arc;
+
 use super::Session;
 use super::definitions::{Agreement, Definitions};
 use super::error::Error;
+use super::spool::Spool;
 use super::tracked::hide_transaction;
+use crate::sql::{Following, quoting};
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::column::{Column, RowEncoder, Sent, is_changed};
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
@@ -35,8 +39,10 @@ pub(super) struct Patch<'a> {
     pub rows: Option<RowEncoder>,
     /// Keep the answer's last packet back.
     pub hold_last: bool,
-    /// Keep an ERR of this code back.
-    pub hold_error: Option<u16>,
+    /// Keep the rest of it as well, as far as there is room.
+    pub spools: bool,
+    /// Keep an ERR of one of these codes back.
+    pub hold_errors: &'static [u16],
     /// The transaction was ours: what session tracking tells of it is not for the client.
     pub hide_transaction: bool,
     /// Statement ids, ours and the client's, that an error may name.
@@ -58,6 +64,8 @@ pub(super) struct Ended {
     pub sequence_id: u8,
     /// Payload of the last packet, if it was to be held.
     pub held: Option<Vec<u8>>,
+    /// What is to be sent before that.
+    pub spool: Option<Spool>,
     /// Layout of the rows, for the fetches that follow.
     pub rows: Option<RowEncoder>,
     /// Whether columns were sent that go with those of the patch; `None` where none were sent.
@@ -77,6 +85,8 @@ struct Patching<'a> {
     is_refused: bool,
     capabilities: u64,
     held: Option<Vec<u8>>,
+    following: Option<Arc<Following>>,
+    spool: Option<Spool>,
 }
 
 impl Session {
@@ -89,6 +99,7 @@ impl Session {
         let mut walker = Walker::new(form, self.capabilities);
         let mut patching = Patching {
             sequence_id: patch.sequence_id,
+            spool: patch.spools.then(Spool::default),
             patch,
             out: Vec::with_capacity(WRITE),
             sent: Vec::new(),
@@ -97,13 +108,14 @@ impl Session {
             is_refused: false,
             capabilities: self.capabilities,
             held: None,
+            following: self.following.clone(),
         };
         let mut payload = Vec::new();
         while !walker.is_done() {
             match walker.next(self.upstream.buffered()) {
                 Next::Need(_) => {
                     if !patching.is_undecided() {
-                        self.flush(&mut patching.out).await?;
+                        self.flush(&mut patching).await?;
                     }
                     match patching.patch.ends_the_command() {
                         true => self.await_upstream().await?,
@@ -122,16 +134,17 @@ impl Session {
                 Next::Packet { role, .. } => {
                     self.renumber(&mut patching).await?;
                     if role == Role::LocalInfile {
-                        self.flush(&mut patching.out).await?;
+                        self.flush(&mut patching).await?;
+                        self.send_spooled(patching.spool.take()).await?;
                         self.pass_local_file_renumbered(&mut patching).await?;
                     }
                 }
             }
             if patching.out.len() >= WRITE && !patching.is_undecided() {
-                self.flush(&mut patching.out).await?;
+                self.flush(&mut patching).await?;
             }
         }
-        self.flush(&mut patching.out).await?;
+        self.flush(&mut patching).await?;
         self.has_answered(patching.sequence_id);
         if let Some(held) = &patching.held {
             self.note_refusal(held);
@@ -141,6 +154,7 @@ impl Session {
             walker,
             sequence_id: patching.sequence_id,
             held: patching.held,
+            spool: patching.spool,
             rows: patching.patch.rows,
             agreement: patching.agreement,
             is_refused: patching.is_refused,
@@ -158,11 +172,25 @@ impl Session {
         Ok(next)
     }
 
-    async fn flush(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if !out.is_empty() {
-            self.client.write(out).await.map_err(Error::client)?;
-            out.clear();
+    async fn flush(&mut self, patching: &mut Patching<'_>) -> Result<(), Error> {
+        if patching.out.is_empty() {
+            return Ok(());
         }
+        if let Some(spool) = &mut patching.spool {
+            if let Err(error) = spool.take(&mut patching.out).await {
+                // From here on at the client's pace.
+                tracing::warn!(
+                    "an answer is too large to be kept until its locks are released: {error}"
+                );
+                self.send_spooled(patching.spool.take()).await?;
+            }
+            return Ok(());
+        }
+        self.client
+            .write(&patching.out)
+            .await
+            .map_err(Error::client)?;
+        patching.out.clear();
         Ok(())
     }
 
@@ -194,7 +222,7 @@ impl Session {
             self.upstream.consume(part);
             left -= part;
             if patching.out.len() >= WRITE {
-                self.flush(&mut patching.out).await?;
+                self.flush(patching).await?;
             }
         }
         Ok(())
@@ -273,12 +301,15 @@ impl Patching<'_> {
                 if let Some(renamed) = self.patch.renamed {
                     rename(payload, renamed);
                 }
+                if let Some(following) = &self.following {
+                    quote(payload, following);
+                }
             }
             _ => {}
         }
         let is_held_error = role == Role::Err
-            && self.patch.hold_error.is_some()
-            && reply::Err::decode(payload).ok().map(|err| err.code) == self.patch.hold_error;
+            && reply::Err::decode(payload)
+                .is_ok_and(|err| self.patch.hold_errors.contains(&err.code));
         match last && (self.patch.hold_last || is_held_error) {
             true => self.held = Some(std::mem::take(payload)),
             false => self.packet(payload),
@@ -368,6 +399,24 @@ pub(super) fn prepare_again() -> Vec<u8> {
     }
     .encode(&mut payload);
     payload
+}
+
+/// Has a syntax error quote what follows in the packet, too.
+fn quote(payload: &mut Vec<u8>, following: &Following) {
+    const SYNTAX: u16 = 1064;
+    let error = reply::Err::decode(payload);
+    let Some(error) = error.ok().filter(|error| error.code == SYNTAX) else {
+        return;
+    };
+    if let Some(message) = quoting(error.message, following) {
+        let mut quoted = Vec::new();
+        reply::Err {
+            message: &message,
+            ..error
+        }
+        .encode(&mut quoted);
+        *payload = quoted;
+    }
 }
 
 /// Gives a statement the client's id in an error's message, where it stands in parentheses.

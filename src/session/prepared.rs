@@ -14,12 +14,13 @@ use super::kind::kind_of;
 use super::one_shot::Effect;
 use super::parameters::Typing;
 use super::patched::Patch;
+use super::rights::may_change_rights;
 use super::state::Unseen;
 use crate::catalog::HotTable;
 use crate::net::PacketStream;
-use crate::sql::Kind;
 use crate::sql::diagnostics::{self, Question};
 use crate::sql::plan::{Fold, Plan, Reason, SessionFacts};
+use crate::sql::{self, Kind, TransactionControl};
 use crate::traffic::Prepared;
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
@@ -50,6 +51,10 @@ pub(super) struct Statement {
     pub asks: Option<Asks>,
     /// What it does to characteristics for the next transaction.
     pub one_shot: Effect,
+    /// What it does to the transaction.
+    pub control: Option<TransactionControl>,
+    /// It is a query that locks rows as if it wrote them.
+    pub locks_for_update: bool,
     pub parameters: u16,
     /// The column definitions that the client was given, or is to be given at the next execution.
     pub columns: Definitions,
@@ -76,11 +81,14 @@ impl Session {
         let kind = kind_of(text);
         let hot = self.is_hot(text, kind);
         let may_lock = may_take_locks(text, kind, false);
-        let changes = kind.may_change_session() || kind.may_end_transaction();
+        let changes =
+            kind.may_change_session() || kind.may_end_transaction() || kind == Kind::Savepoint;
         let is_pending = self.state.one_shot.is_set();
         let may_ask = diagnostics::may_ask(text);
         let seen = self.sight_prepared(text, kind);
+        let changes_rights = may_change_rights(text, kind, false);
         self.note_locks(kind, may_lock);
+        self.state.prepares_rights |= changes_rights;
         let is_plain = !hot && !changes && !is_pending && !may_ask;
         if is_plain && kind != Kind::Deallocate {
             let sequence_id = self.pass_command().await?.wrapping_add(1);
@@ -112,6 +120,8 @@ impl Session {
         };
         let facts = self.state.facts.clone().unwrap_or_default();
         let effect = self.state.one_shot.effect(&text, kind, &facts);
+        let control = self.control_in(&text, kind);
+        let locks_for_update = sql::locks_for_update(&text, kind, &facts);
         let asks = match diagnostics::question(&text, &facts).filter(|_| may_ask) {
             Some(question @ (Question::Numbers(_) | Question::Into(_))) => Some(Asks {
                 text: text.clone(),
@@ -124,6 +134,8 @@ impl Session {
         let (planned_by, now) = (self.hot.number, Arc::clone(&self.hot.prepared_under));
         if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
             statement.one_shot = effect;
+            statement.control = control;
+            statement.locks_for_update = locks_for_update;
             statement.asks = asks;
             let parameters = statement.parameters;
             if hot {
@@ -208,6 +220,8 @@ impl Session {
             planned_by: 0,
             asks: None,
             one_shot: Effect::Ends,
+            control: None,
+            locks_for_update: false,
             parameters: ok.parameters,
             columns: Definitions::new(columns),
             types: Vec::new(),
@@ -248,7 +262,7 @@ impl Session {
 
     /// A command that names a statement: COM_STMT_EXECUTE, FETCH, RESET, CLOSE, SEND_LONG_DATA, BULK_EXECUTE.
     pub(super) async fn statement_command(&mut self, command_byte: u8) -> Result<(), Error> {
-        const NAMED: usize = HEADER_LENGTH + 5;
+        const NAMED: usize = HEADER_LENGTH + Form::LOOKAHEAD;
         let header = self.client.peek_header().await.map_err(Error::Client)?;
         let filled = self.client.fill_to(header.packet_length().min(NAMED)).await;
         filled.map_err(Error::Client)?;
@@ -265,12 +279,15 @@ impl Session {
             } else {
                 self.state.end_one_shot();
                 self.state.diagnostics = None;
+                // It may be a query.
+                self.state.transaction.may_have_snapshot = true;
             }
             if self.shared.traffic.is_on() {
                 return Box::pin(self.pass_seen(command_byte, id)).await;
             }
+            let form = self.command_form();
             self.pass_command().await?;
-            return self.pass_answer(Form::of(command_byte)).await.map(drop);
+            return self.pass_answer(form).await.map(drop);
         };
         let done = match command_byte {
             command::STMT_EXECUTE => {

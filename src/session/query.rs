@@ -14,6 +14,7 @@ use super::explain::asks_to_explain;
 use super::hot::Known;
 use super::kind::kind_of;
 use super::planning;
+use super::rights::may_change_rights;
 use super::state::{TableLocks, Unseen};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::{Catalog, HotTable};
@@ -50,6 +51,14 @@ impl Session {
         &buffered[HEADER_LENGTH..header.packet_length()]
     }
 
+    /// The form of the answer to the command at the front, of which the first [`Form::LOOKAHEAD`] bytes are buffered.
+    pub(super) fn command_form(&self) -> Form {
+        let buffered = self.client.buffered();
+        let header = Header::decode(buffered).expect("a command's header is buffered");
+        let end = header.packet_length().min(buffered.len());
+        Form::of(&buffered[HEADER_LENGTH..end])
+    }
+
     /// COM_QUERY.
     pub(super) async fn query(&mut self) -> Result<(), Error> {
         let capabilities = self.capabilities;
@@ -63,12 +72,21 @@ impl Session {
         let kind = kind_of(text);
         let may_lock = may_take_locks(text, kind, self.state.multi_statements);
         self.note_locks(kind, may_lock);
+        let text = statement_text(self.command_payload(), capabilities)?;
+        let changes_rights = may_change_rights(text, kind, self.state.multi_statements);
+        self.state.prepares_rights |= changes_rights && kind == Kind::Prepare;
+        let changes_rights =
+            changes_rights || (kind == Kind::Execute && self.state.prepares_rights);
+        let shared = Arc::clone(&self.shared);
+        let _change = changes_rights.then(|| shared.rights.change());
         let mut shape = std::mem::take(&mut self.shape);
         let text = statement_text(self.command_payload(), capabilities)?;
         let sighting = self.sight(text, kind);
         let found = match self.glance(text, kind, &mut shape) {
             Glance::Pass(reason) => {
+                let control = self.control_in(text, kind);
                 self.shape = shape;
+                self.state.control = control;
                 self.state.diagnostics = None;
                 self.learn_from_forwarded(reason, kind);
                 if kind == Kind::Prepare && !self.state.bypass {
@@ -96,8 +114,9 @@ impl Session {
     pub(super) async fn pass_statement(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
         self.before(kind);
         self.count(reason);
+        let form = self.command_form();
         self.pass_command().await?;
-        let walker = self.pass_answer(Form::Results).await?;
+        let walker = self.pass_answer(form).await?;
         self.after(kind, walker.error().is_some());
         if walker.is_multi_result() {
             // Other statements may have stood behind the first, USE among them.
@@ -133,6 +152,7 @@ impl Session {
         let known = facts.and_then(|facts| self.hot.known(text, facts, shape));
         match known.as_ref().map(|known| &**known.plan()) {
             Some(Plan::Forward(reason)) => Glance::Pass(*reason),
+            Some(Plan::Write(write)) if !self.state.in_transaction() => Glance::Pass(write.reason),
             Some(Plan::Observe(plan)) => {
                 self.metrics().count_observed(plan.reason());
                 Glance::Pass(Reason::Observed)
@@ -223,21 +243,7 @@ impl Session {
                 .await?;
             return Ok(());
         }
-        let mut turn = Turn::single(Form::Results);
-        let last = parts.len() - 1;
-        for (position, part) in parts.into_iter().enumerate() {
-            turn.more = position < last;
-            let text = text[part].to_vec();
-            let original = Original::Payload([prefix, &text].concat());
-            let done = self
-                .statement_or_explanation(&text, &original, turn, None)
-                .await?;
-            if done.failed {
-                break;
-            }
-            turn.sequence_id = done.sequence_id;
-        }
-        Ok(())
+        self.several(prefix, text, parts).await
     }
 
     /// One statement, whose plan may have been found already.
@@ -265,6 +271,9 @@ impl Session {
             Told::Rewritten(edited) => Some(edited),
             Told::Not => None,
         };
+        self.state.control = self.control_in(text, kind);
+        let facts = self.state.facts.clone().unwrap_or_default();
+        self.state.locks_for_update = sql::locks_for_update(text, kind, &facts);
         self.before(kind);
         let done = match edited {
             Some(edited) => self.act_with(&edited, text, original, turn).await?,
@@ -327,8 +336,8 @@ impl Session {
         match (&*plan, self.state.table_locks) {
             // LOCK TABLES releases what is locked first.
             (_, TableLocks::None)
-            | (Plan::LockTables(_), _)
-            | (Plan::Read(_) | Plan::Forward(_), TableLocks::Read) => plan,
+            | (Plan::LockTables(_) | Plan::Shadow(_), _)
+            | (Plan::Read(_) | Plan::Forward(_) | Plan::Write(_), TableLocks::Read) => plan,
             _ => Arc::new(Plan::Forward(Reason::UnderLockTables)),
         }
     }
@@ -347,6 +356,7 @@ impl Session {
                 self.count(*reason);
                 self.run_original(original, turn).await
             }
+            Plan::Write(write) => self.write(write, Some(&[]), original, turn).await,
             Plan::Observe(plan) => {
                 self.metrics().count_observed(plan.reason());
                 self.count(Reason::Observed);

@@ -3,28 +3,33 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::ddl::error_payload;
+use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::fold::BEGIN;
+use super::folded::Mark;
 use super::hidden::{Failure, Hidden, failure};
-use super::moving::Bound;
+use super::moving::{AsOwn, Bound};
 use super::patched::Patch;
-use super::state::Keys;
+use super::transaction::Keys;
 use super::turn::{Done, Original, Turn};
+use crate::catalog::HotTable;
 use crate::metrics::TableCounts;
 use crate::net::ReadError;
 use crate::reason::PlanKind;
 use crate::sql::plan::{Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
 use crate::sql::template::Filling;
-use crate::wire::answer::{Form, Walker};
+use crate::wire::answer::Walker;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply;
+use crate::wire::status;
 
 /// The server's code for a value that does not fit its expression, which it names.
 pub(super) const OUT_OF_RANGE: u16 = 1690;
 
 /// The server's code for a table that is not there.
-const NO_SUCH_TABLE: u16 = 1146;
+pub(super) const NO_SUCH_TABLE: u16 = 1146;
 
 /// Whether an ERR payload tells that the text itself is at fault, and would be as a query: its syntax, its names, what
 /// may stand where, what the account may see. Anything else is about preparing it (too many statements are prepared
@@ -39,11 +44,17 @@ fn is_of_the_text(error: &[u8]) -> bool {
     ACCESS.contains(&code) || NAMES.contains(&code) || FORM.contains(&code)
 }
 
-/// Whether an ERR payload of the rewritten text tells of a table that is not there: no slot table, no slots; the original
-/// is exact, or gets an error of its own.
+/// Whether an ERR payload of a text of ours tells of a table that is not there: no slot table, no slots.
 pub(super) fn is_without_slots(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| err.code == NO_SUCH_TABLE)
 }
+
+/// The table was another one when the transaction's snapshot was taken.
+const DEFINITION_CHANGED: (u16, &str, &str) = (
+    1412,
+    "HY000",
+    "Table definition has changed, please retry transaction",
+);
 
 /// How often a read is run under column definitions before it is folded.
 pub(super) const RUNS: usize = 2;
@@ -73,8 +84,8 @@ enum Ran {
 pub(super) enum Prepared {
     /// By the rewritten text; for this reason it is counted, once it is sure that it stays so.
     Summed(Reason),
-    /// By the original: all that it reads is folded, under its locks.
-    Folded,
+    /// By the original: all that it reads is folded, under its locks. To be undone afterwards, if a mark was set.
+    Folded(Option<Mark>),
     /// Not at all: the ERR payload.
     Refused(Vec<u8>),
 }
@@ -127,7 +138,9 @@ impl Session {
     ) -> Result<Result<Done, Vec<u8>>, Error> {
         let reason = match self.prepare_to_read(read, parameters).await? {
             Prepared::Summed(reason) => reason,
-            Prepared::Folded => return self.run_original(original, turn).await.map(Ok),
+            Prepared::Folded(mark) => {
+                return self.run_over_folds(mark, original, turn).await.map(Ok);
+            }
             Prepared::Refused(error) => return self.answer_err(turn, &error).await.map(Ok),
         };
         let mut rewritten = self.render_read(read, parameters);
@@ -177,14 +190,15 @@ impl Session {
             }
         };
         match (self.peek_error(turn).await?, &read.or_fold) {
-            // No slot table, no slots: the original is exact.
             (Some(NO_SUCH_TABLE), _) => {
-                self.read_hidden().await?;
+                let answer = self.read_hidden().await?;
                 self.close_asked(sent.asked).await?;
                 self.count_once(read, query);
-                return self.run_original(original, turn).await.map(Ran::Done);
+                let error = answer.into_result().err().unwrap_or_default();
+                let done = self.read_without_slots(read, &error, original, turn);
+                return Box::pin(done).await.map(Ran::Done);
             }
-            (Some(_), Some(fold)) => {
+            (Some(code), Some(fold)) if code != DEFINITION_CHANGED.0 => {
                 let answer = self.read_hidden().await?;
                 self.close_asked(sent.asked).await?;
                 let done = match answer {
@@ -200,7 +214,7 @@ impl Session {
         }
         let patch = Patch {
             columns: Some(&sent.definitions),
-            hold_error: Some(OUT_OF_RANGE),
+            hold_errors: &[OUT_OF_RANGE],
             ..turn.patch()
         };
         let ended = self.pass_patched(turn.form, patch).await?;
@@ -219,6 +233,33 @@ impl Session {
             sequence_id,
             failed: ended.walker.error().is_some(),
         }))
+    }
+
+    /// Answers a read whose text was refused, as by `error` some slot table is not there: base alone is the value then, and so
+    /// it is in what others have committed since. A snapshot may be older, and show base as it was beside slots that are gone.
+    pub(super) async fn read_without_slots(
+        &mut self,
+        read: &Read,
+        error: &[u8],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        let message = reply::Err::decode(error).map_or(&[][..], |error| error.message);
+        let message = String::from_utf8_lossy(message).to_lowercase();
+        let is_named = |table: &Arc<HotTable>| message.contains(&table.slot_name.to_lowercase());
+        let has_slots_away = read.tables.iter().any(is_named);
+        let sees_the_present = !self.state.locks_gaps && !self.state.isolation_doubted;
+        let may_be_old = self.state.may_have_snapshot() && !sees_the_present;
+        if has_slots_away && may_be_old && read.locks.is_empty() {
+            return self
+                .answer_err(turn, &error_payload(DEFINITION_CHANGED))
+                .await;
+        }
+        match has_slots_away && read.tables.len() > 1 {
+            // The others' slots may be there.
+            true => self.read_folded(read, original, turn).await,
+            false => self.run_original(original, turn).await,
+        }
     }
 
     /// Counts a read, however often it is run.
@@ -260,12 +301,12 @@ impl Session {
             folded = self.begin_and_fold(BEGIN, &folds).await?;
         } else {
             for bound in folds {
-                folded = folded.and(self.fold(&bound).await?.map(drop));
+                folded = folded.and(self.fold(&bound, AsOwn::No).await?.map(drop));
             }
         }
         let mut last = Vec::new();
         if folded.is_ok() {
-            let turn = Turn::single(Form::Results);
+            let turn = Turn::single(original.form());
             self.send_original(original, turn).await?;
             let mut walker = Walker::new(turn.form, self.capabilities);
             while !walker.is_done() {
@@ -273,13 +314,26 @@ impl Session {
             }
             self.observe(&walker);
         }
+        let is_told = last.first() == Some(&reply::ERR);
+        let messages = match wrapped && is_told {
+            true => {
+                self.take_messages(status::IN_TRANS | status::IN_TRANS_READONLY)
+                    .await?
+            }
+            false => None,
+        };
+        if !is_told {
+            last = error.to_vec();
+        }
         if wrapped {
             self.commit_own().await?;
+            self.state.diagnostics = Some(match messages {
+                Some(messages) => Diagnostics::of(&last, Some(messages)),
+                None => Diagnostics::of_an_error(),
+            });
+            self.raise_again(&last).await?;
         }
-        Ok(match last.first() {
-            Some(&reply::ERR) => last,
-            _ => error.to_vec(),
-        })
+        Ok(last)
     }
 
     /// Folds what this transaction has incremented itself, and takes the locks that the read asks for. What does not go on
@@ -289,40 +343,47 @@ impl Session {
         read: &Read,
         parameters: &[Vec<u8>],
     ) -> Result<Prepared, Error> {
-        let own: Vec<_> = self
-            .state
-            .transaction
-            .incremented
-            .iter()
-            .filter(|keys| read.tables.contains(&keys.table))
-            .cloned()
-            .collect();
-        let mut folded = self.state.transaction.folded.iter();
-        let is_read = |keys: &Keys| read.tables.contains(&keys.table);
-        if !own.is_empty() || folded.any(is_read) || !read.locks.is_empty() {
+        if self.state.status_uncertain && self.state.transaction.rows().concern(&read.tables) {
+            self.hidden("DO 0").await?;
+        }
+        if self.state.transaction.rows().concern(&read.tables) || !read.locks.is_empty() {
             self.learn_mixed();
         }
+        if let Err(error) = self.find_written(&read.tables).await? {
+            self.count_read(read, read.reason);
+            return Ok(Prepared::Refused(error));
+        }
+        let own = self.state.transaction.rows().unfolded(&read.tables);
         let reason = match own.is_empty() {
             true => read.reason,
             false => Reason::OwnIncrement,
         };
-        for keys in own {
-            if let Err(error) = self.fold(&keys.into()).await? {
-                self.count_read(read, reason);
-                return Ok(Prepared::Refused(error));
+        for (keys, is_incremented) in own {
+            let as_own = match is_incremented {
+                true => AsOwn::Yes,
+                false => AsOwn::No,
+            };
+            match self.fold(&keys.clone().into(), as_own).await? {
+                Ok(_) => self.state.transaction.rows_mut().remember_fold(keys),
+                Err(error) => {
+                    self.count_read(read, reason);
+                    return Ok(Prepared::Refused(error));
+                }
             }
         }
         if self.state.in_transaction() {
             if let Some(fold) = &read.folded_first {
                 let bound = Bound::of(fold, Some(parameters));
-                match self.fold(&bound).await? {
-                    Ok(_) => {
+                let mark = self.mark().await?;
+                match self.fold(&bound, AsOwn::No).await? {
+                    Ok(moved) => {
                         let reason = match reason {
                             Reason::OwnIncrement => reason,
                             _ => Reason::LockedByKey,
                         };
                         self.count_read(read, reason);
-                        return Ok(Prepared::Folded);
+                        self.state.makes_no_snapshot = true;
+                        return Ok(Prepared::Folded(mark.filter(|_| moved.were_open)));
                     }
                     Err(error) if failure(&error) == Failure::TheClients => {
                         self.count_read(read, reason);
@@ -333,6 +394,9 @@ impl Session {
                 }
             }
             self.forget_what_is_locked(read);
+        }
+        if self.state.in_transaction() || (read.fails_when_locked && !self.state.one_shot.is_set())
+        {
             for lock in &read.locks {
                 let mut text = Vec::new();
                 let filling = Filling {
@@ -340,11 +404,15 @@ impl Session {
                     ..Filling::default()
                 };
                 lock.render(&filling, &mut text);
-                if let Err(error) = self.hidden(text).await?.into_result() {
+                if let Err(error) = self.hidden(text).await?.into_result()
+                    && !is_without_slots(&error)
+                {
                     self.count_read(read, reason);
                     return Ok(Prepared::Refused(error));
                 }
             }
+        }
+        if self.state.in_transaction() {
             // Who has committed meanwhile knows some again.
             self.forget_what_is_locked(read);
         }
@@ -363,7 +431,7 @@ impl Session {
         let transaction = &self.state.transaction;
         let tables = read.tables.iter();
         let folded: Vec<_> = tables
-            .map(|table| transaction.predicates_of_folded(table))
+            .map(|table| transaction.rows().predicates_of_folded(table))
             .collect();
         let mut text = Vec::new();
         let filling = Filling {

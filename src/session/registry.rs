@@ -290,6 +290,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// The upstream connection's id.
+    pub(super) fn thread_id(&self) -> u32 {
+        self.seen.id
+    }
+
     /// A command has come.
     pub(super) fn begins(&self, command_byte: u8) {
         let seen = &self.seen;

@@ -51,7 +51,8 @@ impl Session {
         let mut walker = Walker::new(form, self.capabilities);
         // Bytes of the packet last told that have not been passed yet.
         let mut left_of_packet = 0;
-        let mut local_file = false;
+        // The number of the file's first packet, once the upstream has asked for one.
+        let mut local_file = None;
         while !walker.is_done() || left_of_packet > 0 {
             let buffered = self.upstream.buffered();
             let mut ready = 0;
@@ -59,14 +60,17 @@ impl Session {
                 let part = left_of_packet.min(buffered.len() - ready);
                 ready += part;
                 left_of_packet -= part;
-                if left_of_packet > 0 || walker.is_done() || local_file {
+                if left_of_packet > 0 || walker.is_done() || local_file.is_some() {
                     break;
                 }
                 match walker.next(&buffered[ready..]) {
                     Next::Need(_) => break,
                     Next::Packet { role, length } => {
                         left_of_packet = length;
-                        local_file = role == Role::LocalInfile;
+                        if role == Role::LocalInfile {
+                            let request = Header::decode(&buffered[ready..]);
+                            local_file = request.map(|request| request.sequence_id.wrapping_add(1));
+                        }
                     }
                 }
             }
@@ -74,9 +78,10 @@ impl Session {
                 let written = self.upstream.forward(ready, &mut self.client).await;
                 written.map_err(Error::client)?;
             }
-            if local_file && left_of_packet == 0 {
-                self.pass_local_file().await?;
-                local_file = false;
+            if left_of_packet == 0
+                && let Some(first) = local_file.take()
+            {
+                self.pass_local_file(first).await?;
             } else if !walker.is_done() || left_of_packet > 0 {
                 self.await_upstream().await?;
             }
@@ -125,14 +130,20 @@ impl Session {
         Ok(())
     }
 
-    /// LOAD DATA LOCAL: the client sends packets up to an empty one.
-    async fn pass_local_file(&mut self) -> Result<(), Error> {
+    /// LOAD DATA LOCAL: the client sends packets up to an empty one, numbered from `next`. A server refuses one out of order,
+    /// and then waits for the rest of the file as long as net_read_timeout; so it is told that there is none.
+    async fn pass_local_file(&mut self, mut next: u8) -> Result<(), Error> {
         loop {
             let header = self.client.peek_header().await.map_err(Error::Client)?;
             pass_packet(&mut self.client, &mut self.upstream, header).await?;
+            if header.sequence_id != next {
+                self.upstream_told = true;
+                return self.upstream.shutdown().await.map_err(Error::upstream);
+            }
             if header.length == 0 {
                 return Ok(());
             }
+            next = next.wrapping_add(1);
         }
     }
 

@@ -13,6 +13,9 @@ use crate::counter::combine::Groups;
 use crate::counter::control::Control;
 use crate::counter::fold::OpenRow;
 use crate::counter::node::Listener;
+use crate::counter::rights::Rights;
+use crate::counter::server::Server;
+use crate::counter::withdrawal::{self, Withdrawal};
 use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
 use crate::traffic::Traffic;
@@ -31,6 +34,8 @@ pub struct Shared {
     pub slots: Slots,
     /// Sessions whose increments are added up.
     pub(super) groups: Groups,
+    /// How long what sessions have been shown of their rights holds.
+    pub rights: Rights,
     /// What is known of the transactions that increments of a shape stand in.
     shapes: quick_cache::sync::Cache<u64, Shape>,
     /// Every metric.
@@ -41,7 +46,7 @@ pub struct Shared {
     pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
     /// Tells which slot rows there are.
-    control: Control,
+    pub(super) control: Control,
 }
 
 /// What was in force until a moment ago, and is so still where a session has not come to see it.
@@ -95,6 +100,7 @@ impl Shared {
             hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, &metrics)),
             slots: Slots::default(),
             groups: Groups::default(),
+            rights: Rights::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics,
             traffic: Traffic::default(),
@@ -107,11 +113,22 @@ impl Shared {
     /// The open slot rows of these keys, or of all; `None` when that cannot be told.
     pub(super) async fn open_rows(
         &self,
+        server: &Server,
         table: &HotTable,
         form: &KeyForm,
         keys: Option<&[Key]>,
     ) -> Option<Vec<OpenRow>> {
-        self.control.open_rows(table, form, keys).await
+        self.control.open_rows(server, table, form, keys).await
+    }
+
+    /// Begins to take the slots of these tables away, for DDL of the session of this number.
+    pub(super) async fn withdraw(
+        &self,
+        tables: &[Arc<HotTable>],
+        session: u32,
+        seconds: u64,
+    ) -> Result<Withdrawal, withdrawal::Error> {
+        Withdrawal::begin(&self.control, tables, session, seconds).await
     }
 
     /// Remembers that a transaction has locked base rows (to read its own increments, to write other columns) beside
@@ -157,6 +174,12 @@ impl Shared {
             hot: Arc::downgrade(&before),
             prepared_under: Arc::downgrade(&before.prepared_under),
         }
+    }
+
+    /// The upstream's address leads to another server: its tables may be others, and rights too.
+    pub async fn read_tables_again(&self) {
+        drop(self.rights.change());
+        self.refresh().await;
     }
 
     /// Has the catalog read again and waits until it is in place (or the server stops).

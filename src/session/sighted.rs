@@ -10,7 +10,6 @@ use super::prepared::Statement;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Digest, Kind, Place};
 use crate::traffic::{Prepared, Read, Sighting};
-use crate::wire::answer::Form;
 use crate::wire::command;
 use crate::wire::execute::Execute;
 
@@ -69,8 +68,9 @@ impl Session {
             command::STMT_CLOSE => self.forget_prepared(id),
             _ => {}
         }
+        let form = self.command_form();
         self.pass_command().await?;
-        self.pass_answer(Form::of(command_byte)).await?;
+        self.pass_answer(form).await?;
         self.saw(sighting);
         Ok(())
     }

@@ -10,24 +10,13 @@ use super::diagnostics::Diagnostics;
 use super::hot::PreparedUnder;
 use super::one_shot::{Effect, OneShot};
 use super::prepared::Statement;
+use super::rights::Shown;
 use super::sql_prepared::SqlPrepared;
+use super::transaction::Transaction;
 use crate::catalog::HotTable;
-use crate::counter::SlotLease;
-use crate::sql::Kind;
 use crate::sql::plan::SessionFacts;
+use crate::sql::{Kind, TransactionControl};
 use crate::wire::status;
-
-/// The most shapes of increments that a transaction remembers.
-const MOST_SHAPES: usize = 64;
-
-/// The longest predicate, in bytes, by which keys are remembered that need no fold, or would be told from others.
-const LONGEST_PREDICATE: usize = 4 * 1024;
-
-/// The most that the predicates of folded keys may take together, in bytes: they stand in every read.
-const MOST_PREDICATES: usize = 256 * 1024;
-
-/// The most keys a transaction's increments are remembered by; beyond, whole tables are.
-const MOST_KEYS: usize = 256;
 
 /// A session between two commands.
 #[derive(Debug)]
@@ -42,6 +31,8 @@ pub(super) struct State {
     pub locks_gaps: bool,
     /// `sql_big_selects` is on: `max_join_size` refuses nothing.
     pub big_selects: bool,
+    /// `sql_mode` has PAD_CHAR_TO_FULL_LENGTH.
+    pub pads_char: bool,
     /// The open transaction may have another isolation level than the session.
     pub isolation_doubted: bool,
     /// A transaction has ended, and no OK packet since could tell of it: the next one will.
@@ -52,6 +43,10 @@ pub(super) struct State {
     pub may_hold_locks: bool,
     /// Whose increments its own may be added to.
     pub combining: Combining,
+    /// What the server has shown that the account may do.
+    pub shown: Shown,
+    /// Statements that change rights have been prepared; which ones is not remembered.
+    pub prepares_rights: bool,
     /// When the upstream was last heard: it closes connections that nobody uses.
     pub heard: Instant,
     /// When the session last had an answer, of its upstream or of another session that wrote for it.
@@ -88,6 +83,12 @@ pub(super) struct State {
     pub one_shot: OneShot,
     /// The kind of the statement that runs.
     pub kind: Kind,
+    /// What it does to the transaction, if it succeeds and its text says so.
+    pub control: Option<TransactionControl>,
+    /// It is a query that locks rows as if it wrote them, which a READ ONLY session refuses.
+    pub locks_for_update: bool,
+    /// It reads tables under locks alone, so that it makes no snapshot.
+    pub makes_no_snapshot: bool,
     /// The open transaction.
     pub transaction: Transaction,
     /// Slot rows (table, key, slot) that the open transaction has written: there for itself, and for all once it has
@@ -140,51 +141,6 @@ pub(super) enum TableLocks {
     Plain,
 }
 
-/// What the open transaction has done to counters.
-#[derive(Debug, Default)]
-pub(super) struct Transaction {
-    /// Keys incremented in slots: a read of their table folds them first.
-    pub incremented: Vec<Keys>,
-    /// Shapes of its increments, in slots or not.
-    pub shapes: Vec<u64>,
-    /// It has done more than increment, or something went wrong in it: it does not show that its shapes only increment.
-    pub proves_nothing: bool,
-    /// Keys whose base row is locked and has no open slots: base is their value now, and needs no fold.
-    pub settled: Vec<Keys>,
-    /// Keys whose base row this transaction has changed, by a fold or after one: its reads see that row, and not the
-    /// slots that its snapshot may see beside an older one.
-    pub folded: Vec<Keys>,
-    /// Keys that were among `folded` when something came that may have undone it.
-    pub doubted: Vec<Keys>,
-    /// Predicates by literals that hold for the rows which these keys locked: the client's own may raise warnings, and
-    /// would do so again in every read that leaves slots out.
-    locked: Vec<(Keys, Vec<u8>)>,
-    /// The slots that the transaction's increments go to, one per table.
-    pub leases: Vec<(Arc<HotTable>, SlotLease)>,
-}
-
-/// Keys of a hot table, bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Keys {
-    pub table: Arc<HotTable>,
-    /// Predicate over unqualified key columns; `None` for the whole table.
-    pub predicate: Option<Vec<u8>>,
-}
-
-impl Keys {
-    pub(super) fn whole(table: Arc<HotTable>) -> Self {
-        Self {
-            table,
-            predicate: None,
-        }
-    }
-
-    /// Of its predicate, in bytes.
-    fn length(&self) -> usize {
-        self.predicate.as_ref().map_or(0, Vec::len)
-    }
-}
-
 impl State {
     pub(super) fn new(status: u16) -> Self {
         let now = Instant::now();
@@ -194,11 +150,14 @@ impl State {
             facts: None,
             locks_gaps: false,
             big_selects: true,
+            pads_char: false,
             isolation_doubted: false,
             end_untold: false,
             is_quiet: true,
             may_hold_locks: false,
             combining: Combining::Unknown,
+            shown: Shown::default(),
+            prepares_rights: false,
             heard: now,
             served: now,
             unguarded: false,
@@ -217,6 +176,9 @@ impl State {
             diagnostics: None,
             one_shot: OneShot::default(),
             kind: Kind::Other,
+            control: None,
+            locks_for_update: false,
+            makes_no_snapshot: false,
             transaction: Transaction::default(),
             written: Vec::new(),
         }
@@ -238,18 +200,21 @@ impl State {
     pub(super) fn observe(&mut self, status: Option<u16>, error: Option<u16>) {
         if let Some(status) = status {
             let was_open = self.status & status::IN_TRANS != 0;
+            // Without autocommit a transaction that the error has ended may have been followed by another.
+            let may_be_another = self.status_uncertain && status & status::AUTOCOMMIT == 0;
             self.status = status;
             self.status_uncertain = false;
             if status & status::IN_TRANS == 0 {
                 self.transaction = Transaction::default();
                 self.isolation_doubted &= !was_open;
+            } else if may_be_another {
+                self.transaction.distrust_folds();
             }
         }
         if error.is_some() {
             self.written.clear();
             self.status_uncertain = true;
             self.transaction.proves_nothing = true;
-            self.transaction.distrust_folds();
         }
     }
 
@@ -278,121 +243,4 @@ impl State {
             ..Self::new(status)
         };
     }
-}
-
-impl Transaction {
-    /// Locks may be gone or folds undone: fold again before the next read. Folding twice is exact, trusting a
-    /// fold that is no more would not be.
-    pub(super) fn distrust_folds(&mut self) {
-        self.settled.clear();
-        for keys in std::mem::take(&mut self.folded) {
-            remember(&mut self.doubted, keys.clone());
-            remember(&mut self.incremented, keys);
-        }
-    }
-
-    pub(super) fn remember_shape(&mut self, shape: u64) {
-        if self.shapes.len() < MOST_SHAPES && !self.shapes.contains(&shape) {
-            self.shapes.push(shape);
-        }
-    }
-
-    /// An increment went to slots of these keys.
-    pub(super) fn remember_increment(&mut self, keys: Keys) {
-        // The same key may have been settled by another predicate.
-        self.settled.retain(|other| other.table != keys.table);
-        remember(&mut self.incremented, keys);
-    }
-
-    /// The base rows of these keys are locked and have no open slots.
-    pub(super) fn remember_settled(&mut self, keys: Keys) {
-        let is_short = keys.length() <= LONGEST_PREDICATE;
-        if is_short && self.settled.len() < MOST_KEYS && !self.settled.contains(&keys) {
-            self.settled.push(keys);
-        }
-    }
-
-    /// The slots of these keys are folded, or base has been changed with none open.
-    pub(super) fn remember_fold(&mut self, keys: Keys) {
-        let covered = |other: &Keys| {
-            other.table == keys.table
-                && (keys.predicate.is_none() || keys.predicate == other.predicate)
-        };
-        self.incremented.retain(|other| !covered(other));
-        self.doubted.retain(|other| !covered(other));
-        self.remember_settled(keys.clone());
-        let held: usize = self.folded.iter().map(Keys::length).sum();
-        let has_room = self.folded.len() < MOST_KEYS && held + keys.length() <= MOST_PREDICATES;
-        if has_room || keys.predicate.is_none() {
-            remember(&mut self.folded, keys);
-            return;
-        }
-        // Too many to remember one by one: the next read folds the whole table.
-        let table = Arc::clone(&keys.table);
-        self.folded.retain(|other| other.table != table);
-        self.settled.retain(|other| other.table != table);
-        let whole = Keys::whole(table);
-        remember(&mut self.doubted, whole.clone());
-        remember(&mut self.incremented, whole);
-    }
-
-    /// What reads of `table` find by their base row alone: predicates over unqualified key columns.
-    pub(super) fn predicates_of_folded(&self, table: &Arc<HotTable>) -> Vec<Vec<u8>> {
-        let of_table = self.folded.iter().filter(|keys| keys.table == *table);
-        let predicates = of_table.map(|keys| {
-            let locked = self.locked.iter().find(|(other, _)| other == keys);
-            match (locked, &keys.predicate) {
-                (Some((_, literals)), _) => literals.clone(),
-                (None, Some(predicate)) => predicate.clone(),
-                (None, None) => b"TRUE".to_vec(),
-            }
-        });
-        predicates.collect()
-    }
-
-    /// These keys have locked the rows for which `literals` holds, or none that it could tell.
-    pub(super) fn remember_locked(&mut self, keys: &Keys, literals: Option<Vec<u8>>) {
-        self.locked.retain(|(other, _)| other != keys);
-        let is_short = |literals: &Vec<u8>| literals.len() <= LONGEST_PREDICATE;
-        let has_room = self.locked.len() < MOST_KEYS;
-        if let Some(literals) = literals.filter(|literals| has_room && is_short(literals)) {
-            self.locked.push((keys.clone(), literals));
-        }
-    }
-
-    /// Whether these keys need no fold.
-    pub(super) fn has_settled(&self, keys: &Keys) -> bool {
-        covers(&self.settled, keys)
-    }
-
-    /// Whether reads of these keys leave slots out.
-    pub(super) fn has_folded(&self, keys: &Keys) -> bool {
-        covers(&self.folded, keys)
-    }
-
-    /// Whether these keys were folded once, and perhaps still are.
-    pub(super) fn has_doubted(&self, keys: &Keys) -> bool {
-        covers(&self.doubted, keys)
-    }
-}
-
-fn covers(list: &[Keys], keys: &Keys) -> bool {
-    let mut list = list.iter();
-    list.any(|other| {
-        other.table == keys.table
-            && (other.predicate.is_none() || other.predicate == keys.predicate)
-    })
-}
-
-fn remember(list: &mut Vec<Keys>, keys: Keys) {
-    if list.contains(&keys) {
-        return;
-    }
-    if list.len() < MOST_KEYS {
-        list.push(keys);
-        return;
-    }
-    let table = Arc::clone(&keys.table);
-    list.retain(|other| other.table != table);
-    list.push(Keys::whole(table));
 }

@@ -18,6 +18,14 @@ pub(super) enum Original {
 }
 
 impl Original {
+    /// The form of its answer. What is too long to hold is not looked into.
+    pub(super) fn form(&self) -> Form {
+        match self {
+            Self::Payload(payload) => Form::of(payload),
+            Self::Stream => Form::Results,
+        }
+    }
+
     /// Whether it is a prepared statement that is to open a cursor, or may be.
     pub(super) fn may_open_cursor(&self) -> bool {
         match self {

@@ -72,11 +72,11 @@ impl<'a> Context<'a> {
         let inside = |edit: &&Edit| range.start <= edit.range.start && edit.range.end <= range.end;
         for edit in edits.iter().filter(inside) {
             template
-                .push_text(self.slice(at..edit.range.start))
-                .append(&edit.text);
+                .append_apart(&Template::text(self.slice(at..edit.range.start)))
+                .append_apart(&edit.text);
             at = edit.range.end;
         }
-        template.push_text(self.slice(at..range.end));
+        template.append_apart(&Template::text(self.slice(at..range.end)));
         template
     }
 
@@ -160,10 +160,16 @@ pub(super) fn slots_path(table: &HotTable) -> String {
     )
 }
 
-/// The name of the slot table in the statement's sum number `index`. Each has its own: under LOCK TABLES a
-/// statement may use a locked name once only.
-pub(super) fn read_alias(index: usize) -> String {
-    match index {
+/// Names under which each slot table is locked for reads: a read with more sums than this is refused by the
+/// server (1100) while tables are locked.
+pub(super) const READ_ALIASES: usize = 16;
+
+/// The name of a slot table in the statement's sum number `index`. Each has its own: under LOCK TABLES a statement may use a
+/// locked name once only, and no two tables may have the same.
+pub(super) fn read_alias(catalog: &Catalog, table: &Arc<HotTable>, index: usize) -> String {
+    let mut tables = catalog.tables.iter();
+    let ordinal = tables.position(|other| other == table).unwrap_or_default();
+    match ordinal * READ_ALIASES + index {
         0 => "countersink_s".to_owned(),
         later => format!("countersink_s{}", later + 1),
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, HotTable};
 use crate::sql::context::{hot_by_words, mentioned};
 use crate::sql::lexer::TokenKind;
-use crate::sql::plan::{Ddl, Emptying, Fold, FoldTable, Plan, Reason, SessionFacts};
+use crate::sql::plan::{Ddl, Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::words::Words;
 
 /// Folds whole tables.
@@ -32,7 +32,7 @@ pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan
     };
     if reader.words.has_inner_mark(b';') {
         // A routine's body, or several statements that could not be told apart.
-        return reader.ddl(mentioned(text, catalog), Emptying::None);
+        return reader.ddl(mentioned(text, catalog), false);
     }
     if reader.words.accept("CREATE") {
         reader.create()
@@ -43,12 +43,7 @@ pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan
     } else if reader.words.accept("TRUNCATE") {
         reader.words.accept("TABLE");
         let table = reader.table();
-        reader.words.accept_mark(b';');
-        let emptying = match reader.words.peek() {
-            None => Emptying::Known,
-            Some(_) => Emptying::Unread,
-        };
-        reader.ddl(table.into_iter().collect(), emptying)
+        reader.ddl(table.into_iter().collect(), true)
     } else if reader.words.accept("RENAME") && reader.words.accept_any(&["TABLE", "TABLES"]) {
         reader.rename()
     } else {
@@ -63,10 +58,16 @@ impl Reader<'_> {
         hot_by_words(self.catalog, self.facts, &name).cloned()
     }
 
-    fn ddl(&self, tables: Vec<Arc<HotTable>>, emptying: Emptying) -> Plan {
+    fn ddl(&self, mut tables: Vec<Arc<HotTable>>, withdraws_slots: bool) -> Plan {
+        // Each once, and in one order for all sessions, which then take locks in that.
+        tables.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
+        tables.dedup();
         match tables.is_empty() {
             true => Plan::Forward(Reason::Metadata),
-            false => Plan::Ddl(Box::new(Ddl { tables, emptying })),
+            false => Plan::Ddl(Box::new(Ddl {
+                tables,
+                withdraws_slots,
+            })),
         }
     }
 
@@ -95,6 +96,9 @@ impl Reader<'_> {
         let table = self.table();
         if self.words.has("SELECT") || self.words.has("TABLE") {
             let reads = mentioned(self.text, self.catalog);
+            if table.is_some() && replaces && !is_temporary {
+                return self.ddl(reads, true);
+            }
             // A temporary table with the hot name, made from the hot one: fold now, and the session finds the
             // shadow by name.
             return match (table, is_temporary) {
@@ -105,8 +109,7 @@ impl Reader<'_> {
         }
         match (table, is_temporary) {
             (Some(table), true) => Plan::Shadow(vec![table]),
-            (Some(table), false) if replaces => self.ddl(vec![table], Emptying::Unread),
-            (Some(table), false) => self.ddl(vec![table], Emptying::None),
+            (Some(table), false) => self.ddl(vec![table], replaces),
             (None, _) => Plan::Forward(Reason::Metadata),
         }
     }
@@ -115,7 +118,7 @@ impl Reader<'_> {
     fn on_table(&mut self) -> Plan {
         self.words.skip_past("ON");
         let table = self.table();
-        self.ddl(table.into_iter().collect(), Emptying::None)
+        self.ddl(table.into_iter().collect(), false)
     }
 
     fn alter(&mut self) -> Plan {
@@ -125,14 +128,42 @@ impl Reader<'_> {
             return Plan::Forward(Reason::Metadata);
         }
         self.accept_if_exists();
-        if let Some(table) = self.table() {
-            return self.ddl(vec![table], Emptying::None);
+        let table = self.table();
+        // The other table of EXCHANGE PARTITION or CONVERT TABLE stands somewhere in the text.
+        if self.words.has("PARTITION") && self.moves_rows() {
+            return self.ddl(mentioned(self.text, self.catalog), true);
+        }
+        if let Some(table) = table {
+            let withdraws_slots = self.moves_rows() || self.names_column_in_slots(&table);
+            return self.ddl(vec![table], withdraws_slots);
         }
         // ALTER TABLE other RENAME TO hot: the base table exists, so the other one must be a temporary table.
         match self.words.has("RENAME") {
             true => Plan::Shadow(mentioned(self.text, self.catalog)),
             false => Plan::Forward(Reason::Metadata),
         }
+    }
+
+    /// Whether an ALTER TABLE gives rows another table, or columns another name, by as much as its words tell.
+    fn moves_rows(&self) -> bool {
+        const MOVING: [&str; 7] = [
+            "RENAME",
+            "CHANGE",
+            "EXCHANGE",
+            "PARTITION",
+            "CONVERT",
+            "TABLESPACE",
+            "PRIMARY",
+        ];
+        MOVING.iter().any(|word| self.words.has(word))
+    }
+
+    /// Whether the words that are left name a column that slots have too.
+    fn names_column_in_slots(&self, table: &HotTable) -> bool {
+        let counters = table.counters.iter().map(|counter| counter.column);
+        let own = table.primary_key.iter().chain(&table.touches).copied();
+        let mut names = counters.chain(own).map(|at| &table.columns[at].name);
+        names.any(|name| self.words.names(name))
     }
 
     fn drop(&mut self) -> Plan {
@@ -142,7 +173,7 @@ impl Reader<'_> {
             let tables = self.tables_in_list();
             return match is_temporary {
                 true => Plan::Forward(Reason::Shadowed),
-                false => self.ddl(tables, Emptying::Unread),
+                false => self.ddl(tables, true),
             };
         }
         if self.words.accept_any(&["DATABASE", "SCHEMA"]) {
@@ -153,7 +184,7 @@ impl Reader<'_> {
                 .tables
                 .iter()
                 .filter(|table| table.schema.to_lowercase() == schema);
-            return self.ddl(tables.cloned().collect(), Emptying::Unread);
+            return self.ddl(tables.cloned().collect(), true);
         }
         match self.words.accept("INDEX") {
             true => self.on_table(),
@@ -186,8 +217,7 @@ impl Reader<'_> {
                 break;
             }
         }
-        tables.dedup();
-        self.ddl(tables, Emptying::None)
+        self.ddl(tables, true)
     }
 }
 
@@ -205,9 +235,11 @@ pub(super) fn plan_prepare(text: &[u8], facts: &SessionFacts, catalog: &Catalog)
 /// The plan of LOAD DATA and LOAD XML.
 pub(super) fn plan_load(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
     let words = Words::new(text, facts);
-    match words.has("REPLACE") {
-        true => fold_tables(mentioned(text, catalog), Reason::Replace),
-        false => Plan::Forward(Reason::InsertOnly),
+    let tables = || mentioned(text, catalog);
+    match (words.has("REPLACE"), words.has_subquery()) {
+        (true, _) => fold_tables(tables(), Reason::Replace),
+        (false, true) => fold_tables(tables(), Reason::MultiTable),
+        (false, false) => Plan::Forward(Reason::InsertOnly),
     }
 }
 
@@ -218,25 +250,49 @@ mod tests {
     #[test]
     fn statements_planned_by_their_words() {
         let cases = [
-            ("TRUNCATE posts", "ddl posts, empties"),
-            ("truncate table `shop`.`posts`;", "ddl posts, empties"),
-            ("TRUNCATE posts NOWAIT", "ddl posts, empties perhaps"),
+            ("TRUNCATE posts", "ddl posts, without slots"),
+            ("truncate table `shop`.`posts`;", "ddl posts, without slots"),
+            ("TRUNCATE posts NOWAIT", "ddl posts, without slots"),
             (
                 "CREATE OR REPLACE TABLE posts (id INT)",
-                "ddl posts, empties perhaps",
+                "ddl posts, without slots",
             ),
             ("TRUNCATE authors_of_posts", "forward Metadata"),
             (
                 "DROP TABLE IF EXISTS authors, shop.posts, hits",
-                "ddl posts, hits, empties perhaps",
+                "ddl hits, posts, without slots",
             ),
             ("DROP TEMPORARY TABLE posts", "forward Shadowed"),
-            ("DROP DATABASE shop", "ddl posts, hits, empties perhaps"),
+            ("DROP DATABASE shop", "ddl hits, posts, without slots"),
             ("ALTER TABLE posts ADD COLUMN x INT", "ddl posts"),
             ("ALTER TABLE tmp RENAME TO posts", "shadow posts"),
             (
                 "RENAME TABLE posts TO posts_old, posts_new TO posts",
-                "ddl posts",
+                "ddl posts, without slots",
+            ),
+            (
+                "ALTER TABLE posts RENAME TO posts_old",
+                "ddl posts, without slots",
+            ),
+            (
+                "ALTER TABLE posts RENAME COLUMN title TO name",
+                "ddl posts, without slots",
+            ),
+            (
+                "ALTER TABLE posts MODIFY `views` INT",
+                "ddl posts, without slots",
+            ),
+            (
+                "ALTER TABLE parts EXCHANGE PARTITION p0 WITH TABLE posts",
+                "ddl posts, without slots",
+            ),
+            (
+                "ALTER TABLE posts EXCHANGE PARTITION p0 WITH TABLE hits",
+                "ddl hits, posts, without slots",
+            ),
+            (
+                "CREATE OR REPLACE TABLE posts SELECT * FROM hits",
+                "ddl hits, posts, without slots",
             ),
             ("CREATE UNIQUE INDEX i ON posts (title)", "ddl posts"),
             ("DROP INDEX i ON posts", "ddl posts"),
@@ -278,6 +334,20 @@ mod tests {
                 "SET STATEMENT max_statement_time = 1 FOR UPDATE posts SET views = 1",
                 "fold NotParsed: posts",
             ),
+            ("CALL p((SELECT views FROM posts))", "fold NotParsed: posts"),
+            (
+                "SHOW COLUMNS FROM x WHERE 1 = (SELECT views FROM posts)",
+                "fold NotParsed: posts",
+            ),
+            (
+                "SHOW COLUMNS FROM x WHERE 1 = /*! (SELECT views FROM posts) */",
+                "fold NotParsed: posts",
+            ),
+            (
+                "EXPLAIN SELECT (SELECT views FROM posts)",
+                "forward Metadata",
+            ),
+            ("GRANT SELECT ON posts TO me", "forward Metadata"),
             ("HANDLER posts OPEN", "fold NotParsed: posts"),
             ("TABLE posts", "fold NotParsed: posts"),
             (
@@ -287,6 +357,10 @@ mod tests {
             (
                 "LOAD DATA INFILE 'x' REPLACE INTO TABLE posts",
                 "fold Replace: posts",
+            ),
+            (
+                "LOAD DATA INFILE 'x' INTO TABLE authors (@a) SET name = (SELECT views FROM posts)",
+                "fold MultiTable: posts",
             ),
             (
                 "PREPARE s FROM 'UPDATE posts SET views = 1'",

@@ -38,6 +38,21 @@ impl Kind {
             _ => true,
         }
     }
+
+    /// Whether the statement may read a table without locks, so that a transaction's snapshot is made. What a BEGIN does
+    /// only its text says.
+    pub fn may_make_snapshot(self) -> bool {
+        !matches!(
+            self,
+            Self::Commit
+                | Self::Rollback
+                | Self::Savepoint
+                | Self::Release
+                | Self::Prepare
+                | Self::Deallocate
+                | Self::Set { harmless: true }
+        )
+    }
 }
 
 /// The kind of a text that starts with one of the most frequent words, without allocation; `None` says that

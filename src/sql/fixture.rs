@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalog::{Bounds, Catalog, Column, Counter, Domain, HotTable};
-use crate::sql::plan::{Emptying, Fold, FoldTable, Plan, Scope, SessionFacts};
+use crate::sql::plan::{Fold, FoldTable, Plan, Scope, SessionFacts};
 use crate::sql::template::{Piece, Template};
 
 fn column(name: &str, definition: &str) -> Column {
@@ -161,6 +161,14 @@ fn names(tables: &[Arc<HotTable>]) -> String {
 pub(super) fn show(plan: &Plan) -> String {
     match plan {
         Plan::Forward(reason) => format!("forward {reason:?}"),
+        Plan::Write(write) => {
+            let fold = Fold {
+                folds: vec![write.rows.clone()],
+                reason: write.reason,
+            };
+            let shown = show_fold(&fold).replacen("fold", "write", 1);
+            format!("{shown}, told {:?}", write.told)
+        }
         Plan::Observe(plan) => format!("observe {}", plan.reason()),
         Plan::Increment(increment) => {
             let mut lines = Vec::new();
@@ -221,10 +229,9 @@ pub(super) fn show(plan: &Plan) -> String {
         Plan::Ddl(ddl) => format!(
             "ddl {}{}",
             names(&ddl.tables),
-            match ddl.emptying {
-                Emptying::None => "",
-                Emptying::Known => ", empties",
-                Emptying::Unread => ", empties perhaps",
+            match ddl.withdraws_slots {
+                true => ", without slots",
+                false => "",
             }
         ),
         Plan::Shadow(tables) => format!("shadow {}", names(tables)),
@@ -234,7 +241,7 @@ pub(super) fn show(plan: &Plan) -> String {
             format!(
                 "lock tables {}, write {}: {text}",
                 names(&lock.tables),
-                lock.write
+                names(&lock.written)
             )
         }
     }

@@ -20,7 +20,7 @@ use crate::sql::predicate::Target;
 use crate::sql::rows;
 use crate::sql::template::{Filling, Piece, Template};
 use crate::sql::touch::Touch;
-use text::{base_text, predicate_text, update_text, upsert_text};
+use text::{base_text, predicate_text, rights_text, update_text, upsert_text};
 
 /// `counter = counter + constant`.
 #[derive(Clone, Debug)]
@@ -268,6 +268,7 @@ pub(super) fn plan(
     let has_slots = target.table.slots > 0;
     let named = whole_key.as_ref().and(predicate.as_ref());
     let is_limited = update.limit.is_some();
+    let rights = rights_text(context, target, deltas, touches, update.selection.as_ref());
     let update = named.map(|predicate| match has_slots {
         true => update_text(target, deltas, touches, predicate),
         false => base_text(target, deltas, touches, predicate),
@@ -283,7 +284,13 @@ pub(super) fn plan(
         update,
         key_parameters,
         one_key_only: is_limited,
-        upsert: upsert_text(target, deltas, touches, predicate.as_ref()),
+        upsert: upsert_text(
+            target,
+            deltas,
+            touches,
+            predicate.as_ref(),
+            is_named_as_slots(context, target),
+        ),
         counters: deltas.iter().map(|delta| delta.counter.column).collect(),
         parameter_deltas: deltas
             .iter()
@@ -296,6 +303,7 @@ pub(super) fn plan(
             })
             .collect(),
         shape: shape(context),
+        rights: rights.into_bytes().into(),
         exact: fold(Reason::Fallback),
     });
     match (has_slots, may_combine) {
@@ -355,13 +363,19 @@ fn obstacle(
     } else if context.facts.safe_updates && whole_key.is_none() {
         // The server may refuse the original with 1175; its own words are then the answer.
         Some(Reason::Unresolved)
-    } else if context.is_same_table_name(&target.exposed, &target.table.slot_name)
+    } else if (is_named_as_slots(context, target)
+        && context.is_same_table_name(&target.table.schema, &target.table.slot_schema))
         || (is_limited && whole_key.is_none())
     {
         Some(Reason::Unresolved)
     } else {
         None
     }
+}
+
+/// Whether the statement has the name of the slot table for its own, in whichever schema.
+fn is_named_as_slots(context: &Context<'_>, target: &Target<'_>) -> bool {
+    context.is_same_table_name(&target.exposed, &target.table.slot_name)
 }
 
 #[cfg(test)]

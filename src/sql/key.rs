@@ -280,6 +280,36 @@ pub(super) fn whole_key(
     (seen.len() == target.table.primary_key.len()).then_some(WholeKey { parameters })
 }
 
+/// The parameters that name the one key to which a predicate confines a statement, whatever else it asks for. `None`: there
+/// may be several.
+pub(super) fn one_key(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    predicate: &Expr,
+) -> Option<Vec<KeyParameter>> {
+    has_familiar_precedence(context).then_some(())?;
+    let tests: Vec<_> = conjuncts(predicate)
+        .into_iter()
+        .filter_map(|conjunct| key_test(context, target, conjunct))
+        .filter(|test| !test.is_list)
+        .collect();
+    let mut parameters = Vec::new();
+    for &column in &target.table.primary_key {
+        let test = tests.iter().find(|test| test.column == column)?;
+        let of_integers = is_integer(&target.table.columns[column].definition);
+        match test.values.first()?.kind {
+            KeyValueKind::Text => {}
+            KeyValueKind::Integer if of_integers => {}
+            KeyValueKind::Parameter(parameter) => parameters.push(KeyParameter {
+                parameter,
+                of_integers,
+            }),
+            _ => return None,
+        }
+    }
+    Some(parameters)
+}
+
 fn is_trivially_true(conjunct: &Expr) -> bool {
     let number = |expr: &Expr| match bare(expr) {
         Expr::Value(ValueWithSpan {

@@ -3,15 +3,11 @@
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, HotTable};
-use crate::sql::context::{hot_by_words, mentioned, quoted, read_alias, slots_path};
+use crate::sql::context::{READ_ALIASES, hot_by_words, mentioned, quoted, read_alias, slots_path};
 use crate::sql::ddl::fold_tables;
 use crate::sql::lexer::Lexer;
 use crate::sql::plan::{LockTables, Plan, Reason, SessionFacts};
 use crate::sql::words::Words;
-
-/// Names under which each slot table is locked for reads: a read with more sums than this is refused by the
-/// server (1100) while tables are locked.
-const READ_ALIASES: usize = 16;
 
 /// A hot table in the list.
 struct Locked {
@@ -36,10 +32,12 @@ pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan
         .filter(|token| token.is_significant() && text[token.start] != b';')
         .last()
         .map_or(text.len(), |token| token.end);
-    let additions: String = locked.iter().map(additions).collect();
+    let additions = locked.iter().map(|locked| additions(locked, catalog));
+    let additions: String = additions.collect();
+    let written = locked.iter().filter(|locked| locked.write);
     Plan::LockTables(Box::new(LockTables {
         text: [&text[..end], additions.as_bytes(), &text[end..]].concat(),
-        write: locked.iter().all(|locked| locked.write),
+        written: written.map(|locked| Arc::clone(&locked.table)).collect(),
         tables: locked.into_iter().map(|locked| locked.table).collect(),
     }))
 }
@@ -97,10 +95,11 @@ fn accept_lock_type(words: &mut Words<'_>) -> Option<bool> {
     words.accept("WRITE").then_some(true)
 }
 
-fn additions(locked: &Locked) -> String {
+fn additions(locked: &Locked, catalog: &Catalog) -> String {
     let lock = if locked.write { "WRITE" } else { "READ" };
     let slots = slots_path(&locked.table);
-    let aliases = (0..READ_ALIASES).map(|index| quoted(&read_alias(index)));
+    let alias = |index| quoted(&read_alias(catalog, &locked.table, index));
+    let aliases = (0..READ_ALIASES).map(alias);
     aliases
         .map(|alias| format!(", {slots} AS {alias} {lock}"))
         .collect()
@@ -114,14 +113,22 @@ mod tests {
     fn slot_tables_are_locked_by_all_names_that_we_use() {
         let plan = planned("LOCK TABLES posts AS p READ LOCAL, authors WRITE; -- done");
         assert!(plan.starts_with(
-            "lock tables posts, write false: LOCK TABLES posts AS p READ LOCAL, authors WRITE, \
+            "lock tables posts, write : LOCK TABLES posts AS p READ LOCAL, authors WRITE, \
              `shop`.`posts_slots` AS `countersink_s` READ, \
              `shop`.`posts_slots` AS `countersink_s2` READ, "
         ));
         assert!(plan.ends_with(" AS `countersink_s16` READ; -- done"));
         assert!(planned("LOCK TABLE posts WRITE").starts_with(
-            "lock tables posts, write true: LOCK TABLE posts WRITE, `shop`.`posts_slots` AS `countersink_s` WRITE, "
+            "lock tables posts, write posts: LOCK TABLE posts WRITE, `shop`.`posts_slots` AS `countersink_s` WRITE, "
         ));
+    }
+
+    #[test]
+    fn each_table_has_names_of_its_own() {
+        let plan = planned("LOCK TABLES posts READ, hits WRITE");
+        assert!(plan.starts_with("lock tables posts, hits, write hits: LOCK TABLES posts READ, "));
+        assert!(plan.contains("`shop`.`posts_slots` AS `countersink_s16` READ, "));
+        assert!(plan.contains(", `shop`.`hits_slots` AS `countersink_s17` WRITE, "));
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //!
 //! Layout, in the order data flows: `prefilter`, `mention`; `lexer`, `statement` (tokens of our own, first words);
 //! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables`, `prepare`, `one_shot` (read by words alone),
-//! `increment`, `write` (planned by syntax tree), `read` (counters in queries); `planner` puts them together;
+//! `accounted` (no hot table stands where nobody looks), `increment`, `write` (planned by syntax tree), `read` (counters in queries); `planner` puts them together;
 //! `shape` tells which statements share a plan; `digest` and `tally` tell of statements for which there is no rule yet.
 
+mod accounted;
 mod amount;
 mod context;
 mod ddl;
@@ -34,14 +35,18 @@ mod size;
 mod statement;
 mod stored;
 mod syntax;
+mod syntax_error;
 mod tally;
 pub mod template;
 mod touch;
+mod transaction_control;
 mod words;
 mod write;
 
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod spliced;
 
 #[cfg(test)]
 pub(crate) use fixture::{plan_of as planned_in_fixture, posts as posts_in_fixture};
@@ -55,6 +60,8 @@ pub use mention::mentions;
 pub use planner::plan;
 pub use prefilter::Prefilter;
 pub use shape::{Literal, LiteralKind, Shape};
-pub use statement::{Kind, is_off, is_several, split, statement_kind};
+pub use statement::{Kind, Part, is_off, is_several, split, statement_kind};
 pub use stored::is_stored_as_written;
+pub use syntax_error::{Following, quoting};
 pub use tally::{Sets, Tally, tally};
+pub use transaction_control::{TransactionControl, locks_for_update, transaction_control};

@@ -55,7 +55,10 @@ impl SessionFacts {
 pub enum Plan {
     /// Send the client's bytes as they are.
     Forward(Reason),
-    /// The same, for the rule has `mode: observe`: what would become of the statement were it in force.
+    /// The same. It changes other columns of rows of a hot table, or inserts some; a transaction that does so sees them as they
+    /// are then, and so has to see their counters.
+    Write(Box<Write>),
+    /// Send the client's bytes as they are, for the rule has `mode: observe`: what would become of the statement were it in force.
     Observe(Box<Plan>),
     /// Add to slots instead of the base row.
     Increment(Arc<Increment>),
@@ -85,6 +88,7 @@ impl Plan {
     pub fn reason(&self) -> Reason {
         match self {
             Self::Forward(reason) => *reason,
+            Self::Write(write) => write.reason,
             Self::Observe(plan) => plan.reason(),
             Self::Increment(_) => Reason::Slotted,
             Self::Combine(_) => Reason::Combined,
@@ -134,6 +138,9 @@ pub struct Increment {
     pub parameter_deltas: Vec<ParameterDelta>,
     /// The same for all texts that differ in their constants only.
     pub shape: u64,
+    /// An UPDATE of base that needs exactly the rights of the original, and is prepared but never run: who may not prepare
+    /// it may not run the original.
+    pub rights: Arc<[u8]>,
     /// The way that is always right: fold, then the original. Its scope is also what the transaction
     /// remembers as incremented.
     pub exact: Fold,
@@ -181,6 +188,8 @@ pub struct Read {
     /// For FOR UPDATE and FOR SHARE outside autocommit: statements that lock base rows, then slot rows,
     /// before the text is sent.
     pub locks: Vec<Template>,
+    /// `locks` wait for nobody: they are sent in autocommit as well, for the error that they may end with.
+    pub fails_when_locked: bool,
     /// For FOR UPDATE of one table by its key: all that the original reads, when it reads nothing else. Outside
     /// autocommit a fold of it locks what the original locks, and the original then gives the value: sums under locks
     /// would lock the gaps between slots as well. Where no fold is possible, `text` is sent.
@@ -190,6 +199,30 @@ pub struct Read {
     pub or_fold: Option<Fold>,
     /// `Summed` or `SummedLocked`.
     pub reason: Reason,
+}
+
+/// A write that is right on base alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The rows that it may change or insert.
+    pub rows: FoldTable,
+    /// Parameters that name the one key of these rows: where one of them may equal several keys, the answer tells nothing.
+    pub key_parameters: Vec<KeyParameter>,
+    /// How its answer tells which of them it has changed.
+    pub told: Told,
+    /// Why it may pass.
+    pub reason: Reason,
+}
+
+/// How the answer to a write tells which of the rows that it may change have been changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// All, if it counts any.
+    ByCount,
+    /// The same, but with CLIENT_FOUND_ROWS it counts a row as well that stays as it is.
+    ByCountOfChanged,
+    /// It does not tell.
+    Not,
 }
 
 /// Move slots into base, then run the original.
@@ -260,20 +293,8 @@ pub struct Rows {
 pub struct Ddl {
     /// The tables it names.
     pub tables: Vec<Arc<HotTable>>,
-    /// What becomes of their rows.
-    pub emptying: Emptying,
-}
-
-/// Whether a statement empties the tables that it names (TRUNCATE, DROP): the slots go with the rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Emptying {
-    /// The rows stay.
-    None,
-    /// They go. The text is known to its last word: should the server refuse it, then not for its syntax, so it ends an
-    /// open transaction in any case.
-    Known,
-    /// They go.
-    Unread,
+    /// Afterwards a name may stand for other rows, or a column for other values: nothing may be in slots while it runs.
+    pub withdraws_slots: bool,
 }
 
 /// LOCK TABLES with the slot tables in it.
@@ -283,6 +304,6 @@ pub struct LockTables {
     pub tables: Vec<Arc<HotTable>>,
     /// The text to send.
     pub text: Vec<u8>,
-    /// All of the hot tables are locked for WRITE, so that they can be folded under the lock.
-    pub write: bool,
+    /// Those of them that are locked for WRITE, so that they can be folded under the lock.
+    pub written: Vec<Arc<HotTable>>,
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, HotTable};
+use crate::sql::accounted;
 use crate::sql::context::{Context, mentioned};
 use crate::sql::ddl::{self, fold_tables};
 use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::mention::mentions;
-use crate::sql::plan::{Ddl, Emptying, Plan, Reason, SessionFacts};
+use crate::sql::plan::{Ddl, Plan, Reason, SessionFacts};
 use crate::sql::statement::{Kind, is_off, statement_kind};
 use crate::sql::words::Words;
 use crate::sql::{lock_tables, prepare, read, syntax, write};
@@ -40,8 +41,10 @@ fn plan_in_force(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
         ) {
             // Nothing to fold, but the table may be another one afterwards.
             (Plan::Forward(_), Plan::Ddl(_) | Plan::Fold(_) | Plan::Shadow(_)) => {
-                let (tables, emptying) = (Vec::new(), Emptying::None);
-                Plan::Ddl(Box::new(Ddl { tables, emptying }))
+                Plan::Ddl(Box::new(Ddl {
+                    tables: Vec::new(),
+                    withdraws_slots: false,
+                }))
             }
             (plan, _) => plan,
         };
@@ -100,6 +103,9 @@ fn parsed(
         catalog,
         syntax: &syntax,
     };
+    if !accounted::is_complete(&context, &tables) {
+        return not_understood(text, facts, kind, tables, Reason::NotParsed);
+    }
     match &syntax.statement {
         sqlparser::ast::Statement::Query(query) if read::is_query(query) => {
             read::plan(&context, query)
@@ -152,7 +158,7 @@ fn not_understood(
     reason: Reason,
 ) -> Plan {
     let words = Words::new(text, facts);
-    if words.has_inner_mark(b';') {
+    if words.has_inner_mark(b';') || (words.has_subquery() && !words.explains()) {
         return fold_tables(tables, reason);
     }
     match kind {
@@ -165,9 +171,7 @@ fn not_understood(
         Kind::Begin | Kind::Commit | Kind::Rollback | Kind::Savepoint | Kind::Release => {
             Plan::Forward(Reason::Metadata)
         }
-        Kind::Set { .. } | Kind::Do if !words.has("SELECT") && !words.has("TABLE") => {
-            Plan::Forward(Reason::Metadata)
-        }
+        Kind::Set { .. } | Kind::Do => Plan::Forward(Reason::Metadata),
         Kind::Insert
             if reason != Reason::CharacterSet
                 && !["DUPLICATE", "SELECT", "TABLE"]

@@ -4,6 +4,7 @@ use crate::sql::is_off;
 use crate::sql::lexer::{Lexer, Token, TokenKind};
 use crate::sql::mention::mentions;
 use crate::sql::plan::SessionFacts;
+use crate::sql::template::space_between;
 use crate::sql::words::Words;
 
 /// A statement of this syntax, taken apart.
@@ -122,14 +123,19 @@ pub fn placeholders(text: &[u8], facts: &SessionFacts) -> Option<usize> {
 pub fn filled(text: &[u8], literals: &[Vec<u8>], facts: &SessionFacts) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut literals = literals.iter();
+    let mut follows_literal = false;
     for token in Lexer::new(text, facts) {
-        match (token.kind, literals.as_slice().first()) {
-            (TokenKind::Placeholder, Some(literal)) => {
-                out.extend_from_slice(literal);
-                literals.next();
-            }
-            _ => out.extend_from_slice(token.of(text)),
+        let literal = match token.kind {
+            TokenKind::Placeholder => literals.next(),
+            _ => None,
+        };
+        let piece = literal.map_or(token.of(text), Vec::as_slice);
+        if literal.is_some() || follows_literal {
+            let space = space_between(out.last().copied(), piece.first().copied());
+            out.extend_from_slice(space.as_bytes());
         }
+        out.extend_from_slice(piece);
+        follows_literal = literal.is_some();
     }
     out
 }

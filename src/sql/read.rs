@@ -49,7 +49,7 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
     let (blocks, references) = (&survey.blocks, &survey.references);
     let rewrite = match survey.is_doubtful || survey.joins_by_counter {
         true => Err(Doubt),
-        false => Rewrite::of(context, blocks, references),
+        false => Rewrite::of(context, blocks, references, &locked),
     };
     let is_derived = rewrite.is_err();
     let rewrite = match rewrite {
@@ -79,6 +79,7 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
     Plan::Read(Box::new(Read {
         text: rewritten(context, &rewrite.edits),
         locks: lock::statements(context, query, &survey.blocks, &locked),
+        fails_when_locked: lock::waits_for_nothing(blocks, &locked),
         folded_first: lock::waits_for_rows(&survey.blocks, &locked)
             .then(|| confined(context, query))
             .flatten()

@@ -64,6 +64,14 @@ impl Shape {
         match plan {
             // What is read and written is told by names.
             Plan::Forward(Reason::NoCounter) | Plan::Read(_) => true,
+            Plan::Write(write) => write.key_parameters.iter().all(|key| {
+                let literal = self.literals.get(usize::from(key.parameter));
+                literal.is_some_and(|literal| match literal.kind {
+                    LiteralKind::Text => true,
+                    LiteralKind::Digits => key.of_integers,
+                    LiteralKind::Number => false,
+                })
+            }),
             Plan::Increment(increment) | Plan::Combine(increment) => {
                 increment.update.is_some() && self.fit_increment(increment, text)
             }

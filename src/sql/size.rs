@@ -5,7 +5,7 @@ use std::mem::size_of;
 use crate::sql::Amount;
 use crate::sql::plan::{
     Ddl, Fold, FoldTable, Increment, LockTables, ParameterDelta, Plan, Read, Rows, Scope,
-    StoredParameter,
+    StoredParameter, Write,
 };
 use crate::sql::template::{Piece, Template};
 
@@ -21,6 +21,7 @@ impl Plan {
     fn inner(&self) -> usize {
         match self {
             Self::Forward(_) => 0,
+            Self::Write(write) => size_of::<Write>() + of_fold_table(&write.rows),
             Self::Observe(plan) => plan.size(),
             Self::Increment(increment) | Self::Combine(increment) => of_increment(increment),
             Self::Read(read) => of_read(read),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::sql::lexer::{Lexer, Token, TokenKind};
+use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::plan::SessionFacts;
 use crate::sql::words::{Beginning, Words};
 
@@ -185,40 +185,58 @@ fn accept_plain_value(words: &mut Words<'_>) -> bool {
     })
 }
 
-/// The statements of a packet, each without its `;`. Empty ones are left out.
+/// A statement of a packet, without its `;`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Where it stands.
+    pub range: Range<usize>,
+    /// It consists of spaces and comments: a syntax error for the server, or at the end of a packet nothing to do.
+    pub is_empty: bool,
+}
+
+/// The statements of a packet, as the server takes them one by one.
 ///
 /// From a statement on whose body may hold semicolons (CREATE PROCEDURE ..), the rest is one part; a text with
 /// an executable comment that could hide a boundary is one part, too.
-pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Range<usize>> {
-    let mut parts = Vec::new();
-    let mut start = 0;
-    let mut has_words = false;
-    let boundary =
-        |token: &Token| token.kind == TokenKind::Punctuation && text[token.start] == b';';
+pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Part> {
+    // What the server takes off a packet before it reads it.
+    let is_left_over = |byte: &u8| *byte == b';' || is_space(byte);
+    let end = text.iter().rposition(|byte| !is_left_over(byte));
+    let text = &text[..end.map_or(0, |last| last + 1)];
+    let part = |range, has_words: bool| Part {
+        range,
+        is_empty: !has_words,
+    };
     if Lexer::new(text, facts)
         .any(|token| token.kind == TokenKind::ExecutableComment && hides_boundary(token.of(text)))
     {
-        return std::iter::once(0..text.len()).collect();
+        return vec![part(0..text.len(), true)];
     }
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut has_words = false;
     for token in Lexer::new(text, facts) {
-        if !boundary(&token) {
+        if token.kind != TokenKind::Punctuation || text[token.start] != b';' {
             has_words |= token.is_significant();
             continue;
         }
-        if has_words {
-            if may_hold_semicolons(&text[start..token.start], facts) {
-                parts.push(start..text.len());
-                return parts;
-            }
-            parts.push(start..token.start);
+        if has_words && may_hold_semicolons(&text[start..token.start], facts) {
+            break;
         }
+        parts.push(part(start..token.start, has_words));
         start = token.end;
         has_words = false;
     }
-    if has_words {
-        parts.push(start..text.len());
+    if !text[start..].iter().all(is_space) {
+        parts.push(part(start..text.len(), has_words));
     }
     parts
+}
+
+/// What the server takes for a space.
+fn is_space(byte: &u8) -> bool {
+    const VERTICAL_TAB: u8 = 0x0b;
+    byte.is_ascii_whitespace() || *byte == VERTICAL_TAB
 }
 
 /// Whether something stands behind a semicolon: an error, where a packet may hold one statement only.
@@ -285,8 +303,8 @@ mod tests {
     }
 
     fn parts(text: &str) -> Vec<&str> {
-        let ranges = split(text.as_bytes(), &SessionFacts::default());
-        ranges.into_iter().map(|range| &text[range]).collect()
+        let parts = split(text.as_bytes(), &SessionFacts::default());
+        parts.into_iter().map(|part| &text[part.range]).collect()
     }
 
     #[test]
@@ -332,9 +350,17 @@ mod tests {
         assert_eq!(parts("SELECT 1"), ["SELECT 1"]);
         assert_eq!(
             parts("SELECT ';'; SELECT `;` -- ;\n; ; /* ; */"),
-            ["SELECT ';'", " SELECT `;` -- ;\n"]
+            ["SELECT ';'", " SELECT `;` -- ;\n", " ", " /* ; */"]
         );
         assert_eq!(parts(" ; "), [""; 0]);
+        assert_eq!(parts("SELECT 1;; \x0b"), ["SELECT 1"]);
+        assert_eq!(parts("; SELECT 1"), ["", " SELECT 1"]);
+        let empty = split(
+            b"SELECT 1; ; /* c */; SELECT 2; -- x",
+            &SessionFacts::default(),
+        );
+        let empty: Vec<bool> = empty.iter().map(|part| part.is_empty).collect();
+        assert_eq!(empty, [false, true, true, false, true]);
         assert_eq!(
             parts("CREATE TABLE event (id INT); SELECT 2"),
             ["CREATE TABLE event (id INT)", " SELECT 2"]

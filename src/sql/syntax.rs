@@ -150,7 +150,7 @@ fn locate_by_offset(tokens: &mut [TokenWithSpan], text: &[u8]) -> Option<()> {
     (u64::try_from(text.len()).ok()? == expected).then_some(())
 }
 
-/// Whether our own lexer sees the same strings, quoted identifiers, comments and placeholders.
+/// Whether our own lexer sees the same strings, quoted identifiers, variables, comments and placeholders.
 ///
 /// A token that begins or ends elsewhere than the server thinks could hide a part of the statement;
 /// two readings that agree make that unlikely.
@@ -165,6 +165,7 @@ fn agrees_with_lexer(tokens: &[TokenWithSpan], text: &[u8], facts: &SessionFacts
             | TokenKind::String
             | TokenKind::Comment
             | TokenKind::Hint
+            | TokenKind::Variable
             | TokenKind::Placeholder => true,
             // 0x1F and x'1F' are one kind of token to sqlparser.
             TokenKind::Number => token.of(text).starts_with(b"0x"),
@@ -176,7 +177,8 @@ fn agrees_with_lexer(tokens: &[TokenWithSpan], text: &[u8], facts: &SessionFacts
 
 fn is_enclosing(token: &Token) -> bool {
     match token {
-        Token::Word(word) => word.quote_style.is_some(),
+        // `INTO@v` is one word to sqlparser.
+        Token::Word(word) => word.quote_style.is_some() || word.value.contains('@'),
         Token::Whitespace(
             Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_),
         ) => true,

@@ -71,6 +71,22 @@ impl Template {
         self
     }
 
+    /// Appends all of `other`, with a space before it where a server could read two tokens as one.
+    pub fn append_apart(&mut self, other: &Template) -> &mut Self {
+        let ends_with = match self.pieces.last() {
+            Some(Piece::Text(text)) => text.last().copied(),
+            Some(_) => Some(HOLE),
+            None => None,
+        };
+        let begins_with = match other.pieces.first() {
+            Some(Piece::Text(text)) => text.first().copied(),
+            Some(_) => Some(HOLE),
+            None => None,
+        };
+        self.push_text(space_between(ends_with, begins_with))
+            .append(other)
+    }
+
     /// Appends the filled-in text to `out`.
     pub fn render(&self, filling: &Filling<'_>, out: &mut Vec<u8>) {
         for piece in &self.pieces {
@@ -99,6 +115,20 @@ impl Template {
                 }
             }
         }
+    }
+}
+
+/// What stands for a hole when its neighbours are looked at: it may be filled with any literal.
+const HOLE: u8 = b'?';
+
+/// What must stand between two texts, which end and begin so, lest a server reads the last token of the one and the first
+/// of the other as one: `SELECT` and `CAST(`, or two identifiers in backticks.
+pub(super) fn space_between(end: Option<u8>, beginning: Option<u8>) -> &'static str {
+    // After and before these every token stands by itself.
+    let is_alone = |byte: u8| byte.is_ascii_whitespace() || b"(),.;=<>+%^~".contains(&byte);
+    match (end, beginning) {
+        (Some(end), Some(beginning)) if !is_alone(end) && !is_alone(beginning) => " ",
+        _ => "",
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Touch {
     value: Template,
     /// The statement's own present, which is close by itself.
     is_now: bool,
+    /// The server sets it; the statement does not name it.
+    is_automatic: bool,
 }
 
 impl Touch {
@@ -46,6 +48,7 @@ impl Touch {
             column,
             value,
             is_now,
+            is_automatic: false,
         })
     }
 
@@ -56,7 +59,13 @@ impl Touch {
             column,
             value: Template::text(format!("NOW({fraction})")),
             is_now: true,
+            is_automatic: true,
         }
+    }
+
+    /// Whether the server sets it by itself, for which no right is needed.
+    pub(super) fn is_automatic(&self) -> bool {
+        self.is_automatic
     }
 
     /// Whether it is the statement's own present.
@@ -267,6 +276,7 @@ mod tests {
             );
         }
         let save = "UPDATE posts SET title = 'x', changed_at = NOW() WHERE id = 1";
-        assert_eq!(planned(false, save), "forward NoCounter");
+        let expected = "write NoCounter: posts where `id` = 1, told ByCount";
+        assert_eq!(planned(false, save), expected);
     }
 }

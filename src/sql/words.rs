@@ -1,6 +1,7 @@
 //! A cursor over a statement's significant tokens, for what is planned by words alone.
 
 use crate::sql::lexer::{Lexer, Token, TokenKind};
+use crate::sql::mention::mentions;
 use crate::sql::plan::SessionFacts;
 
 /// The significant tokens of a text, read from left to right.
@@ -181,6 +182,42 @@ impl<'a> Words<'a> {
         self.rest()
             .iter()
             .any(|&token| is_word(self.text, token, keyword))
+    }
+
+    /// Whether a query stands in parentheses among the tokens that are left, or may stand in a comment that is executed.
+    pub(super) fn has_subquery(&self) -> bool {
+        const BEGINNINGS: [&str; 4] = ["SELECT", "TABLE", "VALUES", "WITH"];
+        let rest = self.rest();
+        let is_in_parentheses = |pair: &[Token]| {
+            is_mark(self.text, pair[0], b'(')
+                && BEGINNINGS
+                    .iter()
+                    .any(|word| is_word(self.text, pair[1], word))
+        };
+        let may_be_in_comment = |token: &Token| {
+            token.kind == TokenKind::ExecutableComment
+                && BEGINNINGS
+                    .iter()
+                    .any(|word| mentions(token.of(self.text), word.as_bytes()))
+        };
+        rest.windows(2).any(is_in_parentheses) || rest.iter().any(may_be_in_comment)
+    }
+
+    /// Whether the statement tells of another one that it does not run, or whose rows it does not show.
+    pub(super) fn explains(&self) -> bool {
+        let first = self.peek();
+        ["EXPLAIN", "DESCRIBE", "DESC"]
+            .iter()
+            .any(|word| first.is_some_and(|first| is_word(self.text, first, word)))
+    }
+
+    /// Whether this identifier is among the tokens that are left, quoted or not.
+    pub(super) fn names(&self, name: &str) -> bool {
+        let spells = |token: &Token| {
+            let is_identifier = matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
+            is_identifier && identifier(token.of(self.text)).eq_ignore_ascii_case(name)
+        };
+        self.rest().iter().any(spells)
     }
 
     /// Whether this punctuation is among the tokens that are left, with something behind it.

@@ -9,7 +9,8 @@ use sqlparser::ast::{Delete, Expr, FromTable, Statement, Update, Value, ValueWit
 use crate::sql::context::Context;
 use crate::sql::ddl;
 use crate::sql::increment::{self, Delta};
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason};
+use crate::sql::key;
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Told, Write};
 use crate::sql::predicate::{Target, is_plain};
 use crate::sql::rows;
 use crate::sql::touch::{self, Touch};
@@ -40,9 +41,26 @@ fn plan_update(context: &Context<'_>, update: &Update) -> Plan {
     }
     let own = rows::fold_of(context, &target, update.selection.as_ref());
     let others = all.without(target.table);
-    match reason_to_fold(context, &target, update) {
-        Some(reason) => fold_or_forward(vec![own], &others, reason, reason),
-        None => fold_or_forward(Vec::new(), &others, Reason::MultiTable, Reason::NoCounter),
+    if let Some(reason) = reason_to_fold(context, &target, update) {
+        return fold_or_forward(vec![own], &others, reason, reason);
+    }
+    match fold_or_forward(Vec::new(), &others, Reason::MultiTable, Reason::NoCounter) {
+        Plan::Forward(reason) => {
+            let one_key = update
+                .selection
+                .as_ref()
+                .and_then(|predicate| key::one_key(context, &target, predicate));
+            Plan::Write(Box::new(Write {
+                rows: own,
+                told: match one_key {
+                    Some(_) => Told::ByCount,
+                    None => Told::Not,
+                },
+                key_parameters: one_key.unwrap_or_default(),
+                reason,
+            }))
+        }
+        plan => plan,
     }
 }
 
@@ -198,10 +216,10 @@ fn fold_or_forward(
     reason: Reason,
     otherwise: Reason,
 ) -> Plan {
-    for table in &others.tables {
-        if others.names_counter_of(table) {
-            folds.push(FoldTable::whole(table));
-        }
+    for table in others.read() {
+        // One that it writes to as well is read elsewhere than in the rows that it writes.
+        folds.retain(|fold| fold.table != *table);
+        folds.push(FoldTable::whole(table));
     }
     match (folds.is_empty(), others.tables.is_empty()) {
         (false, _) => Plan::Fold(Box::new(Fold { folds, reason })),
@@ -235,7 +253,7 @@ mod tests {
             ),
             (
                 "UPDATE posts SET title = 'x' WHERE id = 1",
-                "forward NoCounter",
+                "write NoCounter: posts where `id` = 1, told ByCount",
             ),
             (
                 "UPDATE posts SET title = views WHERE id = 1",
@@ -259,7 +277,19 @@ mod tests {
             ),
             (
                 "UPDATE LOW_PRIORITY IGNORE posts SET title = 'x'",
-                "forward NoCounter",
+                "write NoCounter: posts, told Not",
+            ),
+            (
+                "UPDATE posts SET title = 'x' WHERE id IN (1, 2)",
+                "write NoCounter: posts where `id` IN (1, 2), told Not",
+            ),
+            (
+                "UPDATE posts SET title = 'x' WHERE title = 'y' AND id = 1",
+                "write NoCounter: posts where `id` = 1, told ByCount",
+            ),
+            (
+                "UPDATE posts SET title = 'x' WHERE author_id = 1",
+                "write NoCounter: posts of base where `author_id` = 1, told Not",
             ),
             (
                 "UPDATE posts PARTITION (p0) SET views = views + 1",
@@ -288,6 +318,18 @@ mod tests {
             (
                 "UPDATE posts SET title = 'x' WHERE id IN (SELECT n FROM hits)",
                 "fold MultiTable: hits",
+            ),
+            (
+                "UPDATE posts SET title = (SELECT MAX(views) FROM (SELECT views FROM posts) p) WHERE id = 1",
+                "fold OtherColumns: posts",
+            ),
+            (
+                "UPDATE posts SET title = (SELECT MAX(id) FROM (SELECT id FROM posts) p) WHERE id = 1",
+                "write NoCounter: posts where `id` = 1, told ByCount",
+            ),
+            (
+                "DELETE FROM posts WHERE id = 1 AND 5 < (SELECT MAX(views) FROM (SELECT views FROM posts) p)",
+                "fold Delete: posts",
             ),
             ("DELETE FROM posts", "fold Delete: posts"),
             (

@@ -20,6 +20,8 @@ pub enum Form {
     Single,
     /// OK, ERR, a request for a local file, or result sets.
     Results,
+    /// The same, of a prepared statement that is to open a cursor: where the server opens one, the rows do not follow.
+    Cursor,
     /// The answer to COM_STMT_PREPARE.
     Prepared,
     /// Rows of a cursor.
@@ -33,9 +35,23 @@ pub enum Form {
 }
 
 impl Form {
-    /// The form of the answer to the command that starts with this byte.
-    pub fn of(command_byte: u8) -> Self {
-        match command_byte {
+    /// Bytes of a command's payload that [`Form::of`] looks at, at most.
+    pub const LOOKAHEAD: usize = 1 + 4 + 1;
+
+    /// The form of the answer to the command whose payload starts with these bytes.
+    pub fn of(payload: &[u8]) -> Self {
+        let Some(command_byte) = payload.first() else {
+            return Self::Single;
+        };
+        match *command_byte {
+            // int<1> command, int<4> statement_id, int<1> flags
+            command::STMT_EXECUTE
+                if payload
+                    .get(5)
+                    .is_some_and(|flags| flags & CURSOR_TYPES != 0) =>
+            {
+                Self::Cursor
+            }
             command::QUERY
             | command::STMT_EXECUTE
             | command::PROCESS_INFO
@@ -134,6 +150,10 @@ pub struct Walker {
     /// The packet at the front continues the one before.
     continued: bool,
     deprecate_eof: bool,
+    /// The client has asked for a cursor.
+    may_open_cursor: bool,
+    /// The rows are output parameters.
+    output_parameters: bool,
     status: Option<u16>,
     error: Option<u16>,
     multi_result: bool,
@@ -141,6 +161,9 @@ pub struct Walker {
     is_quiet: Option<bool>,
     prepared: Option<u32>,
 }
+
+/// Flags of COM_STMT_EXECUTE that ask for a cursor: CURSOR_TYPE_READ_ONLY, FOR_UPDATE and SCROLLABLE.
+const CURSOR_TYPES: u8 = 0x01 | 0x02 | 0x04;
 
 /// Bytes of an OK payload up to and with the warning count, at most.
 const OK_PREFIX: usize = 1 + 9 + 9 + 2 + 2;
@@ -151,7 +174,7 @@ impl Walker {
         let state = match form {
             Form::Nothing => State::Done,
             Form::Single | Form::Endless | Form::Authentication => State::Single,
-            Form::Results => State::Result,
+            Form::Results | Form::Cursor => State::Result,
             Form::Prepared => State::Prepare,
             Form::Rows => State::Rows,
             Form::Fields => State::Fields,
@@ -160,6 +183,8 @@ impl Walker {
             state,
             continued: false,
             deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
+            may_open_cursor: form == Form::Cursor,
+            output_parameters: false,
             status: None,
             error: None,
             multi_result: false,
@@ -279,7 +304,11 @@ impl Walker {
                 };
                 Role::Column
             }
-            State::ColumnsEof => self.columns_eof(payload),
+            State::ColumnsEof => match first {
+                // MariaDB fills a cursor when it has told the columns, and that may fail.
+                Some(reply::ERR) => self.err(payload),
+                _ => self.columns_eof(payload),
+            },
             State::Rows | State::Fields => match first {
                 Some(reply::ERR) => self.err(payload),
                 Some(reply::EOF) if header.length < MAX_PAYLOAD => {
@@ -315,22 +344,31 @@ impl Walker {
         }
     }
 
-    /// Without DEPRECATE_EOF an EOF stands behind the columns; with a cursor it ends the result.
+    /// Without DEPRECATE_EOF an EOF follows the columns. With a cursor it ends the answer.
+    ///
+    /// The flag alone does not tell of a cursor: that of a routine sets it as well. But no cursor is opened for CALL, and all
+    /// result sets of a CALL announce another result.
     fn columns_eof(&mut self, payload: &[u8]) -> Role {
         let status = eof_status(payload);
-        self.state = State::Rows;
-        if status & status::CURSOR_EXISTS != 0 {
+        let flags = status & (status::CURSOR_EXISTS | status::MORE_RESULTS_EXISTS);
+        if self.may_open_cursor && flags == status::CURSOR_EXISTS {
             self.end_of_result(status);
             return Role::RowsEnd;
         }
+        self.output_parameters = status & status::PS_OUT_PARAMS != 0;
+        self.state = State::Rows;
         Role::Separator
     }
 
     fn end_of_rows(&mut self, payload: &[u8]) {
-        let (status, warnings) = match Ok::decode(payload) {
+        let (mut status, warnings) = match Ok::decode(payload) {
             Result::Ok(ok) if self.deprecate_eof => (ok.status, ok.warnings),
             _ => (eof_status(payload), eof_warnings(payload)),
         };
+        // MySQL announces the OK that follows output parameters in the EOF before their row alone.
+        if std::mem::take(&mut self.output_parameters) {
+            status |= status::MORE_RESULTS_EXISTS;
+        }
         if warnings > 0 {
             self.is_quiet = Some(false);
         }
@@ -464,3 +502,6 @@ impl PrepareOk {
         Ok(ok)
     }
 }
+
+#[cfg(test)]
+mod tests;

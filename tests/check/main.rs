@@ -39,9 +39,12 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::ReadOnly, "servers_with_settings"),
     (Code::NoSlotSchema, "slot_tables_in_a_schema_of_their_own"),
     (Code::ChecksOff, "servers_with_settings"),
+    (Code::SocketAccounts, "tests/login/socket_accounts.rs"),
     (Code::ServerVersion, "src/check/server.rs"),
     (Code::NoSkipLocked, "src/check/server.rs"),
     (Code::Clock, "src/check/server.rs"),
+    (Code::MultiWriter, "servers_in_a_group"),
+    (Code::SinglePrimary, "servers_in_a_group"),
 ];
 
 #[test]

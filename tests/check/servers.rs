@@ -102,3 +102,53 @@ async fn tables_of_many_rows() {
         assert!(reason.contains("3000000000"), "by the index: {reason}");
     }
 }
+
+/// A group of one member, with one primary and with as many as there are members.
+#[tokio::test]
+async fn servers_in_a_group() {
+    let mut options = options();
+    let settings = [
+        "--server-id=1",
+        "--gtid-mode=ON",
+        "--enforce-gtid-consistency=ON",
+        "--log-bin=log",
+        "--plugin-load-add=group_replication.so",
+        "--loose-group-replication-group-name=aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa",
+        "--loose-group-replication-bootstrap-group=ON",
+        // It would make the server read-only while it starts, and a little longer.
+        "--loose-group-replication-start-on-boot=OFF",
+    ];
+    options.extra.extend(settings.map(str::to_owned));
+    let server = Server::start(&installation(Flavour::MySql), &options).expect("a server");
+    let sandbox = Sandbox::new(&opts(&server.address()), POSTS).await;
+    let rules = sandbox.rules(RULE);
+    assert!(
+        !Found::of(&rules).has(Code::SinglePrimary),
+        "it is not running"
+    );
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = free.local_addr().expect("an address").port();
+    drop(free);
+    sandbox
+        .run(&format!(
+            "SET GLOBAL group_replication_local_address = '127.0.0.1:{port}'"
+        ))
+        .await;
+    for (single, code, severity) in [
+        ("ON", Code::SinglePrimary, "notice"),
+        ("OFF", Code::MultiWriter, "warning"),
+    ] {
+        let set = format!("SET GLOBAL group_replication_single_primary_mode = {single}");
+        sandbox.run(&set).await;
+        sandbox.run("START GROUP_REPLICATION").await;
+        let found = Found::of(&rules);
+        let finding = found.one(code);
+        assert_eq!(finding["severity"], severity);
+        let reason = finding["reason"].as_str().expect("a text");
+        assert!(reason.contains("of 1 members"), "{reason}");
+        sandbox.run("STOP GROUP_REPLICATION").await;
+        sandbox
+            .run("SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF")
+            .await;
+    }
+}

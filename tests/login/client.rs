@@ -49,7 +49,7 @@ pub const OTHER: (&str, &str) = ("other", "secret other");
 pub enum Client {
     Program {
         installation: Installation,
-        options: &'static [&'static str],
+        options: Vec<String>,
     },
     Script(Script),
 }
@@ -57,9 +57,9 @@ pub enum Client {
 impl Client {
     /// The client, fetched if need be; or why it cannot be had on this machine.
     pub fn obtain(kind: Kind) -> Result<Self, String> {
-        let program = |flavour, options| Self::Program {
+        let program = |flavour, options: &[&str]| Self::Program {
             installation: installation(flavour),
-            options,
+            options: options.iter().map(|&option| option.to_owned()).collect(),
         };
         let node = |name: &str| {
             let mut command = Command::new("node");
@@ -87,7 +87,15 @@ impl Client {
     pub fn without_key() -> Self {
         Self::Program {
             installation: installation(Flavour::MySql),
-            options: &[COMMANDS],
+            options: vec![COMMANDS.to_owned()],
+        }
+    }
+
+    /// `mysql` with one more option, which asks nobody for a key either.
+    pub fn with_option(option: &str) -> Self {
+        Self::Program {
+            installation: installation(Flavour::MySql),
+            options: vec![COMMANDS.to_owned(), option.to_owned()],
         }
     }
 
@@ -134,7 +142,7 @@ INSERT INTO t VALUES (1, 'again');
 
 fn run_program(
     installation: &Installation,
-    options: &[&str],
+    options: &[String],
     login: &Login<'_>,
 ) -> Result<Said, String> {
     let tls = match (installation.flavour, login.tls) {

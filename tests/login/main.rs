@@ -13,7 +13,10 @@ mod twin;
 mod cases;
 mod client;
 mod drivers;
+mod hostile;
+mod raw;
 mod said;
+mod socket_accounts;
 mod upstream;
 
 use std::io::Write;
@@ -100,7 +103,7 @@ fn require_ssl_is_judged_on_the_proxys_own_connection() {
             let said = login_with(&mut client, proxy.port, "needs_tls", proxy.offers_tls);
             assert_eq!(
                 said.ok,
-                proxy.way == Way::Tls,
+                proxy.way == Way::Tls || proxy.way == Way::AsClient && proxy.offers_tls,
                 "{flavour} {proxy:?}: {said:?}"
             );
         }
@@ -117,6 +120,38 @@ fn tls_toward_the_server_can_be_required_with_certificates_for_no_name() {
         let said = login_with(&mut client, port.expect("it starts"), "needs_tls", false);
         assert!(said.ok && !said.upstream_cipher.is_empty(), "{said:?}");
     }
+}
+
+/// Unless the rules have it otherwise: MariaDB's here is for localhost, and MySQL's for nobody.
+#[test]
+fn the_host_that_the_certificate_names_can_be_verified() {
+    for flavour in Flavour::ALL {
+        let upstream = Upstream::of(flavour);
+        let ca = upstream.authority();
+        let rules = format!("mode: required, verify_host: true, ca: '{}'", ca.display());
+        let error = upstream.start_proxy_with("127.0.0.1", &rules);
+        let text = error.expect_err("it is for another host").to_string();
+        assert!(text.starts_with("upstream_tls: "), "{flavour}: {text}");
+        let named = upstream.start_proxy_with("localhost", &rules);
+        assert_eq!(named.is_ok(), flavour == Flavour::MariaDb, "{named:?}");
+    }
+}
+
+/// Nothing is bridged for a client without TLS, so the server's own key is the right one.
+#[test]
+fn as_the_client_a_key_of_the_servers_own_works() {
+    let upstream = Upstream::of(Flavour::MySql);
+    let key = upstream.server.data_folder().join("public_key.pem");
+    let option = format!("--server-public-key-path={}", key.display());
+    let _cache = cache_is_kept();
+    let login = |way| {
+        let port = upstream.proxy(way, true).port;
+        let mut client = Client::with_option(&option);
+        login_with(&mut client, port, &upstream.cold_account(), false)
+    };
+    assert!(login(Way::AsClient).ok);
+    let said = login(Way::Tls);
+    assert!(said.message.contains("server-public-key-path"), "{said:?}");
 }
 
 #[test]
@@ -237,7 +272,12 @@ impl Run {
     /// What the client sees through a proxy, which must be what it sees directly.
     fn proxied(&mut self, case: &Case, proxy: &Proxy, direct: &Said) {
         let place = format!("{proxy:?}");
-        let said = self.login(case, &place, proxy.port, proxy.way == Way::Tls);
+        let upstream_tls = match proxy.way {
+            Way::Tls => true,
+            Way::AsClient => self.tls,
+            Way::Plain | Way::Socket => false,
+        };
+        let said = self.login(case, &place, proxy.port, upstream_tls);
         if let Some(said) = said
             && said != *direct
         {

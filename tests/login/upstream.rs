@@ -17,9 +17,9 @@ use tokio::runtime::Runtime;
 use crate::client::{Client, Kind, Login, OTHER, SCHEMA};
 use crate::twin;
 
-/// Accounts that nobody has logged in with yet. The matrix takes 90: two cases of five clients, each
-/// 2 times directly and 7 through proxies.
-const COLD_ACCOUNTS: usize = 120;
+/// Accounts that nobody has logged in with yet. The matrix takes 110: two cases of five clients, each
+/// 2 times directly and 9 through proxies.
+const COLD_ACCOUNTS: usize = 140;
 /// The password of each account, cold ones too, unless it has none.
 pub const PASSWORD: &str = "secret one";
 /// Of the account that MariaDB checks in either of two ways.
@@ -30,6 +30,8 @@ pub const SECOND_PASSWORD: &str = "secret two";
 pub enum Way {
     Plain,
     Tls,
+    /// In TLS for clients that have it.
+    AsClient,
     Socket,
 }
 
@@ -82,7 +84,7 @@ impl Upstream {
     }
 
     fn start_proxies(&mut self) {
-        for way in [Way::Plain, Way::Tls, Way::Socket] {
+        for way in [Way::Plain, Way::Tls, Way::AsClient, Way::Socket] {
             for offers_tls in [false, true] {
                 let rules = rules(&self.server, way, offers_tls);
                 let port = self.runtime.block_on(start_proxy(&rules));
@@ -98,8 +100,14 @@ impl Upstream {
 
     /// One more proxy, which trusts only what this certificate has signed; its port.
     pub fn start_proxy_that_requires(&self, ca: &Path) -> Result<u16, cli::Error> {
-        let upstream_tls = format!("upstream_tls: {{mode: required, ca: '{}'}}\n", ca.display());
-        let rules = rules_of(&format!("127.0.0.1:{}", self.server.port), &upstream_tls);
+        let tls = format!("mode: required, ca: '{}'", ca.display());
+        self.start_proxy_with("127.0.0.1", &tls)
+    }
+
+    /// One more proxy, which reaches the server by this name, with this `upstream_tls`; its port.
+    pub fn start_proxy_with(&self, host: &str, upstream_tls: &str) -> Result<u16, cli::Error> {
+        let upstream_tls = format!("upstream_tls: {{{upstream_tls}}}\n");
+        let rules = rules_of(&format!("{host}:{}", self.server.port), &upstream_tls);
         self.runtime.block_on(start_proxy(&rules))
     }
 
@@ -237,12 +245,23 @@ fn certificate_file(name: &str) -> PathBuf {
 
 fn rules(server: &Server, way: Way, offers_tls: bool) -> String {
     let upstream = match way {
-        Way::Plain | Way::Tls => format!("127.0.0.1:{}", server.port),
+        Way::Plain | Way::Tls | Way::AsClient => format!("127.0.0.1:{}", server.port),
         Way::Socket => format!("unix:{}", server.socket.display()),
     };
     let upstream_tls = match way {
-        Way::Plain => "upstream_tls: {mode: disabled}\n",
-        Way::Tls | Way::Socket => "", // preferred
+        Way::Plain => match server.flavour {
+            Flavour::MySql => {
+                let key = server.data_folder().join("public_key.pem");
+                format!(
+                    "upstream_tls: {{mode: disabled, public_key: '{}'}}\n",
+                    key.display()
+                )
+            }
+            Flavour::MariaDb => "upstream_tls: {mode: disabled}\n".to_owned(),
+        },
+        Way::Tls => "upstream_tls: {mode: preferred}\n".to_owned(),
+        // What a loopback address has unless told otherwise.
+        Way::AsClient | Way::Socket => String::new(),
     };
     let client_tls = match offers_tls {
         true => "",
@@ -251,7 +270,7 @@ fn rules(server: &Server, way: Way, offers_tls: bool) -> String {
     rules_of(&upstream, &format!("{upstream_tls}{client_tls}"))
 }
 
-fn rules_of(upstream: &str, more: &str) -> String {
+pub fn rules_of(upstream: &str, more: &str) -> String {
     format!(
         "listen: 127.0.0.1:0\nupstream: {upstream}\ncontrol: {{user: root}}\n{more}\
          counters:\n  - {{table: {SCHEMA}.hot, columns: [n]}}\n"
@@ -259,7 +278,7 @@ fn rules_of(upstream: &str, more: &str) -> String {
 }
 
 /// Starts a proxy that runs as long as its runtime; its port.
-async fn start_proxy(rules: &str) -> Result<u16, cli::Error> {
+pub async fn start_proxy(rules: &str) -> Result<u16, cli::Error> {
     let config =
         Config::from_str(rules, &|_| None).unwrap_or_else(|error| panic!("{error} in:\n{rules}"));
     let control = Control::open(&config).await?;

@@ -3,6 +3,7 @@
 mod command;
 mod killed;
 mod stage;
+mod stopping;
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -37,7 +38,6 @@ on_both![
     what_would_change_a_value_is_rolled_back,
     what_fails_half_way_is_rolled_back,
     slot_rows_that_nobody_uses_are_deleted,
-    a_proxy_that_stops_leaves_nothing_in_slots,
     a_proxy_that_starts_rolls_up_what_another_has_left,
 ];
 
@@ -531,30 +531,6 @@ async fn slot_rows_that_nobody_uses_are_deleted(flavour: Flavour) {
     run(&mut client, &increment(1)).await;
     stage.until_base_is(1, 2).await;
     stage.until_base_is(2, increments).await;
-}
-
-async fn a_proxy_that_stops_leaves_nothing_in_slots(flavour: Flavour) {
-    let stage = Stage::new(flavour, "cs_rollup_stop", POSTS, "1h").await;
-    let mut client = stage.client().await;
-    run(
-        &mut client,
-        "UPDATE posts SET views = views + 5 WHERE id = 1",
-    )
-    .await;
-    let mut direct = stage.direct().await;
-    assert_eq!(
-        number(&mut direct, "SELECT views FROM posts WHERE id = 1").await,
-        0
-    );
-    drop(stage.proxy);
-    assert_eq!(
-        number(&mut direct, "SELECT views FROM posts WHERE id = 1").await,
-        5
-    );
-    assert_eq!(
-        number(&mut direct, "SELECT SUM(views) FROM posts_slots").await,
-        0
-    );
 }
 
 async fn a_proxy_that_starts_rolls_up_what_another_has_left(flavour: Flavour) {

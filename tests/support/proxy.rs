@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use countersink::cli::prepare_with;
 use countersink::config::Config;
 use countersink::counter::control::Control;
+use countersink::counter::rollup::{Error, RollUp};
 use countersink::sandbox::Address;
 use countersink::server::{Rules, Server};
 use countersink::session::Shared;
@@ -20,6 +21,8 @@ pub struct Proxy {
     pub shared: Arc<Shared>,
     /// Changes its rules.
     pub rules: Rules,
+    /// Its rules.yaml.
+    config: String,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -36,8 +39,7 @@ impl Proxy {
     /// Starts a proxy in front of `upstream`; `rules` is what follows [`rules_head`].
     pub fn start(upstream: &Address, rules: &str) -> Self {
         let text = rules_head(upstream) + rules;
-        let config = Config::from_str(&text, &|_| None)
-            .unwrap_or_else(|error| panic!("{error} in:\n{text}"));
+        let config = config_of(&text);
         let (stop, stopped) = oneshot::channel();
         let (ready, readiness) = mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -61,14 +63,36 @@ impl Proxy {
             },
             shared,
             rules,
+            config: text,
             stop: Some(stop),
             thread: Some(thread),
         }
     }
 }
 
-impl Drop for Proxy {
-    fn drop(&mut self) {
+impl Proxy {
+    /// Rolls up all of its slot tables. What somebody has locked stays where it is, as does what is in a table that DDL has
+    /// changed.
+    pub async fn roll_up(&self) {
+        let config = config_of(&self.config);
+        let control = Control::open(&config).await.expect("the control account");
+        let mut roll_up = RollUp::new(control, Arc::clone(&self.shared.metrics));
+        for table in &self.shared.hot().catalog.tables {
+            match roll_up.now(table).await {
+                Ok(_) | Err(Error::Unnamed | Error::Server(_)) => {}
+                Err(error) => panic!("roll-up of {}: {error}", table.name),
+            }
+        }
+    }
+}
+
+fn config_of(text: &str) -> Config {
+    Config::from_str(text, &|_| None).unwrap_or_else(|error| panic!("{error} in:\n{text}"))
+}
+
+impl Proxy {
+    /// Stops it, and waits until it has.
+    pub fn stop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take()
             && let Err(panic) = thread.join()
@@ -76,6 +100,12 @@ impl Drop for Proxy {
         {
             std::panic::resume_unwind(panic);
         }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

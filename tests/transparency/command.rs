@@ -42,6 +42,8 @@ pub enum Command {
     },
     /// `\infile text`: the file to send when the server asks for one; `\n` ends its lines.
     Infile(Vec<u8>),
+    /// `\roll_up`: the proxy rolls up every slot table now. Does nothing on the plain side.
+    RollUp,
     /// `\quit`.
     Quit,
 }
@@ -86,6 +88,7 @@ impl fmt::Display for Command {
                 let file = String::from_utf8_lossy(file).replace('\n', "\\n");
                 write!(formatter, "infile {file}")
             }
+            Self::RollUp => formatter.write_str("roll_up"),
             Self::Quit => formatter.write_str("quit"),
         }
     }
@@ -161,6 +164,7 @@ impl Command {
                 })
             }
             "infile" => Some(Self::Infile(rest.replace("\\n", "\n").into_bytes())),
+            "roll_up" => Some(Self::RollUp),
             "quit" => Some(Self::Quit),
             _ => None,
         }

@@ -29,6 +29,7 @@ use countersink::sandbox::Flavour;
 use case::Session;
 use difference::{Difference, differences};
 use known::Known;
+use play::Side;
 use support::proxy::Proxy;
 use support::twin::{Twin, twin};
 use world::World;
@@ -62,6 +63,7 @@ topics![
     upserts,
     multi_table,
     transactions,
+    snapshots,
     locking,
     multi_statements,
     errors,
@@ -72,6 +74,7 @@ topics![
     session_track,
     schema,
     statements,
+    calls,
     commands,
     ddl,
     large,
@@ -182,18 +185,19 @@ impl Run {
             if !variant.is_for(self.twin.flavour) || !session.wants(variant) {
                 continue;
             }
-            let proxy = self.proxy.as_ref().expect("a proxy").address.clone();
+            let proxy = self.proxy.as_ref().expect("a proxy");
             self.world.fill(&self.twin.plain, session.takes_ids()).await;
             self.world
                 .fill_with_slots(&self.twin.proxied, session.takes_ids())
                 .await;
-            let direct = play::play(session, variant, &self.twin.plain, &self.world).await;
-            let proxied = play::play(session, variant, &proxy, &self.world).await;
+            let (plain, through) = (Side::Plain(&self.twin.plain), Side::Proxied(proxy));
+            let direct = play::play(session, variant, plain, &self.world).await;
+            let proxied = play::play(session, variant, through, &self.world).await;
             self.statements += direct.len();
             let mut found = differences(&direct, &proxied);
             found.extend(
                 self.world
-                    .compare_tables(&self.twin.plain, &proxy, &self.twin.proxied)
+                    .compare_tables(&self.twin.plain, &proxy.address, &self.twin.proxied)
                     .await,
             );
             for difference in found {

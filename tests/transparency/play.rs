@@ -15,11 +15,15 @@ use crate::case::{Action, Session, Statement, Step, Value};
 use crate::command::Command;
 use crate::difference::Exchange;
 use crate::support::client::connect_as;
+use crate::support::proxy::Proxy;
 use crate::variant::{Protocol, Variant};
 use crate::world::World;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How an answer starts that did not come to its end in time.
+pub const NO_ANSWER: &str = "no answer";
 
 /// Rows that a cursor gives at a time.
 const FETCH: u32 = 2;
@@ -32,14 +36,32 @@ const PARAMETER_COUNT_AVAILABLE: u8 = 0x08;
 /// A statement id that no server has given.
 const NO_STATEMENT: u32 = 0x00FF_FFFE;
 
+/// Where a session is played.
+#[derive(Clone, Copy)]
+pub enum Side<'a> {
+    /// To the server itself.
+    Plain(&'a Address),
+    /// Through a proxy.
+    Proxied(&'a Proxy),
+}
+
+impl<'a> Side<'a> {
+    fn address(self) -> &'a Address {
+        match self {
+            Self::Plain(address) => address,
+            Self::Proxied(proxy) => &proxy.address,
+        }
+    }
+}
+
 /// Plays the session and returns every request with its answer.
 pub async fn play(
     session: &Session,
     variant: &Variant,
-    to: &Address,
+    side: Side<'_>,
     world: &World,
 ) -> Vec<Exchange> {
-    let mut player = Player::new(variant, to, world);
+    let mut player = Player::new(variant, side, world);
     for step in &session.steps {
         if step.is_for(world.flavour()) {
             player.step(step).await;
@@ -52,12 +74,12 @@ pub async fn play(
 pub async fn play_observed(
     session: &Session,
     variant: &Variant,
-    to: &Address,
+    side: Side<'_>,
     world: &World,
     is_last: &impl Fn(&Exchange) -> bool,
 ) -> Vec<Exchange> {
-    let mut player = Player::new(variant, to, world);
-    let mut observer = world.observer(to).await;
+    let mut player = Player::new(variant, side, world);
+    let mut observer = world.observer(side.address()).await;
     let mut tables_locked = false;
     for step in &session.steps {
         let before = player.exchanges.len();
@@ -87,7 +109,7 @@ pub async fn play_observed(
 
 struct Player<'a> {
     variant: &'a Variant,
-    to: &'a Address,
+    side: Side<'a>,
     world: &'a World,
     connections: BTreeMap<String, Connection>,
     current: String,
@@ -112,10 +134,10 @@ struct Prepared {
 }
 
 impl<'a> Player<'a> {
-    fn new(variant: &'a Variant, to: &'a Address, world: &'a World) -> Self {
+    fn new(variant: &'a Variant, side: Side<'a>, world: &'a World) -> Self {
         Self {
             variant,
-            to,
+            side,
             world,
             connections: BTreeMap::new(),
             current: "a".to_owned(),
@@ -134,7 +156,7 @@ impl<'a> Player<'a> {
     async fn connection(&mut self) -> &mut Connection {
         if !self.connections.contains_key(&self.current) {
             let schema = Some(self.world.schema.as_str());
-            let driver = connect_as(self.to, schema, self.variant.capabilities()).await;
+            let driver = connect_as(self.side.address(), schema, self.variant.capabilities()).await;
             let driver = driver.unwrap_or_else(|error| panic!("{}: {error}", self.variant));
             let connection = Connection {
                 driver,
@@ -208,7 +230,7 @@ impl<'a> Player<'a> {
                 &statement.text,
                 "execute",
                 &payload,
-                Form::Results,
+                Form::of(&payload),
                 statement.masked,
             )
             .await;
@@ -348,10 +370,7 @@ impl<'a> Player<'a> {
                 let payload = text.map_or(payload.clone(), |text| {
                     self.world.expand(&text).into_bytes()
                 });
-                let form = payload
-                    .first()
-                    .map_or(Form::Single, |first| Form::of(*first));
-                self.exchange(&label, "command", &payload, form, false)
+                self.exchange(&label, "command", &payload, Form::of(&payload), false)
                     .await;
             }
             Command::Prepare(name, text) => {
@@ -367,7 +386,7 @@ impl<'a> Player<'a> {
                 let id = self.id(name).await;
                 let payload = self.execute_payload(Prepared { id }, *cursor, *again, parameters);
                 let label = format!("\\execute {name}");
-                self.exchange(&label, "execute", &payload, Form::Results, false)
+                self.exchange(&label, "execute", &payload, Form::of(&payload), false)
                     .await;
             }
             Command::Fetch(name, rows) => {
@@ -401,6 +420,11 @@ impl<'a> Player<'a> {
                 texts,
             } => self.at_once(*connections, *times, texts).await,
             Command::Infile(file) => self.connection().await.infile.clone_from(file),
+            Command::RollUp => {
+                if let Side::Proxied(proxy) = self.side {
+                    proxy.roll_up().await;
+                }
+            }
             Command::Quit => {
                 self.exchange("\\quit", "command", &[command::QUIT], Form::Single, false)
                     .await;
@@ -502,7 +526,7 @@ impl Connection {
         let answer = match read {
             Ok(Ok(packets)) => return Ok(packets),
             Ok(Err(error)) => describe(&error),
-            Err(_) => format!("no answer within {PATIENCE:?}"),
+            Err(_) => format!("{NO_ANSWER} within {PATIENCE:?}"),
         };
         self.lost = true;
         Err(answer)

@@ -6,10 +6,21 @@
 //! which files of cases have it.
 //!
 //! `COUNTERSINK_STATEMENTS=100000` plays so many statements on each server, `COUNTERSINK_SEED=7` begins elsewhere,
-//! `COUNTERSINK_SHOWN=1` ends with the first difference.
+//! `COUNTERSINK_SHOWN=1` ends with the first difference, `COUNTERSINK_RULES=all` plays all parts of the grammar ([`rules`]).
 
+mod calls;
+mod cold;
+mod dice;
 mod grammar;
+mod prepared;
+mod reads;
+mod rules;
+mod sessions;
+mod spelling;
+mod stories;
 mod subject;
+mod tables;
+mod writes;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -26,7 +37,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use crate::case::Session;
 use crate::difference::{Difference, Exchange, differences};
 use crate::known;
-use crate::play;
+use crate::play::{self, Side};
 use crate::support;
 use crate::support::proxy::Proxy;
 use crate::support::twin::{Twin, twin};
@@ -46,7 +57,7 @@ const SEED: u64 = 1;
 const STEPS: usize = 16;
 
 /// The most numbers that choose the words of a step.
-const ROLLS: usize = 24;
+const ROLLS: usize = 40;
 
 /// So long a sequence is cut down, at most.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -123,13 +134,15 @@ struct Prover {
     twin: &'static Twin,
     world: World,
     proxy: Proxy,
+    /// How many sequences have been played.
+    plays: u64,
     /// The sessions' time: that of the start, so that a sequence is the same however long it takes to cut it down.
     now: u64,
 }
 
 impl Prover {
     async fn new(twin: &'static Twin) -> Self {
-        let world = World::new(twin.flavour, "random");
+        let world = World::of_the_prover(twin.flavour);
         world.create(&twin.plain).await;
         world.create(&twin.proxied).await;
         let proxy = Proxy::start(&twin.proxied, &world.rules());
@@ -138,8 +151,20 @@ impl Prover {
             twin,
             world,
             proxy,
+            plays: 0,
             now: now.as_secs(),
         }
+    }
+
+    /// Makes the schema anew on both servers, and a proxy for it.
+    async fn build(&mut self) {
+        let upstream = &self.twin.proxied;
+        // The old one goes first: its roll-up would meet the new tables.
+        let rules = self.world.rules();
+        self.proxy.stop();
+        self.world.create(&self.twin.plain).await;
+        self.world.create(upstream).await;
+        self.proxy = Proxy::start(upstream, &rules);
     }
 
     async fn run(&mut self, first: u64) {
@@ -189,7 +214,7 @@ impl Prover {
     }
 
     fn sequence(&self, seed: u64, rolls: &Rolls) -> (Session, &'static Variant) {
-        let session = grammar::sequence(&format!("seed {seed}"), rolls, self.now);
+        let session = grammar::sequence(&format!("seed {seed}"), rolls, self.now, self.plays);
         let variants: Vec<_> = variant::ALL
             .iter()
             .filter(|variant| variant.is_for(self.twin.flavour))
@@ -198,24 +223,29 @@ impl Prover {
         (session, variants[chosen])
     }
 
-    async fn play(&self, seed: u64, rolls: &Rolls) -> Played {
+    async fn play(&mut self, seed: u64, rolls: &Rolls) -> Played {
+        self.plays += 1;
         let (session, variant) = self.sequence(seed, rolls);
         let takes_ids = session.takes_ids();
         self.world.fill(&self.twin.plain, takes_ids).await;
         self.world
             .fill_with_slots(&self.twin.proxied, takes_ids)
             .await;
-        let waits = |exchange: &Exchange| lock_conflict(exchange).is_some();
-        let mut direct =
-            play::play_observed(&session, variant, &self.twin.plain, &self.world, &waits).await;
+        let waits = |exchange: &Exchange| {
+            lock_conflict(exchange).is_some() && !waits_for_nobody(&exchange.label)
+        };
+        let (plain, through) = (Side::Plain(&self.twin.plain), Side::Proxied(&self.proxy));
+        let mut direct = play::play_observed(&session, variant, plain, &self.world, &waits).await;
         let mut proxied =
-            play::play_observed(&session, variant, &self.proxy.address, &self.world, &waits).await;
+            play::play_observed(&session, variant, through, &self.world, &waits).await;
         // The first of them ends the comparison. A deadlock of the proxy's alone is a difference.
         let blocked = direct.iter().position(waits).unwrap_or(usize::MAX);
-        let has_waited = |exchange: &Exchange| error(exchange) == Some(LOCK_WAIT_TIMEOUT);
+        let has_waited =
+            |exchange: &Exchange| error(exchange) == Some(LOCK_WAIT_TIMEOUT) && waits(exchange);
         let waited = proxied.iter().position(has_waited).unwrap_or(usize::MAX);
-        let only_proxied =
-            |(direct, proxied)| error(proxied) == Some(READ_ONLY) && error(direct).is_none();
+        let only_proxied = |(direct, proxied)| {
+            error(proxied) == Some(READ_ONLY) && error(direct) != Some(READ_ONLY)
+        };
         let refused = direct.iter().zip(&proxied).position(only_proxied);
         let refused = refused.unwrap_or(usize::MAX);
         let end = blocked.min(waited).min(refused);
@@ -229,13 +259,17 @@ impl Prover {
             .filter(|exchange| exchange.request != OBSERVED)
             .count();
         let mut found = differences(&direct, &proxied);
-        if end == usize::MAX {
+        // Where DDL has been, rules may be on their way; the observer has read all there is.
+        if end == usize::MAX && !session.fresh {
             let Twin { plain, proxied, .. } = self.twin;
             found.extend(
                 self.world
                     .compare_tables(plain, &self.proxy.address, proxied)
                     .await,
             );
+        }
+        if session.fresh {
+            self.build().await;
         }
         let found = found
             .into_iter()
@@ -255,7 +289,7 @@ impl Prover {
 
     /// The shortest sequence to be found that shows a difference, and the difference; or the whole one with `first`, which
     /// was found in it, where the shortest does not show it every time.
-    async fn simplest(&self, seed: u64, first: &[Difference]) -> String {
+    async fn simplest(&mut self, seed: u64, first: &[Difference]) -> String {
         let deadline = Instant::now() + PATIENCE;
         let mut tree = tree(seed);
         let whole = tree.current();
@@ -300,6 +334,11 @@ const LOCK_WAIT_TIMEOUT: u16 = 1205;
 
 /// The error of who may not write, for which a fold is taken.
 const READ_ONLY: u16 = 1792;
+
+/// Whether a statement gives up where another session is in the way.
+fn waits_for_nobody(text: &str) -> bool {
+    text.contains("SKIP LOCKED") || text.contains("NOWAIT")
+}
 
 /// The code of an error that says that another session is in the way.
 fn lock_conflict(exchange: &Exchange) -> Option<u16> {

@@ -1,12 +1,14 @@
 //! The schema that sessions are played in: hot tables of all kinds, cold ones beside them, and what they hold.
 
+use std::time::{Duration, Instant};
+
 use countersink::driver::{Driver, Packet, Reply};
 use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, Role};
 
 use crate::difference::{Difference, Exchange};
 use crate::random::OBSERVED;
-use crate::support::client::{connect, rows, run, run_all};
+use crate::support::client::{connect, number, rows, run, run_all};
 
 /// A table with counters.
 struct Hot {
@@ -76,6 +78,14 @@ const HOT: &[Hot] = &[
 ];
 
 const COLD: &[&str] = &["authors", "comments", "tallies"];
+
+/// Of the prover's world alone: rows that a foreign key, a trigger or a routine changes.
+const RELATED: &[Hot] = &[Hot {
+    name: "threads",
+    key: &["id"],
+    counters: &["replies"],
+    touch: &[],
+}];
 
 const CREATE: &str = "\
 CREATE TABLE posts (
@@ -158,6 +168,32 @@ CREATE TABLE tallies (
 ) DEFAULT CHARSET = utf8mb4;
 ";
 
+const CREATE_RELATED: &[&str] = &[
+    "CREATE TABLE boards (id INT NOT NULL PRIMARY KEY, name VARCHAR(200) NOT NULL)",
+    "CREATE TABLE threads (
+       id INT NOT NULL PRIMARY KEY, board INT NULL, name VARCHAR(200) NOT NULL, replies INT NOT NULL DEFAULT 0,
+       FOREIGN KEY (board) REFERENCES boards (id) ON DELETE SET NULL ON UPDATE CASCADE)",
+    "CREATE TRIGGER renamed AFTER UPDATE ON boards FOR EACH ROW UPDATE threads SET name = NEW.name WHERE id = OLD.id",
+    "CREATE PROCEDURE retitle (k INT, new VARCHAR(50)) UPDATE posts SET title = new WHERE id = k",
+    "CREATE FUNCTION retitled (k INT, new VARCHAR(50)) RETURNS INT DETERMINISTIC MODIFIES SQL DATA
+     BEGIN UPDATE posts SET title = new WHERE id = k; RETURN k; END",
+    // The OK of a CALL that has run no other statement has the row count of the statement before it, on MySQL.
+    "CREATE PROCEDURE one_out (OUT n INT) BEGIN UPDATE authors SET followers = followers + 1; SET n = 7; END",
+    "CREATE PROCEDURE in_and_out (INOUT n INT, OUT m VARCHAR(20))
+     BEGIN SELECT n; SELECT n UNION SELECT 5; SET n = n + 1, m = 'set'; END",
+    "CREATE PROCEDURE several_results ()
+     BEGIN SELECT 1; SELECT 'x' AS b UNION SELECT 'y'; UPDATE authors SET followers = followers + 1; END",
+    "CREATE PROCEDURE fails_late () BEGIN SELECT 1; SELECT nothing; END",
+    "CREATE PROCEDURE fetches ()
+     BEGIN DECLARE a INT; DECLARE c CURSOR FOR SELECT 5; OPEN c; FETCH c INTO a; CLOSE c; SELECT 1 UNION SELECT 2; END",
+    "CREATE PROCEDURE takes (n INT) SELECT n",
+];
+
+const FILL_RELATED: &str = "\
+INSERT INTO boards VALUES (1, 'news'), (2, 'talk');
+INSERT INTO threads VALUES (1, 1, 'first', 10), (2, 2, 'second', 20), (3, NULL, 'third', 0);
+";
+
 const FILL: &str = "\
 INSERT INTO authors VALUES (1, 'Ada', 10), (2, 'Brian', 20), (3, 'Cleo', 0);
 INSERT INTO posts VALUES
@@ -214,9 +250,16 @@ INSERT INTO stock_slots (sku, slot, reserved) VALUES ('A-1', 0, 2);
 INSERT INTO topics_slots (id, slot, replies, changed_at) VALUES (1, 0, 1, '2020-01-01 00:00:01.500'), (1, 1, 1, '2020-01-01 00:00:00'), (3, 0, 0, NULL);
 ";
 
+const RELATED_INTO_SLOTS: &str = "\
+UPDATE threads SET replies = replies - 3 WHERE id IN (1, 2);
+INSERT INTO threads_slots (id, slot, replies) VALUES (1, 0, 3), (2, 0, 2), (2, 1, 1);
+";
+
 /// The schema of a topic.
 pub struct World {
     pub schema: String,
+    /// With [`RELATED`], and rolled up when a step says so alone.
+    is_provers: bool,
     flavour: Flavour,
 }
 
@@ -224,8 +267,29 @@ impl World {
     pub fn new(flavour: Flavour, topic: &str) -> Self {
         Self {
             schema: format!("cs_{topic}"),
+            is_provers: false,
             flavour,
         }
+    }
+
+    /// The prover's.
+    pub fn of_the_prover(flavour: Flavour) -> Self {
+        Self {
+            is_provers: true,
+            ..Self::new(flavour, "random")
+        }
+    }
+
+    fn hot(&self) -> impl Iterator<Item = &'static Hot> {
+        let related = if self.is_provers { RELATED } else { &[] };
+        HOT.iter().chain(related)
+    }
+
+    /// All tables, those first that refer to others.
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        let boards: &[&str] = if self.is_provers { &["boards"] } else { &[] };
+        let cold = COLD.iter().chain(boards).copied();
+        self.hot().map(|hot| hot.name).chain(cold)
     }
 
     pub fn flavour(&self) -> Flavour {
@@ -235,10 +299,11 @@ impl World {
     /// The rules of the proxy.
     pub fn rules(&self) -> String {
         let mut text = "counters:\n".to_owned();
-        for hot in HOT {
+        let interval = if self.is_provers { "1h" } else { "10ms" };
+        for hot in self.hot() {
             let (columns, touch) = (hot.counters.join(", "), hot.touch.join(", "));
             text += &format!(
-                "  - {{table: {}.{}, columns: [{columns}], touch: [{touch}], rollup: 10ms}}\n",
+                "  - {{table: {}.{}, columns: [{columns}], touch: [{touch}], rollup: {interval}}}\n",
                 self.schema, hot.name
             );
         }
@@ -268,6 +333,11 @@ impl World {
         .await;
         run(&mut driver, &format!("USE {schema}")).await;
         run_all(&mut driver, CREATE).await;
+        if self.is_provers {
+            for create in CREATE_RELATED {
+                run(&mut driver, create).await;
+            }
+        }
     }
 
     /// Puts the rows into the tables of the plain server; `rewind` sets AUTO_INCREMENT back as well.
@@ -277,21 +347,44 @@ impl World {
 
     /// Puts the same values into the tables of the server behind the proxy, a part of them into slots.
     pub async fn fill_with_slots(&self, server: &Address, rewind: bool) {
-        let slots = HOT
-            .iter()
+        let slots = self
+            .hot()
             .map(|hot| format!("DELETE FROM {}_slots;\n", hot.name));
-        let script = slots.collect::<String>() + INTO_SLOTS;
+        let mut script = slots.collect::<String>() + INTO_SLOTS;
+        if self.is_provers {
+            script += RELATED_INTO_SLOTS;
+        }
+        self.until_slots_are_there(server).await;
         self.fill_and(&script, server, rewind).await;
+    }
+
+    /// DDL takes slot tables away; they are made anew when all proxies have seen what has become of the table.
+    async fn until_slots_are_there(&self, server: &Address) {
+        let mut driver = connect(server, Some(&self.schema)).await;
+        let names: Vec<_> = self
+            .hot()
+            .map(|hot| format!("'{}_slots'", hot.name))
+            .collect();
+        let there = format!(
+            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ({})",
+            names.join(", ")
+        );
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while number(&mut driver, &there).await < i64::try_from(names.len()).expect("few") {
+            assert!(Instant::now() < deadline, "a slot table has not come back");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// In one transaction, for slots may be rolled up at any time.
     async fn fill_and(&self, script: &str, server: &Address, rewind: bool) {
         let mut driver = connect(server, Some(&self.schema)).await;
-        let names = HOT.iter().map(|hot| hot.name).chain(COLD.iter().copied());
-        let empty: String = names.map(|name| format!("DELETE FROM {name};\n")).collect();
+        let empty = self.names().map(|name| format!("DELETE FROM {name};\n"));
+        let empty: String = empty.collect();
+        let related = if self.is_provers { FILL_RELATED } else { "" };
         run_all(
             &mut driver,
-            &format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}{script}COMMIT"),
+            &format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}{related}{script}COMMIT"),
         )
         .await;
         if rewind {
@@ -312,8 +405,9 @@ impl World {
 
     /// All rows of all tables, as an exchange.
     pub async fn observe(&self, observer: &mut Driver, label: &str) -> Exchange {
-        let names = HOT.iter().map(|hot| hot.name).chain(COLD.iter().copied());
-        let reads = names.map(|name| format!("SELECT * FROM {name} ORDER BY 1, 2"));
+        let reads = self
+            .names()
+            .map(|name| format!("SELECT * FROM {name} ORDER BY 1, 2"));
         let text = reads.collect::<Vec<_>>().join(";");
         let payload = observer.query_payload(&text);
         let sent = observer.send(&payload).await;
@@ -350,7 +444,7 @@ impl World {
             run(driver, "SET NAMES utf8mb4").await;
         }
         let mut found = Vec::new();
-        for name in HOT.iter().map(|hot| hot.name).chain(COLD.iter().copied()) {
+        for name in self.names() {
             let query = format!("SELECT * FROM {name} ORDER BY 1, 2");
             let theirs = outcome(&mut plain, &query).await;
             let ours = outcome(&mut proxy, &query).await;
@@ -359,7 +453,7 @@ impl World {
                 found.push(Difference::new(&query, "fresh session", detail));
             }
         }
-        for hot in HOT {
+        for hot in self.hot() {
             let counters = format!("SELECT {} FROM {}", hot.counters.join(", "), hot.name);
             if let Reply::Err(_) = outcome(&mut plain, &counters).await {
                 continue; // the session dropped or renamed it
@@ -405,23 +499,35 @@ impl Hot {
                 format!("t.{counter} + COALESCE((SELECT SUM(s.{counter}) FROM {name}_slots s WHERE {same_key}), 0)")
             })
             .collect();
-        let values = self
+        let values: Vec<_> = self
             .counters
             .iter()
-            .map(|counter| format!("t.{counter} + 0"));
+            .map(|counter| format!("t.{counter} + 0"))
+            .collect();
         let query = |columns: Vec<String>| {
             format!(
                 "SELECT {key_list}, {} FROM {name} t ORDER BY {key_list}",
                 columns.join(", ")
             )
         };
-        let theirs = rows(plain, &query(values.collect())).await;
-        let sums = query(sums);
+        let theirs = rows(plain, &query(values.clone())).await;
+        // DDL takes a slot table away, and it stays away while the table does not fit its rule.
+        let slots = format!(
+            "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = '{name}_slots'"
+        );
+        let has_slots = !rows(behind, &slots).await.is_empty();
+        let sums = match has_slots {
+            true => query(sums),
+            false => query(values.clone()),
+        };
         let ours = rows(behind, &sums).await;
         let mut found = Vec::new();
         if theirs != ours {
             let detail = format!("  direct  {theirs:?}\n  base + SUM(slots) {ours:?}\n");
             found.push(Difference::new(&sums, "fresh session", detail));
+        }
+        if !has_slots {
+            return found;
         }
         let has_value: Vec<_> = self
             .counters

@@ -9,34 +9,37 @@ use crate::counter::quote;
 
 /// What of the grant tables is read: for each table what it is about, and how its privileges are listed.
 const SOURCES: [(&str, &str, &str); 4] = [
-    ("user", "'', ''", FLAGS),
-    ("db", "Db, ''", FLAGS),
-    ("tables_priv", "Db, Table_name", "Table_priv"),
-    ("columns_priv", "Db, Table_name", "Column_priv"),
+    ("user", "'', '', ''", FLAGS),
+    ("db", "Db, '', ''", FLAGS),
+    ("tables_priv", "Db, Table_name, ''", "Table_priv"),
+    ("columns_priv", "Db, Table_name, Column_name", "Column_priv"),
 ];
 
 /// Flags of `mysql.user` and `mysql.db` as the lists that the others have.
 const FLAGS: &str = "CONCAT_WS(',', IF(Select_priv = 'Y', 'Select', NULL), IF(Insert_priv = 'Y', 'Insert', NULL), \
-                     IF(Update_priv = 'Y', 'Update', NULL), IF(Delete_priv = 'Y', 'Delete', NULL))";
+                     IF(Update_priv = 'Y', 'Update', NULL), IF(Delete_priv = 'Y', 'Delete', NULL), \
+                     IF(Drop_priv = 'Y', 'Drop', NULL))";
 
 pub(super) async fn read(conn: &mut Conn, mariadb: bool) -> Result<Accounts, Problem> {
     let mut accounts = Accounts::default();
     for (table, names, privileges) in SOURCES {
         let query = format!("SELECT User, Host, {names}, {privileges} FROM mysql.{table}");
-        let tuple = mysql_async::from_row_opt::<(String, String, String, String, String)>;
+        let tuple = mysql_async::from_row_opt::<(String, String, String, String, String, String)>;
         let found = rows(conn, "the accounts' grants", &query, (), tuple).await?;
-        let grant =
-            |(user, host, schema, name, privileges): (String, String, _, _, String)| Grant {
+        let grant = |row: (String, String, String, String, String, String)| {
+            let (user, host, schema, name, column, privileges) = row;
+            Grant {
                 account: account(mariadb, &user, &host),
                 user,
                 scope: match table {
                     "user" => Scope::Server,
                     "db" => Scope::Schema(schema),
                     "tables_priv" => Scope::Table(schema, name),
-                    _ => Scope::Columns(schema, name),
+                    _ => Scope::Column(schema, name, column),
                 },
                 privileges: privileges.split(',').map(str::to_uppercase).collect(),
-            };
+            }
+        };
         accounts.grants.extend(found.into_iter().map(grant));
     }
     accounts.roles = roles(conn, mariadb).await?;

@@ -1,6 +1,7 @@
 //! Asks the control connection for everything that findings are made of. Each statement reads.
 
 mod accounts;
+mod cluster;
 mod extremes;
 mod programs;
 
@@ -23,6 +24,7 @@ pub(super) async fn gather(conn: &mut Conn, config: &Config) -> Result<Evidence,
         account: quoted(&value(conn, "CURRENT_USER()").await?),
         read_only: is_on(&value(conn, "@@GLOBAL.read_only").await?),
         binlog_format: None,
+        cluster: None,
         clock: clock(conn).await?,
         tables: Vec::new(),
         unserved: Vec::new(),
@@ -37,6 +39,7 @@ pub(super) async fn gather(conn: &mut Conn, config: &Config) -> Result<Evidence,
     if is_on(&value(conn, "@@GLOBAL.log_bin").await?) {
         evidence.binlog_format = Some(value(conn, "@@GLOBAL.binlog_format").await?);
     }
+    evidence.cluster = cluster::read(conn).await.map_err(Error::Query)?;
     if !mariadb {
         fresh_statistics(conn).await;
     }

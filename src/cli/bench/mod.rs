@@ -84,7 +84,7 @@ fn target(arguments: &BenchArguments) -> Result<Target, super::Error> {
     match arguments.target.find()? {
         Named::ByArguments(target) => Ok(target),
         Named::InRules(config) => {
-            let needs_tls = matches!(config.upstream_tls, UpstreamTls::Required { .. });
+            let needs_tls = matches!(config.upstream_tls, UpstreamTls::Required(_));
             if needs_tls && arguments.target.upstream.is_none() && !config.upstream.is_local() {
                 return Err(Error::OnlyWithTls.into());
             }

@@ -110,8 +110,9 @@ fn statements(arguments: &ExplainArguments, facts: &SessionFacts) -> Result<Vec<
             text => text.to_owned(),
         };
         let parts = sql::split(text.as_bytes(), facts);
-        statements.extend(parts.into_iter().filter_map(|part| {
-            let part = text.get(part)?.trim();
+        let parts = parts.into_iter().filter(|part| !part.is_empty);
+        statements.extend(parts.filter_map(|part| {
+            let part = text.get(part.range)?.trim();
             Some(part.to_owned())
         }));
     }

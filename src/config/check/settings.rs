@@ -8,7 +8,8 @@ use crate::config::error::{Error, Problem};
 use crate::config::limits::{Range, duration, number};
 use crate::config::raw::{RawAccount, RawBypass, RawClientTls, RawConfig, RawUpstreamTls, Scalar};
 use crate::config::{
-    Account, Address, Bypass, ClientTls, Config, HostPort, Secret, UpstreamTls, address, names,
+    Account, Address, Bypass, ClientTls, Config, HostPort, Secret, UpstreamTls, Verify, address,
+    names,
 };
 
 /// Tools that copy or alter tables row by row, and followers of the binary log: they must see base as it is.
@@ -41,6 +42,14 @@ const DRAIN: Range = Range {
     high: (Duration::from_secs(3600), "1h"),
 };
 
+/// `upstream_tls.mode`.
+enum Mode {
+    Disabled,
+    Preferred,
+    AsClient,
+    Required,
+}
+
 /// Checks everything.
 pub(in crate::config) fn config(
     raw: RawConfig,
@@ -62,6 +71,7 @@ pub(in crate::config) fn config(
     let slot_table = check
         .field("slot_table", raw.slot_table, names::pattern)?
         .unwrap_or_default();
+    let mut upstream_tls = raw.upstream_tls.unwrap_or_default();
     let most = |text: &Text| number(text, (1, 1_000_000), "the default is 10000");
     Ok(Config {
         listen: host_port("listen", raw.listen)?.unwrap_or_else(|| HostPort {
@@ -72,7 +82,9 @@ pub(in crate::config) fn config(
         http: host_port("http", raw.http)?,
         control: check.account(raw.control.unwrap_or_default())?,
         tls: check.client_tls(raw.tls.unwrap_or_default())?,
-        upstream_tls: check.upstream_tls(raw.upstream_tls.unwrap_or_default(), &upstream)?,
+        upstream_public_key: check
+            .path("upstream_tls.public_key", upstream_tls.public_key.take())?,
+        upstream_tls: check.upstream_tls(upstream_tls, &upstream)?,
         handshake_timeout: check
             .field("handshake_timeout", raw.handshake_timeout, |text| {
                 duration(text, &TIMEOUT)
@@ -141,28 +153,61 @@ impl Check<'_> {
 
     fn upstream_tls(&self, raw: RawUpstreamTls, upstream: &Address) -> Result<UpstreamTls, Error> {
         let ca = self.path("upstream_tls.ca", raw.ca)?;
+        let host = self.field(
+            "upstream_tls.verify_host",
+            raw.verify_host,
+            |text| match text.value.as_str() {
+                "true" => Ok(true),
+                "false" => Ok(false),
+                _ => Err(Problem::Choice {
+                    value: text.to_string(),
+                    choices: "true or false",
+                }),
+            },
+        )?;
         let mode = self.field("upstream_tls.mode", raw.mode, |text| {
             match (text.value.as_str(), upstream) {
-                ("disabled", _) => Ok(Some(UpstreamTls::Disabled)),
-                ("preferred", _) => Ok(Some(UpstreamTls::Preferred)),
-                ("required", Address::Tcp(_)) => Ok(None),
+                ("disabled", _) => Ok(Mode::Disabled),
+                ("preferred", _) => Ok(Mode::Preferred),
+                ("as_client", _) => Ok(Mode::AsClient),
+                ("required", Address::Tcp(_)) => Ok(Mode::Required),
                 ("required", Address::Unix(_)) => Err(Problem::Together(
                     "TLS over a unix socket protects nothing; leave upstream_tls out",
                 )),
                 _ => Err(Problem::Choice {
                     value: text.to_string(),
-                    choices: "disabled, preferred or required",
+                    choices: "disabled, preferred, as_client or required",
                 }),
             }
         })?;
-        let together = |text| Err(self.error("upstream_tls.ca", 0, Problem::Together(text)));
-        match (mode.unwrap_or(Some(UpstreamTls::Preferred)), ca) {
-            (Some(mode), None) => Ok(mode),
-            (Some(_), Some(_)) => {
-                together("certificates are only verified in mode required; write mode: required")
-            }
-            (None, Some(ca)) => Ok(UpstreamTls::Required { ca }),
-            (None, None) => together("is missing; name the PEM file that verifies the server"),
+        let mode = mode.unwrap_or(match upstream.is_this_host() {
+            true => Mode::AsClient,
+            false => Mode::Preferred,
+        });
+        let together = |field, text| Err(self.error(field, 0, Problem::Together(text)));
+        if host == Some(true) && ca.is_none() {
+            return together(
+                "upstream_tls.verify_host",
+                "needs upstream_tls.ca, which says whose certificates are trusted; name the PEM file",
+            );
+        }
+        let verify = ca.map(|ca| Verify {
+            ca,
+            host: host.unwrap_or(false),
+        });
+        match (mode, verify) {
+            (Mode::Disabled, None) => Ok(UpstreamTls::Disabled),
+            (Mode::Preferred, None) => Ok(UpstreamTls::Preferred),
+            (Mode::AsClient, verify) => Ok(UpstreamTls::AsClient(verify)),
+            (Mode::Required, Some(verify)) => Ok(UpstreamTls::Required(verify)),
+            (Mode::Required, None) => together(
+                "upstream_tls.ca",
+                "is missing; name the PEM file that verifies the server",
+            ),
+            (Mode::Disabled | Mode::Preferred, Some(_)) => together(
+                "upstream_tls.ca",
+                "certificates are only verified in the modes required and as_client; write mode: required",
+            ),
         }
     }
 

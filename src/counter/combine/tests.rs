@@ -194,6 +194,7 @@ fn parts_that_cannot_share_a_transaction_go_by_themselves() {
 fn groups_are_there_as_long_as_they_are_held() {
     let groups = Groups::default();
     let name = |schema: &str| GroupName {
+        server: None,
         facts: vec![Some(schema.as_bytes().to_vec())],
         capabilities: 0,
     };

@@ -17,7 +17,10 @@ impl Problem {
     pub fn is_passing(&self) -> bool {
         matches!(
             self,
-            Self::NoConnection { .. } | Self::InUse { .. } | Self::Failed { .. }
+            Self::NoConnection { .. }
+                | Self::InUse { .. }
+                | Self::Withdrawn { .. }
+                | Self::Failed { .. }
         ) || matches!(self, Self::Catalog(crate::catalog::Problem::Query { .. }))
     }
 }
@@ -106,6 +109,16 @@ pub enum Problem {
     InUse {
         /// The slot table.
         slots: String,
+    },
+    /// DDL keeps it away.
+    #[error(
+        "{slots} cannot be made while DDL runs on {table}: wait for that statement (SHOW PROCESSLIST), or end it"
+    )]
+    Withdrawn {
+        /// The slot table.
+        slots: String,
+        /// The hot table.
+        table: String,
     },
     /// Keys of the hot table are as long as a key may be.
     #[error(

@@ -11,7 +11,7 @@ use std::fmt;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
-use super::{grants, quote};
+use super::{grants, quote, withdrawal};
 use crate::catalog::read::{self, Facts, Server};
 use crate::catalog::{Catalog, HotTable};
 use crate::config::{Config, Rule, TableName};
@@ -199,7 +199,7 @@ pub async fn has_slot_table(
 async fn one(conn: &mut Conn, catalog: &Catalog, table: &HotTable) -> Result<Outcome, Problem> {
     let slots = slot_table(table);
     let Some(facts) = describe(conn, catalog, &slots).await? else {
-        run(conn, "create", table, &ddl::create(table)).await?;
+        create(conn, table).await?;
         // An IF NOT EXISTS that found another's table, or an older server's own ideas, would show here.
         return match describe(conn, catalog, &slots).await? {
             Some(made) => ours(table, &made).and(settled(table, &made, Outcome::Created)),
@@ -227,6 +227,33 @@ async fn one(conn: &mut Conn, catalog: &Catalog, table: &HotTable) -> Result<Out
         }
         Difference::Drift { .. } => replace(conn, table, &facts).await,
     }
+}
+
+/// Makes a slot table, unless DDL keeps it away.
+async fn create(conn: &mut Conn, table: &HotTable) -> Result<(), Problem> {
+    /// In seconds: most DDL takes less.
+    const PATIENCE: u64 = 1;
+    let lock = withdrawal::lock_name(table);
+    let failed = |source| Problem::Failed {
+        action: "create",
+        slots: slot_table(table).to_string(),
+        source,
+    };
+    let got: Option<Option<i64>> = conn
+        .query_first(withdrawal::lock(&lock, PATIENCE))
+        .await
+        .map_err(failed)?;
+    if got.flatten() != Some(1) {
+        return Err(Problem::Withdrawn {
+            slots: slot_table(table).to_string(),
+            table: full_name(table),
+        });
+    }
+    let created = run(conn, "create", table, &ddl::create(table)).await;
+    conn.query_drop(withdrawal::release(&lock))
+        .await
+        .map_err(failed)?;
+    created
 }
 
 /// Replaces a slot table that does not fit, if nothing is in slots.

@@ -46,7 +46,7 @@ pub async fn remove(control: &Control, table: &HotTable) -> Result<Removal, Prob
             return Err(Problem::MayNotLock {
                 slots: slots.to_string(),
                 message: error.message,
-                grant: grants::to_drain(&slots, ".."),
+                grant: grants::to_lock(&slots, ".."),
             });
         }
         Err(source) => {

@@ -24,6 +24,7 @@ use rand::RngExt;
 
 use super::control::Control;
 use super::fold::{FoldStatements, OpenRow};
+use super::server::Server;
 use super::{KeyForm, Slots};
 use crate::catalog::HotTable;
 use crate::metrics::Metrics;
@@ -53,7 +54,10 @@ const IDLE: Duration = Duration::from_secs(600);
 /// How many slot rows in use are remembered. One costs some 100 bytes.
 const MOST_IN_USE: usize = 64 * 1024;
 
-/// So long after a slot table was searched it is not searched again.
+/// A slot table is not searched again before so many times what a search takes have passed.
+const SWEEPS_APART: u32 = 20;
+
+/// The longest time until it may be searched again.
 const BETWEEN_SWEEPS: Duration = Duration::from_secs(10);
 
 /// The background task's state.
@@ -61,6 +65,8 @@ pub struct RollUp {
     control: Control,
     metrics: Arc<Metrics>,
     conn: Option<Conn>,
+    /// To which that leads.
+    server: Server,
     /// The binary log has statements, so that READ COMMITTED may not write: gaps are locked where a slot row has gone
     /// meanwhile, for as long as a transaction lasts.
     locks_gaps: bool,
@@ -75,8 +81,8 @@ struct History {
     failures: u32,
     /// What was logged last.
     complaint: Option<String>,
-    /// When the slot table was searched.
-    swept: Option<Instant>,
+    /// When the slot table may be searched again.
+    sweeps_from: Option<Instant>,
     /// When slot rows that nobody uses were deleted.
     cleaned: Instant,
     /// Those that were rolled up since then.
@@ -88,7 +94,7 @@ impl Default for History {
         Self {
             failures: 0,
             complaint: None,
-            swept: None,
+            sweeps_from: None,
             cleaned: Instant::now(),
             in_use: HashSet::new(),
         }
@@ -99,6 +105,7 @@ impl RollUp {
     /// Over a connection of its own, made when it is needed.
     pub fn new(control: Control, metrics: Arc<Metrics>) -> Self {
         Self {
+            server: control.server(),
             control,
             metrics,
             conn: None,
@@ -135,14 +142,34 @@ impl RollUp {
                 // Of another table, which may be due earlier.
                 () = dirty.wait() => false,
             };
+            if stopped {
+                return self.finish(slots).await;
+            }
             let now = Instant::now();
-            for (table, _) in due.into_iter().filter(|(_, at)| stopped || *at <= now) {
+            for (table, _) in due.into_iter().filter(|(_, at)| *at <= now) {
                 self.table(slots, &table).await;
             }
-            if stopped {
-                return;
+        }
+    }
+
+    /// Rolls up all that is marked, however recently a slot table was searched and however much it holds. What cannot be
+    /// rolled up stays in slots.
+    async fn finish(&mut self, slots: &Slots) {
+        for (table, _) in slots.dirty().due() {
+            loop {
+                self.history(&table).sweeps_from = None;
+                let before = self.progress();
+                let has_more = self.table(slots, &table).await;
+                if !has_more || self.progress() == before {
+                    break;
+                }
             }
         }
+    }
+
+    /// Grows with each slot row that is rolled up.
+    fn progress(&self) -> u64 {
+        self.metrics.rolled_up() + self.metrics.orphans()
     }
 
     /// Rolls up all slots of a table, whoever has filled them.
@@ -155,11 +182,11 @@ impl RollUp {
         let pass = Pass { table, form: &form };
         let (moved, orphans) = (self.metrics.rolled_up(), self.metrics.orphans());
         loop {
-            let before = self.metrics.rolled_up() + self.metrics.orphans();
+            let before = self.progress();
             let mut marks = Marks::default();
             sweep::mark_all(&pass, &mut conn, &mut marks).await?;
             self.moved(&pass, &mut conn, &mut marks).await?;
-            let has_moved = self.metrics.rolled_up() + self.metrics.orphans() > before;
+            let has_moved = self.progress() > before;
             if !(marks.others && has_moved) {
                 break;
             }
@@ -219,9 +246,12 @@ impl RollUp {
     }
 
     async fn connection(&mut self) -> Result<Conn, Error> {
-        if let Some(conn) = self.conn.take() {
+        // The address may lead to another server now.
+        let server = self.control.server();
+        if let Some(conn) = self.conn.take().filter(|_| self.server == server) {
             return Ok(conn);
         }
+        self.server = server;
         let mut conn = self.control.roll_up_connection().await?;
         if self.locks_gaps {
             conn.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -230,8 +260,8 @@ impl RollUp {
         Ok(conn)
     }
 
-    /// Rolls up one table; what could not be rolled up is marked again.
-    async fn table(&mut self, slots: &Slots, table: &Arc<HotTable>) {
+    /// Rolls up one table; what could not be rolled up is marked again. Whether the slot table is to be searched for more.
+    async fn table(&mut self, slots: &Slots, table: &Arc<HotTable>) -> bool {
         let dirty = slots.dirty();
         let mut left = dirty.take(table);
         let result = self.marked(slots, table, &mut left).await;
@@ -250,7 +280,7 @@ impl RollUp {
                 let complaint = error.to_string();
                 if is_of_another_table(&error) {
                     tracing::warn!("roll-up of {}: {complaint}", full_name(table));
-                    return;
+                    return false;
                 }
                 history.failures += 1;
                 let doubled = 2_u32.saturating_pow(history.failures);
@@ -268,6 +298,7 @@ impl RollUp {
         if left.others || !left.rows.is_empty() {
             dirty.put_back(table, &left, wait);
         }
+        left.others
     }
 
     /// Rolls up what is marked, and leaves in `marks` what is left.
@@ -305,10 +336,11 @@ impl RollUp {
         marks: &mut Marks,
     ) -> Result<(), Error> {
         if marks.others {
-            let swept = &mut self.history(pass.table).swept;
-            if swept.is_none_or(|swept| swept.elapsed() >= BETWEEN_SWEEPS) {
+            let begun = Instant::now();
+            let history = self.history(pass.table);
+            if history.sweeps_from.is_none_or(|from| from <= begun) {
                 sweep::mark_all(pass, conn, marks).await?;
-                *swept = Some(Instant::now());
+                history.sweeps_from = Some(Instant::now() + until_next_sweep(begun.elapsed()));
             }
         }
         for again in 0..TRIES {
@@ -427,8 +459,14 @@ async fn fold(pass: &Pass<'_>, conn: &mut Conn) -> Result<(), Error> {
         let keys = pass.form.any_of(&keys);
         let lock = super::fold::lock(pass.table, Some(keys.as_bytes()), Some(pass.form));
         let moves = super::fold::moves(pass.table, pass.form, &rows);
+        let moves = moves.into_iter().flat_map(|of_key| of_key.texts);
         transaction(conn, [lock].into_iter().chain(moves)).await?;
     }
+}
+
+/// How long to wait after a search that took so long: searching is a small part of what goes on, however large the table.
+fn until_next_sweep(took: Duration) -> Duration {
+    took.saturating_mul(SWEEPS_APART).min(BETWEEN_SWEEPS)
 }
 
 /// Runs these in one transaction. A connection on which it has failed must be closed, which rolls back.

@@ -14,6 +14,7 @@ impl Keeper {
             tracing::debug!("other proxies cannot be told: {why}");
         }
         self.see_drains().await;
+        self.restore_slots().await;
         let misfits = self.standings.iter().enumerate();
         let misfits = misfits.filter(|(_, standing)| standing.misfit.is_some());
         let misfits: Vec<_> = misfits.map(|(index, _)| index).collect();

@@ -19,6 +19,8 @@ pub(super) struct Standing {
     pub stage: Stage,
     /// Why slots do not go with the table as it is now, if so.
     pub misfit: Option<String>,
+    /// The rows, or their columns, are not there any more: what slots hold may be nobody's.
+    pub is_unreadable: bool,
     /// The table has become another one for which there have to be other slots: it goes out of force, and comes in again.
     pub is_remade: bool,
     /// Drained: base alone is the value from now on, whatever the mode.
@@ -69,6 +71,7 @@ impl Standing {
             table,
             stage,
             misfit: None,
+            is_unreadable: false,
             is_remade: false,
             is_drained: false,
             is_gone: false,
@@ -116,6 +119,7 @@ impl Standing {
         }
         self.table = Some(now);
         self.misfit = None;
+        self.is_unreadable = false;
     }
 
     /// Its slot table.

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use mysql_async::prelude::Queryable;
+
 use super::standing::{Side, Stage, Standing};
 use super::{Keeper, find};
-use crate::catalog::{self, HotTable, Problem};
+use crate::catalog::{self, Catalog, HotTable, Problem};
 use crate::config::{Config, Mode, Rule};
 use crate::counter::control;
 use crate::counter::provision;
+use crate::counter::withdrawal;
 
 /// What keeps a rule from its table.
 #[derive(Debug, thiserror::Error)]
@@ -109,11 +112,80 @@ impl Keeper {
                 self.read_table_again(index).await;
             }
         }
+        self.restore_slots().await;
         self.publish();
     }
 
-    /// A table that no longer fits its rule goes out of force. What its slots hold is moved into it first, where they can be read
-    /// still; statements are forwarded from then on.
+    /// Has slot tables made anew that DDL has had taken away, here or through another proxy. Until they are, base alone is the
+    /// value for all, and another proxy may have come to act by that: it is asked first, as of a rule that comes in.
+    pub(super) async fn restore_slots(&mut self) {
+        let mut is_any_away = false;
+        for index in 0..self.standings.len() {
+            let standing = &self.standings[index];
+            let (Stage::Serving, Some(table)) = (&standing.stage, &standing.table) else {
+                continue;
+            };
+            let table = Arc::clone(table);
+            if let Ok(false) = self.has_slots_of(&table).await {
+                self.read_table_again(index).await;
+                is_any_away = true;
+                if let Stage::Serving = self.standings[index].stage {
+                    // Whoever increments in slots as it did before does no harm: there are none.
+                    let (since, side) = (0, Side::Slots);
+                    self.standings[index].stage = Stage::Changing { since, side };
+                }
+            }
+        }
+        if is_any_away {
+            self.publish();
+            self.step_all().await;
+        }
+    }
+
+    async fn has_slots_of(&self, table: &HotTable) -> Result<bool, Obstacle> {
+        let mut conn = self.control.connect().await?;
+        let found = withdrawal::is_there(&mut conn, table).await;
+        found.map_err(|error| Obstacle::Passing(error.to_string()))
+    }
+
+    /// Sees to it that a rule has its slot table, for the table as it is while DDL is kept from it.
+    pub(super) async fn provide_slots(&mut self, index: usize) -> Result<(), Obstacle> {
+        let mut conn = self.control.connect().await?;
+        let failed = |error: mysql_async::Error| Obstacle::Passing(error.to_string());
+        let known = self.standings[index].table.clone();
+        let known = known.ok_or_else(|| Obstacle::Passing("no table yet".to_owned()))?;
+        let lock = withdrawal::lock_name(&known);
+        let got: Option<Option<i64>> = conn
+            .query_first(withdrawal::lock(&lock, 0))
+            .await
+            .map_err(failed)?;
+        if got.flatten() != Some(1) {
+            return Err(Obstacle::Passing("DDL that is under way".to_owned()));
+        }
+        self.read_table_again(index).await;
+        let standing = &self.standings[index];
+        let provided = match &standing.table {
+            Some(table) if standing.wants_slots() => {
+                let catalog = Catalog {
+                    tables: vec![Arc::clone(table)],
+                    ..Catalog::clone(&self.shared.hot().catalog)
+                };
+                let report = provision::provision(&mut conn, &catalog).await;
+                report.map_err(Obstacle::from)
+            }
+            _ => Err(Obstacle::Passing("its table has changed".to_owned())),
+        };
+        conn.query_drop(withdrawal::release(&lock))
+            .await
+            .map_err(failed)?;
+        for line in provided?.to_string().lines() {
+            tracing::info!("slot table {line}");
+        }
+        Ok(())
+    }
+
+    /// A table that no longer fits its rule goes out of force, as other proxies let it. What its slots hold is moved into it
+    /// first, where they can be read still; statements are forwarded from then on.
     pub(super) async fn read_table_again(&mut self, index: usize) {
         let rule = self.standings[index].rule.clone();
         let loaded = match self.load(&rule).await {
@@ -125,8 +197,8 @@ impl Keeper {
         match loaded {
             Ok(table) => standing.see_table(table),
             Err(obstacle) => {
-                let may_be_read = !is_out && !matches!(obstacle, Obstacle::Misfit(_));
-                standing.table = standing.table.take().filter(|_| may_be_read);
+                standing.table = standing.table.take().filter(|_| !is_out);
+                standing.is_unreadable = matches!(obstacle, Obstacle::Misfit(_));
                 let why = Some(obstacle.to_string());
                 if standing.misfit != why {
                     tracing::warn!("{} is forwarded from now on: {obstacle}", rule.table);

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::password::Password;
 use crate::wire::capability;
 use crate::wire::handshake::authentication::{
-    MORE_DATA, NEXT_FACTOR, PasswordPlugin, PluginRequest, SWITCH,
+    MORE_DATA, NEXT_FACTOR, PasswordPlugin, PluginRequest, SWITCH, in_the_clear,
 };
 use crate::wire::reply;
 
@@ -66,11 +66,21 @@ impl Sides {
         }
     }
 
-    /// Whether authentication data for `plugin` in the client's first packet would be of no use upstream.
+    /// The plugin of that name, if what its client sends is a secret as it stands, and would leave TLS here.
+    fn exposes(self, plugin: &[u8]) -> Option<&'static str> {
+        let leaves_tls = self.client == Protection::Tls && self.upstream == Protection::Plain;
+        in_the_clear(plugin).filter(|_| leaves_tls)
+    }
+
+    /// Whether authentication data for `plugin` in the client's first packet would be of no use upstream, or must not get
+    /// there.
     pub(super) fn spoil_first_data(self, plugin: Option<&[u8]>) -> bool {
-        let plugin = plugin.and_then(PasswordPlugin::named);
-        plugin == Some(PasswordPlugin::Sha256)
-            && self.crossing(PasswordPlugin::Sha256) != Crossing::Even
+        let Some(plugin) = plugin else {
+            return false;
+        };
+        let is_sha256 = PasswordPlugin::named(plugin) == Some(PasswordPlugin::Sha256);
+        is_sha256 && self.crossing(PasswordPlugin::Sha256) != Crossing::Even
+            || self.exposes(plugin).is_some()
     }
 }
 
@@ -109,6 +119,11 @@ pub(super) enum FromClient {
     Pass,
     /// Held. These bytes go to the upstream.
     AskKey(&'static [u8]),
+    /// A secret, by this plugin, that must not go where it would go.
+    Expose(&'static str),
+    /// A password that leaves TLS here: to the upstream encrypted, if its key is known beforehand. One that it gives over a
+    /// plain connection may be anybody's.
+    IntoPlain(PasswordPlugin, Password),
     /// Answered with our public key.
     OfferKey(PasswordPlugin),
     /// To the upstream decrypted.
@@ -119,7 +134,8 @@ pub(super) enum FromClient {
 pub(super) struct Bridge {
     sides: Sides,
     capabilities: u64,
-    plugin: Option<PasswordPlugin>,
+    /// The plugin at work.
+    plugin: Vec<u8>,
     nonce: Vec<u8>,
     state: State,
 }
@@ -130,10 +146,25 @@ impl Bridge {
         Self {
             sides,
             capabilities,
-            plugin: PasswordPlugin::named(plugin),
+            plugin: plugin.to_vec(),
             nonce: nonce.to_vec(),
             state: State::Relay,
         }
+    }
+
+    /// The name of the plugin at work; empty for the one of before 4.1.
+    pub(super) fn plugin(&self) -> &[u8] {
+        &self.plugin
+    }
+
+    /// Flags that both sides have agreed on.
+    pub(super) fn capabilities(&self) -> u64 {
+        self.capabilities
+    }
+
+    /// Whether the upstream is reached over a unix socket.
+    pub(super) fn is_upstream_local(&self) -> bool {
+        self.sides.upstream == Protection::Local
     }
 
     /// The random data that the client's password is mixed with now.
@@ -170,19 +201,19 @@ impl Bridge {
 
     fn switch(&mut self, payload: &[u8]) {
         self.state = State::Relay;
-        self.plugin = None;
+        self.plugin.clear();
         let Ok(request) = PluginRequest::decode(payload) else {
             return;
         };
-        self.plugin = PasswordPlugin::named(request.plugin);
+        self.plugin = request.plugin.to_vec();
         self.nonce = request.data.to_vec();
-        if let Some(plugin @ PasswordPlugin::Sha256) = self.plugin {
+        if let Some(plugin @ PasswordPlugin::Sha256) = PasswordPlugin::named(request.plugin) {
             self.state = State::Password(plugin);
         }
     }
 
     fn more_data(&mut self, payload: &[u8]) -> FromUpstream {
-        let Some(plugin @ PasswordPlugin::CachingSha2) = self.plugin else {
+        let Some(plugin @ PasswordPlugin::CachingSha2) = PasswordPlugin::named(&self.plugin) else {
             return FromUpstream::Pass;
         };
         match payload {
@@ -199,10 +230,13 @@ impl Bridge {
     pub(super) fn client_sent(&mut self, payload: &[u8]) -> FromClient {
         // No password is sent for an account without one.
         let empty = matches!(payload, [] | [0]);
+        if !empty && let Some(plugin) = self.sides.exposes(&self.plugin) {
+            return FromClient::Expose(plugin);
+        }
         match std::mem::replace(&mut self.state, State::Relay) {
             State::Password(plugin) if !empty => match self.sides.crossing(plugin) {
                 Crossing::Even => FromClient::Pass,
-                Crossing::IntoPlain => self.hold(plugin, payload),
+                Crossing::IntoPlain => self.leave_tls(plugin, payload),
                 Crossing::IntoSecure if payload == plugin.key_request() => {
                     self.state = State::Encrypted(plugin);
                     FromClient::OfferKey(plugin)
@@ -223,12 +257,17 @@ impl Bridge {
         }
     }
 
-    fn hold(&mut self, plugin: PasswordPlugin, payload: &[u8]) -> FromClient {
+    fn leave_tls(&mut self, plugin: PasswordPlugin, payload: &[u8]) -> FromClient {
         let mut password = Zeroizing::new(payload.to_vec());
         if password.last() != Some(&0) {
             password.push(0);
         }
-        self.state = State::UpstreamKey(plugin, password);
-        FromClient::AskKey(plugin.key_request())
+        match self.sides.upstream {
+            Protection::Local => {
+                self.state = State::UpstreamKey(plugin, password);
+                FromClient::AskKey(plugin.key_request())
+            }
+            Protection::Plain | Protection::Tls => FromClient::IntoPlain(plugin, password),
+        }
     }
 }

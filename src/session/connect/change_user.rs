@@ -8,6 +8,7 @@ use super::connected::Login;
 use super::error::ConnectError;
 use super::exchange::{Exchange, Verdict};
 use super::handshake::turn_away;
+use super::leave::{Stage, leave};
 use super::password::PasswordKey;
 use super::peer::{Patience, Peer};
 use crate::config::Address;
@@ -23,6 +24,7 @@ pub struct Reauthentication {
     pub(super) plugin: Vec<u8>,
     pub(super) nonce: Vec<u8>,
     pub(super) key: Arc<PasswordKey>,
+    pub(super) upstream_key: Option<Arc<[u8]>>,
     pub(super) timeout: Duration,
     /// Named in what a client is told.
     pub(super) upstream: Address,
@@ -53,9 +55,12 @@ pub async fn change_user(
 ) -> Result<ChangeUserOutcome, ConnectError> {
     let mut client = Peer::after_command(client);
     let mut upstream = Peer::new(upstream);
-    let outcome = relay(context, &mut client, &mut upstream, command).await;
+    let mut stage = Stage::Denied;
+    let sides = (&mut client, &mut upstream);
+    let outcome = relay(context, sides, &mut stage, command).await;
     if let Err(error) = &outcome {
-        turn_away(&mut client, error.answer(&context.upstream, true)).await;
+        let told = error.answer(&context.upstream, true);
+        tokio::join!(turn_away(&mut client, told), leave(&mut upstream, stage));
     }
     client.stream.scrub();
     upstream.stream.scrub();
@@ -64,8 +69,8 @@ pub async fn change_user(
 
 async fn relay<'s>(
     context: &Reauthentication,
-    client: &mut Peer<'s>,
-    upstream: &mut Peer<'s>,
+    (client, upstream): (&mut Peer<'s>, &mut Peer<'s>),
+    stage: &mut Stage,
     command: &[u8],
 ) -> Result<ChangeUserOutcome, ConnectError> {
     let request =
@@ -87,7 +92,9 @@ async fn relay<'s>(
         upstream,
         bridge,
         key: &context.key,
+        upstream_key: context.upstream_key.as_deref(),
         patience: &mut Patience::new(context.timeout),
+        stage,
     };
     Ok(match exchange.run().await? {
         Verdict::Accepted { status } => ChangeUserOutcome::Changed(Login {

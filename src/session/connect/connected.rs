@@ -117,6 +117,7 @@ fn connected(
             plugin: greeting.plugin,
             nonce: greeting.nonce,
             key: Arc::clone(&setup.password_key),
+            upstream_key: setup.upstream_key.clone(),
             timeout: setup.handshake_timeout,
             upstream: setup.upstream.clone(),
         },

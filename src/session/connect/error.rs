@@ -32,6 +32,9 @@ pub enum ConnectError {
     /// The client's packet makes no sense.
     #[error("client: {0}")]
     ClientPacket(#[source] Malformed),
+    /// The client's packet has another number than the next.
+    #[error("client: packets out of order")]
+    ClientOutOfOrder,
     /// The client asked for TLS that it was not offered.
     #[error("client: asks for TLS where none is offered")]
     ClientTlsNotOffered,
@@ -78,6 +81,18 @@ pub enum ConnectError {
     /// The TLS handshake with the upstream failed.
     #[error("upstream: TLS: {0}")]
     UpstreamTls(#[source] io::Error),
+    /// The upstream has let the client in as the proxy's own user of the operating system.
+    #[error("login refused: {plugin} lets the proxy's own user in, whoever the client is")]
+    SocketAccount {
+        /// The account's plugin, or one of them.
+        plugin: &'static str,
+    },
+    /// The upstream, behind a unix socket, does not tell by which plugin it has let the client in.
+    #[error("login refused: how the account logs in is not known: {message}")]
+    UnknownAccount {
+        /// The upstream's words.
+        message: String,
+    },
     /// A password could not be passed from a plain side to a secure one or back.
     #[error("{plugin}: {source}")]
     Password {
@@ -94,8 +109,8 @@ const ER_HANDSHAKE_ERROR: u16 = 1043;
 const ER_ACCESS_DENIED_ERROR: u16 = 1045;
 const ER_UNKNOWN_ERROR: u16 = 1105;
 const ER_NET_PACKET_TOO_LARGE: u16 = 1153;
+const ER_NET_PACKETS_OUT_OF_ORDER: u16 = 1156;
 const ER_NET_READ_ERROR: u16 = 1158;
-const ER_NOT_SUPPORTED_AUTH_MODE: u16 = 1251;
 const ER_CONNECT_TO_FOREIGN_DATA_SOURCE: u16 = 1429;
 
 impl ConnectError {
@@ -115,6 +130,7 @@ impl ConnectError {
             Self::Client(_)
             | Self::ClientStalled
             | Self::ClientPacket(_)
+            | Self::ClientOutOfOrder
             | Self::ClientTlsNotOffered
             | Self::ClientTooOld
             | Self::ClientTls(_)
@@ -125,7 +141,10 @@ impl ConnectError {
             | Self::Upstream(_)
             | Self::UpstreamPacket(_)
             | Self::UpstreamVersion(_) => Fault::Upstream,
-            Self::UpstreamWithoutTls | Self::UpstreamTls(_) => Fault::Proxy,
+            Self::UpstreamWithoutTls
+            | Self::UpstreamTls(_)
+            | Self::SocketAccount { .. }
+            | Self::UnknownAccount { .. } => Fault::Proxy,
             Self::Password { source, .. } => source.fault(),
         }
     }
@@ -149,10 +168,10 @@ impl ConnectError {
         match self {
             Self::Client(ReadError::TooLong { .. }) => Some((ER_NET_PACKET_TOO_LARGE, b"08S01")),
             Self::Client(_) | Self::ClientStalled | Self::ClientTls(_) => None,
-            Self::ClientPacket(_) | Self::ClientTlsNotOffered => {
+            Self::ClientPacket(_) | Self::ClientTlsNotOffered | Self::ClientTooOld => {
                 Some((ER_HANDSHAKE_ERROR, b"08S01"))
             }
-            Self::ClientTooOld => Some((ER_NOT_SUPPORTED_AUTH_MODE, b"08004")),
+            Self::ClientOutOfOrder => Some((ER_NET_PACKETS_OUT_OF_ORDER, b"08S01")),
             Self::Denied { .. } | Self::Refused { .. } => None,
             Self::Upstream(_) => Some((ER_NET_READ_ERROR, b"08S01")),
             Self::Unreachable(_)
@@ -161,6 +180,9 @@ impl ConnectError {
             | Self::UpstreamVersion(_)
             | Self::UpstreamWithoutTls
             | Self::UpstreamTls(_) => Some((ER_CONNECT_TO_FOREIGN_DATA_SOURCE, b"HY000")),
+            Self::SocketAccount { .. } | Self::UnknownAccount { .. } => {
+                Some((ER_ACCESS_DENIED_ERROR, b"28000"))
+            }
             Self::Password { source, .. } => match source.fault() {
                 Fault::Client => Some((ER_ACCESS_DENIED_ERROR, b"28000")),
                 _ => Some((ER_UNKNOWN_ERROR, b"HY000")),
@@ -175,11 +197,12 @@ impl ConnectError {
                 "countersink: login packet of {length} bytes where at most {limit} are accepted; is this a MySQL client?"
             ),
             Self::ClientPacket(_) => "countersink: Bad handshake".to_owned(),
+            Self::ClientOutOfOrder => "countersink: Got packets out of order".to_owned(),
             Self::ClientTlsNotOffered => {
                 "countersink: TLS requested, but it is not offered here; set it up in the rules, or switch it off in the client".to_owned()
             }
             Self::ClientTooOld => {
-                "countersink: Client does not support the 4.1 protocol; consider upgrading MySQL client".to_owned()
+                "countersink: Bad handshake: the client does not support the 4.1 protocol; consider upgrading MySQL client".to_owned()
             }
             Self::Unreachable(error) => format!(
                 "Can't connect to MySQL server on '{upstream}' ({error}): countersink cannot reach its upstream; is it running, and is its address right in the rules?"
@@ -206,6 +229,14 @@ impl ConnectError {
                      check that server's certificate, and the authorities in the rules"
                 )
             }
+            Self::SocketAccount { plugin } => format!(
+                "Access denied: countersink: '{plugin}' would let every client in as the proxy's own user of the operating system; \
+                 give the account a plugin with a password, or let countersink reach its upstream over TCP"
+            ),
+            Self::UnknownAccount { message } => format!(
+                "Access denied: countersink: over a unix socket it must know the account's plugin, and the server does not tell \
+                 ({message}); log in directly, or let countersink reach its upstream over TCP"
+            ),
             Self::Password { plugin, source } => {
                 format!("Authentication plugin '{plugin}' reported error: countersink: {source}")
             }

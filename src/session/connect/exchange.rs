@@ -6,8 +6,10 @@ use zeroize::Zeroizing;
 
 use super::bridge::{Bridge, FromClient, FromUpstream};
 use super::error::ConnectError;
+use super::leave::Stage;
 use super::password::{self, PasswordError, PasswordKey};
 use super::peer::{Patience, Peer};
+use super::socket_account;
 use crate::net::ReadError;
 use crate::wire::handshake::authentication::{MORE_DATA, PasswordPlugin};
 use crate::wire::packet::Header;
@@ -34,13 +36,18 @@ pub(super) struct Exchange<'e, 's> {
     pub(super) upstream: &'e mut Peer<'s>,
     pub(super) bridge: Bridge,
     pub(super) key: &'e PasswordKey,
+    /// The upstream's, if it is known beforehand.
+    pub(super) upstream_key: Option<&'e [u8]>,
     pub(super) patience: &'e mut Patience,
+    /// How far it has come, for whoever has to leave the upstream.
+    pub(super) stage: &'e mut Stage,
 }
 
 impl Exchange<'_, '_> {
     /// Relays until the upstream has decided. It is the upstream's turn first. Not cancel safe.
     pub(super) async fn run(mut self) -> Result<Verdict, ConnectError> {
         let mut turn = Turn::Upstream;
+        self.set_stage(turn);
         let mut payload = Zeroizing::new(Vec::with_capacity(512));
         loop {
             turn = match self.next(turn).await? {
@@ -53,8 +60,8 @@ impl Exchange<'_, '_> {
                     }
                 }
                 Turn::Client => {
-                    let read = self.patience.wait(self.client.read(&mut payload)).await?;
-                    read.map_err(ConnectError::Client)?;
+                    let read = self.client.read_in_order(&mut payload);
+                    self.patience.wait(read).await??;
                     self.handle_client(&payload).await?
                 }
             };
@@ -83,6 +90,16 @@ impl Exchange<'_, '_> {
         payload: &[u8],
     ) -> Result<Result<Turn, Verdict>, ConnectError> {
         let decision = self.bridge.upstream_sent(payload);
+        match decision {
+            FromUpstream::Accepted => *self.stage = Stage::Accepted,
+            FromUpstream::Denied => *self.stage = Stage::Denied,
+            FromUpstream::Pass => self.set_stage(Turn::Client),
+            FromUpstream::PassOn => {}
+            FromUpstream::Key(..) => self.set_stage(Turn::Client),
+        }
+        if decision == FromUpstream::Accepted && self.bridge.is_upstream_local() {
+            socket_account::refuse(self.upstream, self.bridge.capabilities()).await?;
+        }
         if let FromUpstream::Key(plugin, password) = &decision {
             // Over a plain connection the key comes as AuthMoreData.
             let pem = payload.strip_prefix(&[MORE_DATA]).unwrap_or(payload);
@@ -114,6 +131,20 @@ impl Exchange<'_, '_> {
         match self.bridge.client_sent(payload) {
             FromClient::Pass => self.write_upstream(payload).await?,
             FromClient::AskKey(request) => self.write_upstream(request).await?,
+            FromClient::Expose(plugin) => {
+                return Err(ConnectError::Password {
+                    plugin,
+                    source: PasswordError::PlainUpstream,
+                });
+            }
+            FromClient::IntoPlain(plugin, password) => {
+                let Some(pem) = self.upstream_key else {
+                    return Err(failure(plugin, PasswordError::PlainUpstream));
+                };
+                let encrypted = password::encrypt(&password, self.bridge.nonce(), pem);
+                let encrypted = encrypted.map_err(|source| failure(plugin, source))?;
+                self.write_upstream(&encrypted).await?;
+            }
             FromClient::Decrypt(plugin) => {
                 let password = self.key.decrypt(payload, self.bridge.nonce()).await;
                 let password = password.map_err(|source| failure(plugin, source))?;
@@ -137,7 +168,18 @@ impl Exchange<'_, '_> {
 
     async fn write_upstream(&mut self, payload: &[u8]) -> Result<(), ConnectError> {
         let written = self.upstream.write(payload).await;
-        written.map_err(ConnectError::upstream)
+        written.map_err(ConnectError::upstream)?;
+        self.set_stage(Turn::Upstream);
+        Ok(())
+    }
+
+    /// Remembers whom the upstream side waits for.
+    fn set_stage(&mut self, turn: Turn) {
+        let plugin = self.bridge.plugin().to_vec();
+        *self.stage = match turn {
+            Turn::Client => Stage::Asked { plugin },
+            Turn::Upstream => Stage::Answered { plugin },
+        };
     }
 }
 

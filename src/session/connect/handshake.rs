@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 use super::bridge::{Bridge, Protection, Sides};
 use super::error::ConnectError;
 use super::exchange::{Exchange, Verdict};
+use super::leave::{Stage, leave};
 use super::peer::{Patience, Peer};
 use super::setup::{ConnectSetup, UpstreamTls};
 use crate::net::PacketStream;
@@ -24,17 +25,6 @@ pub(super) struct Handshake<'a, 's> {
     patience: Patience,
     sides: Sides,
     stage: Stage,
-}
-
-/// How far the upstream side has come.
-#[derive(PartialEq, Eq)]
-enum Stage {
-    /// The greeting is awaited.
-    Dialed,
-    /// The client's handshake response is awaited; this one can take its place.
-    Greeted { leave_taking: Vec<u8> },
-    /// TLS has begun, or the response is on its way.
-    Answered,
 }
 
 /// What a handshake that went well leaves behind.
@@ -79,7 +69,7 @@ impl<'a, 's> Handshake<'a, 's> {
         let told = error.answer(&self.setup.upstream, greeted);
         tokio::join!(
             turn_away(&mut self.client, told),
-            leave(&mut self.upstream, &self.stage)
+            leave(&mut self.upstream, self.stage)
         );
         Err(error)
     }
@@ -90,7 +80,6 @@ impl<'a, 's> Handshake<'a, 's> {
         let response = HandshakeResponse::decode(&payload, greeting.capabilities)
             .map_err(ConnectError::ClientPacket)?;
         self.secure_upstream(&greeting, &payload).await?;
-        self.stage = Stage::Answered;
         if self.sides.spoil_first_data(response.plugin.as_deref()) {
             payload = Zeroizing::new(response.withhold_credentials(&payload));
         }
@@ -160,8 +149,8 @@ impl<'a, 's> Handshake<'a, 's> {
             self.sides.client = Protection::Tls;
         }
         let mut payload = Zeroizing::new(Vec::with_capacity(512));
-        let read = self.patience.wait(self.client.read(&mut payload)).await?;
-        read.map_err(ConnectError::Client)?;
+        let read = self.client.read_in_order(&mut payload);
+        self.patience.wait(read).await??;
         let capabilities =
             HandshakeResponse::capabilities(&payload).map_err(ConnectError::ClientPacket)?;
         if capabilities & capability::PROTOCOL_41 == 0 {
@@ -182,7 +171,7 @@ impl<'a, 's> Handshake<'a, 's> {
         let Some(connector) = self.upstream_connector(greeting)? else {
             return Ok(());
         };
-        self.stage = Stage::Answered;
+        self.stage = Stage::Securing;
         let mut request = response
             .get(..SSL_REQUEST_LENGTH)
             .expect("the response has been decoded")
@@ -208,13 +197,24 @@ impl<'a, 's> Handshake<'a, 's> {
     ) -> Result<Option<&'s UpstreamConnector>, ConnectError> {
         let setup = self.setup;
         let offered = greeting.capabilities & capability::SSL != 0;
+        let has_tls = self.sides.client == Protection::Tls;
         match &setup.upstream_tls {
             _ if setup.upstream.is_local() => Ok(None),
             UpstreamTls::Disabled => Ok(None),
-            UpstreamTls::Preferred(_) if !offered => Ok(None),
-            UpstreamTls::Required(_) if !offered => Err(ConnectError::UpstreamWithoutTls),
-            UpstreamTls::Preferred(connector) | UpstreamTls::Required(connector) => {
+            UpstreamTls::AsClient { .. } if !has_tls => Ok(None),
+            UpstreamTls::Preferred(connector)
+            | UpstreamTls::Required(connector)
+            | UpstreamTls::AsClient { connector, .. }
+                if offered =>
+            {
                 Ok(Some(connector))
+            }
+            UpstreamTls::Preferred(_)
+            | UpstreamTls::AsClient {
+                is_required: false, ..
+            } => Ok(None),
+            UpstreamTls::Required(_) | UpstreamTls::AsClient { .. } => {
+                Err(ConnectError::UpstreamWithoutTls)
             }
         }
     }
@@ -241,7 +241,9 @@ impl<'a, 's> Handshake<'a, 's> {
             upstream: &mut self.upstream,
             bridge: Bridge::new(self.sides, capabilities, plugin, &greeting.nonce),
             key: &self.setup.password_key,
+            upstream_key: self.setup.upstream_key.as_deref(),
             patience: &mut self.patience,
+            stage: &mut self.stage,
         };
         match exchange.run().await? {
             Verdict::Accepted { status } => Ok(status),
@@ -262,6 +264,7 @@ async fn asks_for_tls(client: &mut Peer<'_>) -> Result<bool, ConnectError> {
     wait.map_err(ConnectError::Client)?;
     let header = client.stream.peek_header().await;
     let header = header.map_err(ConnectError::Client)?;
+    client.expect(header)?;
     if header.length != SSL_REQUEST_LENGTH {
         return Ok(false);
     }
@@ -285,19 +288,5 @@ pub(super) async fn turn_away(client: &mut Peer<'_>, told: Option<Vec<u8>>) {
         close(client.stream).await
     };
     // The client may be gone already; nobody is left to tell.
-    let _ = timeout(FAREWELL, farewell).await;
-}
-
-/// Takes leave of an upstream that waits for a client's response: else it would count a connection error against the
-/// proxy's host, and with enough of them block it.
-async fn leave(upstream: &mut Peer<'_>, stage: &Stage) {
-    let Stage::Greeted { leave_taking } = stage else {
-        return;
-    };
-    let farewell = async {
-        upstream.write(leave_taking).await?;
-        upstream.stream.fill().await
-    };
-    // Whatever it answers, this connection is over.
     let _ = timeout(FAREWELL, farewell).await;
 }

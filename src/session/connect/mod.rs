@@ -3,7 +3,9 @@
 //! - [`connect`]: dial, relay the handshake, hand both sides over
 //! - `handshake`: pass the greeting, take the client's answer, secure both sides, log in
 //! - `exchange`: packets of the authentication plugins, both ways, until OK or ERR
+//! - `leave`: how a login that does not go through is ended upstream
 //! - `bridge`: what must be changed on the way when only one side is secure; decides, touches no socket
+//! - `socket_account`: accounts that a unix socket lets in without a proof, and so must be refused
 //! - `password`: RSA for the bridge
 //! - [`change_user`]: the same exchange for COM_CHANGE_USER
 //!
@@ -17,9 +19,11 @@ mod connected;
 mod error;
 mod exchange;
 mod handshake;
+mod leave;
 mod password;
 mod peer;
 mod setup;
+mod socket_account;
 
 #[cfg(test)]
 mod tests;

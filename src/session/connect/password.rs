@@ -21,6 +21,12 @@ pub(super) type Password = Zeroizing<Vec<u8>>;
 /// Why a password could not be passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
+    /// The client has TLS and the upstream has not.
+    #[error(
+        "the password came by TLS and would go on without; let countersink reach its upstream by TLS (upstream_tls.mode) \
+         or over a unix socket, or name the server's RSA key (upstream_tls.public_key)"
+    )]
+    PlainUpstream,
     /// What should be the upstream's public key is none.
     #[error("the upstream's answer is no RSA public key of 2048 to 8192 bits")]
     UpstreamKey,
@@ -45,7 +51,7 @@ impl PasswordError {
         match self {
             Self::ForeignKey | Self::TooLong => Fault::Client,
             Self::UpstreamKey => Fault::Upstream,
-            Self::OwnKey => Fault::Proxy,
+            Self::OwnKey | Self::PlainUpstream => Fault::Proxy,
         }
     }
 }

@@ -40,6 +40,24 @@ impl<'a> Peer<'a> {
         Ok(())
     }
 
+    /// Reads a packet of the client's, whose number must be the next: servers refuse any other. Not cancel safe.
+    pub(super) async fn read_in_order(
+        &mut self,
+        payload: &mut Vec<u8>,
+    ) -> Result<(), ConnectError> {
+        let header = self.stream.peek_header().await;
+        self.expect(header.map_err(ConnectError::Client)?)?;
+        self.read(payload).await.map_err(ConnectError::Client)
+    }
+
+    /// The packet at the front must have the next number.
+    pub(super) fn expect(&self, header: Header) -> Result<(), ConnectError> {
+        match header.sequence_id == self.next_sequence_id {
+            true => Ok(()),
+            false => Err(ConnectError::ClientOutOfOrder),
+        }
+    }
+
     /// Consumes a packet that is buffered whole; the next one written takes the number after it.
     pub(super) fn skip(&mut self, header: Header) {
         self.stream.consume(header.packet_length());

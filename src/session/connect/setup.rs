@@ -16,6 +16,13 @@ pub enum UpstreamTls {
     Disabled,
     /// When the server offers it.
     Preferred(UpstreamConnector),
+    /// For clients that have it themselves, when the server offers it or `is_required`.
+    AsClient {
+        /// Makes it.
+        connector: UpstreamConnector,
+        /// A server that does not offer it is refused to them.
+        is_required: bool,
+    },
     /// Always: a server that does not offer it is refused.
     Required(UpstreamConnector),
 }
@@ -30,6 +37,8 @@ pub struct ConnectSetup {
     pub client_tls: Option<TlsAcceptor>,
     /// The key with which clients on a plain connection encrypt a password that the upstream takes in the clear.
     pub password_key: Arc<PasswordKey>,
+    /// The upstream's RSA key, PEM text, known beforehand: passwords that come by TLS may cross to a plain upstream under it.
+    pub upstream_key: Option<Arc<[u8]>>,
     /// How long the client may take over its whole side of the handshake, and how long the upstream may take
     /// until its greeting.
     pub handshake_timeout: Duration,

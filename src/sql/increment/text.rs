@@ -135,6 +135,44 @@ pub(super) fn base_text(
     text
 }
 
+/// `UPDATE base SET c = c, t = NOW() WHERE k IS NULL`
+///
+/// The same columns are read and set as by the original; those that ON UPDATE CURRENT_TIMESTAMP sets need no right.
+pub(super) fn rights_text(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    deltas: &[Delta<'_>],
+    touches: &[Touch],
+    predicate: Option<&Expr>,
+) -> String {
+    let table = target.table;
+    let name = |column: usize| quoted(&table.columns[column].name);
+    let counters = deltas.iter().map(|delta| {
+        let name = name(delta.counter.column);
+        format!("{name} = {name}")
+    });
+    let touches = touches.iter().filter(|touch| !touch.is_automatic());
+    let touches = touches.map(|touch| format!("{} = NOW()", name(touch.column)));
+    let assignments: Vec<_> = counters.chain(touches).collect();
+    let mut text = format!("UPDATE {} SET {}", base_path(table), assignments.join(", "));
+    let mut read = std::collections::BTreeSet::new();
+    if let Some(predicate) = predicate {
+        let _: std::ops::ControlFlow<()> = sqlparser::ast::visit_expressions(predicate, |expr| {
+            read.extend(target.column_of(context, expr));
+            std::ops::ControlFlow::Continue(())
+        });
+    }
+    let read: Vec<_> = read
+        .into_iter()
+        .map(|column| format!("{} IS NULL", name(column)))
+        .collect();
+    if !read.is_empty() {
+        text += " WHERE ";
+        text += &read.join(" AND ");
+    }
+    text
+}
+
 /// `INSERT INTO slots SELECT .. FROM base WHERE .. ON DUPLICATE KEY UPDATE ..`
 ///
 /// LOCK IN SHARE MODE keeps the base row from vanishing before we commit, also under READ COMMITTED; both servers
@@ -145,6 +183,7 @@ pub(super) fn upsert_text(
     deltas: &[Delta<'_>],
     touches: &[Touch],
     predicate: Option<&Template>,
+    exposed_is_slots: bool,
 ) -> Template {
     let table = target.table;
     let alias = quoted(&target.exposed);
@@ -181,6 +220,12 @@ pub(super) fn upsert_text(
         text.push_text(" WHERE (").append(predicate).push_text(")");
     }
     text.push_text(" LOCK IN SHARE MODE ON DUPLICATE KEY UPDATE ");
+    // Both tables are in sight there, and may have one name in two schemas.
+    let alias = match exposed_is_slots {
+        true => format!("{}.{alias}", quoted(&table.schema)),
+        false => alias,
+    };
+    let base = format!("{alias}.");
     for (index, delta) in deltas.iter().enumerate() {
         let counter = name(delta.counter.column);
         text.push_text(if index == 0 { "" } else { ", " });

@@ -87,6 +87,16 @@ impl Clauses {
         self.starts[0].0..self.end
     }
 
+    /// Where a condition on rows may be added: behind the word WHERE, if there is one, and where its condition (or FROM) ends.
+    pub(super) fn filter(&self) -> (Option<usize>, usize) {
+        let last = |clause| self.starts.iter().rposition(|(_, other)| *other == clause);
+        let filter = last(Clause::Where);
+        let before = filter.or_else(|| last(Clause::From)).unwrap_or(0);
+        let next = self.starts.get(before + 1);
+        let word = filter.map(|index| self.starts[index].0 + "WHERE".len());
+        (word, next.map_or(self.end, |(start, _)| *start))
+    }
+
     /// The clause that an offset of the block lies in.
     pub(super) fn at(&self, offset: usize) -> Clause {
         self.starts

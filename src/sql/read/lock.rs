@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Query, SetExpr, Visit, Visitor};
 
-use crate::sql::context::{Context, base_path, slots_path};
+use crate::sql::context::{Context, Edit, base_path, quoted, slots_path};
 use crate::sql::key;
 use crate::sql::plan::Scope;
 use crate::sql::predicate::Target;
 use crate::sql::read::block::{Block, Lock, Place, Wait};
+use crate::sql::read::rewrite::Rewriter;
 use crate::sql::template::Template;
 
 /// A hot table that a block locks.
@@ -53,13 +54,83 @@ pub(super) fn clause_for(context: &Context<'_>, block: &Block, source: usize) ->
 }
 
 fn clause(lock: &Lock, mariadb: bool) -> &'static str {
-    // SKIP LOCKED in a sum would leave out slots that others hold, and with them a part of the value: wait there.
+    // A sum that skips slots which others hold is a part of the value; but then the row is skipped as well.
     match (lock.exclusive, lock.wait, mariadb) {
         (true, Wait::Nowait, _) => " FOR UPDATE NOWAIT",
-        (true, Wait::Block | Wait::SkipLocked, _) => " FOR UPDATE",
+        (true, Wait::SkipLocked, _) => " FOR UPDATE SKIP LOCKED",
+        (true, Wait::Block, _) => " FOR UPDATE",
         (false, Wait::Nowait, true) => " LOCK IN SHARE MODE NOWAIT",
         (false, Wait::Nowait, false) => " FOR SHARE NOWAIT",
-        (false, Wait::Block | Wait::SkipLocked, _) => " LOCK IN SHARE MODE",
+        (false, Wait::SkipLocked, true) => " LOCK IN SHARE MODE SKIP LOCKED",
+        (false, Wait::SkipLocked, false) => " FOR SHARE SKIP LOCKED",
+        (false, Wait::Block, _) => " LOCK IN SHARE MODE",
+    }
+}
+
+impl Rewriter<'_> {
+    /// Adds to each block's WHERE what its lock does at a row whose slots others hold. That row is locked for MySQL, as it
+    /// has an increment that is not committed: SKIP LOCKED leaves it out, NOWAIT fails.
+    pub(super) fn guard_locks(&mut self, locked: &[Locked]) {
+        let mut edits: Vec<Edit> = Vec::new();
+        for place in locked {
+            let block = &self.names.blocks[place.block];
+            let Some(guard) = self.lock_guard(*place) else {
+                continue;
+            };
+            let (word, end) = block.clauses.filter();
+            let is_end = |edit: &Edit| edit.range == (end..end);
+            if let Some(edit) = edits.iter_mut().find(|edit| is_end(edit)) {
+                edit.text.push_text(format!(" AND {guard}"));
+                continue;
+            }
+            let condition = word.map(|word| {
+                let rest = self.names.context.slice(word..end);
+                word + rest.len() - rest.trim_ascii_start().len()
+            });
+            edits.extend(condition.map(|start| Edit::new(start..start, "(")));
+            let joint = if word.is_some() { ") AND" } else { "WHERE" };
+            edits.push(Edit::new(end..end, format!("{joint} {guard}")));
+        }
+        self.rewrite.edits.extend(edits);
+    }
+
+    /// Holds for a row of which others hold no slot. Slots are looked up one by one: COUNT(*) of those that are not locked
+    /// says nothing of how many there are.
+    fn lock_guard(&mut self, place: Locked) -> Option<String> {
+        let block = &self.names.blocks[place.block];
+        let source = &block.sources[place.source];
+        let (table, lock) = (source.hot.as_ref()?, block.lock.as_ref()?);
+        if lock.wait == Wait::Block {
+            return None;
+        }
+        let clause = clause(lock, self.names.context.catalog.mariadb);
+        let slots = slots_path(table);
+        let qualifier = String::from_utf8_lossy(&source.qualifier).into_owned();
+        let keys = table
+            .primary_key
+            .iter()
+            .map(|&key| &table.columns[key].name);
+        let same_key = |left: &str, right: &str| {
+            let pairs = keys.clone().map(|key| {
+                let key = quoted(key);
+                format!("{left}.{key} = {right}.{key}")
+            });
+            pairs.collect::<Vec<_>>().join(" AND ")
+        };
+        let all = self.next_alias(table);
+        let of_row = same_key(&all, &qualifier);
+        if lock.wait == Wait::Nowait {
+            return Some(format!(
+                "(SELECT COUNT(*) FROM {slots} AS {all} FORCE INDEX (PRIMARY) WHERE {of_row}{clause}) >= 0"
+            ));
+        }
+        let free = self.next_alias(table);
+        let same_slot = same_key(&free, &all);
+        let slot = quoted(table.slot_column());
+        Some(format!(
+            "(SELECT COUNT(*) FROM {slots} AS {all} WHERE {of_row} AND (SELECT COUNT(*) FROM {slots} AS {free} \
+             FORCE INDEX (PRIMARY) WHERE {same_slot} AND {free}.{slot} = {all}.{slot}{clause}) = 0) = 0"
+        ))
     }
 }
 
@@ -89,6 +160,10 @@ pub(super) fn statements(
         };
         let target = Target::named(table, &block.sources[place.source].exposed);
         let scope = key::scope(context, &target, select.selection.as_ref());
+        // Rows that the statement does not meet may be locked.
+        if lock.wait == Wait::Nowait && scope == Scope::Table {
+            continue;
+        }
         for path in [base_path(table), slots_path(table)] {
             let mut text = Template::text(format!("SELECT COUNT(*) FROM {path}"));
             if let Scope::Keys(predicate) = &scope {
@@ -99,6 +174,12 @@ pub(super) fn statements(
         }
     }
     statements
+}
+
+/// Whether no lock is waited for.
+pub(super) fn waits_for_nothing(blocks: &[Block], locked: &[Locked]) -> bool {
+    let mut locks = locked.iter().map(|place| &blocks[place.block].lock);
+    locks.all(|lock| lock.as_ref().is_some_and(|lock| lock.wait == Wait::Nowait))
 }
 
 /// Whether all that is locked is locked exclusively, however long others hold it.

@@ -8,7 +8,7 @@ use crate::sql::context::read_alias;
 use crate::sql::context::{Context, Edit, quoted, slots_path};
 use crate::sql::read::block::{Block, Found, Grouping, ItemShape, Reference};
 use crate::sql::read::clause::Clause;
-use crate::sql::read::lock;
+use crate::sql::read::lock::{self, Locked};
 use crate::sql::read::resolve::{Doubt, Names, Outputs};
 use crate::sql::template::{Piece, Template};
 
@@ -36,8 +36,8 @@ pub(super) struct Rewriter<'a> {
     references: &'a [Reference],
     outputs: Vec<Outputs>,
     pub(super) rewrite: Rewrite,
-    /// Sums written so far.
-    sums: usize,
+    /// Names given to slot tables so far.
+    aliases: usize,
 }
 
 impl Rewrite {
@@ -46,6 +46,7 @@ impl Rewrite {
         context: &Context<'_>,
         blocks: &[Block],
         references: &[Reference],
+        locked: &[Locked],
     ) -> Result<Self, Doubt> {
         let mut rewriter = Rewriter::new(context, blocks, references);
         let names = rewriter.names;
@@ -57,6 +58,7 @@ impl Rewrite {
         for block in 0..blocks.len() {
             rewriter.wildcards(block)?;
         }
+        rewriter.guard_locks(locked);
         let mut rewrite = rewriter.rewrite;
         rewrite
             .edits
@@ -83,7 +85,7 @@ impl<'a> Rewriter<'a> {
                 edits: Vec::new(),
                 tables: Vec::new(),
             },
-            sums: 0,
+            aliases: 0,
         }
     }
 
@@ -318,8 +320,7 @@ impl<'a> Rewriter<'a> {
             None => "CAST(COALESCE(GREATEST(",
         });
         let index = self.index_of(table);
-        let slots = quoted(&read_alias(self.sums));
-        self.sums += 1;
+        let slots = self.next_alias(table);
         let name = quoted(&table.columns[found.column].name);
         let lock = lock::clause_for(self.names.context, block, found.source);
         let aggregate = match counter {
@@ -354,6 +355,14 @@ impl<'a> Rewriter<'a> {
             }
         };
         text
+    }
+
+    /// A name for a slot table that the text does not have yet.
+    pub(super) fn next_alias(&mut self, table: &Arc<HotTable>) -> String {
+        let catalog = self.names.context.catalog;
+        let alias = quoted(&read_alias(catalog, table, self.aliases));
+        self.aliases += 1;
+        alias
     }
 
     fn index_of(&mut self, table: &Arc<HotTable>) -> usize {

@@ -299,8 +299,7 @@ impl Visitor for Survey<'_> {
         let (place, is_inner) = self.place_of_next();
         let is_set_operation = matches!(&*query.body, SetExpr::SetOperation { .. });
         let is_select = matches!(&*query.body, SetExpr::Select(_));
-        let is_odd = matches!(&*query.body, SetExpr::Table(_))
-            || query.for_clause.is_some()
+        let is_odd = query.for_clause.is_some()
             || query.settings.is_some()
             || query.format_clause.is_some()
             || !query.pipe_operators.is_empty()

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::catalog::{Catalog, Column, HotTable};
 use crate::sql::fixture::{hits, posts, show_template};
-use crate::sql::plan::{Fold, FoldTable, Read, Rows, Scope};
+use crate::sql::plan::{Fold, FoldTable, Read, Rows, Scope, Write};
 use crate::sql::prepare;
 use crate::sql::template::{Piece, Template};
 
@@ -94,6 +94,11 @@ fn filled(plan: Plan, literals: &[Vec<u8>], facts: &SessionFacts) -> Plan {
             parameter_deltas: Vec::new(),
             exact: fill_fold(increment.exact.clone(), literals),
             ..Increment::clone(&increment)
+        })),
+        Plan::Write(write) => Plan::Write(Box::new(Write {
+            rows: fill_fold_table(write.rows, literals),
+            key_parameters: Vec::new(),
+            ..*write
         })),
         Plan::Read(read) => Plan::Read(Box::new(Read {
             text: Template::text(prepare::filled(

@@ -1,14 +1,16 @@
 //! INSERT and REPLACE: what they do to rows that exist already.
 
+use std::sync::Arc;
+
 use sqlparser::ast::{
     Assignment, BinaryOperator, Expr, FunctionArguments, Insert, OnInsert, Query, SetExpr,
     TableObject, Value, ValueWithSpan,
 };
 
-use crate::catalog::{Bounds, Counter, Domain};
+use crate::catalog::{Bounds, Counter, Domain, HotTable};
 use crate::sql::context::{Context, bare, column_path, ident};
 use crate::sql::increment::assigned_column;
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Rows, Scope, Told, Write};
 use crate::sql::predicate::Target;
 use crate::sql::rows;
 use crate::sql::touch;
@@ -27,7 +29,11 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
     if all.tables.is_empty() && target.is_none() {
         return Plan::Forward(Reason::NotHot);
     }
-    let mut folds = source_folds(context, insert);
+    let others = match &target {
+        Some(target) => all.without(target.table),
+        None => all,
+    };
+    let mut folds = read_folds(context, insert, &others);
     let reads = !folds.is_empty();
     let Some(target) = target else {
         return match reads {
@@ -40,8 +46,9 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
     };
     let mut effect = effect(context, &target, insert);
     if let Effect::Folds(_) = effect {
-        folds.retain(|fold| fold.table != *target.table);
         match rows_in_the_way(context, &target, insert) {
+            // All of it is folded for what it reads there.
+            Some(_) if folds.iter().any(|fold| fold.table == *target.table) => {}
             Some(fold) => folds.insert(0, fold),
             None => effect = Effect::Forwards(Reason::InsertOnly),
         }
@@ -52,7 +59,46 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
             folds,
             reason: Reason::MultiTable,
         })),
-        Effect::Forwards(reason) => Plan::Forward(reason),
+        Effect::Forwards(reason) => forwarded(context, &target, insert, reason),
+    }
+}
+
+/// An INSERT that is right on base alone. Where the keys of its rows cannot be told, they are new: of those that the server
+/// makes nothing is in slots.
+fn forwarded(context: &Context<'_>, target: &Target<'_>, insert: &Insert, reason: Reason) -> Plan {
+    let is_upsert = insert.on.is_some();
+    let Some(rows) = rows_in_the_way(context, target, insert) else {
+        return Plan::Forward(reason);
+    };
+    let told = match &rows.scope {
+        Scope::Keys(_) if !is_upsert => Told::ByCount,
+        Scope::Keys(_) if row_count(insert) == Some(1) => Told::ByCountOfChanged,
+        _ if is_upsert => Told::Not,
+        Scope::Rows(rows) if rows.key.is_some() => Told::ByCount,
+        _ => return Plan::Forward(reason),
+    };
+    // It inserts rows, and leaves those that have another key of theirs.
+    let rows = match (rows.scope, told) {
+        (Scope::Rows(Rows { key: Some(key), .. }), Told::ByCount) => FoldTable {
+            scope: Scope::Keys(key),
+            ..rows
+        },
+        (scope, _) => FoldTable { scope, ..rows },
+    };
+    Plan::Write(Box::new(Write {
+        rows,
+        key_parameters: Vec::new(),
+        told,
+        reason,
+    }))
+}
+
+/// How many rows it inserts, where the statement says so.
+fn row_count(insert: &Insert) -> Option<usize> {
+    match insert.source.as_ref().map(|source| &*source.body) {
+        None => Some(1),
+        Some(SetExpr::Values(values)) => Some(values.rows.len()),
+        Some(_) => None,
     }
 }
 
@@ -207,25 +253,18 @@ fn is_row_alias(
     }
 }
 
-/// Folds for the hot tables whose counters the statement's source reads.
-fn source_folds(context: &Context<'_>, insert: &Insert) -> Vec<FoldTable> {
-    let read =
-        Mentions::of(context, &insert.source).and(Mentions::of(context, &insert.assignments));
-    if !read.has_query {
-        return Vec::new();
-    }
+/// Folds for the hot tables whose counters the statement reads, wherever: in its source, in ON DUPLICATE KEY UPDATE, in
+/// RETURNING. `others` is all that it mentions beside the table that it inserts into.
+fn read_folds(context: &Context<'_>, insert: &Insert, others: &Mentions) -> Vec<FoldTable> {
     let simple = insert
         .source
         .as_deref()
         .and_then(|source| simple_source(context, source));
-    read.tables
-        .iter()
-        .filter(|table| read.names_counter_of(table))
-        .map(|table| match &simple {
-            Some(fold) if fold.table == *table => fold.clone(),
-            _ => FoldTable::whole(table),
-        })
-        .collect()
+    let fold_of = |table: &Arc<HotTable>| match &simple {
+        Some(fold) if fold.table == *table && !others.repeats(table) => fold.clone(),
+        _ => FoldTable::whole(table),
+    };
+    others.read().map(fold_of).collect()
 }
 
 /// The keys that `SELECT .. FROM hot WHERE ..` reads, if the source is that and nothing else.
@@ -252,11 +291,11 @@ mod tests {
         let cases = [
             (
                 "INSERT INTO posts (id, views) VALUES (1, 2)",
-                "forward InsertOnly",
+                "write InsertOnly: posts where `id` = 1, told ByCount",
             ),
             (
                 "INSERT IGNORE INTO posts SET id = 1, views = 2",
-                "forward InsertOnly",
+                "write InsertOnly: posts where `id` = 1, told ByCount",
             ),
             (
                 "INSERT INTO authors (name) VALUES ('posts')",
@@ -290,6 +329,32 @@ mod tests {
                 "REPLACE INTO posts (id) VALUES (1), (2)",
                 "fold Replace: posts where `id` = 1 OR `id` = 2",
             ),
+            // Read elsewhere than in the source.
+            (
+                "INSERT INTO authors (id) VALUES (1) ON DUPLICATE KEY UPDATE id = (SELECT views FROM posts)",
+                "fold MultiTable: posts",
+            ),
+            (
+                "INSERT INTO authors SELECT id, 1 FROM posts p WHERE id = 3 ON DUPLICATE KEY UPDATE name = p.views",
+                "fold MultiTable: posts where `id` = 3",
+            ),
+            (
+                "INSERT INTO authors SELECT id, views FROM posts WHERE id = 3 \
+                 ON DUPLICATE KEY UPDATE name = (SELECT MAX(views) FROM posts)",
+                "fold MultiTable: posts",
+            ),
+            (
+                "INSERT INTO authors (id) VALUES (1) RETURNING (SELECT views FROM posts)",
+                "fold MultiTable: posts",
+            ),
+            (
+                "REPLACE INTO posts (id, views) VALUES (1, (SELECT MAX(views) FROM posts p))",
+                "fold Replace: posts",
+            ),
+            (
+                "INSERT INTO posts (id, views) VALUES (1, (SELECT MAX(title) FROM posts p))",
+                "write InsertOnly: posts where `id` = 1, told ByCount",
+            ),
             // Stored as 3, and as nobody knows what.
             (
                 "REPLACE INTO posts (id) VALUES (2.6)",
@@ -316,10 +381,11 @@ mod tests {
     #[test]
     fn upserts_that_only_add_may_go_to_base() {
         const FOLD: &str = "fold Upsert: posts where `id` = 1";
+        const WRITE: &str = "write AddsToBase: posts where `id` = 1, told ByCountOfChanged";
         let cases = [
-            ("likes = likes + 1", "forward AddsToBase"),
-            ("likes = likes + 1, title = 'x'", "forward AddsToBase"),
-            ("likes = posts.likes + VALUES(likes)", "forward AddsToBase"),
+            ("likes = likes + 1", WRITE),
+            ("likes = likes + 1, title = 'x'", WRITE),
+            ("likes = posts.likes + VALUES(likes)", WRITE),
             // Together with slots they might reach the limit of the type, where base alone would not.
             ("likes = likes + 1000001", FOLD),
             ("likes = likes + ?", FOLD),
@@ -339,12 +405,12 @@ mod tests {
             assert_eq!(planned(&text), expected, "{text}");
         }
         let rows = [
-            ("(id, likes) VALUES (1, 2) AS new", "forward AddsToBase"),
+            ("(id, likes) VALUES (1, 2) AS new", WRITE),
             (
                 "(id, likes) VALUES (1, 2), (2, 3) AS new",
-                "forward AddsToBase",
+                "write AddsToBase: posts where `id` = 1 OR `id` = 2, told Not",
             ),
-            ("VALUES (1, 2, 'x', 3, 4, 5) AS new", "forward AddsToBase"),
+            ("VALUES (1, 2, 'x', 3, 4, 5) AS new", WRITE),
             ("(id, likes) VALUES (1, ?) AS new", FOLD),
             ("(id, likes) VALUES (1, 1000001) AS new", FOLD),
             ("(id) VALUES (1) AS new", FOLD),

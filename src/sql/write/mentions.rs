@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::{Expr, ObjectName, Query, Select, SelectItem, SetExpr, Visit, Visitor};
+use sqlparser::ast::{Expr, ObjectName, Query, Select, SelectItem, Visit, Visitor};
 
 use crate::catalog::HotTable;
 use crate::sql::context::{Context, column_path};
@@ -14,9 +14,11 @@ use crate::sql::context::{Context, column_path};
 pub(in crate::sql) struct Mentions {
     /// Hot tables, each once, in the order of the catalog.
     pub(in crate::sql) tables: Vec<Arc<HotTable>>,
+    /// Those of them that are mentioned more than once.
+    repeated: Vec<Arc<HotTable>>,
     /// Last parts of column references, in lower case.
     columns: BTreeSet<String>,
-    /// `SELECT *`, `SELECT t.*` or TABLE: all columns.
+    /// `SELECT *`, `SELECT t.*`: all columns.
     has_wildcard: bool,
     /// It contains a query.
     pub(in crate::sql) has_query: bool,
@@ -32,18 +34,27 @@ impl Mentions {
         collector.found.in_catalog_order(context)
     }
 
-    /// The same without one table.
+    /// The same without one mention of this table.
     pub(super) fn without(&self, table: &Arc<HotTable>) -> Self {
         let mut others = self.clone();
-        others.tables.retain(|other| !Arc::ptr_eq(other, table));
+        if !self.repeats(table) {
+            others.tables.retain(|other| !Arc::ptr_eq(other, table));
+        }
         others
+    }
+
+    /// Whether this table is mentioned more than once.
+    pub(super) fn repeats(&self, table: &Arc<HotTable>) -> bool {
+        self.repeated.iter().any(|other| Arc::ptr_eq(other, table))
     }
 
     /// Both together.
     pub(super) fn and(mut self, other: Self) -> Self {
+        self.repeated.extend(other.repeated);
         for table in other.tables {
-            if !self.tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
-                self.tables.push(table);
+            match self.tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
+                true => self.repeated.push(table),
+                false => self.tables.push(table),
             }
         }
         self.columns.extend(other.columns);
@@ -63,6 +74,12 @@ impl Mentions {
             })
     }
 
+    /// The tables whose counters are read, perhaps.
+    pub(super) fn read(&self) -> impl Iterator<Item = &Arc<HotTable>> {
+        let tables = self.tables.iter();
+        tables.filter(|table| self.names_counter_of(table))
+    }
+
     fn in_catalog_order(mut self, context: &Context<'_>) -> Self {
         let place = |table: &Arc<HotTable>| {
             context
@@ -72,6 +89,9 @@ impl Mentions {
                 .position(|known| Arc::ptr_eq(known, table))
         };
         self.tables.sort_by_key(place);
+        let neighbours = self.tables.windows(2);
+        let repeated = neighbours.filter(|pair| Arc::ptr_eq(&pair[0], &pair[1]));
+        self.repeated = repeated.map(|pair| pair[0].clone()).collect();
         self.tables.dedup_by(|left, right| Arc::ptr_eq(left, right));
         self
     }
@@ -92,15 +112,8 @@ impl Visitor for Collector<'_> {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
         self.found.has_query = true;
-        // `TABLE t` names its table by a plain string; that it may be a hot one is all we need to know.
-        if let SetExpr::Table(_) = &*query.body {
-            self.found.has_wildcard = true;
-            self.found
-                .tables
-                .extend(self.context.catalog.tables.iter().cloned());
-        }
         ControlFlow::Continue(())
     }
 

@@ -76,6 +76,17 @@ impl PasswordPlugin {
     }
 }
 
+/// The plugin of that name, if its client sends a secret as it stands and leaves it to the connection to protect it.
+pub fn in_the_clear(name: &[u8]) -> Option<&'static str> {
+    const PLUGINS: [&str; 3] = [
+        "mysql_clear_password",
+        "dialog",
+        "authentication_openid_connect_client",
+    ];
+    let mut plugins = PLUGINS.into_iter();
+    plugins.find(|plugin| plugin.as_bytes() == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

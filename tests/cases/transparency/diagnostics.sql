@@ -192,3 +192,27 @@ UPDATE widths SET u24 = NULL, c16 = c16 - 1 WHERE id = 2;
 UPDATE widths SET u24 = NULL, c16 = c16 - 1 WHERE id = 2;
 \prepare hot: SELECT views FROM posts WHERE id = ?
 [direct] SELECT ROW_COUNT(), @@warning_count;
+
+== an error behind which a transaction of ours has ended
+SET SESSION TRANSACTION READ ONLY;
+UPDATE posts SET views = 5 WHERE id = 1;
+[direct] SHOW WARNINGS;
+UPDATE posts SET views = 5 WHERE id = 1;
+SELECT @@warning_count, @@error_count;
+DELETE FROM posts WHERE id = 1;
+[direct] SHOW COUNT(*) ERRORS;
+DELETE FROM posts WHERE id = 1;
+[direct] GET DIAGNOSTICS CONDITION 1 @code = MYSQL_ERRNO, @text = MESSAGE_TEXT;
+SELECT @code, @text;
+SET SESSION TRANSACTION READ WRITE;
+[cursorless] SELECT likes - 1000 FROM posts WHERE id = 1;
+[direct] SHOW WARNINGS;
+[cursorless] SELECT likes - 1000 FROM posts WHERE id = 1;
+SELECT @@warning_count, @@error_count;
+[cursorless] SELECT (likes - 1000) + (likes - 1000) + (likes - 1000) + (likes - 1000) + (likes - 1000) + (likes - 1000) FROM posts WHERE id = 1;
+[direct] SHOW ERRORS;
+BEGIN;
+[cursorless] SELECT likes - 1000 FROM posts WHERE id = 1;
+[direct] SHOW WARNINGS;
+ROLLBACK;
+SELECT views FROM posts WHERE id = 1;

@@ -86,3 +86,24 @@ UPDATE balances SET amount = amount + 1 WHERE account = 'ALICE' AND currency = '
 UPDATE balances SET amount = amount + 1 WHERE currency = 'EUR' AND account = 'alice';
 SELECT * FROM hits ORDER BY path;
 SELECT * FROM balances ORDER BY account, currency;
+
+== a key that the sql_mode pads
+INSERT INTO balances VALUES ('carl', 'E', 5, 1, NULL), ('carl', 'F', 6, 1, NULL);
+UPDATE balances SET amount = amount + 1 WHERE account = 'carl' AND currency = 'E';
+UPDATE balances SET amount = amount + 1 WHERE account = 'carl' AND currency = 'F';
+[direct] SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH';
+SELECT account, currency, amount FROM balances WHERE account = 'carl' ORDER BY currency;
+UPDATE balances SET amount = amount * 2 WHERE account = 'carl' AND currency = 'E  ';
+UPDATE balances SET amount = amount * 2 WHERE account = 'carl' AND currency = 'E';
+UPDATE balances SET amount = amount * 2 WHERE account = 'carl';
+SELECT account, currency, amount FROM balances WHERE account = 'carl' ORDER BY currency;
+UPDATE balances SET amount = amount + 1 WHERE account = 'carl' AND currency = 'E  ';
+BEGIN;
+UPDATE balances SET amount = amount + 1 WHERE account = 'carl' AND currency = 'E  ';
+SELECT currency, amount FROM balances WHERE account = 'carl' AND currency = 'E  ';
+SELECT currency, amount FROM balances WHERE account = 'carl' AND currency = 'F  ' FOR UPDATE;
+UPDATE balances SET amount = 3 WHERE account = 'carl' AND currency LIKE 'F%';
+COMMIT;
+DELETE FROM balances WHERE account = 'carl' AND amount > 10;
+[direct] SET sql_mode = DEFAULT;
+SELECT * FROM balances ORDER BY account, currency;

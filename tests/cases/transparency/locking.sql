@@ -104,3 +104,104 @@ LOCK TABLES posts WRITE;
 \execute get <- 1
 UNLOCK TABLES;
 \execute get <- 1
+
+== increments that are not committed, for those who do not wait
+UPDATE posts SET likes = likes + 1, views = views + 1 WHERE id = 1;
+BEGIN;
+UPDATE posts SET likes = likes + 1, views = views + 1 WHERE id = 1;
+COMMIT;
+BEGIN;
+UPDATE posts SET likes = likes + 1, views = views + 1 WHERE id = 1;
+\connection b
+SELECT id FROM posts WHERE id IN (1, 2, 3) ORDER BY id FOR UPDATE SKIP LOCKED;
+SELECT id, views FROM posts WHERE id IN (1, 2, 3) ORDER BY id FOR UPDATE SKIP LOCKED;
+[mysql] SELECT * FROM posts ORDER BY id LIMIT 2 FOR SHARE SKIP LOCKED;
+SELECT id, views FROM posts ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+SELECT id FROM posts WHERE views > 0 OR 1 = 1 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+SELECT COUNT(*), SUM(views) FROM posts FOR UPDATE SKIP LOCKED;
+[mysql] SELECT a.id, p.views FROM authors a JOIN posts p ON p.author_id = a.id WHERE a.id = 1 ORDER BY p.id FOR UPDATE OF p SKIP LOCKED;
+SELECT views FROM posts WHERE id = 1 FOR UPDATE NOWAIT;
+SELECT id FROM posts WHERE id = 1 FOR UPDATE NOWAIT;
+[mysql] SELECT * FROM posts WHERE id = 1 FOR SHARE NOWAIT;
+SELECT views FROM posts WHERE id = 2 FOR UPDATE NOWAIT;
+SELECT id, views FROM posts WHERE author_id = 2 ORDER BY id FOR UPDATE NOWAIT;
+[mysql] SELECT title FROM posts WHERE id = 2 FOR SHARE NOWAIT;
+BEGIN;
+SELECT id, views FROM posts WHERE id IN (1, 2, 3) ORDER BY id FOR UPDATE SKIP LOCKED;
+SELECT views FROM posts WHERE id = ? FOR UPDATE NOWAIT; <- 1
+SELECT id FROM posts WHERE id = ? FOR UPDATE SKIP LOCKED; <- 1
+SELECT id FROM posts WHERE id = ? FOR UPDATE SKIP LOCKED; <- 3
+ROLLBACK;
+\connection a
+ROLLBACK;
+
+# Several names, several hot tables, and READ beside WRITE.
+== LOCK TABLES, several aliases
+UPDATE posts SET views = views + 1 WHERE id = 1;
+LOCK TABLES posts AS a READ, posts AS b READ, posts READ;
+SELECT a.views, b.views FROM posts AS a JOIN posts AS b ON a.id = b.id WHERE a.id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts AS a SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+UNLOCK TABLES;
+SELECT views FROM posts WHERE id = 1;
+
+== LOCK TABLES, read local
+UPDATE posts SET views = views + 1 WHERE id = 1;
+LOCK TABLES posts READ LOCAL;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET title = 'x' WHERE id = 1;
+DELETE FROM posts WHERE id = 1;
+UNLOCK TABLES;
+SELECT views FROM posts WHERE id = 1;
+
+== LOCK TABLES, read
+UPDATE posts SET views = views + 1 WHERE id = 1;
+LOCK TABLES posts READ;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+SELECT views FROM posts AS p WHERE id = 1;
+UNLOCK TABLES;
+
+== LOCK TABLES, mixed
+UPDATE posts SET views = views + 1 WHERE id = 1;
+LOCK TABLES posts WRITE, posts AS p READ;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+SELECT p.views FROM posts AS p WHERE id = 1;
+UPDATE posts AS p SET views = views + 1 WHERE id = 1;
+SELECT posts.views, p.views FROM posts JOIN posts AS p ON p.id = posts.id WHERE p.id = 1;
+UNLOCK TABLES;
+SELECT views FROM posts WHERE id = 1;
+
+== LOCK TABLES, write by an alias alone
+UPDATE posts SET views = views + 1 WHERE id = 1;
+LOCK TABLES posts AS p WRITE;
+UPDATE posts AS p SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts AS p WHERE id = 1;
+UNLOCK TABLES;
+SELECT views FROM posts WHERE id = 1;
+
+== LOCK TABLES, two writes
+UPDATE posts SET views = views + 1 WHERE id = 1;
+LOCK TABLES posts AS p WRITE, posts AS q WRITE, hits READ;
+UPDATE posts AS p JOIN posts AS q ON p.id = q.id SET p.views = q.views + 1 WHERE p.id = 1;
+UPDATE hits SET n = n + 1;
+SELECT p.views, q.views FROM posts AS p JOIN posts AS q ON p.id = q.id WHERE p.id = 1;
+UNLOCK TABLES;
+SELECT views FROM posts WHERE id = 1;
+
+== LOCK TABLES, two tables, one for reading
+UPDATE posts SET views = views + 1 WHERE id = 1;
+LOCK TABLES posts READ, hits WRITE;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+UNLOCK TABLES;
+
+== LOCK TABLES, the same name twice
+LOCK TABLES posts READ, posts READ;
+LOCK TABLES posts AS p READ, posts AS p WRITE;
+LOCK TABLES posts READ, posts WRITE;
+UNLOCK TABLES;

@@ -59,3 +59,45 @@ UPDATE posts SET views = views + 1 WHERE id = 1;
 SELECT views FROM posts WHERE id = 1;
 [direct] INSERT INTO comments (post_id, body) VALUES (1, 'x'); ROLLBACK; SELECT COUNT(*) FROM comments;
 SELECT views FROM posts WHERE id = 1;
+
+== comments and nothing among them
+SELECT views FROM posts WHERE id = 1; /* c */;
+SELECT views FROM posts WHERE id = 1; /* c */
+SELECT views FROM posts WHERE id = 1; -- x
+;
+SELECT views FROM posts WHERE id = 1; # x
+;
+SELECT 1; SELECT views FROM posts WHERE id = 1; /* c */;
+UPDATE posts SET views = views + 1 WHERE id = 1; /* c */;
+UPDATE posts SET views = 5 WHERE id = 1; /* c */;
+UPDATE posts SET views = 5 WHERE id = 1; /* c */ ; SELECT 1;
+UPDATE posts SET views = 5 WHERE id = 1; ; SELECT 1;
+SELECT views FROM posts WHERE id = 1;; SELECT 1;
+/* c */; SELECT views FROM posts WHERE id = 1;
+; SELECT views FROM posts WHERE id = 1;
+SELECT views FROM posts WHERE id = 1; SELECT 2; /* c */;
+SELECT views FROM posts WHERE id = 1; SELECT 2; -- c
+;
+SELECT views FROM posts WHERE id = 1; SELECT 2 /* c */;
+BEGIN; UPDATE posts SET views = views + 1 WHERE id = 1; COMMIT; /* c */;
+SELECT 1; /* c */;
+SELECT views FROM posts WHERE id = 1;
+
+== an error among several
+SELECT views FROM posts WHERE id = 1; SELEC 2; SELECT 3;
+SELEC 2; SELECT views FROM posts WHERE id = 1;
+SELECT views FROM posts WHERE; SELECT 2;
+SELECT views FROM posts WHERE id = = 1; SELECT 2;
+SELECT views FROM posts WHERE id = 1 LIMIT LIMIT; SELECT 2;
+UPDATE posts SET views = views + 1 WHERE; SELECT 2;
+UPDATE posts SET views = views + 1 WHEREE id = 1; SELECT 2;
+UPDATE posts SET views = views + ; SELECT 2; SELECT 'a rather long string that goes on and on and on, longer than eighty characters';
+UPDATE posts SET views = 5 WHERE id = = 1; SELECT 2;
+SELECT views FROM posts WHERE id = 1 ORDER ORDER; /* c */ SELECT 2;
+SELECT 1; UPDATE posts SET views = views + 1 WHERE id = 1 nonsense; SELECT 'äöü', 'äöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöü';
+SELECT 1;
+SELECT views FROM posts WHERE id = 1;
+ SELECT
+ 2 3 4; SELECT 5;
+SELECT views FROM posts WHERE id = 1; PREPARE s FROM 'SELEC 1'; SELECT 2;
+SELECT views FROM posts WHERE id = 1; SELECT 'it''s' 'x' y z; SELECT 2;

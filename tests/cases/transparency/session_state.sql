@@ -303,3 +303,161 @@ UPDATE posts SET views = views + 1 WHERE id = 2;
 SELECT views FROM posts WHERE id = 2;
 [direct] SET sql_big_selects = DEFAULT, max_join_size = DEFAULT;
 SELECT * FROM posts ORDER BY id;
+
+# Temporary tables in front of a hot one, made, renamed and dropped in either protocol.
+== temporary tables, created and dropped
+UPDATE posts SET views = views + 1 WHERE id = 1;
+CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT);
+INSERT INTO posts VALUES (1, 100);
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+DROP TEMPORARY TABLE posts;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+SELECT id, views FROM posts;
+
+== temporary tables, dropped by drop table
+CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT);
+DROP TABLE posts;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+
+== temporary tables, prepared before
+\prepare inc: UPDATE posts SET views = views + 1 WHERE id = 1
+\prepare make: CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT)
+\prepare fill: INSERT INTO posts VALUES (1, 100)
+\prepare read: SELECT views FROM posts WHERE id = 1
+\prepare gone: DROP TEMPORARY TABLE posts
+\execute inc
+\execute read
+\execute make
+\execute fill
+\execute inc
+\execute read
+\execute gone
+\execute inc
+\execute read
+\execute make
+\execute fill
+\execute inc
+\execute read
+[direct] SELECT views FROM posts WHERE id = 1;
+[direct] UPDATE posts SET views = views + 1 WHERE id = 1;
+[direct] SELECT views FROM posts WHERE id = 1;
+\execute gone
+[direct] UPDATE posts SET views = views + 1 WHERE id = 1;
+[direct] SELECT views FROM posts WHERE id = 1;
+
+== temporary tables, made in binary, used as text
+\prepare make: CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT)
+[direct] UPDATE posts SET views = views + 1 WHERE id = 1;
+[direct] UPDATE posts SET views = views + 1 WHERE id = 1;
+\execute make
+[direct] INSERT INTO posts VALUES (1, 100);
+[direct] UPDATE posts SET views = views + 1 WHERE id = 1;
+[direct] SELECT views FROM posts WHERE id = 1;
+[direct] DROP TEMPORARY TABLE posts;
+[direct] UPDATE posts SET views = views + 1 WHERE id = 1;
+[direct] SELECT views FROM posts WHERE id = 1;
+
+== temporary tables, renamed
+CREATE TEMPORARY TABLE scratch (id INT PRIMARY KEY, views INT);
+INSERT INTO scratch VALUES (1, 100);
+ALTER TABLE scratch RENAME TO posts;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+ALTER TABLE posts RENAME TO scratch;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+SELECT views FROM scratch WHERE id = 1;
+ALTER TABLE scratch RENAME TO posts;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+DROP TABLE posts;
+SELECT views FROM posts WHERE id = 1;
+
+== temporary tables, renamed in turn
+\prepare there: ALTER TABLE scratch RENAME TO posts
+\prepare back: ALTER TABLE posts RENAME TO scratch
+CREATE TEMPORARY TABLE scratch (id INT PRIMARY KEY, views INT);
+INSERT INTO scratch VALUES (1, 100);
+\execute there
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+\execute back
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+\execute there
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+
+== temporary tables, under lock tables
+LOCK TABLES posts WRITE;
+CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT);
+UNLOCK TABLES;
+INSERT INTO posts VALUES (1, 100);
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+DROP TEMPORARY TABLE posts;
+SELECT views FROM posts WHERE id = 1;
+
+== temporary tables, another session increments
+\connection a
+CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT);
+INSERT INTO posts VALUES (1, 100);
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+DROP TEMPORARY TABLE posts;
+\connection b
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+\connection a
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+
+== temporary tables, another session increments, the names go and come
+\connection a
+CREATE TEMPORARY TABLE scratch (id INT PRIMARY KEY, views INT);
+INSERT INTO scratch VALUES (1, 100);
+ALTER TABLE scratch RENAME TO posts;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+ALTER TABLE posts RENAME TO scratch;
+\connection b
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+\connection a
+SELECT views FROM posts WHERE id = 1;
+ALTER TABLE scratch RENAME TO posts;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+DROP TABLE posts;
+\connection b
+UPDATE posts SET views = views + 1 WHERE id = 1;
+\connection a
+SELECT views FROM posts WHERE id = 1;
+
+== temporary tables, in a transaction
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT);
+INSERT INTO posts VALUES (1, 100);
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+COMMIT;
+SELECT views FROM posts WHERE id = 1;
+
+== temporary tables, as a copy
+UPDATE posts SET views = views + 1 WHERE id = 1;
+CREATE TEMPORARY TABLE posts AS SELECT id, views FROM posts;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+DROP TEMPORARY TABLE posts;
+SELECT views FROM posts WHERE id = 1;
+
+== temporary tables, a copy by LIKE
+CREATE TEMPORARY TABLE posts LIKE posts;
+INSERT INTO posts (id, author_id, title, views) VALUES (1, 1, 'x', 100);
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;

@@ -61,6 +61,9 @@ SELECT id, title, views FROM posts ORDER BY id;
 \infile /,50\n/loaded,7\n
 LOAD DATA LOCAL INFILE 'any' REPLACE INTO TABLE hits FIELDS TERMINATED BY ',' (path, n);
 SELECT * FROM hits ORDER BY path;
+\infile 40,forty\n
+LOAD DATA LOCAL INFILE 'any' INTO TABLE authors FIELDS TERMINATED BY ',' (id, name) SET followers = (SELECT views FROM posts WHERE id = 1);
+SELECT * FROM authors ORDER BY id;
 \infile
 LOAD DATA LOCAL INFILE 'empty' INTO TABLE authors;
 LOAD DATA LOCAL INFILE 'any' INTO TABLE nothing;
@@ -94,3 +97,79 @@ SELECT (SELECT views INTO @a FROM posts WHERE id = 1);
 SELECT views INTO @a FROM posts WHERE id = 1 UNION SELECT 1;
 SELECT @a;
 SELECT 1 INTO OUTFILE '/nonexistent/file';
+
+== a table named as a query
+[mysql] SELECT id, views FROM posts WHERE id = 1 UNION ALL TABLE tallies;
+[mysql] TABLE posts ORDER BY id;
+[mysql] TABLE posts UNION ALL TABLE posts;
+[mysql] SELECT '/', NULL, 1 UNION TABLE hits;
+[mysql] TABLE hits UNION SELECT '/', NULL, 1;
+[mysql] SELECT '/', '2024-01-01', 1000 INTERSECT TABLE hits;
+[mysql] TABLE hits EXCEPT SELECT '/', '2024-01-01', 1000;
+[mysql] SELECT * FROM (SELECT '/', NULL, 1 UNION TABLE hits) AS u ORDER BY 1, 2, 3;
+[mysql] SELECT id FROM authors WHERE 1000 IN (SELECT n FROM (SELECT 'a' AS path, NULL AS day, 1 AS n UNION TABLE hits) AS h);
+[mysql] WITH h AS (SELECT 'a' AS path, NULL AS day, 1 AS n UNION TABLE hits) SELECT * FROM h ORDER BY 1;
+[mysql] INSERT INTO tallies (id, views) SELECT 50, 1 EXCEPT TABLE tallies;
+[mysql] UPDATE authors SET followers = (SELECT MAX(n) FROM (SELECT 'a' AS path, NULL AS day, 1 AS n UNION TABLE hits) AS h) WHERE id = 1;
+SELECT * FROM authors;
+
+== what is neither read nor written by rows
+[direct] CREATE PROCEDURE told(n INT) SELECT n;
+CALL told((SELECT views FROM posts WHERE id = 1));
+CALL told((SELECT MAX(n) FROM hits));
+SET @v = (SELECT views FROM posts WHERE id = 3);
+SELECT @v;
+DO (SELECT views FROM posts WHERE id = 3);
+SHOW COLUMNS FROM authors WHERE 100 = (SELECT views FROM posts WHERE id = 1);
+SHOW VARIABLES WHERE variable_name = 'autocommit' AND 1000 = (SELECT n FROM hits WHERE path = '/');
+SHOW CHARACTER SET WHERE charset = 'ascii' AND 1000 = (SELECT n FROM hits WHERE path = '/');
+SHOW COLUMNS FROM authors WHERE 1000 = (SELECT /* n */ MAX(n) FROM hits);
+[mysql] SHOW COLUMNS FROM authors WHERE 100 = /*! (SELECT views FROM posts WHERE id = 1) */;
+[direct] DROP PROCEDURE told;
+
+== no space between tokens
+SELECT`views`FROM`posts`WHERE`id`=1;
+SELECT`views`,`likes`AS`l`FROM`posts`WHERE`id`IN(1,2)ORDER BY`views`;
+SELECT*FROM`posts`WHERE`id`=1;
+SELECT`p`.*FROM`posts`AS`p`WHERE`id`=1;
+SELECT`p`.`views`+`p`.`likes`FROM`posts`AS`p`WHERE`p`.`views`>1 AND`p`.`id`=1;
+SELECT`views`FROM`posts`GROUP BY`views`HAVING`views`>1 ORDER BY`views`;
+SELECT`views`,COUNT(*)FROM`posts`GROUP BY`views`ORDER BY`views`;
+SELECT(`views`)FROM`posts`WHERE`id`=1;
+SELECT-`views`FROM`posts`WHERE`id`=1;
+SELECT`views`'v'FROM`posts`WHERE`id`=1;
+SELECT`views`"v",'x''y'FROM`posts`WHERE`id`=1;
+SELECT/**/`views`/**/FROM/**/`posts`/**/WHERE`id`=1;
+SELECT DISTINCT`views`FROM`posts`ORDER BY`views`;
+SELECT CASE`views`WHEN`likes`THEN`views`ELSE`likes`END FROM`posts`WHERE`id`=1;
+SELECT NOT`views`FROM`posts`WHERE`id`=1;
+SELECT 5DIV`views`FROM`posts`WHERE`id`=1;
+SELECT`views`DIV`likes`FROM`posts`WHERE`id`=1;
+SELECT`a`.`views`FROM`posts`AS`a`JOIN`posts`AS`b`USING(`id`)WHERE`id`=1;
+SELECT*FROM`posts`NATURAL JOIN`authors`;
+SELECT`views`FROM`posts`WHERE`id`=?AND`views`>?; <- 1, 2
+SELECT`views`FROM`posts`WHERE`id`=1 LIMIT?; <- 1
+UPDATE`posts`SET`views`=`views`+1 WHERE`id`=1;
+UPDATE`posts`SET`views`=`views`+1 WHERE`posts`.`id`=1 AND`title`='first';
+UPDATE`posts`SET`views`=`views`+?WHERE`id`=?; <- 1, 2
+UPDATE`posts`SET`views`=`views`+?WHERE`id`=?AND`title`='second'; <- 1, 2
+UPDATE`posts`SET`views`=`views`+1 WHERE`{schema}`.`posts`.`id`=1;
+UPDATE`hits`SET`n`=`n`+1 WHERE`path`='/';
+DELETE FROM`hits`WHERE`path`='/about';
+INSERT INTO`hits`(`path`,`n`)VALUES('/',1)ON DUPLICATE KEY UPDATE`n`=`n`+1;
+SELECT`views`FROM`posts`WHERE`id`=1 FOR UPDATE;
+SELECT`views`FROM`posts`WHERE`id`IN(SELECT`id`FROM`authors`)UNION SELECT`likes`FROM`posts`WHERE`id`=3;
+WITH`c`AS(SELECT`views`FROM`posts`)SELECT*FROM`c`ORDER BY`views`;
+UPDATE posts SET views=views+1 WHERE id=99999;
+SELECT@@warning_count,ROW_COUNT();
+UPDATE posts SET views=5 WHERE id=1;
+SELECT@@warning_count;
+UPDATE posts SET views=6 WHERE id=1;
+SELECT`id`,ROW_COUNT()AS`x`FROM`authors`WHERE`id`=1;
+[direct] PREPARE s FROM'SELECT`views`FROM`posts`WHERE`id`=?AND`views`>?AND?';
+[direct] SET @a=1,@b=2;
+[direct] EXECUTE s USING@a,@b,@a;
+[direct] PREPARE s FROM'UPDATE`posts`SET`views`=`views`+?WHERE`id`=?AND`title`<>?';
+[direct] EXECUTE s USING@a,@b,@a;
+[direct] DEALLOCATE PREPARE s;
+SELECT`views`FROM`posts`ORDER BY`id`;

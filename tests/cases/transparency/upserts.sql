@@ -79,3 +79,17 @@ UPDATE hits SET n = n + 1 WHERE path = '/';
 INSERT INTO hits (path, n) VALUES ('/more', 1) ON DUPLICATE KEY UPDATE n = n * 2;
 SELECT * FROM hits ORDER BY path;
 [direct] DROP TRIGGER one_path;
+
+== an upsert reads counters where it updates
+INSERT INTO tallies (id, views) VALUES (1, 1) ON DUPLICATE KEY UPDATE views = (SELECT views FROM posts WHERE id = 1);
+SELECT id, views FROM tallies ORDER BY id;
+INSERT INTO tallies (id, views) SELECT p.id, 1 FROM posts p WHERE p.id = 1 ON DUPLICATE KEY UPDATE views = p.views;
+SELECT id, views FROM tallies ORDER BY id;
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = n + 1, day = (SELECT '2024-01-01' FROM posts WHERE views = 100 LIMIT 1);
+SELECT * FROM hits ORDER BY path;
+INSERT INTO hits (path, n) VALUES ('/', 1) ON DUPLICATE KEY UPDATE n = 1 + (SELECT MAX(n) FROM (SELECT n FROM hits) AS h);
+SELECT * FROM hits ORDER BY path;
+INSERT INTO hits (path, n) VALUES ('/about', (SELECT MAX(n) FROM (SELECT n FROM hits) AS h)) ON DUPLICATE KEY UPDATE n = VALUES(n);
+SELECT * FROM hits ORDER BY path;
+REPLACE INTO hits (path, n) VALUES ('/about', 1 + (SELECT MIN(n) FROM (SELECT n FROM hits) AS h));
+SELECT * FROM hits ORDER BY path;

@@ -233,3 +233,17 @@ SELECT * FROM prices ORDER BY price;
 SELECT * FROM hits ORDER BY path;
 SELECT * FROM stock ORDER BY sku;
 SELECT * FROM daily ORDER BY day, token;
+
+== a write of some rows that reads others
+UPDATE posts SET title = (SELECT CONCAT('x', MAX(views)) FROM (SELECT views FROM posts) AS p) WHERE id = 2;
+UPDATE posts SET views = views + 1, title = (SELECT CONCAT('y', MAX(views)) FROM (SELECT views FROM posts) AS p) WHERE id = 4;
+DELETE FROM hits WHERE path = '/about' AND 1000 <= (SELECT MAX(n) FROM (SELECT n FROM hits) AS h);
+UPDATE posts SET likes = (SELECT MAX(views) FROM (SELECT views FROM posts) AS p) WHERE id = 2;
+SELECT * FROM posts ORDER BY id;
+SELECT * FROM hits ORDER BY path;
+
+== what is returned [text]
+[mariadb] INSERT INTO authors VALUES (9, 'Zoe', 1) RETURNING (SELECT views FROM posts WHERE id = 1);
+[mariadb] DELETE FROM authors WHERE id = 9 RETURNING (SELECT views FROM posts WHERE id = 3);
+[mariadb] REPLACE INTO authors VALUES (9, 'Zoe', 1) RETURNING (SELECT views FROM posts WHERE id = 1);
+[mariadb] INSERT INTO hits (path, n) VALUES ('/new', 1) RETURNING n, (SELECT views FROM posts WHERE id = 3);

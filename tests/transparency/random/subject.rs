@@ -233,4 +233,23 @@ pub const SUBJECTS: &[Subject] = &[
         settings: &["sku = sku"],
         row: ("sku, quantity, reserved", "{0}, {n}, NULL"),
     },
+    Subject {
+        name: "threads",
+        key: &["id"],
+        keys: [
+            &["1"],
+            &["2"],
+            &["3"],
+            &["7"],
+            &["8"],
+            &["9"],
+            &["1"],
+            &["2"],
+            &["3"],
+        ],
+        counters: &["replies"],
+        conditions: &["board = 1", "board IS NULL", "name LIKE '%t'"],
+        settings: &["name = CONCAT(name, '.')", "board = 2", "board = NULL"],
+        row: ("id, board, name, replies", "{0}, 1, 'name {0}', {n}"),
+    },
 ];

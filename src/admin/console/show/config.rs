@@ -36,6 +36,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         control,
         tls,
         upstream_tls,
+        upstream_public_key,
         slot_table,
         handshake_timeout,
         drain_timeout,
@@ -52,11 +53,14 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         ClientTls::Disabled => "disabled",
         ClientTls::SelfSigned | ClientTls::Files { .. } => "enabled",
     };
-    let (mode, ca) = match upstream_tls {
-        UpstreamTls::Disabled => ("disabled", None),
-        UpstreamTls::Preferred => ("preferred", None),
-        UpstreamTls::Required { ca } => ("required", Some(path(ca))),
+    let mode = match upstream_tls {
+        UpstreamTls::Disabled => "disabled",
+        UpstreamTls::Preferred => "preferred",
+        UpstreamTls::AsClient(_) => "as_client",
+        UpstreamTls::Required(_) => "required",
     };
+    let verify = upstream_tls.verify();
+    let verify_host = verify.is_some_and(|verify| verify.host);
     vec![
         ("listen", listen.to_string().into()),
         ("upstream", upstream.to_string().into()),
@@ -74,7 +78,15 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         ("tls.certificate", certificate.into()),
         ("tls.key", key.into()),
         ("upstream_tls.mode", mode.into()),
-        ("upstream_tls.ca", ca.into()),
+        (
+            "upstream_tls.ca",
+            verify.map(|verify| path(&verify.ca)).into(),
+        ),
+        ("upstream_tls.verify_host", verify_host.to_string().into()),
+        (
+            "upstream_tls.public_key",
+            upstream_public_key.as_deref().map(path).into(),
+        ),
         ("slot_table", slot_table.to_string().into()),
         ("handshake_timeout", duration(*handshake_timeout)),
         ("drain_timeout", duration(*drain_timeout)),

@@ -31,26 +31,106 @@ async fn send_password_by_rsa(client: &mut Script, ask: &[u8], next: u8, nonce: 
     client.send(next + 2, &encrypted).await;
 }
 
+/// A client with TLS that is asked for its password by `plugin`, before a plain upstream.
+async fn asked_in_tls(
+    setup: ConnectSetup,
+    plugin: &str,
+) -> (
+    Script<impl Transport>,
+    Script,
+    JoinHandle<Result<Connected, ConnectError>>,
+) {
+    let mut stage = Stage::new(setup);
+    stage.greet().await;
+    let mut client = begin_tls(stage.client).await;
+    let sent = response(CLIENT | capability::SSL, SCRAMBLE, "caching_sha2_password");
+    client.send(2, &sent).await;
+    stage.upstream.receive(1).await;
+    let question = match plugin {
+        "caching_sha2_password" => FULL.to_vec(),
+        other => switch(other, NONCE),
+    };
+    stage.upstream.send(2, &question).await;
+    assert_eq!(client.receive(3).await, question);
+    (client, stage.upstream, stage.relay)
+}
+
 #[tokio::test]
-async fn caching_sha2_from_tls_to_a_plain_upstream() {
+async fn from_tls_to_a_plain_upstream_under_the_key_that_is_known_beforehand() {
+    for plugin in ["caching_sha2_password", "sha256_password"] {
+        let pem = key().public_pem().await.unwrap().as_bytes().into();
+        let setup = ConnectSetup {
+            upstream_key: Some(pem),
+            ..tls_for_clients()
+        };
+        let (mut client, mut upstream, relay) = asked_in_tls(setup, plugin).await;
+        client.send(4, b"secret\0").await;
+        let encrypted = upstream.receive(3).await;
+        let password = key().decrypt(&encrypted, NONCE).await.unwrap();
+        assert_eq!(password[..], *b"secret\0");
+        upstream.send(4, OK).await;
+        assert_eq!(client.receive(5).await, OK);
+        assert!(relay.await.unwrap().is_ok());
+    }
+}
+
+#[tokio::test]
+async fn from_tls_to_a_plain_upstream_no_secret_goes_under_a_key_that_anybody_may_send_nor_in_the_clear()
+ {
+    for plugin in [
+        "caching_sha2_password",
+        "sha256_password",
+        "mysql_clear_password",
+        "dialog",
+    ] {
+        let (mut client, mut upstream, relay) = asked_in_tls(tls_for_clients(), plugin).await;
+        client.send(4, b"secret\0").await;
+        let told = client.receive(5).await;
+        assert!(
+            told.starts_with(b"\xff\x51\x04#HY000"),
+            "{plugin}: {told:?}"
+        );
+        let text = String::from_utf8_lossy(&told).into_owned();
+        assert!(
+            text.contains(plugin) && text.contains("upstream_tls.mode"),
+            "{text}"
+        );
+        assert_eq!(upstream.receive(3).await, [b'-'; 20], "{plugin}");
+        drop(upstream);
+        assert!(matches!(
+            relay.await.unwrap(),
+            Err(ConnectError::Password { .. })
+        ));
+    }
+}
+
+#[tokio::test]
+async fn a_secret_in_the_first_packet_is_withheld_from_a_plain_upstream() {
     let mut stage = Stage::new(tls_for_clients());
     stage.greet().await;
     let mut client = begin_tls(stage.client).await;
-    client
-        .send(
-            2,
-            &response(CLIENT | capability::SSL, SCRAMBLE, "caching_sha2_password"),
-        )
-        .await;
-    stage.upstream.receive(1).await;
-    stage.upstream.send(2, FULL).await;
-    assert_eq!(client.receive(3).await, FULL);
+    let flags = CLIENT | capability::SSL;
+    let sent = response(flags, b"secret\0", "mysql_clear_password");
+    client.send(2, &sent).await;
+    let passed = stage.upstream.receive(1).await;
+    assert_eq!(passed, response(CLIENT, b"", "countersink_asks_again"));
+}
+
+#[tokio::test]
+async fn a_secret_in_the_clear_passes_where_the_client_sends_it_so_and_to_a_unix_socket() {
+    let local = ConnectSetup {
+        client_tls: tls_for_clients().client_tls,
+        ..local_upstream()
+    };
+    let (mut client, mut upstream, _) = asked_in_tls(local, "mysql_clear_password").await;
     client.send(4, b"secret\0").await;
-    let password = password_by_rsa(&mut stage.upstream, b"\x02", 3, NONCE).await;
-    assert_eq!(password, b"secret\0");
-    stage.upstream.send(6, OK).await;
-    assert_eq!(client.receive(5).await, OK);
-    assert!(stage.relay.await.unwrap().is_ok());
+    assert_eq!(upstream.receive(3).await, b"secret\0");
+
+    let mut stage = Stage::new(plain());
+    stage.greet().await;
+    let sent = response(CLIENT, b"secret\0", "mysql_clear_password");
+    stage.client.send(1, &sent).await;
+    assert_eq!(stage.upstream.receive(1).await, sent);
 }
 
 #[tokio::test]
@@ -67,6 +147,7 @@ async fn caching_sha2_from_a_plain_client_to_a_unix_socket() {
     send_password_by_rsa(&mut stage.client, b"\x02", 3, NONCE).await;
     assert_eq!(stage.upstream.receive(3).await, b"secret\0");
     stage.upstream.send(4, OK).await;
+    tell_plugin(&mut stage.upstream, "caching_sha2_password").await;
     assert_eq!(stage.client.receive(6).await, OK);
     stage.success().await;
 }
@@ -102,6 +183,7 @@ async fn the_fast_path_passes_untouched() {
     assert_eq!(stage.upstream.receive(1).await, sent);
     stage.upstream.send(2, b"\x01\x03").await;
     stage.upstream.send(3, OK).await;
+    tell_plugin(&mut stage.upstream, "caching_sha2_password").await;
     assert_eq!(stage.client.receive(2).await, b"\x01\x03");
     assert_eq!(stage.client.receive(3).await, OK);
     stage.success().await;
@@ -217,35 +299,25 @@ async fn a_password_for_another_key_is_refused_with_the_remedy() {
     assert!(told.starts_with(b"\xff\x15\x04#28000"));
     assert!(String::from_utf8_lossy(&told).contains("server-public-key-path"));
     assert_eq!(
-        stage.upstream.rest().await,
-        b"",
+        stage.upstream.receive(3).await,
+        [b'-'; 20],
         "the password went nowhere"
     );
 }
 
 #[tokio::test]
 async fn an_upstream_that_gives_no_key_is_told() {
-    let mut stage = Stage::new(tls_for_clients());
-    stage.greet().await;
-    let mut client = begin_tls(stage.client).await;
-    client
-        .send(
-            2,
-            &response(CLIENT | capability::SSL, SCRAMBLE, "caching_sha2_password"),
-        )
-        .await;
-    stage.upstream.receive(1).await;
-    stage.upstream.send(2, FULL).await;
-    client.receive(3).await;
+    let setup = ConnectSetup {
+        client_tls: tls_for_clients().client_tls,
+        ..local_upstream()
+    };
+    let (mut client, mut upstream, _) = asked_in_tls(setup, "sha256_password").await;
     client.send(4, b"secret\0").await;
-    stage.upstream.receive(3).await;
-    stage.upstream.send(4, b"\x01no key").await;
+    assert_eq!(upstream.receive(3).await, b"\x01");
+    upstream.send(4, b"\x01no key").await;
     assert!(client.receive(5).await.starts_with(b"\xff\x51\x04#HY000"));
-    assert_eq!(
-        stage.upstream.rest().await,
-        b"",
-        "the password went nowhere"
-    );
+    let answer = upstream.receive(5).await;
+    assert_eq!(answer, [b'-'; 20], "the password went nowhere");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use super::*;
 const COMMAND: &[u8] = b"\x11bob\0\0other\0\x2d\0mysql_native_password\0";
 
 async fn logged_in(setup: ConnectSetup) -> (Connected, Script, Script) {
+    let is_local = setup.upstream.is_local();
     let mut stage = Stage::new(setup);
     stage.greet().await;
     stage
@@ -14,6 +15,9 @@ async fn logged_in(setup: ConnectSetup) -> (Connected, Script, Script) {
         .await;
     stage.upstream.receive(1).await;
     stage.upstream.send(2, OK).await;
+    if is_local {
+        tell_plugin(&mut stage.upstream, "caching_sha2_password").await;
+    }
     stage.client.receive(2).await;
     (
         stage.relay.await.unwrap().ok().unwrap(),
@@ -75,6 +79,7 @@ async fn a_password_crosses_as_at_login() {
         client.send(6, &encrypted).await;
         assert_eq!(upstream.receive(4).await, b"secret\0");
         upstream.send(5, OK).await;
+        tell_plugin(&mut upstream, "caching_sha2_password").await;
     };
     let (outcome, ()) = tokio::join!(run(&mut connected), script);
     assert!(matches!(outcome, Ok(ChangeUserOutcome::Changed(_))));
@@ -117,4 +122,21 @@ async fn a_client_whose_password_cannot_cross_is_told() {
     let (outcome, told) = tokio::join!(run(&mut connected), script);
     assert!(told.starts_with(b"\xff\x15\x04#28000"));
     assert!(matches!(outcome, Err(ConnectError::Password { .. })));
+}
+
+#[tokio::test]
+async fn an_account_of_the_proxys_own_user_is_refused_there_too() {
+    let (mut connected, mut client, mut upstream) = logged_in(local_upstream()).await;
+    let script = async {
+        upstream.receive(0).await;
+        upstream.send(1, OK).await;
+        tell_plugin(&mut upstream, "auth_socket").await;
+        let told = client.receive(1).await;
+        drop(client);
+        assert_eq!(upstream.receive(0).await, b"\x01", "COM_QUIT");
+        told
+    };
+    let (outcome, told) = tokio::join!(run(&mut connected), script);
+    assert!(told.starts_with(b"\xff\x15\x04#28000"));
+    assert!(matches!(outcome, Err(ConnectError::SocketAccount { .. })));
 }

@@ -48,9 +48,9 @@ async fn each_side_counts_its_own_packets() {
     // Any number of rounds of a plugin nobody here knows, and a server that speaks twice.
     stage
         .upstream
-        .send(2, &switch("dialog", b"\x02Name?"))
+        .send(2, &switch("rounds", b"\x02Name?"))
         .await;
-    assert_eq!(client.receive(3).await, switch("dialog", b"\x02Name?"));
+    assert_eq!(client.receive(3).await, switch("rounds", b"\x02Name?"));
     client.send(4, b"ann\0").await;
     assert_eq!(stage.upstream.receive(3).await, b"ann\0");
     stage.upstream.send(4, b"\x05Password?").await;
@@ -183,4 +183,49 @@ async fn commands_sent_ahead_wait_in_the_clients_stream() {
         .unwrap();
     assert_eq!(payload, b"\x0e");
     drop(client);
+}
+
+/// A setup that goes on in TLS for clients that have it.
+fn as_client(is_required: bool) -> ConnectSetup {
+    let setup = tls_for_clients();
+    let connector = tls::UpstreamConnector::new(&setup.upstream, tls::Verification::None).unwrap();
+    ConnectSetup {
+        upstream_tls: UpstreamTls::AsClient {
+            connector,
+            is_required,
+        },
+        ..setup
+    }
+}
+
+#[tokio::test]
+async fn as_the_client_a_plain_one_goes_on_plain_and_with_the_servers_own_key() {
+    let mut stage = Stage::new(as_client(true));
+    stage.greet().await;
+    let sent = response(CLIENT, &[b's'; 32], "caching_sha2_password");
+    stage.client.send(1, &sent).await;
+    assert_eq!(stage.upstream.receive(1).await, sent);
+    stage.upstream.send(2, b"\x01\x04").await;
+    stage.client.receive(2).await;
+    // Encrypted with the server's key, which the client had from elsewhere.
+    stage.client.send(3, &[7; 256]).await;
+    assert_eq!(stage.upstream.receive(3).await, [7; 256]);
+    stage.upstream.send(4, OK).await;
+    stage.success().await;
+}
+
+#[tokio::test]
+async fn as_the_client_one_with_tls_goes_on_in_tls() {
+    let mut stage = Stage::new(as_client(false));
+    stage.greet().await;
+    let mut client = begin_tls(stage.client).await;
+    let sent = response(CLIENT | capability::SSL, b"", "mysql_native_password");
+    client.send(2, &sent).await;
+    let request = stage.upstream.receive(1).await;
+    assert_eq!(request, ssl_request(CLIENT | capability::SSL));
+    let acceptor = tls::self_signed_acceptor(vec!["db".to_owned()]).unwrap();
+    let mut upstream = Script(acceptor.accept(stage.upstream.0).await.unwrap());
+    assert_eq!(upstream.receive(2).await, sent);
+    upstream.send(3, OK).await;
+    assert_eq!(client.receive(3).await, OK);
 }

@@ -2,8 +2,10 @@
 
 mod bridging;
 mod changing_user;
+mod leaving;
 mod login;
 mod refusal;
+mod socket_account;
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -109,6 +111,7 @@ fn plain() -> ConnectSetup {
         upstream_tls: UpstreamTls::Disabled,
         client_tls: None,
         password_key: key(),
+        upstream_key: None,
         handshake_timeout: Duration::from_secs(10),
     }
 }
@@ -159,6 +162,30 @@ async fn begin_tls(mut client: Script) -> Script<impl Transport> {
     let upstream = tcp("localhost", 3306);
     let connector = tls::UpstreamConnector::new(&upstream, tls::Verification::None).unwrap();
     Script(connector.connect(client.0).await.unwrap())
+}
+
+/// Answers what a proxy behind a unix socket asks about an account that it has been let in as.
+async fn tell_plugin(upstream: &mut Script, plugin: &str) {
+    assert_eq!(
+        upstream.receive(0).await,
+        b"\x03SHOW CREATE USER CURRENT_USER()"
+    );
+    assert_eq!(upstream.receive(0).await, b"\x03DO 0");
+    let account = format!("CREATE USER `ann`@`%` IDENTIFIED WITH '{plugin}' REQUIRE NONE");
+    let row = [&[u8::try_from(account.len()).unwrap()], account.as_bytes()].concat();
+    let packets = [
+        &b"\x01"[..],
+        b"definition",
+        b"\xfe\0\0\x02\0",
+        &row,
+        b"\xfe\0\0\x02\0",
+    ];
+    for (number, payload) in packets.into_iter().enumerate() {
+        upstream
+            .send(u8::try_from(number).unwrap() + 1, payload)
+            .await;
+    }
+    upstream.send(1, OK).await;
 }
 
 fn switch(plugin: &str, nonce: &[u8]) -> Vec<u8> {

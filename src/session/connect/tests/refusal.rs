@@ -89,7 +89,7 @@ async fn a_client_that_speaks_http_is_refused_and_the_upstream_left_politely() {
         .write_all(b"GET / HTTP/1.1\r\n\r\n")
         .await
         .unwrap();
-    assert_eq!(code(&stage.client.receive(1).await), 1153);
+    assert_eq!(code(&stage.client.receive(1).await), 1156);
     upstream_is_left_politely(&mut stage.upstream).await;
     assert_eq!(stage.failure().await.fault(), Fault::Client);
 }
@@ -123,7 +123,7 @@ async fn a_client_older_than_4_1_is_told_to_upgrade() {
     let mut stage = Stage::new(plain());
     stage.greet().await;
     stage.client.send(1, b"\x85\x24\0\0\0old\0").await;
-    assert_eq!(code(&stage.client.receive(2).await), 1251);
+    assert_eq!(code(&stage.client.receive(2).await), 1043);
 }
 
 #[tokio::test(start_paused = true)]

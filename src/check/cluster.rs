@@ -1,0 +1,54 @@
+//! Findings about several servers that hold the same tables.
+
+use super::code::Code;
+use super::evidence::Evidence;
+use super::finding::Finding;
+
+/// What the server is a member of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cluster {
+    /// MariaDB's, with so many members.
+    Galera(u64),
+    /// Group Replication of MySQL.
+    Group {
+        /// None when the control account may not see them.
+        members: Option<u64>,
+        /// One member alone takes writes.
+        single_primary: bool,
+    },
+}
+
+pub(super) fn finding(evidence: &Evidence) -> Option<Finding> {
+    let of = |members: Option<u64>| match members {
+        Some(members) => format!(" of {members} members"),
+        None => String::new(),
+    };
+    let (name, members) = match evidence.cluster? {
+        Cluster::Galera(members) => ("a Galera cluster", Some(members)),
+        Cluster::Group {
+            members,
+            single_primary: false,
+        } => ("a multi-primary group (Group Replication)", members),
+        Cluster::Group {
+            members,
+            single_primary: true,
+        } => {
+            let reason = format!(
+                "the server is in a single-primary group (Group Replication){}; behind an address that follows the primary \
+                 the proxy's own connections follow it, too",
+                of(members)
+            );
+            let advice = "let upstream lead to the primary; sessions that are still on the old one when another takes over go on \
+                          there until they end";
+            return Some(Finding::new(Code::SinglePrimary, None, reason).advice(advice));
+        }
+    };
+    let reason = format!(
+        "the server is in {name}{}, and writers on several members are not supported yet: what proxies agree upon by user \
+         locks holds on one member, and increments on one and folds on another end in 1213",
+        of(members)
+    );
+    let advice = "let all proxies, and all that writes hot tables, use one and the same member; when another takes its place \
+                  the proxy's own connections follow";
+    Some(Finding::new(Code::MultiWriter, None, reason).advice(advice))
+}

@@ -1,0 +1,46 @@
+//! Which server a connection leads to: behind one address there may be one after the other.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error as DriverFailure};
+
+/// An expression that is another one on each server, and stays the same when one starts anew. MariaDB has no UUID of its own; two
+/// servers that have all of these alike can hardly run at one time. Each server passes over the other's half.
+pub const IDENTITY: &str = "/*!80000 @@GLOBAL.server_uuid */ \
+     /*M! CONCAT_WS('|', @@GLOBAL.server_id, @@hostname, @@port, @@datadir, @@socket) */";
+
+/// A server, by what [`IDENTITY`] says of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Server(Arc<[u8]>);
+
+impl Server {
+    /// By the value of [`IDENTITY`]; results may be in a character set with zeros between the letters.
+    pub fn new(identity: &[u8]) -> Self {
+        Self(identity.iter().copied().filter(|byte| *byte != 0).collect())
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+/// The server at the other end.
+pub(super) async fn ask(conn: &mut Conn) -> Result<Server, DriverFailure> {
+    let identity: Option<Option<Vec<u8>>> = conn.query_first(format!("SELECT {IDENTITY}")).await?;
+    Ok(Server::new(&identity.flatten().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_the_same_in_every_character_set() {
+        assert_eq!(Server::new(b"ab"), Server::new(b"\0a\0b"));
+        assert_ne!(Server::new(b"ab"), Server::new(b"ac"));
+    }
+}

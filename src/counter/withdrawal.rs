@@ -1,0 +1,209 @@
+//! Slot tables that are taken away for as long as DDL runs on their hot tables.
+//!
+//! RENAME, EXCHANGE PARTITION, TRUNCATE and their like wait for a metadata lock, then give a name to other rows. An increment
+//! of a slot row that is known needs no lock on the hot table: it would go on meanwhile, into slots that then stand beside
+//! rows which are not its own. So the slot table is emptied and dropped first, under LOCK TABLES of both. While it is not
+//! there, base alone is the value for every proxy: each learns that from the server, with the statement that needs it,
+//! and none has to be told. Once the statement has run, slot tables are made anew for what then has the name.
+//!
+//! Two user locks go with it. The session that runs the DDL holds [`lock_name`] on its own connection, and whoever makes
+//! the slot table takes that lock first; so it stays away for exactly as long as the statement can run, even where the proxy
+//! is lost. The session waits for the other, which the control account holds until it is done: so whoever kills the
+//! client's statement, or its connection, ends a wait that the server knows.
+
+use std::sync::Arc;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error as DriverFailure};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::control::{Control, Error as ControlError};
+use super::fold;
+use super::node::short;
+use super::quote;
+use crate::catalog::HotTable;
+
+/// The user lock of whoever makes a table's slot table, or keeps it away.
+pub fn lock_name(table: &HotTable) -> String {
+    format!("countersink.ddl.{}", short(&slots(table)))
+}
+
+/// A slot table as SQL names it.
+pub(crate) fn slots(table: &HotTable) -> String {
+    quote::pair(&table.slot_schema, &table.slot_name)
+}
+
+/// The question that takes a user lock: 1, or 0 when it has been waited for in vain.
+pub fn lock(name: &str, seconds: u64) -> String {
+    format!("SELECT GET_LOCK('{name}', {seconds})")
+}
+
+/// Gives a user lock back.
+pub fn release(name: &str) -> String {
+    format!("DO RELEASE_LOCK('{name}')")
+}
+
+/// The question for how long the session waits for metadata locks, in seconds.
+pub const PATIENCE: &str = "SELECT @@lock_wait_timeout";
+
+/// Why slots are not away.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The control account has no connection.
+    #[error(transparent)]
+    NoConnection(#[from] ControlError),
+    /// The server refuses a statement.
+    #[error(transparent)]
+    Server(#[from] DriverFailure),
+    /// The runtime of the control account ends.
+    #[error("the proxy stops")]
+    Stopped,
+}
+
+impl Error {
+    /// Code, state and message, where the server has refused a statement.
+    pub fn of_server(&self) -> Option<(u16, &str, &str)> {
+        match self {
+            Self::Server(DriverFailure::Server(error)) => {
+                Some((error.code, &error.state, &error.message))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a hot table is not there.
+    pub fn is_missing_table(&self) -> bool {
+        const NO_SUCH_TABLE: u16 = 1146;
+        self.of_server()
+            .is_some_and(|(code, ..)| code == NO_SUCH_TABLE)
+    }
+}
+
+/// Slot tables on their way out. Dropped, it is given up: no lock is held for it any more, nor waited for.
+#[derive(Debug)]
+pub struct Withdrawal {
+    /// The user lock that is held until it is done.
+    pub lock: String,
+    connection: u32,
+    task: JoinHandle<Result<(), Error>>,
+    control: Control,
+}
+
+impl Withdrawal {
+    /// Begins to take away the slots of these tables, and waits no longer than this for who uses them. The session of this
+    /// number asked for it, and holds the lock of each.
+    ///
+    /// # Errors
+    ///
+    /// Nothing has been begun.
+    pub async fn begin(
+        control: &Control,
+        tables: &[Arc<HotTable>],
+        session: u32,
+        seconds: u64,
+    ) -> Result<Self, Error> {
+        let lock = format!("countersink.ddl.done.{session}");
+        let (ready, is_ready) = oneshot::channel();
+        let task = {
+            let (control, tables, name) = (control.clone(), tables.to_vec(), lock.clone());
+            control.clone().spawn(async move {
+                let mut conn = control.roll_up_connection().await?;
+                conn.query_drop(self::lock(&name, 0)).await?;
+                conn.query_drop(format!("SET SESSION lock_wait_timeout = {seconds}"))
+                    .await?;
+                ready.send(conn.id()).ok();
+                let taken = take_away(&mut conn, tables).await;
+                // With the connection all locks go.
+                conn.disconnect().await.ok();
+                taken
+            })
+        };
+        match is_ready.await {
+            Ok(connection) => Ok(Self {
+                lock,
+                connection,
+                task,
+                control: control.clone(),
+            }),
+            Err(_) => match task.await {
+                Ok(Err(error)) => Err(error),
+                _ => Err(Error::Stopped),
+            },
+        }
+    }
+
+    /// Waits until it is done: until its lock is free, there is nothing to wait for.
+    ///
+    /// # Errors
+    ///
+    /// The slot tables are there still, and what they hold.
+    pub async fn finish(mut self) -> Result<(), Error> {
+        (&mut self.task).await.map_err(|_| Error::Stopped)?
+    }
+
+    /// Gives it up, and waits until it has come to its end: slot tables may be away by then, or not.
+    pub async fn cancel(mut self) {
+        self.kill();
+        (&mut self.task).await.ok();
+    }
+
+    fn kill(&self) {
+        let (control, kill) = (self.control.clone(), format!("KILL {}", self.connection));
+        self.control.spawn(async move {
+            let killed: Result<(), Error> = async {
+                let mut conn = control.connect().await?;
+                Ok(conn.query_drop(kill).await?)
+            }
+            .await;
+            if let Err(error) = killed {
+                tracing::warn!("slots that are being taken away for DDL cannot be left: {error}");
+            }
+        });
+    }
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        if !self.task.is_finished() {
+            self.kill();
+        }
+    }
+}
+
+async fn take_away(conn: &mut Conn, tables: Vec<Arc<HotTable>>) -> Result<(), Error> {
+    let mut there = Vec::new();
+    for table in tables {
+        if is_there(conn, &table).await? {
+            there.push(table);
+        }
+    }
+    if there.is_empty() {
+        return Ok(());
+    }
+    let lock = fold::lock_alone(there);
+    conn.query_drop(fold::lock_tables(&lock)).await?;
+    for fold in fold::under_locks(&lock) {
+        conn.query_drop(fold).await?;
+    }
+    for table in &lock.tables {
+        conn.query_drop(format!("DROP TABLE {}", slots(table)))
+            .await?;
+    }
+    Ok(conn.query_drop(fold::UNLOCK).await?)
+}
+
+/// Whether a table has its slot table.
+///
+/// # Errors
+///
+/// What the server says.
+pub async fn is_there(conn: &mut Conn, table: &HotTable) -> Result<bool, DriverFailure> {
+    let question = format!(
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = {} AND table_name = {}",
+        quote::text(&table.slot_schema),
+        quote::text(&table.slot_name)
+    );
+    let found: Option<u64> = conn.query_first(question).await?;
+    Ok(found == Some(1))
+}

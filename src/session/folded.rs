@@ -1,0 +1,255 @@
+//! Folds in the client's transaction, and how much of them it may see afterwards.
+//!
+//! A fold changes base rows. Under REPEATABLE READ the transaction's reads then see these as they are now, where MySQL shows
+//! rows that the transaction itself has left alone as its snapshot has them. So the fold is undone again, by a savepoint,
+//! unless the client's statement has changed the rows too. The locks stay, as the statement's own would.
+
+use std::sync::Arc;
+
+use super::Session;
+use super::diagnostics::Diagnostics;
+use super::error::Error;
+use super::fold::{changes_nothing, has_messages, needs_no_fold};
+use super::hidden::{Hidden, Row};
+use super::moving::{AsOwn, Bound, Moved};
+use super::transaction::{Kept, Keys, Suspects};
+use super::turn::{Done, Held, Original, Turn};
+use crate::catalog::HotTable;
+use crate::counter::{Key, KeyForm, fold};
+use crate::sql::plan::Reason;
+use crate::wire::answer::Form;
+
+const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
+const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
+
+/// What the transaction had done to rows when the savepoint was set.
+pub(super) type Mark = Kept;
+
+impl Session {
+    /// Whether the transaction may have a snapshot that is older than what it locks now.
+    pub(super) fn may_have_old_snapshot(&self) -> bool {
+        let state = &self.state;
+        let may_repeat = state.locks_gaps || state.isolation_doubted || state.one_shot.is_set();
+        state.transaction.may_have_snapshot && may_repeat
+    }
+
+    /// Sets a savepoint in front of a fold, where the fold must not be seen afterwards.
+    pub(super) async fn mark(&mut self) -> Result<Option<Mark>, Error> {
+        if !self.may_have_old_snapshot() {
+            return Ok(None);
+        }
+        let is_set = self.insist(SAVEPOINT).await?.into_result().is_ok();
+        Ok(is_set.then(|| self.state.transaction.kept_rows()))
+    }
+
+    /// Undoes the folds since the mark. What the upstream has to say of the client's statement, which ended with this packet,
+    /// is kept.
+    async fn undo_folds(&mut self, mark: Mark, last: &[u8], form: Form) -> Result<(), Error> {
+        let messages = match has_messages(last, form) {
+            true => self.take_messages(0).await?,
+            false => None,
+        };
+        self.state.diagnostics = Some(Diagnostics::of(last, messages));
+        // Refused where the statement's error has ended the transaction, and the savepoint with it.
+        if let Hidden::Ok(_) = self.insist(UNDO).await? {
+            self.state.transaction.restore(mark);
+        }
+        self.raise_again(last).await
+    }
+
+    /// Folds in the client's transaction, then runs the original.
+    pub(super) async fn fold_in_transaction(
+        &mut self,
+        reason: Reason,
+        folds: &[Bound],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        let rows = self.state.transaction.rows();
+        let are_settled = folds
+            .iter()
+            .all(|bound| rows.has_settled(&bound.clone().into_keys()));
+        let mark = match are_settled && self.locks_gaps() {
+            true => None,
+            false => self.mark().await?,
+        };
+        let as_own = match mark {
+            Some(_) => AsOwn::Several,
+            None => AsOwn::No,
+        };
+        let mut moved = Vec::new();
+        for bound in folds {
+            match self.fold(bound, as_own).await? {
+                Ok(keys) => moved.push(keys),
+                Err(error) if needs_no_fold(reason, &error) => {}
+                Err(error) => {
+                    if let Some(mark) = mark {
+                        self.undo_folds(mark, &error, Form::Results).await?;
+                    }
+                    return self.discard_and_fail(original, turn, &error).await;
+                }
+            }
+        }
+        if !self.may_have_old_snapshot() {
+            return self.run_original(original, turn).await;
+        }
+        let mut suspects = Vec::new();
+        for moved in moved
+            .iter()
+            .filter(|moved| moved.rows.is_none_or(|rows| rows > 1))
+        {
+            let Keys { table, predicate } = &moved.keys;
+            match self.suspects(table, predicate.as_deref(), None).await? {
+                Ok(Some(some)) => suspects.push(some),
+                // Too many, or without names.
+                Ok(None) => {}
+                Err(error) => return self.discard_and_fail(original, turn, &error).await,
+            }
+        }
+        let held = self.run_original_and_hold(original, turn, false).await?;
+        let were_open = moved.iter().any(|moved| moved.were_open);
+        match (changes_nothing(&held.last), mark) {
+            (true, Some(mark)) if were_open => {
+                self.undo_folds(mark, &held.last, turn.form).await?;
+            }
+            (true, _) => {}
+            (false, _) => self.remember_changes(moved, suspects),
+        }
+        self.let_go(&held).await
+    }
+
+    /// The client's statement has changed rows that were folded: all of them, or some of the suspects.
+    fn remember_changes(&mut self, moved: Vec<Moved>, suspects: Vec<Suspects>) {
+        if !self.state.in_transaction() {
+            return;
+        }
+        let rows = self.state.transaction.rows_mut();
+        for moved in moved {
+            let is_suspected = suspects
+                .iter()
+                .any(|suspects| suspects.table == moved.keys.table);
+            if !is_suspected {
+                rows.remember_fold(moved.keys);
+            }
+        }
+        for suspects in suspects {
+            rows.remember_suspects(suspects);
+        }
+    }
+
+    /// Runs the original of a read over rows that were folded for it.
+    pub(super) async fn run_over_folds(
+        &mut self,
+        mark: Option<Mark>,
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        let Some(mark) = mark else {
+            return self.run_original(original, turn).await;
+        };
+        let held: Held = self.run_original_and_hold(original, turn, false).await?;
+        self.undo_folds(mark, &held.last, turn.form).await?;
+        self.let_go(&held).await
+    }
+
+    /// The rows under `predicate` as they are, under locks. `None`: they are too many, or their keys have no names. The inner
+    /// error is an ERR payload.
+    pub(super) async fn suspects(
+        &mut self,
+        table: &Arc<HotTable>,
+        predicate: Option<&[u8]>,
+        inserted: Option<Vec<u8>>,
+    ) -> Result<Result<Option<Suspects>, Vec<u8>>, Error> {
+        let before = match self.digests(table, predicate).await? {
+            Err(error) => return Ok(Err(error)),
+            Ok(before) => before,
+        };
+        Ok(Ok(before.map(|before| Suspects {
+            table: Arc::clone(table),
+            before,
+            inserted,
+        })))
+    }
+
+    /// The keys of base rows, each with a digest of the row.
+    async fn digests(
+        &mut self,
+        table: &Arc<HotTable>,
+        predicate: Option<&[u8]>,
+    ) -> Result<Result<Option<Vec<Digested>>, Vec<u8>>, Error> {
+        let Some(form) = KeyForm::of(table) else {
+            return Ok(Ok(None));
+        };
+        self.write_query(&fold::digests(table, predicate, &form))
+            .await?;
+        let rows = match self.read_hidden_rows(fold::MOST_LOCKED + 1).await? {
+            Err(error) => return Ok(Err(error)),
+            Ok(rows) => rows,
+        };
+        if rows.len() > fold::MOST_LOCKED {
+            return Ok(Ok(None));
+        }
+        let digested = rows.into_iter().map(|row| digested(&form, row));
+        Ok(Ok(digested.collect()))
+    }
+
+    /// Finds out which of the rows that statements of this transaction may have changed they have changed. The inner error is
+    /// an ERR payload.
+    pub(super) async fn find_written(
+        &mut self,
+        tables: &[Arc<HotTable>],
+    ) -> Result<Result<(), Vec<u8>>, Error> {
+        let is_of = |suspects: &Suspects| tables.contains(&suspects.table);
+        if !self.state.transaction.rows().suspects.iter().any(is_of) {
+            return Ok(Ok(()));
+        }
+        let of_tables: Vec<_> = {
+            let all = &mut self.state.transaction.rows_mut().suspects;
+            all.extract_if(.., |suspects| is_of(suspects)).collect()
+        };
+        for suspects in of_tables {
+            let Some(form) = KeyForm::of(&suspects.table) else {
+                continue;
+            };
+            let keys: Vec<Key> = suspects.before.iter().map(|(key, _)| key.clone()).collect();
+            let mut predicates = Vec::new();
+            if !keys.is_empty() {
+                predicates.push(form.any_of(&keys).into_bytes());
+            }
+            predicates.extend(suspects.inserted.clone());
+            if predicates.is_empty() {
+                continue;
+            }
+            let predicate = predicates.join(&b" OR "[..]);
+            let after = match self.digests(&suspects.table, Some(&predicate)).await? {
+                Err(error) => return Ok(Err(error)),
+                Ok(after) => after,
+            };
+            let changed = match after {
+                None => Some(predicate),
+                Some(after) => {
+                    let is_as_it_was =
+                        |row: &Digested| row.1.is_some() && suspects.before.contains(row);
+                    let changed = after.into_iter().filter(|row| !is_as_it_was(row));
+                    let changed: Vec<Key> = changed.map(|(key, _)| key).collect();
+                    (!changed.is_empty()).then(|| form.any_of(&changed).into_bytes())
+                }
+            };
+            if changed.is_some() {
+                self.state.transaction.rows_mut().remember_written(Keys {
+                    table: suspects.table,
+                    predicate: changed,
+                });
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// A key, and a digest of its row.
+type Digested = (Key, Option<Vec<u8>>);
+
+fn digested(form: &KeyForm, mut row: Row) -> Option<Digested> {
+    let digest = row.pop()?;
+    Some((form.read(&row)?, digest))
+}

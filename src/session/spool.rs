@@ -1,0 +1,87 @@
+//! An answer that is kept until the proxy's own transaction around its statement has ended: locks are held for as long as
+//! the server takes, and not for as long as the client takes to read.
+
+use std::io;
+
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+
+use super::Session;
+use super::error::Error;
+
+/// The most of an answer that is kept in memory, in bytes.
+const IN_MEMORY: usize = 256 * 1024;
+
+/// The most of it that is kept in a file, in bytes.
+const IN_FILE: u64 = 1024 * 1024 * 1024;
+
+/// Packets that the client has not been sent yet: in memory first, then in a file without a name.
+#[derive(Debug, Default)]
+pub(super) struct Spool {
+    /// What follows what the file has.
+    memory: Vec<u8>,
+    file: Option<File>,
+    /// Bytes in the file.
+    written: u64,
+}
+
+impl Spool {
+    /// Takes these bytes, which are left behind empty. On an error they are kept as well, but no more should come.
+    pub(super) async fn take(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        if self.memory.is_empty() {
+            std::mem::swap(&mut self.memory, bytes);
+        } else {
+            self.memory.append(bytes);
+        }
+        match self.memory.len() > IN_MEMORY {
+            true => self.write_out().await,
+            false => Ok(()),
+        }
+    }
+
+    async fn write_out(&mut self) -> io::Result<()> {
+        if self.written >= IN_FILE {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(File::from_std(tempfile::tempfile()?)),
+        };
+        // What a failed write has put there is written again, over it.
+        file.seek(io::SeekFrom::Start(self.written)).await?;
+        file.write_all(&self.memory).await?;
+        file.flush().await?;
+        self.written += self.memory.len() as u64;
+        self.memory.clear();
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Sends the client all that has been kept for it.
+    pub(super) async fn send_spooled(&mut self, spool: Option<Spool>) -> Result<(), Error> {
+        let Some(mut spool) = spool else {
+            return Ok(());
+        };
+        if let Some(file) = &mut spool.file {
+            file.rewind().await.map_err(Error::Spool)?;
+            let mut left = spool.written;
+            let mut part = vec![0; IN_MEMORY];
+            while left > 0 {
+                let length = usize::try_from(left).map_or(IN_MEMORY, |left| left.min(IN_MEMORY));
+                let part = &mut part[..length];
+                file.read_exact(part).await.map_err(Error::Spool)?;
+                self.client.write(part).await.map_err(Error::client)?;
+                left -= length as u64;
+            }
+        }
+        match spool.memory.is_empty() {
+            true => Ok(()),
+            false => self
+                .client
+                .write(&spool.memory)
+                .await
+                .map_err(Error::client),
+        }
+    }
+}

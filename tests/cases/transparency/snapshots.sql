@@ -1,0 +1,249 @@
+# What a transaction sees of rows that others increment, that it changes itself, and that are rolled up meanwhile.
+
+== a row whose other column the transaction sets
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\roll_up
+UPDATE posts SET title = 'x' WHERE id = 1;
+SELECT views, title FROM posts WHERE id = 1;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== the same, and others increment before
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 1;
+\connection a
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET title = 'x' WHERE id = 1;
+SELECT views, title FROM posts WHERE id = 1;
+SELECT id, views FROM posts ORDER BY id;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 2;
+\roll_up
+\connection a
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== a row that the transaction sets to what it is
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 1;
+\connection a
+\roll_up
+UPDATE posts SET title = title WHERE id = 1;
+SELECT views, title FROM posts WHERE id = 1;
+UPDATE posts SET title = CONCAT(title, '') WHERE id IN (1, 2);
+SELECT views, title FROM posts WHERE id = 1;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== one of two rows changes
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id IN (1, 2);
+\roll_up
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\connection a
+UPDATE posts SET title = 'second' WHERE id IN (1, 2);
+SELECT id, views, title FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== rows found by another column
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id < 4;
+\roll_up
+UPDATE posts SET views = views + 7 WHERE id < 4;
+\connection a
+UPDATE posts SET title = CONCAT(title, '!') WHERE author_id = 1;
+SELECT id, views, title FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== an upsert of another column
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id IN (1, 2);
+\roll_up
+\connection a
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'x') ON DUPLICATE KEY UPDATE title = 'up';
+SELECT id, views, title FROM posts ORDER BY id;
+INSERT INTO posts (id, author_id, title) VALUES (2, 1, 'x') ON DUPLICATE KEY UPDATE title = title;
+SELECT id, views, title FROM posts ORDER BY id;
+INSERT INTO posts (id, author_id, title, likes) VALUES (2, 1, 'x', 1) ON DUPLICATE KEY UPDATE likes = likes + 1;
+SELECT id, views, likes, title FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views, likes FROM posts ORDER BY id;
+
+== a locking read leaves the snapshot as it is
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 1;
+\connection a
+SELECT views FROM posts WHERE id = 1 FOR UPDATE;
+SELECT views FROM posts WHERE id = 1;
+SELECT views FROM posts WHERE id = 1 FOR UPDATE;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== a locking read after a roll-up
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\roll_up
+SELECT views FROM posts WHERE id = 1 FOR UPDATE;
+SELECT views FROM posts WHERE id = 1;
+SELECT id, views FROM posts ORDER BY id;
+UPDATE posts SET views = 5 WHERE id = 3;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== a write that changes nothing
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 1;
+\connection a
+UPDATE posts SET views = views - 1 WHERE id = 1 AND views > 1000000;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = -1 WHERE id = 'x';
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = 9999999999999 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+DELETE FROM posts WHERE id = 1 AND views < 0;
+SHOW WARNINGS;
+SELECT views FROM posts WHERE id = 1;
+SELECT ROW_COUNT();
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== a fold of other rows
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\roll_up
+UPDATE posts SET views = views * 2 WHERE author_id = 2;
+SELECT id, views FROM posts ORDER BY id;
+INSERT INTO authors (id, name, followers) SELECT id + 100, title, views FROM posts WHERE id < 4;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== a savepoint is undone
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\roll_up
+SAVEPOINT a;
+UPDATE posts SET views = 1000 WHERE id = 1;
+UPDATE posts SET title = 'x' WHERE id = 2;
+SELECT id, views FROM posts ORDER BY id;
+ROLLBACK TO a;
+SELECT id, views FROM posts ORDER BY id;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SAVEPOINT `A`;
+UPDATE posts SET title = 'x' WHERE id = 2;
+ROLLBACK WORK TO SAVEPOINT a;
+SELECT id, views FROM posts ORDER BY id;
+RELEASE SAVEPOINT A;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== increments that cancel each other
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 1;
+\roll_up
+\connection a
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views - 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== the same once such transactions are known
+UPDATE posts SET views = views + 1 WHERE id = 1;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views - 1 WHERE id = 1;
+COMMIT;
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 1;
+\roll_up
+\connection a
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views - 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== read committed: a row that the transaction has changed stays as it is
+SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+BEGIN;
+UPDATE posts SET title = 'x' WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+\roll_up
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 2;
+\connection a
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== a transaction that is rolled back by an error
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET title = 'x' WHERE id = 1;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'again');
+SELECT id, views FROM posts ORDER BY id;
+ROLLBACK;
+SELECT id, views FROM posts ORDER BY id;
+
+== a row that comes again
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+DELETE FROM posts WHERE id = 1;
+\connection a
+SELECT views FROM posts WHERE id = 1;
+INSERT INTO posts (id, author_id, title) VALUES (1, 1, 'again');
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== autocommit off
+SET autocommit = 0;
+SELECT views FROM posts WHERE id = 1;
+\roll_up
+UPDATE posts SET title = 'x' WHERE id = 1;
+SELECT id, views FROM posts ORDER BY id;
+ROLLBACK;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+
+== prepared once
+\prepare s: SELECT views FROM posts WHERE id = ?
+\prepare u: UPDATE posts SET title = ? WHERE id = ?
+BEGIN;
+\execute s <- 1
+\roll_up
+\execute u <- 'x', 1
+\execute s <- 1
+\execute u <- 'x', 1
+\execute s <- 1
+COMMIT;

@@ -1,0 +1,123 @@
+//! Prepared statements, in the binary protocol and in SQL.
+
+use super::dice::Dice;
+use super::grammar::Writer;
+use super::subject::{SUBJECTS, Subject};
+use crate::command::Command;
+
+impl Writer {
+    pub(super) fn reuse(&mut self, dice: &mut Dice<'_>, _: &'static Subject) {
+        let number = dice.roll(PREPARED.len());
+        let (text, lists) = PREPARED[number];
+        let name = format!("p{number}");
+        let session = self.current;
+        if !self.prepared[session].contains(&number) {
+            self.prepared[session].push(number);
+            self.command(Command::Prepare(name.clone(), text.to_owned()));
+        }
+        let key = SUBJECTS[0].keys[self.row(dice)][0];
+        let allowed: Vec<&str> = match self.apart() {
+            true => lists
+                .iter()
+                .copied()
+                .filter(|list| list.contains("{k}"))
+                .collect(),
+            false => lists.to_vec(),
+        };
+        let list = match allowed.as_slice() {
+            [] => return,
+            some => dice.pick(some).replace("{k}", key),
+        };
+        self.command(Command::Execute {
+            name,
+            cursor: false,
+            again: false,
+            parameters: crate::case::values(&list).expect("values"),
+        });
+    }
+
+    /// PREPARE, EXECUTE and DEALLOCATE as statements.
+    pub(super) fn prepare_in_sql(&mut self, dice: &mut Dice<'_>, subject: &'static Subject) {
+        if subject.key.len() > 1 {
+            return self.update(dice, subject);
+        }
+        let (name, key, counter) = (subject.name, subject.key[0], dice.pick(subject.counters));
+        let literal = subject.keys[self.row(dice)][0];
+        let read = if self.read_only[self.current] {
+            ""
+        } else {
+            " + ?"
+        };
+        let text = match dice.roll(4) {
+            0 => format!("UPDATE {name} SET {counter} = {counter} + ? WHERE {key} = ?"),
+            1 => format!("SELECT {counter}{read} FROM {name} WHERE {key} = ?"),
+            2 => format!("UPDATE {name} SET {counter} = ? WHERE {key} = ?"),
+            _ => format!("DELETE FROM {name} WHERE {counter} = ? AND {key} = ?"),
+        };
+        let number = dice.pick(&["1", "7", "-2", "'3'", "1.5", "NULL"]);
+        self.plain(&format!("PREPARE sql_one FROM '{text}'"));
+        self.plain(&format!("SET @n = {number}, @k = {literal}"));
+        self.plain("EXECUTE sql_one USING @n, @k");
+        if dice.chance(50) {
+            self.plain("EXECUTE sql_one USING @n, @k");
+        }
+        self.plain("DEALLOCATE PREPARE sql_one");
+    }
+}
+
+/// Statements that are prepared once and executed again and again: text, and a list of parameters to choose from.
+const PREPARED: &[(&str, &[&str])] = &[
+    (
+        "UPDATE posts SET views = views + ? WHERE id = ?",
+        &[
+            "1, 1",
+            "5, {k}",
+            "-3, {k}",
+            "2147483647, 1",
+            "NULL, 6",
+            "'7', 3",
+            "1.5, 3",
+            "1, '2'",
+            "1t, 4l",
+        ],
+    ),
+    (
+        "SELECT views, likes, score FROM posts WHERE id = ?",
+        &["1", "{k}", "'3'", "NULL", "2.0"],
+    ),
+    (
+        "SELECT * FROM balances WHERE account = ? ORDER BY 1, 2",
+        &["'alice'", "'bob'", "'x'"],
+    ),
+    (
+        "UPDATE balances SET amount = amount + ?, spent = spent - ? WHERE account = ? AND currency = ?",
+        &[
+            "0.25, 0, 'alice', 'EUR'",
+            "1, 0.001, 'bob', 'EUR'",
+            "0.005, 0, 'bob', 'USD'",
+            "1, 1, 'Alice', 'eur'",
+        ],
+    ),
+    (
+        "UPDATE hits SET n = n + 1 WHERE path = ?",
+        &["'/'", "5", "'/Äpfel'", "'none'"],
+    ),
+    (
+        "UPDATE posts SET views = ? WHERE id = ?",
+        &["7, {k}", "0, 1", "NULL, 2"],
+    ),
+    ("DELETE FROM posts WHERE id = ?", &["77", "{k}"]),
+    (
+        "INSERT INTO posts (id, author_id, title, views) VALUES (?, 1, ?, 1) ON DUPLICATE KEY UPDATE views = views + ?",
+        &["77, 'more', 1", "1, 'first', 2", "{k}, 'x', 300"],
+    ),
+    (
+        "SELECT id FROM posts WHERE views > ? ORDER BY id",
+        &["50", "100.5", "'70'"],
+    ),
+    ("SELECT * FROM widths WHERE id = ?", &["1", "2", "3"]),
+    (
+        "SELECT views FROM posts WHERE id = ? FOR UPDATE",
+        &["1", "{k}"],
+    ),
+];
