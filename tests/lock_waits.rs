@@ -1,6 +1,9 @@
-//! A statement that meets locks waits as long as it would without the proxy, and not once for each row.
+//! A statement that meets locks waits as long as it would without the proxy, and not once for each row. A deadlock that it
+//! would not be in without the proxy is not told of.
 
 mod support;
+
+use std::time::Duration;
 
 use countersink::driver::Reply;
 use countersink::sandbox::Flavour;
@@ -10,7 +13,10 @@ use support::on_both;
 use support::proxy::Proxy;
 use support::twin::twin;
 
-on_both![a_fold_of_many_locked_slot_rows_waits_once];
+on_both![
+    a_fold_of_many_locked_slot_rows_waits_once,
+    a_deadlock_over_slots_is_nobodys,
+];
 
 const TABLES: &str =
     "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0, title VARCHAR(9));
@@ -63,5 +69,50 @@ async fn a_fold_of_many_locked_slot_rows_waits_once(flavour: Flavour) {
         let several = client.query("DO 1; DO 2").await.expect("an answer");
         let is_refused = matches!(several, Reply::Err(_));
         assert_eq!(is_refused, capabilities & capability::MULTI_STATEMENTS == 0);
+    }
+}
+
+/// Another has locked slots, and then wants the base row: an increment, or a fold, is the server's victim. MySQL has one row
+/// to wait for, and no deadlock.
+async fn a_deadlock_over_slots_is_nobodys(flavour: Flavour) {
+    let schema = "cs_deadlocks";
+    // Not the one whose lock waits are counted above.
+    let upstream = &twin(flavour).plain;
+    let tables = format!("{TABLES}; CREATE TABLE ballast (id INT PRIMARY KEY)");
+    let mut direct = create_schema(upstream, schema, &tables).await;
+    let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n");
+    let proxy = Proxy::start(upstream, &rules);
+    for (statement, value) in [
+        ("UPDATE posts SET views = views + 1 WHERE id = 1", 1),
+        ("UPDATE posts SET views = 7 WHERE id = 1", 7),
+    ] {
+        let mut holder = connect(upstream, Some(schema)).await;
+        run(&mut holder, "BEGIN").await;
+        // The server ends the transaction that has changed less.
+        let ballast: Vec<_> = (1..=100).map(|id| format!("({id})")).collect();
+        let fill = format!("INSERT INTO ballast VALUES {}", ballast.join(", "));
+        run(&mut holder, &fill).await;
+        run(&mut holder, "SELECT * FROM posts_slots FOR UPDATE").await;
+        let mut client = connect(&proxy.address, Some(schema)).await;
+        let session = client.thread_id();
+        let task = tokio::spawn(async move {
+            run(&mut client, statement).await;
+            client
+        });
+        let waits = format!(
+            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {session} \
+             AND trx_state = 'LOCK WAIT'"
+        );
+        while number(&mut direct, &waits).await == 0 {
+            assert!(!task.is_finished(), "{statement}: it has to wait");
+            // The server makes the table anew only when nobody has read it for a tenth of a second.
+            tokio::time::sleep(Duration::from_millis(150)).await;
+        }
+        run(&mut holder, "UPDATE posts SET title = 'x' WHERE id = 1").await;
+        run(&mut holder, "ROLLBACK").await;
+        let mut client = task.await.expect("it is no victim");
+        let read = "SELECT views FROM posts WHERE id = 1";
+        assert_eq!(number(&mut client, read).await, value, "{statement}");
+        run(&mut direct, "DELETE FROM ballast").await;
     }
 }

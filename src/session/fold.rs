@@ -3,7 +3,7 @@
 use super::Session;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::hidden::Hidden;
+use super::hidden::{Hidden, MOST_DEADLOCKS, is_deadlock};
 use super::moving::{AsOwn, Bound, Moved, row_counts};
 use super::patched::Patch;
 use super::rights::is_access_denied;
@@ -265,18 +265,30 @@ impl Session {
     }
 
     /// Opens a transaction and folds. The inner error is the first ERR payload.
+    ///
+    /// A fold locks rows that the client's statement need not, so a deadlock that ends it is not the client's. Nothing of
+    /// the client's is in the transaction yet, and it begins anew.
     pub(super) async fn begin_and_fold(
         &mut self,
         begin: &str,
         folds: &[Bound],
     ) -> Result<Result<(), Vec<u8>>, Error> {
-        let mut result = self.hidden(begin).await?.into_result();
-        for bound in folds {
-            if result.is_ok() {
-                result = self.move_slots(bound, AsOwn::No).await?.map(drop);
+        let mut deadlocks = 0;
+        loop {
+            let mut result = self.hidden(begin).await?.into_result();
+            for bound in folds {
+                if result.is_ok() {
+                    result = self.move_slots(bound, AsOwn::No).await?.map(drop);
+                }
+            }
+            match result {
+                Err(error) if is_deadlock(&error) && deadlocks < MOST_DEADLOCKS => {
+                    deadlocks += 1;
+                    self.set_one_shot().await?;
+                }
+                result => return Ok(result),
             }
         }
-        Ok(result)
     }
 
     /// Folds in a transaction of its own and commits it, for what MySQL does in READ ONLY sessions too.

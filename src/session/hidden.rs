@@ -215,6 +215,15 @@ pub(super) fn failure(payload: &[u8]) -> Failure {
     }
 }
 
+/// How often a statement of ours that a deadlock has chosen as its victim is run again.
+pub(super) const MOST_DEADLOCKS: usize = 10;
+
+/// Whether the transaction was rolled back to end a deadlock.
+pub(super) fn is_deadlock(payload: &[u8]) -> bool {
+    const DEADLOCK: u16 = 1213;
+    reply::Err::decode(payload).is_ok_and(|err| err.code == DEADLOCK)
+}
+
 /// Whether a statement was killed, or took longer than it may (MariaDB, MySQL).
 pub(super) fn is_interrupted(payload: &[u8]) -> bool {
     const INTERRUPTED: [u16; 3] = [1317, 1969, 3024];

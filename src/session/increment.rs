@@ -6,7 +6,7 @@ use super::Session;
 use super::as_update::as_update;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::hidden::{Failure, Hidden, affected_rows, failure};
+use super::hidden::{Failure, Hidden, MOST_DEADLOCKS, affected_rows, failure, is_deadlock};
 use super::moving::Bound;
 use super::rights::Right;
 use super::transaction::Keys;
@@ -197,10 +197,7 @@ impl Session {
                 _ => self.shared.slots.forget(&increment.table, key, slot),
             }
         }
-        match self
-            .run_template(&increment.upsert, slot, parameters)
-            .await?
-        {
+        match self.upsert(slotting, slot).await? {
             Hidden::Ok(ok) => match as_update(&ok, self.capabilities)? {
                 None => {
                     // No such row: MySQL says so in its own words.
@@ -219,6 +216,26 @@ impl Session {
             },
             Hidden::Err(error) => self.refused(slotting, &error).await,
             Hidden::Row(_) => Err(Malformed.into()),
+        }
+    }
+
+    /// Adds to a slot whether or not there is a slot row. It locks more than the client's UPDATE would, the base row and the
+    /// gap that a slot row is inserted into, so a deadlock that ends it is not the client's: it is run again, unless the
+    /// client's transaction has gone with it.
+    async fn upsert(&mut self, slotting: &Slotting<'_>, slot: u16) -> Result<Hidden, Error> {
+        let may_run_again = !self.state.in_transaction() && !self.state.one_shot.is_set();
+        let mut deadlocks = 0;
+        loop {
+            let upsert = &slotting.increment.upsert;
+            let answer = self.run_template(upsert, slot, slotting.parameters).await?;
+            match answer {
+                Hidden::Err(error)
+                    if may_run_again && is_deadlock(&error) && deadlocks < MOST_DEADLOCKS =>
+                {
+                    deadlocks += 1;
+                }
+                answer => return Ok(answer),
+            }
         }
     }
 

@@ -77,10 +77,16 @@ impl OneShot {
 impl Session {
     /// Sets it again, for a transaction of ours has used it up.
     pub(super) async fn set_one_shot_again(&mut self) -> Result<(), Error> {
+        self.set_one_shot().await?;
+        self.state.one_shot.again = true;
+        Ok(())
+    }
+
+    /// Sets it for a transaction of ours that is begun once more.
+    pub(super) async fn set_one_shot(&mut self) -> Result<(), Error> {
         for text in self.state.one_shot.texts.clone() {
             self.hidden(text).await?;
         }
-        self.state.one_shot.again = true;
         Ok(())
     }
 
