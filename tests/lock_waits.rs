@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use countersink::driver::Reply;
-use countersink::sandbox::Flavour;
+use countersink::sandbox::{Address, Flavour};
 use countersink::wire::capability;
 use support::client::{connect, connect_as, create_schema, number, run};
 use support::on_both;
@@ -16,6 +16,7 @@ use support::twin::twin;
 on_both![
     a_fold_of_many_locked_slot_rows_waits_once,
     a_deadlock_over_slots_is_nobodys,
+    a_locking_read_locks_what_it_meets,
 ];
 
 const TABLES: &str =
@@ -115,4 +116,87 @@ async fn a_deadlock_over_slots_is_nobodys(flavour: Flavour) {
         assert_eq!(number(&mut client, read).await, value, "{statement}");
         run(&mut direct, "DELETE FROM ballast").await;
     }
+}
+
+/// What FOR UPDATE and FOR SHARE by an index locks, it locks with its slots, and nothing else is waited for.
+async fn a_locking_read_locks_what_it_meets(flavour: Flavour) {
+    let schema = "cs_locking_reads";
+    let upstream = &twin(flavour).plain;
+    let tables = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL DEFAULT 0, author INT, title VARCHAR(9), KEY (author));
+        CREATE TABLE authors (id INT PRIMARY KEY, name VARCHAR(9), KEY (name))";
+    let mut direct = create_schema(upstream, schema, tables).await;
+    let rows: Vec<_> = (1..=200).map(|id| format!("({id}, {id})")).collect();
+    let rows = rows.join(", ");
+    run(
+        &mut direct,
+        &format!("INSERT INTO posts (id, author) VALUES {rows}"),
+    )
+    .await;
+    run(
+        &mut direct,
+        &format!("INSERT INTO authors (id, name) VALUES {rows}"),
+    )
+    .await;
+    run(&mut direct, "ANALYZE TABLE posts, authors").await;
+    let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n");
+    let proxy = Proxy::start(upstream, &rules);
+    let reads = [
+        "SELECT views FROM posts WHERE author = 3 FOR UPDATE",
+        "SELECT p.views FROM authors a JOIN posts p ON p.author = a.id WHERE a.name = '3' FOR UPDATE",
+        "SELECT id FROM posts WHERE author = 3 FOR UPDATE",
+        "SELECT title FROM posts WHERE author = 3 LOCK IN SHARE MODE",
+        "SELECT p.title FROM authors a LEFT JOIN posts p ON p.author = a.id WHERE a.name IN ('3', 'nobody') FOR UPDATE",
+        "(SELECT id FROM posts WHERE author = 3 FOR UPDATE) UNION ALL (SELECT 1)",
+    ];
+    let repeatable = reads.map(|read| ("REPEATABLE READ", read));
+    let committed = [reads[0], reads[1]].map(|read| ("READ COMMITTED", read));
+    for (level, read) in repeatable.into_iter().chain(committed) {
+        let direct = others_beside(upstream, schema, level, read).await;
+        let proxied = others_beside(&proxy.address, schema, level, read).await;
+        assert_eq!(direct, proxied, "{level}: {read}");
+    }
+}
+
+/// What others are answered while a transaction is open that has read: the codes of their errors, or 0.
+async fn others_beside(
+    address: &Address,
+    schema: &'static str,
+    level: &str,
+    read: &str,
+) -> Vec<(&'static str, u16)> {
+    const OTHERS: [&str; 6] = [
+        "UPDATE posts SET views = views + 1 WHERE id = 3",
+        "UPDATE posts SET views = views + 1 WHERE id = 150",
+        "UPDATE posts SET title = 'x' WHERE id = 160",
+        "UPDATE posts SET views = 7 WHERE id = 170",
+        "SELECT views FROM posts WHERE id = 180 FOR UPDATE",
+        "SELECT views FROM posts WHERE author = 3 FOR UPDATE",
+    ];
+    let mut holder = connect(address, Some(schema)).await;
+    // Slot rows are there, and known.
+    for _ in 0..2 {
+        run(&mut holder, OTHERS[0]).await;
+        run(&mut holder, OTHERS[1]).await;
+    }
+    let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
+    run(&mut holder, &level).await;
+    run(&mut holder, "BEGIN").await;
+    run(&mut holder, read).await;
+    let mut tasks = Vec::new();
+    for text in OTHERS {
+        let mut other = connect(address, Some(schema)).await;
+        run(&mut other, "SET innodb_lock_wait_timeout = 1").await;
+        tasks.push(tokio::spawn(async move {
+            match other.query(text).await.expect("an answer") {
+                Reply::Err(error) => (text, error.code),
+                _ => (text, 0),
+            }
+        }));
+    }
+    let mut answers = Vec::new();
+    for task in tasks {
+        answers.push(task.await.expect("a session"));
+    }
+    run(&mut holder, "ROLLBACK").await;
+    answers
 }

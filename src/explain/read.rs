@@ -87,7 +87,7 @@ fn predicates(keys: &[&Keys], table: &Arc<HotTable>) -> Vec<Vec<u8>> {
 
 fn locks_of(read: &Read, own: &[Keys], situation: &Situation) -> Vec<String> {
     let mut locks = fold::locks_of(own);
-    if read.reason == Reason::SummedLocked {
+    if read.locks_rows() {
         locks.extend(read.tables.iter().flat_map(|table| {
             [
                 format!(

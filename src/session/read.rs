@@ -250,7 +250,7 @@ impl Session {
         let has_slots_away = read.tables.iter().any(is_named);
         let sees_the_present = !self.state.locks_gaps && !self.state.isolation_doubted;
         let may_be_old = self.state.may_have_snapshot() && !sees_the_present;
-        if has_slots_away && may_be_old && read.locks.is_empty() {
+        if has_slots_away && may_be_old && !read.locks_rows() {
             return self
                 .answer_err(turn, &error_payload(DEFINITION_CHANGED))
                 .await;
@@ -346,7 +346,7 @@ impl Session {
         if self.state.status_uncertain && self.state.transaction.rows().concern(&read.tables) {
             self.hidden("DO 0").await?;
         }
-        if self.state.transaction.rows().concern(&read.tables) || !read.locks.is_empty() {
+        if self.state.transaction.rows().concern(&read.tables) || read.locks_rows() {
             self.learn_mixed();
         }
         if let Err(error) = self.find_written(&read.tables).await? {
@@ -421,7 +421,7 @@ impl Session {
 
     /// Slot rows that are locked are nobody's to share a transaction with increments of other keys.
     fn forget_what_is_locked(&self, read: &Read) {
-        for table in read.tables.iter().filter(|_| !read.locks.is_empty()) {
+        for table in read.tables.iter().filter(|_| read.locks_rows()) {
             self.shared.slots.forget_all(table);
         }
     }

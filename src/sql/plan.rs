@@ -185,8 +185,8 @@ pub struct Read {
     pub tables: Vec<Arc<HotTable>>,
     /// The text to send: as many parameters, in the same order, and as many columns as the original.
     pub text: Template,
-    /// For FOR UPDATE and FOR SHARE outside autocommit: statements that lock base rows, then slot rows,
-    /// before the text is sent.
+    /// For FOR UPDATE and FOR SHARE of keys outside autocommit: statements that lock base rows, then slot rows, before the
+    /// text is sent.
     pub locks: Vec<Template>,
     /// `locks` wait for nobody: they are sent in autocommit as well, for the error that they may end with.
     pub fails_when_locked: bool,
@@ -199,6 +199,13 @@ pub struct Read {
     pub or_fold: Option<Fold>,
     /// `Summed` or `SummedLocked`.
     pub reason: Reason,
+}
+
+impl Read {
+    /// Whether it is FOR UPDATE or FOR SHARE.
+    pub fn locks_rows(&self) -> bool {
+        self.reason == Reason::SummedLocked
+    }
 }
 
 /// A write that is right on base alone.

@@ -45,7 +45,7 @@ pub(super) fn is_query(query: &Query) -> bool {
 /// The plan of a query.
 pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
     let survey = Survey::of(context, query);
-    let locked = lock::locked_sources(context, &survey.blocks);
+    let locked = lock::locked_sources(context, query, &survey.blocks);
     let (blocks, references) = (&survey.blocks, &survey.references);
     let rewrite = match survey.is_doubtful || survey.joins_by_counter {
         true => Err(Doubt),
@@ -78,7 +78,7 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
     }
     Plan::Read(Box::new(Read {
         text: rewritten(context, &rewrite.edits),
-        locks: lock::statements(context, query, &survey.blocks, &locked),
+        locks: lock::statements(context, &survey.blocks, &locked),
         fails_when_locked: lock::waits_for_nothing(blocks, &locked),
         folded_first: lock::waits_for_rows(&survey.blocks, &locked)
             .then(|| confined(context, query))

@@ -13,22 +13,41 @@ use crate::sql::read::rewrite::Rewriter;
 use crate::sql::template::Template;
 
 /// A hot table that a block locks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Locked {
     pub(super) block: usize,
     pub(super) source: usize,
+    /// The keys that the statement names, as a predicate.
+    keys: Option<Template>,
 }
 
 /// The hot tables that any block locks.
-pub(super) fn locked_sources(context: &Context<'_>, blocks: &[Block]) -> Vec<Locked> {
+pub(super) fn locked_sources(
+    context: &Context<'_>,
+    query: &Query,
+    blocks: &[Block],
+) -> Vec<Locked> {
+    let selection = match &*query.body {
+        SetExpr::Select(select) => select.selection.as_ref(),
+        _ => None,
+    };
     let mut locked = Vec::new();
     for (block, of) in blocks.iter().enumerate() {
-        let sources = (0..of.sources.len()).filter(|&source| of.sources[source].hot.is_some());
-        locked.extend(
-            sources
-                .filter(|&source| applies(context, of, source))
-                .map(|source| Locked { block, source }),
-        );
+        let selection = selection.filter(|_| of.place == Place::Statement);
+        for (source, named) in of.sources.iter().enumerate() {
+            let Some(table) = named.hot.as_ref().filter(|_| applies(context, of, source)) else {
+                continue;
+            };
+            let target = Target::named(table, &named.exposed);
+            locked.push(Locked {
+                block,
+                source,
+                keys: match key::scope(context, &target, selection) {
+                    Scope::Keys(keys) => Some(keys),
+                    Scope::Rows(_) | Scope::Table => None,
+                },
+            });
+        }
     }
     locked
 }
@@ -69,12 +88,13 @@ fn clause(lock: &Lock, mariadb: bool) -> &'static str {
 
 impl Rewriter<'_> {
     /// Adds to each block's WHERE what its lock does at a row whose slots others hold. That row is locked for MySQL, as it
-    /// has an increment that is not committed: SKIP LOCKED leaves it out, NOWAIT fails.
+    /// has an increment that is not committed: SKIP LOCKED leaves it out, NOWAIT fails, others wait. Slots are locked with
+    /// their row also where the statement shows no counter.
     pub(super) fn guard_locks(&mut self, locked: &[Locked]) {
         let mut edits: Vec<Edit> = Vec::new();
         for place in locked {
             let block = &self.names.blocks[place.block];
-            let Some(guard) = self.lock_guard(*place) else {
+            let Some(guard) = self.lock_guard(place) else {
                 continue;
             };
             let (word, end) = block.clauses.filter();
@@ -96,11 +116,12 @@ impl Rewriter<'_> {
 
     /// Holds for a row of which others hold no slot. Slots are looked up one by one: COUNT(*) of those that are not locked
     /// says nothing of how many there are.
-    fn lock_guard(&mut self, place: Locked) -> Option<String> {
+    fn lock_guard(&mut self, place: &Locked) -> Option<String> {
         let block = &self.names.blocks[place.block];
         let source = &block.sources[place.source];
         let (table, lock) = (source.hot.as_ref()?, block.lock.as_ref()?);
-        if lock.wait == Wait::Block {
+        // These have been waited for when the statement begins.
+        if lock.wait == Wait::Block && place.keys.is_some() {
             return None;
         }
         let clause = clause(lock, self.names.context.catalog.mariadb);
@@ -119,7 +140,7 @@ impl Rewriter<'_> {
         };
         let all = self.next_alias(table);
         let of_row = same_key(&all, &qualifier);
-        if lock.wait == Wait::Nowait {
+        if lock.wait != Wait::SkipLocked {
             return Some(format!(
                 "(SELECT COUNT(*) FROM {slots} AS {all} FORCE INDEX (PRIMARY) WHERE {of_row}{clause}) >= 0"
             ));
@@ -134,41 +155,26 @@ impl Rewriter<'_> {
     }
 }
 
-/// Statements that lock the base rows, then the slot rows, of a query's outermost block.
+/// Statements that lock the base rows, then the slot rows, of the keys that a query names. Rows that are found otherwise are
+/// locked as the server meets them, each with its slots: whoever asks for them first may lock more.
 pub(super) fn statements(
     context: &Context<'_>,
-    query: &Query,
     blocks: &[Block],
     locked: &[Locked],
 ) -> Vec<Template> {
-    let SetExpr::Select(select) = &*query.body else {
-        return Vec::new();
-    };
     let mut statements = Vec::new();
     for place in locked {
         let block = &blocks[place.block];
-        let (Some(lock), Place::Statement) = (&block.lock, block.place) else {
-            continue;
-        };
         // Who skips locked rows does not want to wait for them here either.
-        let Some(table) = block.sources[place.source]
-            .hot
-            .as_ref()
-            .filter(|_| lock.wait != Wait::SkipLocked)
-        else {
+        let lock = block.lock.as_ref();
+        let waiting = lock.filter(|lock| lock.wait != Wait::SkipLocked);
+        let table = block.sources[place.source].hot.as_ref();
+        let (Some(lock), Some(table), Some(keys)) = (waiting, table, &place.keys) else {
             continue;
         };
-        let target = Target::named(table, &block.sources[place.source].exposed);
-        let scope = key::scope(context, &target, select.selection.as_ref());
-        // Rows that the statement does not meet may be locked.
-        if lock.wait == Wait::Nowait && scope == Scope::Table {
-            continue;
-        }
         for path in [base_path(table), slots_path(table)] {
-            let mut text = Template::text(format!("SELECT COUNT(*) FROM {path}"));
-            if let Scope::Keys(predicate) = &scope {
-                text.push_text(" WHERE ").append(predicate);
-            }
+            let mut text = Template::text(format!("SELECT COUNT(*) FROM {path} WHERE "));
+            text.append(keys);
             text.push_text(clause(lock, context.catalog.mariadb));
             statements.push(text);
         }
