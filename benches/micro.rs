@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use countersink::catalog::{Bounds, Catalog, Column, Counter, Domain, HotTable};
+use countersink::catalog::{Bounds, Catalog, Changers, Column, Counter, Domain, HotTable};
 use countersink::net::PacketStream;
 use countersink::session::{Hot, Known};
 use countersink::sql::plan::SessionFacts;
@@ -97,6 +97,7 @@ fn catalog() -> Catalog {
         }],
         touches: Vec::new(),
         unique_keys: Some(Vec::new()),
+        changed_by: Changers::default(),
         slots: 32,
         rollup: std::time::Duration::from_secs(1),
     };

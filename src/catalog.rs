@@ -3,6 +3,7 @@
 //! The types here are pure data; [`load`] fills them through the control account.
 
 mod bounds;
+mod changers;
 pub(crate) mod check;
 mod error;
 mod examine;
@@ -17,6 +18,7 @@ mod socket_accounts;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use changers::Changers;
 pub(crate) use check::definition;
 pub use error::{Error, Problem};
 pub(crate) use examine::{Examination, Examined, examine};
@@ -99,6 +101,8 @@ pub struct HotTable {
     /// when the statement does not show which: a key is over an expression or a part of a column, or a trigger may set
     /// other values.
     pub unique_keys: Option<Vec<Vec<usize>>>,
+    /// What changes its rows in statements that need not name it.
+    pub changed_by: Changers,
     /// Most slots of a key (the rule's `slots`); 0: there is no slot table.
     pub slots: u16,
     /// How often its slots are rolled up (the rule's `rollup`).

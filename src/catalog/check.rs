@@ -57,6 +57,7 @@ pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>
         counters,
         touches,
         unique_keys: unique_keys(facts),
+        changed_by: facts.changed_by.clone(),
         slots: rule.slots,
         rollup: rule.rollup,
     })

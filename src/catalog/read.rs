@@ -4,6 +4,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, FromRowError, Params, Row};
 use serde::{Deserialize, Serialize};
 
+use super::changers::{self, Changers};
 use super::error::Problem;
 use super::letter_case::is_same_table;
 use super::show_create;
@@ -45,6 +46,9 @@ pub(crate) struct Facts {
     pub(crate) checks: Vec<String>,
     /// One entry per column of a foreign key of this table.
     pub(crate) foreign_keys: Vec<ForeignKeyFacts>,
+    /// What changes its rows beside statements that name it.
+    #[serde(default)]
+    pub(crate) changed_by: Changers,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -187,6 +191,7 @@ pub(crate) async fn table(
         indexes: indexes(conn, server, &schema, &name).await?,
         update_triggers: triggers(conn, "%UPDATE%", "%", &schema, &name).await?,
         insert_triggers: triggers(conn, "%INSERT%", "BEFORE", &schema, &name).await?,
+        changed_by: changers::of(conn, &schema, &name).await?,
         schema,
         name,
         kind,

@@ -114,7 +114,7 @@ fn is_of_a_word(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{Column, Counter, Domain};
+    use crate::catalog::{Changers, Column, Counter, Domain};
 
     fn posts() -> HotTable {
         let domain = Domain::Integer {
@@ -140,6 +140,7 @@ mod tests {
             }],
             touches: Vec::new(),
             unique_keys: None,
+            changed_by: Changers::default(),
             slots: 1,
             rollup: std::time::Duration::ZERO,
         }

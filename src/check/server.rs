@@ -171,7 +171,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::read::Server;
-    use crate::catalog::{Catalog, Examination, HotTable};
+    use crate::catalog::{Catalog, Changers, Examination, HotTable};
     use crate::check::evidence::Accounts;
 
     /// A server with one hot table and nothing to say.
@@ -186,6 +186,7 @@ mod tests {
             counters: Vec::new(),
             touches: vec![0],
             unique_keys: None,
+            changed_by: Changers::default(),
             slots: 8,
             rollup: Duration::from_secs(1),
         };

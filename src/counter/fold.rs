@@ -138,9 +138,18 @@ pub fn lock(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) 
     .concat()
 }
 
-/// Locks the base rows under `predicate` and gives their keys, each with a digest of all its columns: it tells whether a
-/// statement has changed the row.
-pub fn digests(table: &HotTable, predicate: Option<&[u8]>, form: &KeyForm) -> Vec<u8> {
+/// How base rows are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// As they are now, locked.
+    Locked,
+    /// As the transaction sees them.
+    Consistent,
+}
+
+/// Gives the keys of the base rows under `predicate`, each with a digest of all its columns: it tells whether a statement has
+/// changed the row.
+pub fn digests(table: &HotTable, predicate: Option<&[u8]>, form: &KeyForm, look: Look) -> Vec<u8> {
     // CONCAT makes text of numbers, where HEX would round them.
     let columns = table.columns.iter().map(|column| {
         let name = quote::name(&column.name);
@@ -156,9 +165,29 @@ pub fn digests(table: &HotTable, predicate: Option<&[u8]>, form: &KeyForm) -> Ve
     [
         text.into_bytes(),
         condition(" WHERE ", predicate),
-        format!(" LIMIT {} FOR UPDATE", MOST_LOCKED + 1).into_bytes(),
+        format!(" LIMIT {}", MOST_LOCKED + 1).into_bytes(),
+        match look {
+            Look::Locked => b" FOR UPDATE".to_vec(),
+            Look::Consistent => Vec::new(),
+        },
     ]
     .concat()
+}
+
+/// Holds for keys of which a consistent read sees slot rows, and for these others.
+pub fn with_slots(table: &HotTable, form: &KeyForm, others: &[Key]) -> Vec<u8> {
+    let keys = table.primary_key.iter();
+    let keys: Vec<_> = keys
+        .map(|&key| quote::name(&table.columns[key].name))
+        .collect();
+    let keys = keys.join(", ");
+    let slots = quote::pair(&table.slot_schema, &table.slot_name);
+    let mut predicate = format!("({keys}) IN (SELECT {keys} FROM {slots})");
+    if !others.is_empty() {
+        predicate += " OR ";
+        predicate += &form.any_of(others);
+    }
+    predicate.into_bytes()
 }
 
 /// The open slot rows of these keys, or of all: key, then slot number. Without locks and with what is not committed yet

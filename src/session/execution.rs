@@ -104,6 +104,7 @@ impl Session {
     ) -> Result<(), Error> {
         let turn = Turn::single(self.command_form());
         self.before(statement.kind);
+        self.watch(Some(&statement.text), statement.kind).await?;
         if !self.buffer_command().await? {
             return self.fold_then_stream(statement, Reason::TooLong).await;
         }

@@ -15,6 +15,7 @@ use super::moving::{AsOwn, Bound, Moved};
 use super::transaction::{Kept, Keys, Suspects};
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
+use crate::counter::fold::Look;
 use crate::counter::{Key, KeyForm, fold};
 use crate::sql::plan::Reason;
 use crate::wire::answer::Form;
@@ -160,27 +161,29 @@ impl Session {
         predicate: Option<&[u8]>,
         inserted: Option<Vec<u8>>,
     ) -> Result<Result<Option<Suspects>, Vec<u8>>, Error> {
-        let before = match self.digests(table, predicate).await? {
+        let before = match self.digests(table, predicate, Look::Locked).await? {
             Err(error) => return Ok(Err(error)),
             Ok(before) => before,
         };
         Ok(Ok(before.map(|before| Suspects {
             table: Arc::clone(table),
             before,
+            look: Look::Locked,
             inserted,
         })))
     }
 
     /// The keys of base rows, each with a digest of the row.
-    async fn digests(
+    pub(super) async fn digests(
         &mut self,
         table: &Arc<HotTable>,
         predicate: Option<&[u8]>,
+        look: Look,
     ) -> Result<Result<Option<Vec<Digested>>, Vec<u8>>, Error> {
         let Some(form) = KeyForm::of(table) else {
             return Ok(Ok(None));
         };
-        self.write_query(&fold::digests(table, predicate, &form))
+        self.write_query(&fold::digests(table, predicate, &form, look))
             .await?;
         let rows = match self.read_hidden_rows(fold::MOST_LOCKED + 1).await? {
             Err(error) => return Ok(Err(error)),
@@ -221,7 +224,8 @@ impl Session {
                 continue;
             }
             let predicate = predicates.join(&b" OR "[..]);
-            let after = match self.digests(&suspects.table, Some(&predicate)).await? {
+            let (table, look) = (&suspects.table, suspects.look);
+            let after = match self.digests(table, Some(&predicate), look).await? {
                 Err(error) => return Ok(Err(error)),
                 Ok(after) => after,
             };
@@ -247,7 +251,7 @@ impl Session {
 }
 
 /// A key, and a digest of its row.
-type Digested = (Key, Option<Vec<u8>>);
+pub(super) type Digested = (Key, Option<Vec<u8>>);
 
 fn digested(form: &KeyForm, mut row: Row) -> Option<Digested> {
     let digest = row.pop()?;

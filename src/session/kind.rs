@@ -31,6 +31,7 @@ impl Session {
     pub(super) fn before(&mut self, kind: Kind) {
         self.state.kind = kind;
         self.state.makes_no_snapshot = false;
+        self.state.reads_a_table = false;
         if kind.may_end_transaction() && self.state.control.is_none() {
             self.state.transaction.distrust_folds();
             self.state.transaction.savepoints.forget();
@@ -77,6 +78,9 @@ impl Session {
             None => {
                 self.state.transaction.may_have_snapshot |=
                     kind.may_make_snapshot() && !self.state.makes_no_snapshot;
+                let is_consistent = !self.state.makes_no_snapshot && !self.state.locks_for_update;
+                self.state.transaction.has_snapshot |=
+                    !failed && is_consistent && self.state.reads_a_table;
             }
         }
         let locks = &mut self.state.table_locks;

@@ -28,6 +28,7 @@ mod leading;
 mod literal;
 mod moving;
 mod one_shot;
+mod out_of_sight;
 mod parameters;
 mod patched;
 mod planning;

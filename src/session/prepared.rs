@@ -282,12 +282,20 @@ impl Session {
                 // It may be a query.
                 self.state.transaction.may_have_snapshot = true;
             }
+            let executes = command_byte == command::STMT_EXECUTE;
+            if executes {
+                self.watch(None, Kind::Other).await?;
+            }
             if self.shared.traffic.is_on() {
                 return Box::pin(self.pass_seen(command_byte, id)).await;
             }
             let form = self.command_form();
             self.pass_command().await?;
-            return self.pass_answer(form).await.map(drop);
+            let walker = self.pass_answer(form).await?;
+            // Rows, of a table but for a few queries.
+            let has_rows = walker.error().is_none() && walker.is_quiet().is_none();
+            self.state.transaction.has_snapshot |= executes && has_rows;
+            return Ok(());
         };
         let done = match command_byte {
             command::STMT_EXECUTE => {

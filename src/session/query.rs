@@ -113,6 +113,7 @@ impl Session {
     /// Passes the statement at the front of the client's stream on as it came, in either protocol.
     pub(super) async fn pass_statement(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
         self.before(kind);
+        self.watch_command(kind).await?;
         self.count(reason);
         let form = self.command_form();
         self.pass_command().await?;
@@ -275,6 +276,7 @@ impl Session {
         let facts = self.state.facts.clone().unwrap_or_default();
         self.state.locks_for_update = sql::locks_for_update(text, kind, &facts);
         self.before(kind);
+        self.watch(Some(text), kind).await?;
         let done = match edited {
             Some(edited) => self.act_with(&edited, text, original, turn).await?,
             None => {
@@ -295,6 +297,9 @@ impl Session {
         let facts = self.state.facts.clone().unwrap_or_default();
         let effect = self.state.one_shot.effect(text, kind, &facts);
         self.state.after_one_shot(&effect, done.failed);
+        if kind == Kind::Ddl && !done.failed && defines_a_program(text) {
+            self.refresh_catalog().await;
+        }
         self.after_ddl(kind).await?;
         Ok(done)
     }
@@ -410,6 +415,12 @@ impl Session {
         self.asked_elsewhere_since(since);
         self.see_hot();
     }
+}
+
+/// Whether DDL is about a trigger or a routine, which may change hot tables.
+fn defines_a_program(text: &[u8]) -> bool {
+    const WORDS: [&[u8]; 3] = [b"TRIGGER", b"PROCEDURE", b"FUNCTION"];
+    WORDS.iter().any(|word| sql::mentions(text, word))
 }
 
 /// What a first look at a statement tells.

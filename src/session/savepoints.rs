@@ -36,6 +36,7 @@ impl Transaction {
             TransactionControl::Begin { snapshot } => {
                 *self = Self::default();
                 self.may_have_snapshot = snapshot;
+                self.has_snapshot = snapshot;
             }
             TransactionControl::RollBack => *self = Self::default(),
             TransactionControl::Savepoint(name) => {

@@ -89,6 +89,8 @@ pub(super) struct State {
     pub locks_for_update: bool,
     /// It reads tables under locks alone, so that it makes no snapshot.
     pub makes_no_snapshot: bool,
+    /// It reads a table, and so makes a snapshot, unless it locks the rows.
+    pub reads_a_table: bool,
     /// The open transaction.
     pub transaction: Transaction,
     /// Slot rows (table, key, slot) that the open transaction has written: there for itself, and for all once it has
@@ -179,6 +181,7 @@ impl State {
             control: None,
             locks_for_update: false,
             makes_no_snapshot: false,
+            reads_a_table: false,
             transaction: Transaction::default(),
             written: Vec::new(),
         }

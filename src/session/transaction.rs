@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::savepoints::Savepoints;
 use crate::catalog::HotTable;
+use crate::counter::fold::Look;
 use crate::counter::{Key, SlotLease};
 
 /// The most shapes of increments that a transaction remembers.
@@ -32,6 +33,8 @@ pub(super) struct Transaction {
     pub savepoints: Savepoints,
     /// It may have read a table without locks, so that its snapshot may be older than what it locks now.
     pub may_have_snapshot: bool,
+    /// It has surely read one so.
+    pub has_snapshot: bool,
     /// Shapes of its increments, in slots or not.
     pub shapes: Vec<u64>,
     /// It has done more than increment, or something went wrong in it: it does not show that its shapes only increment.
@@ -78,8 +81,10 @@ pub(super) struct Keys {
 #[derive(Clone, Debug)]
 pub(super) struct Suspects {
     pub table: Arc<HotTable>,
-    /// As they were, under locks.
+    /// As they were.
     pub before: Vec<(Key, Option<Vec<u8>>)>,
+    /// How they were looked at.
+    pub look: Look,
     /// The key of a row that the statement may have inserted.
     pub inserted: Option<Vec<u8>>,
 }
@@ -177,6 +182,12 @@ impl Rows {
         if !self.has_folded(&keys) {
             remember(&mut self.written, keys);
         }
+    }
+
+    /// Whether rows of this table have been looked at for what changes out of sight.
+    pub(super) fn is_watched(&self, table: &Arc<HotTable>) -> bool {
+        let mut suspects = self.suspects.iter();
+        suspects.any(|some| some.look == Look::Consistent && some.table == *table)
     }
 
     /// A statement may have changed some of these rows.

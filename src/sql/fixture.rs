@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Bounds, Catalog, Column, Counter, Domain, HotTable};
+use crate::catalog::{Bounds, Catalog, Changers, Column, Counter, Domain, HotTable};
 use crate::sql::plan::{Fold, FoldTable, Plan, Scope, SessionFacts};
 use crate::sql::template::{Piece, Template};
 
@@ -43,6 +43,7 @@ pub(crate) fn posts() -> Arc<HotTable> {
         primary_key: vec![0],
         touches: Vec::new(),
         unique_keys: Some(Vec::new()),
+        changed_by: Changers::default(),
         counters: vec![
             Counter {
                 column: 3,
@@ -91,6 +92,7 @@ pub(super) fn hits() -> Arc<HotTable> {
         primary_key: vec![0, 1],
         touches: Vec::new(),
         unique_keys: Some(Vec::new()),
+        changed_by: Changers::default(),
         counters: vec![Counter {
             column: 2,
             domain: Domain::Integer {

@@ -64,6 +64,7 @@ topics![
     multi_table,
     transactions,
     snapshots,
+    out_of_sight,
     locking,
     multi_statements,
     errors,

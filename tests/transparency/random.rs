@@ -142,7 +142,7 @@ struct Prover {
 
 impl Prover {
     async fn new(twin: &'static Twin) -> Self {
-        let world = World::of_the_prover(twin.flavour);
+        let world = World::new(twin.flavour, "random");
         world.create(&twin.plain).await;
         world.create(&twin.proxied).await;
         let proxy = Proxy::start(&twin.proxied, &world.rules());

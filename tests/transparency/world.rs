@@ -79,7 +79,10 @@ const HOT: &[Hot] = &[
 
 const COLD: &[&str] = &["authors", "comments", "tallies"];
 
-/// Of the prover's world alone: rows that a foreign key, a trigger or a routine changes.
+/// Topics whose world has [`RELATED`].
+const TOPICS: [&str; 2] = ["random", "out_of_sight"];
+
+/// Rows that a foreign key, a trigger or a routine changes.
 const RELATED: &[Hot] = &[Hot {
     name: "threads",
     key: &["id"],
@@ -259,7 +262,7 @@ INSERT INTO threads_slots (id, slot, replies) VALUES (1, 0, 3), (2, 0, 2), (2, 1
 pub struct World {
     pub schema: String,
     /// With [`RELATED`], and rolled up when a step says so alone.
-    is_provers: bool,
+    has_related: bool,
     flavour: Flavour,
 }
 
@@ -267,27 +270,19 @@ impl World {
     pub fn new(flavour: Flavour, topic: &str) -> Self {
         Self {
             schema: format!("cs_{topic}"),
-            is_provers: false,
+            has_related: TOPICS.contains(&topic),
             flavour,
         }
     }
 
-    /// The prover's.
-    pub fn of_the_prover(flavour: Flavour) -> Self {
-        Self {
-            is_provers: true,
-            ..Self::new(flavour, "random")
-        }
-    }
-
     fn hot(&self) -> impl Iterator<Item = &'static Hot> {
-        let related = if self.is_provers { RELATED } else { &[] };
+        let related = if self.has_related { RELATED } else { &[] };
         HOT.iter().chain(related)
     }
 
     /// All tables, those first that refer to others.
     fn names(&self) -> impl Iterator<Item = &'static str> {
-        let boards: &[&str] = if self.is_provers { &["boards"] } else { &[] };
+        let boards: &[&str] = if self.has_related { &["boards"] } else { &[] };
         let cold = COLD.iter().chain(boards).copied();
         self.hot().map(|hot| hot.name).chain(cold)
     }
@@ -299,7 +294,7 @@ impl World {
     /// The rules of the proxy.
     pub fn rules(&self) -> String {
         let mut text = "counters:\n".to_owned();
-        let interval = if self.is_provers { "1h" } else { "10ms" };
+        let interval = if self.has_related { "1h" } else { "10ms" };
         for hot in self.hot() {
             let (columns, touch) = (hot.counters.join(", "), hot.touch.join(", "));
             text += &format!(
@@ -333,7 +328,7 @@ impl World {
         .await;
         run(&mut driver, &format!("USE {schema}")).await;
         run_all(&mut driver, CREATE).await;
-        if self.is_provers {
+        if self.has_related {
             for create in CREATE_RELATED {
                 run(&mut driver, create).await;
             }
@@ -351,7 +346,7 @@ impl World {
             .hot()
             .map(|hot| format!("DELETE FROM {}_slots;\n", hot.name));
         let mut script = slots.collect::<String>() + INTO_SLOTS;
-        if self.is_provers {
+        if self.has_related {
             script += RELATED_INTO_SLOTS;
         }
         self.until_slots_are_there(server).await;
@@ -381,7 +376,7 @@ impl World {
         let mut driver = connect(server, Some(&self.schema)).await;
         let empty = self.names().map(|name| format!("DELETE FROM {name};\n"));
         let empty: String = empty.collect();
-        let related = if self.is_provers { FILL_RELATED } else { "" };
+        let related = if self.has_related { FILL_RELATED } else { "" };
         run_all(
             &mut driver,
             &format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}{related}{script}COMMIT"),

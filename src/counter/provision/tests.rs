@@ -3,7 +3,7 @@
 use super::ddl;
 use super::verify::{Difference, compare};
 use crate::catalog::read::{ColumnFacts, Facts, IndexFacts};
-use crate::catalog::{Bounds, Column, Counter, Domain, HotTable};
+use crate::catalog::{Bounds, Changers, Column, Counter, Domain, HotTable};
 
 const BIGINT: Domain = Domain::Integer {
     bytes: 8,
@@ -61,6 +61,7 @@ fn posts() -> HotTable {
         ],
         touches: Vec::new(),
         unique_keys: Some(Vec::new()),
+        changed_by: Changers::default(),
         slots: 64,
         rollup: std::time::Duration::from_secs(1),
     }

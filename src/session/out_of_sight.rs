@@ -1,0 +1,109 @@
+//! Rows of hot tables that a statement changes without naming them: by a trigger, a routine, a foreign key's action.
+//!
+//! They are then the transaction's own, as those are that it names (see [`super::transaction`]): its reads see them as they are
+//! now, beside slots as its snapshot has them. So the rows that have slots are looked at before such a statement, as the
+//! transaction sees them, and again before the next read of their table. What the transaction itself has changed looks
+//! otherwise then, and nothing else does: others change nothing in its snapshot.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Session;
+use super::error::Error;
+use super::query::statement_text;
+use super::transaction::Suspects;
+use crate::catalog::HotTable;
+use crate::counter::fold::{self, Look};
+use crate::counter::{Key, KeyForm};
+use crate::sql::{Kind, mentions};
+use crate::wire::command;
+use crate::wire::packet::HEADER_LENGTH;
+
+impl Session {
+    /// The same for the command at the front of the client's stream, which is to pass.
+    pub(super) async fn watch_command(&mut self, kind: Kind) -> Result<(), Error> {
+        if !self.has_changers() {
+            return Ok(());
+        }
+        let command = self.client.buffered().get(HEADER_LENGTH..);
+        let command = command.filter(|command| command.first() == Some(&command::QUERY));
+        let text = command.and_then(|command| statement_text(command, self.capabilities).ok());
+        let text = text.map(<[u8]>::to_vec);
+        self.watch(text.as_deref(), kind).await
+    }
+
+    fn has_changers(&self) -> bool {
+        let mut tables = self.hot.catalog.tables.iter();
+        tables.any(|table| !table.changed_by.is_empty())
+    }
+
+    /// A statement is to run that may change rows of hot tables out of sight; no text: nobody knows what it does.
+    pub(super) async fn watch(&mut self, text: Option<&[u8]>, kind: Kind) -> Result<(), Error> {
+        if !self.has_changers() || !self.state.in_transaction() {
+            return Ok(());
+        }
+        self.state.reads_a_table = reads_a_table(text, kind);
+        if !self.state.transaction.has_snapshot || !self.may_have_old_snapshot() {
+            return Ok(());
+        }
+        let hot = Arc::clone(&self.hot);
+        let tables = hot.catalog.tables.iter();
+        for table in tables.filter(|table| !table.changed_by.is_empty()) {
+            let is_seen = self.state.transaction.rows().is_watched(table);
+            let is_there = !self.state.shadowed.contains(table);
+            if !is_seen && is_there && text.is_none_or(|text| may_change(text, kind, table)) {
+                self.watch_table(table).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn watch_table(&mut self, table: &Arc<HotTable>) -> Result<(), Error> {
+        let (Some(form), Some(server)) = (KeyForm::of(table), self.server.clone()) else {
+            return Ok(());
+        };
+        // Others may have come to slots since the snapshot. They come to no more of a row once it is locked.
+        let open = self.shared.open_rows(&server, table, &form, None).await;
+        let open: BTreeSet<Key> = open.into_iter().flatten().map(|row| row.key).collect();
+        let open: Vec<Key> = open.into_iter().collect();
+        let predicate = fold::with_slots(table, &form, &open);
+        let before = self.digests(table, Some(&predicate), Look::Consistent);
+        // Where the account may not read it, its reads see nothing either.
+        if let Ok(Some(before)) = before.await? {
+            self.state
+                .transaction
+                .rows_mut()
+                .remember_suspects(Suspects {
+                    table: Arc::clone(table),
+                    before,
+                    look: Look::Consistent,
+                    inserted: None,
+                });
+        }
+        Ok(())
+    }
+}
+
+/// Whether a statement that succeeds has surely read a table without locks, and so made a snapshot.
+fn reads_a_table(text: Option<&[u8]>, kind: Kind) -> bool {
+    let is_consistent = |text: &[u8]| mentions(text, b"FROM") && !mentions(text, b"SHARE");
+    matches!(kind, Kind::Select | Kind::With) && text.is_none_or(is_consistent)
+}
+
+/// Whether a statement may change rows of this table without naming it.
+fn may_change(text: &[u8], kind: Kind, table: &HotTable) -> bool {
+    let changers = &table.changed_by;
+    let names_one = |names: &[String]| names.iter().any(|name| mentions(text, name.as_bytes()));
+    match kind {
+        Kind::Use
+        | Kind::Begin
+        | Kind::Commit
+        | Kind::Rollback
+        | Kind::Savepoint
+        | Kind::Release => false,
+        // What was prepared is not read again.
+        Kind::Execute => true,
+        Kind::Select | Kind::Do | Kind::Set { .. } | Kind::Show => names_one(&changers.routines),
+        _ => names_one(&changers.tables) || names_one(&changers.routines),
+    }
+}

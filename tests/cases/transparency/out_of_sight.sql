@@ -1,0 +1,79 @@
+# Rows of a hot table that a statement changes without naming them: by a foreign key's action, a trigger, a routine. What a
+# transaction then sees of them is its own.
+
+== rows that a foreign key's action and a trigger change
+BEGIN;
+SELECT id, replies FROM threads ORDER BY id;
+\connection b
+UPDATE threads SET replies = replies + 7 WHERE id IN (1, 2, 3);
+\connection a
+UPDATE boards SET name = 'renamed' WHERE id = 1;
+SELECT id, replies, name FROM threads ORDER BY id;
+DELETE FROM boards WHERE id = 2;
+SELECT id, replies, board FROM threads ORDER BY id;
+\connection b
+UPDATE threads SET replies = replies + 7 WHERE id = 3;
+\connection a
+SELECT id, replies FROM threads ORDER BY id;
+COMMIT;
+SELECT id, replies, name FROM threads ORDER BY id;
+
+== the same behind a roll-up
+UPDATE threads SET replies = replies + 7 WHERE id IN (1, 2, 3);
+BEGIN;
+SELECT id, replies FROM threads ORDER BY id;
+\roll_up
+UPDATE boards SET id = id + 10 WHERE id = 1;
+SELECT id, replies, board FROM threads ORDER BY id;
+DELETE FROM boards WHERE id = 2;
+SELECT id, replies, board FROM threads WHERE id > 1 ORDER BY id;
+SAVEPOINT s;
+UPDATE boards SET name = 'undone' WHERE id = 11;
+SELECT id, replies, name FROM threads ORDER BY id;
+ROLLBACK TO s;
+SELECT id, replies, name FROM threads ORDER BY id;
+ROLLBACK;
+SELECT id, replies, name FROM threads ORDER BY id;
+
+== rows that routines change
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2, 3);
+BEGIN;
+SELECT name FROM authors WHERE id = 1;
+\roll_up
+CALL retitle(1, 'called');
+SELECT id, views, title FROM posts ORDER BY id;
+SELECT retitled(2, 'selected');
+SELECT id, views, title FROM posts ORDER BY id;
+DO retitled(3, 'done');
+\connection b
+UPDATE posts SET views = views + 5 WHERE id IN (4, 5);
+\connection a
+SELECT id, views, title FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views, title FROM posts ORDER BY id;
+
+== rows that routines leave as they are
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+BEGIN;
+SELECT id, views FROM posts ORDER BY id;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id IN (1, 2);
+\roll_up
+\connection a
+CALL retitle(999, 'nobody');
+SELECT id, views, title FROM posts ORDER BY id;
+COMMIT;
+
+== programs that are made meanwhile [fresh]
+CREATE TRIGGER followed AFTER UPDATE ON authors FOR EACH ROW UPDATE posts SET title = CONCAT(title, NEW.followers) WHERE author_id = NEW.id;
+CREATE PROCEDURE follow (k INT) UPDATE authors SET followers = followers + 1 WHERE id = k;
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2, 3);
+BEGIN;
+SELECT id, views FROM posts ORDER BY id;
+\roll_up
+UPDATE authors SET followers = followers + 1 WHERE id = 1;
+SELECT id, views, title FROM posts ORDER BY id;
+CALL follow(2);
+SELECT id, views, title FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views, title FROM posts ORDER BY id;
