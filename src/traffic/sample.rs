@@ -85,7 +85,11 @@ impl Traffic {
 
     /// A statement has been answered.
     pub fn saw(&self, sighting: Sighting) {
-        let now = Instant::now();
+        self.saw_at(sighting, Instant::now());
+    }
+
+    /// The same at this time.
+    fn saw_at(&self, sighting: Sighting, now: Instant) {
         let mut sample = match self.sample.try_lock() {
             Ok(sample) => sample,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -328,7 +332,10 @@ mod tests {
         let traffic = Traffic::default();
         traffic.look(&Keys::Shown);
         for id in 0..1_000 {
-            traffic.saw(update(id));
+            // Each takes as long as the others, whatever else the machine does.
+            let update = update(id);
+            let answered = update.since + Duration::from_micros(10);
+            traffic.saw_at(update, answered);
         }
         let report = traffic.look(&Keys::Shown);
         assert_eq!(report.shapes[0].executions, 1_000);
