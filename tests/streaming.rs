@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 use countersink::driver::{Driver, Login};
 use countersink::sandbox::{Address, Flavour};
 use countersink::wire::packet::{HEADER_LENGTH, Header};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use support::binary::Serving;
-use support::client::{connect, rows, run, run_all};
+use support::client::{connect, number, rows, run, run_all};
 use support::on_both;
 use support::proxy::rules_head;
 use support::twin::single;
@@ -34,6 +36,7 @@ on_both![
     a_client_that_does_not_read_takes_no_memory,
     a_long_statement_takes_no_memory,
     clients_that_misbehave_leave_nothing_upstream,
+    clients_that_send_anything_leave_nothing_upstream,
     a_write_whose_client_vanishes_is_done,
     commands_sent_before_the_close_are_done,
 ];
@@ -97,6 +100,120 @@ async fn clients_that_misbehave_leave_nothing_upstream(flavour: Flavour) {
     // And the proxy goes on.
     let mut client = connect(&address, Some(&stage.schema)).await;
     assert_eq!(rows(&mut client, "SELECT views FROM posts").await, [["5"]]);
+}
+
+/// Packets and what is none, several at once, answers read or not; then a close of one kind or another. The seed and the number
+/// of clients may be set: COUNTERSINK_SEED, COUNTERSINK_CLIENTS.
+async fn clients_that_send_anything_leave_nothing_upstream(flavour: Flavour) {
+    let from_environment = |name| {
+        let text = std::env::var(name).ok()?;
+        Some(text.parse::<u64>().expect("a number"))
+    };
+    let seed = from_environment("COUNTERSINK_SEED").unwrap_or_else(rand::random);
+    let clients = from_environment("COUNTERSINK_CLIENTS").unwrap_or(200);
+    say(&format!(
+        "{flavour}, clients that send anything: seed {seed}, {clients} clients"
+    ));
+    let stage = Stage::new(flavour, "cs_stream_any", "").await;
+    let mut dice = StdRng::seed_from_u64(seed);
+    for _ in 0..clients {
+        let mut client = Raw::login(&stage.address(), &stage.schema).await;
+        for _ in 0..dice.random_range(1..4) {
+            let bytes = anything(&mut dice);
+            // Whoever is not welcome any more is told so by the close.
+            client.socket.write_all(&bytes).await.ok();
+            if dice.random_bool(0.5) {
+                let mut some = [0; 64];
+                let read = client.socket.read(&mut some);
+                tokio::time::timeout(Duration::from_millis(5), read)
+                    .await
+                    .ok();
+            }
+        }
+        match dice.random_range(0..3) {
+            0 => drop(client),
+            1 => {
+                client.socket.shutdown().await.ok();
+                let mut some = [0; 64];
+                let read = client.socket.read(&mut some);
+                tokio::time::timeout(Duration::from_millis(5), read)
+                    .await
+                    .ok();
+            }
+            _ => {
+                let socket = socket2::SockRef::from(&client.socket);
+                socket.set_linger(Some(Duration::ZERO)).expect("an option");
+            }
+        }
+    }
+    stage.wait_until_alone().await;
+    let mut client = connect(&stage.address(), Some(&stage.schema)).await;
+    assert_eq!(number(&mut client, "SELECT COUNT(*) FROM posts").await, 1);
+}
+
+/// Some bytes that a client may send.
+fn anything(dice: &mut StdRng) -> Vec<u8> {
+    const TEXTS: [&str; 12] = [
+        "SELECT * FROM numbers",
+        "SELECT views FROM posts",
+        "SELECT views, SLEEP(0.01) FROM posts FOR UPDATE",
+        "UPDATE posts SET views = views + 1 WHERE id = 1",
+        "UPDATE posts SET views = 7",
+        "BEGIN",
+        "COMMIT",
+        "LOCK TABLES posts WRITE",
+        "LOAD DATA LOCAL INFILE '/none' INTO TABLE numbers",
+        "PREPARE p FROM 'SELECT views FROM posts'",
+        "EXECUTE p",
+        "SELECT '",
+    ];
+    const COM_QUERY: u8 = 0x03;
+    /// A server that is shut down, and sessions that are killed, would be others' loss.
+    const TAKEN_OUT: [u8; 2] = [0x08, 0x0C];
+    let payload = match dice.random_range(0..4) {
+        0 => {
+            let mut payload = vec![0; dice.random_range(0..200)];
+            dice.fill(&mut payload[..]);
+            payload
+        }
+        1 => {
+            let mut payload = vec![0; dice.random_range(1..40)];
+            dice.fill(&mut payload[..]);
+            payload[0] = dice.random_range(0..0x20);
+            payload
+        }
+        2 => {
+            let text = TEXTS[dice.random_range(0..TEXTS.len())];
+            let command = [0x03, 0x16, 0x04][dice.random_range(0..3)];
+            [&[command], text.as_bytes()].concat()
+        }
+        _ => {
+            let text = TEXTS[dice.random_range(0..TEXTS.len())];
+            [&[COM_QUERY], text.as_bytes()].concat()
+        }
+    };
+    if payload
+        .first()
+        .is_some_and(|command| TAKEN_OUT.contains(command))
+    {
+        return Vec::new();
+    }
+    let told = match dice.random_range(0..8) {
+        0 => dice.random_range(0..70_000),
+        _ => payload.len(),
+    };
+    let sequence_id = match dice.random_range(0..8) {
+        0 => dice.random_range(0..=255),
+        _ => 0,
+    };
+    let mut bytes = u32::try_from(told).expect("small").to_le_bytes()[..3].to_vec();
+    bytes.push(sequence_id);
+    bytes.extend_from_slice(&payload);
+    if dice.random_bool(0.1) {
+        let end = dice.random_range(0..bytes.len());
+        bytes.truncate(end);
+    }
+    bytes
 }
 
 /// As MySQL completes what it has received, whoever is left to be told.
