@@ -24,7 +24,7 @@ use crate::wire::status;
 pub(super) const BEGIN: &str = "START TRANSACTION";
 
 /// The same, but for the access mode.
-const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
+pub(super) const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
 
 /// Whether the original is right although the fold failed: a slot table that is not there holds nothing, and an
 /// increment needs no fold to be counted, only rights that this account may not have.
@@ -191,7 +191,7 @@ impl Session {
                 self.set_one_shot_again().await?;
                 return self.run_original(original, turn).await;
             }
-            self.restore_one_shot(&error).await?;
+            self.restore_one_shot(&error, reason).await?;
             self.state.diagnostics = Some(Diagnostics::of_an_error());
             self.raise_again(&error).await?;
             return self.discard_and_fail(original, turn, &error).await;
@@ -236,7 +236,7 @@ impl Session {
             }
             _ => {}
         }
-        self.restore_one_shot(&last).await?;
+        self.restore_one_shot(&last, reason).await?;
         self.raise_again(&last).await?;
         self.send_spooled(ended.spool).await?;
         let failed = last.first() == Some(&reply::ERR);

@@ -6,6 +6,7 @@
 
 use super::Session;
 use super::error::Error;
+use crate::reason::Reason;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Kind, one_shot};
 use crate::wire::reply;
@@ -91,8 +92,12 @@ impl Session {
     }
 
     /// The same where a statement with this answer would have left it.
-    pub(super) async fn restore_one_shot(&mut self, last: &[u8]) -> Result<(), Error> {
-        match self.state.one_shot.is_set() && self.never_ran(last) {
+    pub(super) async fn restore_one_shot(
+        &mut self,
+        last: &[u8],
+        reason: Reason,
+    ) -> Result<(), Error> {
+        match self.state.one_shot.is_set() && self.never_ran(last, reason) {
             true => self.set_one_shot_again().await,
             false => Ok(()),
         }
@@ -100,16 +105,18 @@ impl Session {
 
     /// Whether an answer says that the statement has touched no row: it was refused for its text, its names, its
     /// grants or its transaction.
-    fn never_ran(&self, last: &[u8]) -> bool {
+    fn never_ran(&self, last: &[u8], reason: Reason) -> bool {
         const REFUSED: [u16; 10] = [
             1044, 1046, 1049, 1064, 1142, 1143, 1146, 1227, 1370, READ_ONLY,
         ];
-        // MariaDB looks for columns when it has begun already.
+        // MariaDB looks for columns when it has begun already, but for an UPDATE of several tables.
         const BY_MYSQL: [u16; 10] = [1052, 1054, 1066, 1093, 1109, 1110, 1111, 1136, 1176, 1241];
         let code = match last.first() {
             Some(&reply::ERR) => reply::Err::decode(last).map_or(0, |err| err.code),
             _ => return false,
         };
-        REFUSED.contains(&code) || (!self.hot.catalog.mariadb && BY_MYSQL.contains(&code))
+        let of_several = reason == Reason::MultiTable && self.state.kind == Kind::Update;
+        let is_early = !self.hot.catalog.mariadb || of_several;
+        REFUSED.contains(&code) || (is_early && BY_MYSQL.contains(&code))
     }
 }

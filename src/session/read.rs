@@ -6,7 +6,7 @@ use super::Session;
 use super::ddl::error_payload;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::fold::BEGIN;
+use super::fold::BEGIN_TO_WRITE;
 use super::folded::Mark;
 use super::hidden::{Failure, Hidden, failure};
 use super::moving::{AsOwn, Bound};
@@ -298,7 +298,7 @@ impl Session {
         let wrapped = !self.state.in_transaction();
         let mut folded = Ok(());
         if wrapped {
-            folded = self.begin_and_fold(BEGIN, &folds).await?;
+            folded = self.begin_and_fold(BEGIN_TO_WRITE, &folds).await?;
         } else {
             for bound in folds {
                 folded = folded.and(self.fold(&bound, AsOwn::No).await?.map(drop));

@@ -461,3 +461,21 @@ CREATE TEMPORARY TABLE posts LIKE posts;
 INSERT INTO posts (id, author_id, title, views) VALUES (1, 1, 'x', 100);
 UPDATE posts SET views = views + 1 WHERE id = 1;
 SELECT views FROM posts WHERE id = 1;
+
+== what is set for one transaction, and a write of several tables that names no column
+SET SESSION TRANSACTION READ ONLY;
+SET TRANSACTION READ WRITE;
+UPDATE posts p JOIN authors a ON a.id = p.author_id SET p.views = 1, a.nosuch = 2;
+UPDATE authors SET name = 'one' WHERE id = 2;
+UPDATE authors SET name = 'two' WHERE id = 2;
+SET TRANSACTION READ WRITE;
+DELETE p FROM posts p JOIN authors a ON a.nosuch = 1;
+UPDATE authors SET name = 'three' WHERE id = 2;
+SELECT name FROM authors WHERE id = 2;
+
+== the words of an error in a READ ONLY session
+SET SESSION TRANSACTION READ ONLY;
+SELECT views - 18446744073709551615 FROM posts WHERE id = 1;
+SET TRANSACTION READ WRITE;
+SELECT views - 18446744073709551615 FROM posts WHERE id = 1;
+UPDATE authors SET name = 'one' WHERE id = 2;
