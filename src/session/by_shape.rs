@@ -43,9 +43,10 @@ impl Session {
         Ok(Some(found.await))
     }
 
-    /// Whether neither LOCK TABLES nor temporary tables change what names mean.
+    /// Whether neither LOCK TABLES nor temporary tables change what names mean, nor a variable what NULL is.
     pub(super) fn is_ordinary(&self) -> bool {
         self.state.table_locks == TableLocks::None
+            && !self.state.auto_is_null
             && self.state.shadowed.is_empty()
             && !self.state.shadows_doubted
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::Session;
+use super::as_update::InfoText;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::hidden::Hidden;
@@ -115,7 +116,7 @@ impl Session {
         let (Some(slot_row), Some(amounts)) = (&slotting.slot_row, slotting.amounts) else {
             return Ok(None);
         };
-        if !increment.may_combine || !self.is_clean() {
+        if !increment.may_combine || !self.is_clean() || self.state.info == InfoText::Unknown {
             return Ok(None);
         }
         if let Combining::Unknown = self.state.combining {

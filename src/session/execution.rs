@@ -130,11 +130,15 @@ impl Session {
         };
         let original = Original::Payload(original);
         let may_read = !statement.long_data && are_types_known;
-        let mut plan = self.under_table_locks(Arc::clone(&statement.plan));
+        let mut plan = self.plan_now(Arc::clone(&statement.plan), &statement.text);
         statement.typing.see(values.as_deref().unwrap_or_default());
         if let (true, Plan::Increment(_) | Plan::Fold(_)) = (statement.typing.is_fixed(), &*plan) {
             let fold = whole_tables(&plan, Reason::RetypedParameter);
             plan = Arc::new(Plan::Fold(Box::new(fold)));
+        }
+        if matches!(*statement.plan, Plan::Read(_)) && !matches!(*plan, Plan::Read(_)) {
+            // What is fetched from a cursor then comes from the original.
+            self.close_rewritten(statement).await?;
         }
         match (&*plan, &literals) {
             (Plan::Combine(increment), literals) => {

@@ -4,22 +4,31 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::as_update::InfoText;
 use super::combine::Combining;
 use super::error::Error;
 use super::hidden::Hidden;
 use super::rights::Shown;
 use crate::counter::server::{IDENTITY, Server};
 use crate::sql::plan::SessionFacts;
+use crate::wire::reply;
 
 const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.character_set_client, \
      @@SESSION.character_set_results, @@SESSION.sql_safe_updates, \
      @@SESSION.character_set_client LIKE 'utf8%' AND @@SESSION.character_set_connection LIKE 'utf8%', ";
 
-const MYSQL_QUESTION: &str = ", @@SESSION.sql_big_selects, @@SESSION.transaction_isolation";
+const MORE: &str = ", @@SESSION.sql_big_selects, @@SESSION.sql_auto_is_null, \
+     LEFT(@@SESSION.lc_messages, 3) = 'en_', ";
+
+/// Whether statements are logged as they are. MySQL warns of the variable (1287), and means to remove it.
+const LOGS_STATEMENTS: &str = "@@SESSION.binlog_format = 'STATEMENT' AND @@GLOBAL.log_bin, ";
+const LOGS_NO_STATEMENTS: &str = "0, ";
+const UNKNOWN_VARIABLE: u16 = 1193;
+
+const MYSQL_QUESTION: &str = "@@SESSION.transaction_isolation";
 
 /// MariaDB can switch CHECK constraints off in a session; MySQL cannot.
-const MARIADB_QUESTION: &str =
-    ", @@SESSION.sql_big_selects, @@SESSION.tx_isolation, @@SESSION.check_constraint_checks";
+const MARIADB_QUESTION: &str = "@@SESSION.tx_isolation, @@SESSION.check_constraint_checks";
 
 /// Character sets in which an ASCII byte may be the tail of another character.
 const UNSAFE_CHARACTER_SETS: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sjis"];
@@ -36,7 +45,16 @@ impl Session {
                 true => MARIADB_QUESTION,
                 false => MYSQL_QUESTION,
             };
-            if let Hidden::Row(row) = self.insist(format!("{QUESTION}{IDENTITY}{more}")).await? {
+            let question = |logs| format!("{QUESTION}{IDENTITY}{MORE}{logs}{more}");
+            let mut answer = self.insist(question(LOGS_STATEMENTS)).await?;
+            if let Hidden::Err(error) = &answer
+                && reply::Err::decode(error).is_ok_and(|err| err.code == UNKNOWN_VARIABLE)
+            {
+                answer = self.insist(question(LOGS_NO_STATEMENTS)).await?;
+            }
+            // The warning is none of the client's.
+            self.state.is_quiet = true;
+            if let Hidden::Row(row) = answer {
                 let facts = facts(&row);
                 let schema = facts.schema.as_deref();
                 self.entry.set_schema(schema.map(str::as_bytes));
@@ -47,13 +65,19 @@ impl Session {
                     self.shared.control.see(&server);
                     self.server = Some(server);
                 }
-                self.state.big_selects = !matches!(row.get(7), Some(Some(on)) if on == b"0");
+                let is = |position: usize, value: &[u8]| matches!(row.get(position), Some(Some(is)) if is == value);
+                self.state.big_selects = !is(7, b"0");
+                self.state.auto_is_null = is(8, b"1");
+                self.state.info = match is(9, b"1") {
+                    true => InfoText::English,
+                    false => InfoText::Unknown,
+                };
                 self.state.pads_char = matches!(row.get(1), Some(Some(modes)) if has_mode(modes, b"PAD_CHAR_TO_FULL_LENGTH"));
                 self.state.locks_gaps = matches!(
-                    row.get(8),
+                    row.get(11),
                     Some(Some(level)) if matches!(&level[..], b"REPEATABLE-READ" | b"SERIALIZABLE")
                 );
-                self.state.unguarded = matches!(row.get(9), Some(Some(checks)) if checks == b"0");
+                self.state.unguarded = is(10, b"1") || is(12, b"0");
             }
         }
         Ok(self.state.facts.clone())

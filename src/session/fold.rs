@@ -1,10 +1,11 @@
 //! Fold, then the original: slower than slots, and right for every statement.
 
 use super::Session;
+use super::as_update::row_counts;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::hidden::{Hidden, MOST_DEADLOCKS, is_deadlock};
-use super::moving::{AsOwn, Bound, Moved, row_counts};
+use super::moving::{AsOwn, Bound, Moved};
 use super::patched::Patch;
 use super::rights::is_access_denied;
 use super::tracked::{News, add_commit, has_written};
@@ -51,18 +52,22 @@ pub(super) fn has_messages(last: &[u8], form: Form) -> bool {
     }
 }
 
-/// Whether a statement whose answer ends with this packet has changed nothing.
-pub(super) fn changes_nothing(last: &[u8]) -> bool {
+/// Whether a statement of this kind whose answer ends with this packet has changed nothing.
+pub(super) fn changes_nothing(last: &[u8], kind: Kind) -> bool {
     let Some(ok) = OkPacket::decode(last)
         .ok()
         .filter(|ok| ok.header == reply::OK)
     else {
         return true;
     };
-    // With CLIENT_FOUND_ROWS an UPDATE counts the rows that matched; the text after the count tells both.
+    // With CLIENT_FOUND_ROWS an UPDATE counts the rows that matched; the text after the count tells both. An INSERT has
+    // three numbers as well. What the kind does not tell, English does.
+    let says_so = || memchr::memmem::find(ok.tail, b"Rows matched: ").is_some();
     match row_counts(ok.tail) {
-        Some((_, changed)) => changed == 0,
-        None => ok.affected_rows == 0,
+        Some((_, changed)) if matches!(kind, Kind::Update | Kind::With) || says_so() => {
+            changed == 0
+        }
+        _ => ok.affected_rows == 0,
     }
 }
 
@@ -206,6 +211,7 @@ impl Session {
         };
         let ended = self.pass_patched(turn.form, patch).await?;
         let held = ended.held.unwrap_or_default();
+        self.learn_language(&held);
         // MySQL's COMMIT clears the messages, MariaDB's keeps them, but neither keeps that there was an error.
         let is_err = held.first() == Some(&reply::ERR);
         let are_cleared = !self.hot.catalog.mariadb || is_err;
@@ -314,5 +320,38 @@ impl Session {
         }
         let error = self.refusal_in_its_words(original, error).await?;
         self.answer_err(turn, &error).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_update_has_changed_is_told_in_every_language() {
+        let nothing = |info: &[u8], kind| {
+            let mut payload = Vec::new();
+            let length = u8::try_from(info.len()).expect("short");
+            OkPacket {
+                header: 0,
+                affected_rows: 1,
+                last_insert_id: 0,
+                status: 2,
+                warnings: 0,
+                tail: &[&[length], info].concat(),
+            }
+            .encode(&mut payload);
+            changes_nothing(&payload, kind)
+        };
+        let english = b"Rows matched: 1  Changed: 0  Warnings: 0";
+        assert!(nothing(english, Kind::Update));
+        assert!(nothing(english, Kind::Other));
+        assert!(nothing(
+            b"gefunden: 1  ge\xC3\xA4ndert: 0  Warnungen: 0",
+            Kind::Update
+        ));
+        let records = b"Records: 1  Duplicates: 0  Warnings: 0";
+        assert!(!nothing(records, Kind::Insert));
+        assert!(!nothing(records, Kind::Other));
     }
 }

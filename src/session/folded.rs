@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::as_update::InfoText;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::fold::{changes_nothing, has_messages, needs_no_fold};
@@ -92,7 +93,10 @@ impl Session {
             }
         }
         if !self.may_have_old_snapshot() {
-            return self.run_original(original, turn).await;
+            return match self.state.info {
+                InfoText::Unknown => Ok(self.run_original_and_see(original, turn).await?.0),
+                _ => self.run_original(original, turn).await,
+            };
         }
         let mut suspects = Vec::new();
         for moved in moved
@@ -109,7 +113,7 @@ impl Session {
         }
         let held = self.run_original_and_hold(original, turn, false).await?;
         let were_open = moved.iter().any(|moved| moved.were_open);
-        match (changes_nothing(&held.last), mark) {
+        match (changes_nothing(&held.last, self.state.kind), mark) {
             (true, Some(mark)) if were_open => {
                 self.undo_folds(mark, &held.last, turn.form).await?;
             }

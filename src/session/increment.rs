@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Session;
-use super::as_update::as_update;
+use super::as_update::{InfoText, as_update};
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::hidden::{Failure, Hidden, MOST_DEADLOCKS, affected_rows, failure, is_deadlock};
@@ -14,9 +14,9 @@ use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::SlotLease;
 use crate::metrics::TableCounts;
-use crate::sql::Amount;
 use crate::sql::plan::{Increment, Reason};
 use crate::sql::template::{Filling, Template};
+use crate::sql::{Amount, Kind};
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
 
@@ -188,6 +188,7 @@ impl Session {
         {
             match self.run_template(update, slot, parameters).await? {
                 Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
+                    self.learn_language(&ok);
                     self.found_slot(&increment.table, key, slot);
                     return self.slotted(slotting, slot, ok).await;
                 }
@@ -197,8 +198,14 @@ impl Session {
                 _ => self.shared.slots.forget(&increment.table, key, slot),
             }
         }
+        if self.state.info == InfoText::Unknown {
+            // The original shows it.
+            return self
+                .fold_then_original(&increment.exact, Some(parameters), slotting.original, turn)
+                .await;
+        }
         match self.upsert(slotting, slot).await? {
-            Hidden::Ok(ok) => match as_update(&ok, self.capabilities)? {
+            Hidden::Ok(ok) => match as_update(&ok, self.capabilities, &self.state.info)? {
                 None => {
                     // No such row: MySQL says so in its own words.
                     self.count_increment(Reason::Slotted, &increment.table);
@@ -236,6 +243,13 @@ impl Session {
                 }
                 answer => return Ok(answer),
             }
+        }
+    }
+
+    /// Takes the words of the session's language from an answer, if that is an UPDATE's.
+    pub(super) fn learn_language(&mut self, ok: &[u8]) {
+        if self.state.kind == Kind::Update {
+            self.state.info.learn(ok, self.capabilities);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::Session;
-use super::as_update::as_update;
+use super::as_update::{InfoText, as_update};
 use super::combine::patiently;
 use super::error::Error;
 use super::fold::{BEGIN, COMMIT};
@@ -268,7 +268,7 @@ impl Session {
         if let Some(update) = &texts.update {
             match self.hidden(update).await? {
                 Hidden::Ok(ok) if texts.has_written(&ok)? => {
-                    let ok = texts.answer(ok, self.capabilities)?;
+                    let ok = texts.answer(ok, self.capabilities, &self.state.info)?;
                     return Ok(Outcome::Committed(ok.into()));
                 }
                 Hidden::Ok(_) => {}
@@ -285,7 +285,7 @@ impl Session {
             return Ok(Outcome::NotWritten);
         };
         Ok(match self.hidden(upsert).await? {
-            Hidden::Ok(ok) => match as_update(&ok, self.capabilities)? {
+            Hidden::Ok(ok) => match as_update(&ok, self.capabilities, &self.state.info)? {
                 Some(ok) => Outcome::Committed(ok.into()),
                 // No such row: MySQL tells each of them in its own words.
                 None => Outcome::NotWritten,
@@ -328,7 +328,7 @@ impl Session {
             steps.push(match answer {
                 Hidden::Ok(ok) if text.has_written(&ok)? => Step::Written {
                     in_transaction: is_in_transaction(&ok),
-                    ok: text.answer(ok, self.capabilities)?,
+                    ok: text.answer(ok, self.capabilities, &self.state.info)?,
                 },
                 Hidden::Ok(_) => Step::Missing,
                 Hidden::Err(error) => Step::Failed(error),
@@ -388,16 +388,21 @@ impl Texts {
     /// Whether the UPDATE with this answer has found the slot row.
     fn has_written(&self, ok: &[u8]) -> Result<bool, Error> {
         Ok(match self.adds_nothing {
-            true => as_update(ok, 0)?.is_some(),
+            true => as_update(ok, 0, &InfoText::English)?.is_some(),
             false => affected_rows(ok)? > 0,
         })
     }
 
     /// The answer for each of the increments, from that of the UPDATE.
-    fn answer(&self, mut ok: Vec<u8>, capabilities: u64) -> Result<Vec<u8>, Error> {
+    fn answer(
+        &self,
+        mut ok: Vec<u8>,
+        capabilities: u64,
+        language: &InfoText,
+    ) -> Result<Vec<u8>, Error> {
         patch_status(&mut ok, status::IN_TRANS | status::IN_TRANS_READONLY, 0);
         match self.adds_nothing {
-            true => Ok(as_update(&ok, capabilities)?.unwrap_or(ok)),
+            true => Ok(as_update(&ok, capabilities, language)?.unwrap_or(ok)),
             false => Ok(ok),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Session;
+use super::as_update::row_counts;
 use super::error::Error;
 use super::hidden::{Failure, Hidden, Row, encode_query, failure};
 use super::read::is_without_slots;
@@ -387,18 +388,6 @@ fn has_changed_all(answer: &Hidden) -> bool {
         .ok()
         .and_then(|ok| row_counts(ok.tail));
     counts.is_none_or(|(matched, changed)| matched == changed)
-}
-
-/// The counts in `Rows matched: 1  Changed: 1  Warnings: 0`, which stands the same in every language of the server.
-pub(super) fn row_counts(info: &[u8]) -> Option<(u64, u64)> {
-    let text = String::from_utf8_lossy(info);
-    let (_, rest) = text.split_once("Rows matched: ")?;
-    let (matched, rest) = rest.split_once("Changed: ")?;
-    let number = |text: &str| {
-        let digits = text.trim_start().split(|byte: char| !byte.is_ascii_digit());
-        digits.into_iter().next()?.parse().ok()
-    };
-    Some((number(matched)?, number(rest)?))
 }
 
 /// MySQL tells of an UPDATE of several tables that was killed by an error without a name; the client's own statement would

@@ -13,6 +13,7 @@ use super::error::Error;
 use super::explain::asks_to_explain;
 use super::hot::Known;
 use super::kind::kind_of;
+use super::parameters::whole_tables;
 use super::planning;
 use super::rights::may_change_rights;
 use super::state::{TableLocks, Unseen};
@@ -307,7 +308,7 @@ impl Session {
     /// The plan of a statement that is to run now.
     pub(super) async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
         let plan = self.plan_without_locks(text).await?;
-        Ok(self.under_table_locks(plan))
+        Ok(self.plan_now(plan, text))
     }
 
     /// The plan of a statement, from the cache where its text has been seen; LOCK TABLES may forbid it.
@@ -336,8 +337,27 @@ impl Session {
         planning::apart(move || hot.plan_anew(&text, &facts, &catalog)).await
     }
 
-    /// What becomes of a plan under LOCK TABLES.
-    pub(super) fn under_table_locks(&self, plan: Arc<Plan>) -> Arc<Plan> {
+    /// What becomes of a plan under LOCK TABLES, and where a statement of ours would be the one that IS NULL gives the row
+    /// to which was inserted last.
+    pub(super) fn plan_now(&self, plan: Arc<Plan>, text: &[u8]) -> Arc<Plan> {
+        let plan = self.under_table_locks(plan);
+        let is_told = match &*plan {
+            Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) | Plan::Write(_) => {
+                let facts = self.state.facts.clone().unwrap_or_default();
+                !self.state.auto_is_null || !sql::may_test_for_null(text, &facts)
+            }
+            _ => true,
+        };
+        match is_told {
+            true => plan,
+            false => Arc::new(Plan::Fold(Box::new(whole_tables(
+                &plan,
+                Reason::Unresolved,
+            )))),
+        }
+    }
+
+    fn under_table_locks(&self, plan: Arc<Plan>) -> Arc<Plan> {
         match (&*plan, self.state.table_locks) {
             // LOCK TABLES releases what is locked first.
             (_, TableLocks::None)

@@ -320,7 +320,7 @@ impl Session {
         let plan = self
             .plan_as_prepared(&prepared.text, &prepared.facts)
             .await?;
-        Ok(self.under_table_locks(plan))
+        Ok(self.plan_now(plan, &prepared.text))
     }
 
     /// The plan of a text as it was understood when these were the session's facts.

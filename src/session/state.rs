@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::as_update::InfoText;
 use super::combine::Combining;
 use super::definitions::Definitions;
 use super::diagnostics::Diagnostics;
@@ -51,8 +52,15 @@ pub(super) struct State {
     pub heard: Instant,
     /// When the session last had an answer, of its upstream or of another session that wrote for it.
     pub served: Instant,
-    /// CHECK constraints are not enforced (MariaDB, `check_constraint_checks`): nothing would guard a slot.
+    /// No increment may go to a slot. CHECK constraints are not enforced (MariaDB, `check_constraint_checks`), so that
+    /// nothing would guard a slot; or statements are logged as they are (`binlog_format`), so that the server would warn of
+    /// ours (1592).
     pub unguarded: bool,
+    /// `sql_auto_is_null` is on: the first statement that compares an AUTO_INCREMENT column with IS NULL, be it one of
+    /// ours, finds the row that was inserted last.
+    pub auto_is_null: bool,
+    /// The language of info texts.
+    pub info: InfoText,
     /// Several statements may come in one COM_QUERY.
     pub multi_statements: bool,
     /// Nothing is rewritten: the session's user or program is listed under `bypass`.
@@ -163,6 +171,8 @@ impl State {
             heard: now,
             served: now,
             unguarded: false,
+            auto_is_null: false,
+            info: InfoText::English,
             multi_statements: false,
             bypass: false,
             table_locks: TableLocks::None,

@@ -186,9 +186,11 @@ impl Session {
             ..turn.patch()
         };
         let ended = self.pass_patched(turn.form, patch).await?;
+        let last = ended.held.unwrap_or_default();
+        self.learn_language(&last);
         Ok(Held {
             sequence_id: ended.sequence_id,
-            last: ended.held.unwrap_or_default(),
+            last,
             failed: ended.walker.error().is_some(),
         })
     }

@@ -60,7 +60,7 @@ impl Session {
         };
         let (done, last) = self.run_original_and_see(original, turn).await?;
         // An answer with the end of the transaction has taken what it knew along.
-        if !changes_nothing(&last) && self.state.in_transaction() {
+        if !changes_nothing(&last, self.state.kind) && self.state.in_transaction() {
             let rows = self.state.transaction.rows_mut();
             match suspects {
                 Some(suspects) => rows.remember_suspects(suspects),

@@ -65,3 +65,4 @@ pub use stored::is_stored_as_written;
 pub use syntax_error::{Following, quoting};
 pub use tally::{Sets, Tally, tally};
 pub use transaction_control::{TransactionControl, locks_for_update, transaction_control};
+pub use words::may_test_for_null;

@@ -256,6 +256,12 @@ impl<'a> Words<'a> {
     }
 }
 
+/// Whether a text may compare something with IS NULL, however it spells that; `false` is certain.
+pub fn may_test_for_null(text: &[u8], facts: &SessionFacts) -> bool {
+    let words = Words::new(text, facts);
+    words.has("IS") || words.has("ISNULL")
+}
+
 fn upper(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).to_ascii_uppercase()
 }

@@ -479,3 +479,88 @@ SELECT views - 18446744073709551615 FROM posts WHERE id = 1;
 SET TRANSACTION READ WRITE;
 SELECT views - 18446744073709551615 FROM posts WHERE id = 1;
 UPDATE authors SET name = 'one' WHERE id = 2;
+
+== the row inserted last, by IS NULL
+SET timestamp = 1600000000, sql_auto_is_null = 1;
+INSERT INTO articles (slug, opens) VALUES ('x', 5);
+SELECT id, opens FROM articles WHERE id IS NULL;
+SELECT id, opens FROM articles WHERE id IS NULL;
+INSERT INTO articles (slug, opens) VALUES ('y', 5);
+UPDATE articles SET opens = opens + 1 WHERE id IS NULL;
+SELECT id, opens FROM articles WHERE id IS NULL;
+INSERT INTO articles (slug, opens) VALUES ('z', 5);
+UPDATE articles SET opens = opens + 1 WHERE id = 1;
+SELECT id, opens FROM articles WHERE ISNULL(id);
+INSERT INTO articles (slug, opens) VALUES ('zz', 5);
+SELECT id FROM comments WHERE id IS NULL;
+INSERT INTO articles (slug, opens) VALUES ('w', 5);
+SELECT id, opens FROM articles WHERE NOT id IS NOT NULL AND opens > 0;
+INSERT INTO articles (slug, opens) VALUES ('v', 5);
+UPDATE articles SET opens = opens * 2 WHERE id IS UNKNOWN;
+SELECT id, opens FROM articles WHERE id IS NULL;
+INSERT INTO articles (slug, opens) VALUES ('u', 5);
+PREPARE s FROM 'SELECT id, opens FROM articles WHERE id IS NULL';
+EXECUTE s;
+EXECUTE s;
+SET sql_auto_is_null = 0;
+SELECT id, opens FROM articles WHERE id IS NULL;
+
+== the row inserted last, in a transaction
+SET timestamp = 1600000000, sql_auto_is_null = 1;
+BEGIN;
+INSERT INTO articles (slug, opens) VALUES ('x', 5);
+SELECT id, opens FROM articles WHERE id IS NULL;
+SELECT id, opens FROM articles WHERE id IS NULL;
+INSERT INTO articles (slug, opens) VALUES ('y', 5);
+SELECT opens FROM articles WHERE id IS NULL FOR UPDATE;
+SELECT opens FROM articles WHERE id IS NULL;
+INSERT INTO articles (slug, opens) VALUES ('z', 5);
+UPDATE articles SET opens = opens + 1 WHERE id IS NULL;
+SELECT opens FROM articles WHERE id IS NULL;
+INSERT INTO articles (slug, opens) VALUES ('w', 5);
+UPDATE articles SET slug = 'found' WHERE id IS NULL;
+SELECT slug, opens FROM articles ORDER BY id;
+COMMIT;
+
+== the row inserted last, prepared [prepared]
+\prepare read: SELECT id, opens FROM articles WHERE id IS NULL
+\prepare add: UPDATE articles SET opens = opens + ? WHERE id IS NULL
+SET timestamp = 1600000000, sql_auto_is_null = 1;
+INSERT INTO articles (slug, opens) VALUES ('x', 5);
+\execute read
+\execute read
+INSERT INTO articles (slug, opens) VALUES ('y', 5);
+\execute add <- 3
+\execute read
+INSERT INTO articles (slug, opens) VALUES ('z', 5);
+\execute read cursor
+\fetch read 5
+SET sql_auto_is_null = 0;
+\execute read
+
+== info texts in other languages
+SET lc_messages = 'de_DE';
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+UPDATE posts SET views = views * 2 WHERE author_id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 99;
+SHOW WARNINGS;
+SELECT views FROM nothing;
+SELECT likes - 1000 FROM posts WHERE id = 1;
+SELECT views, nothing FROM posts WHERE id = 1;
+UPDATE posts SET id = 2 WHERE id = 1;
+SHOW WARNINGS;
+SET lc_messages = 'fr_FR';
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 2;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+UPDATE posts SET title = 'x' WHERE id = 2;
+UPDATE posts SET title = 'x' WHERE id = 2;
+SELECT views FROM posts WHERE id = 2;
+COMMIT;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
+SET lc_messages = 'en_GB';
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE author_id = 1;
