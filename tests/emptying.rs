@@ -20,6 +20,7 @@ on_both![
     increments_around_it,
     accounts_that_may_not_lock_tables,
     ddl_is_answered_when_the_catalog_has_been_read,
+    reads_while_slots_are_away,
 ];
 
 const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
@@ -230,5 +231,30 @@ async fn ddl_is_answered_when_the_catalog_has_been_read(flavour: Flavour) {
         let hot = stage.proxy.shared.hot();
         let columns = &hot.catalog.tables[0].columns;
         assert!(columns.iter().any(|column| column.name == name), "{name}");
+    }
+}
+
+/// Base is the value then, but for a snapshot that is older.
+async fn reads_while_slots_are_away(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_emptying_away").await;
+    run(&mut stage.direct, INSERT).await;
+    let mut client = stage.client().await;
+    run(&mut client, "SET autocommit = 0").await;
+    for end in ["COMMIT", "ROLLBACK", "SELECT nothing"] {
+        client.query(end).await.expect("an answer");
+        run(&mut stage.direct, "DROP TABLE IF EXISTS posts_slots").await;
+        assert_eq!(number(&mut client, VALUE).await, 0, "behind {end}");
+        run(&mut client, "ROLLBACK").await;
+    }
+    let mut client = stage.client().await;
+    // Behind it they are made anew.
+    run(&mut client, "ALTER TABLE posts COMMENT = 'again'").await;
+    run(&mut client, INCREMENT).await;
+    assert_eq!(number(&mut client, VALUE).await, 1);
+    run(&mut client, "START TRANSACTION WITH CONSISTENT SNAPSHOT").await;
+    run(&mut stage.direct, "RENAME TABLE posts_slots TO away").await;
+    match client.query(VALUE).await.expect("an answer") {
+        Reply::Err(error) => assert_eq!(error.code, 1412),
+        other => panic!("{other:?}"),
     }
 }

@@ -249,7 +249,9 @@ impl Session {
         let is_named = |table: &Arc<HotTable>| message.contains(&table.slot_name.to_lowercase());
         let has_slots_away = read.tables.iter().any(is_named);
         let sees_the_present = !self.state.locks_gaps && !self.state.isolation_doubted;
-        let may_be_old = self.state.may_have_snapshot() && !sees_the_present;
+        // Before the read it was certain, and a statement that does not find its tables begins nothing.
+        let is_open = self.state.status & status::IN_TRANS != 0;
+        let may_be_old = is_open && !sees_the_present;
         if has_slots_away && may_be_old && !read.locks_rows() {
             return self
                 .answer_err(turn, &error_payload(DEFINITION_CHANGED))
@@ -343,7 +345,9 @@ impl Session {
         read: &Read,
         parameters: &[Vec<u8>],
     ) -> Result<Prepared, Error> {
-        if self.state.status_uncertain && self.state.transaction.rows().concern(&read.tables) {
+        let is_in_doubt =
+            self.state.in_transaction() || self.state.transaction.rows().concern(&read.tables);
+        if self.state.status_uncertain && is_in_doubt {
             self.hidden("DO 0").await?;
         }
         if self.state.transaction.rows().concern(&read.tables) || read.locks_rows() {
