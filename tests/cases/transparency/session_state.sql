@@ -481,7 +481,7 @@ SELECT views - 18446744073709551615 FROM posts WHERE id = 1;
 UPDATE authors SET name = 'one' WHERE id = 2;
 
 == the row inserted last, by IS NULL
-SET timestamp = 1600000000, sql_auto_is_null = 1;
+[direct] SET timestamp = 1600000000, sql_auto_is_null = 1;
 INSERT INTO articles (slug, opens) VALUES ('x', 5);
 SELECT id, opens FROM articles WHERE id IS NULL;
 SELECT id, opens FROM articles WHERE id IS NULL;
@@ -506,7 +506,7 @@ SET sql_auto_is_null = 0;
 SELECT id, opens FROM articles WHERE id IS NULL;
 
 == the row inserted last, in a transaction
-SET timestamp = 1600000000, sql_auto_is_null = 1;
+[direct] SET timestamp = 1600000000, sql_auto_is_null = 1;
 BEGIN;
 INSERT INTO articles (slug, opens) VALUES ('x', 5);
 SELECT id, opens FROM articles WHERE id IS NULL;
@@ -525,7 +525,7 @@ COMMIT;
 == the row inserted last, prepared [prepared]
 \prepare read: SELECT id, opens FROM articles WHERE id IS NULL
 \prepare add: UPDATE articles SET opens = opens + ? WHERE id IS NULL
-SET timestamp = 1600000000, sql_auto_is_null = 1;
+[direct] SET timestamp = 1600000000, sql_auto_is_null = 1;
 INSERT INTO articles (slug, opens) VALUES ('x', 5);
 \execute read
 \execute read
