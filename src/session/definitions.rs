@@ -8,8 +8,10 @@ use std::sync::Arc;
 use super::Session;
 use super::error::Error;
 use super::hidden::{encode_prepare, encode_query, encode_statement_command};
+use crate::sql::mentions;
 use crate::wire::column::Sent;
 use crate::wire::command;
+use crate::wire::materialized::Query;
 
 /// How many things one rewritten text may be known to send: whether a temporary table is between is up to each plan, and
 /// to cursors.
@@ -23,6 +25,8 @@ const MOST_DEFINITIONS: usize = 128;
 pub(super) struct Definitions {
     /// One payload per column.
     pub columns: Vec<Vec<u8>>,
+    /// The kind of the original; `None` where a temporary table between changes nothing (MariaDB).
+    pub query: Option<Query>,
     /// What the rewritten text sent while these were right.
     seen: Vec<Vec<Sent>>,
     standing: Standing,
@@ -53,9 +57,10 @@ pub(super) enum Agreement {
 
 impl Definitions {
     /// For an original that has just been prepared.
-    pub(super) fn new(columns: Vec<Vec<u8>>) -> Self {
+    pub(super) fn new(columns: Vec<Vec<u8>>, query: Option<Query>) -> Self {
         Self {
             columns,
+            query,
             seen: Vec::new(),
             standing: Standing::Fresh,
         }
@@ -138,10 +143,27 @@ impl Session {
                 Arc::make_mut(&mut doubted).renew(statement.columns);
                 doubted
             }
-            None => Arc::new(Definitions::new(statement.columns)),
+            None => Arc::new(Definitions::new(statement.columns, self.query_kind(text))),
         };
         let asked = Some(statement.id);
         Ok(Ok(SentRead { definitions, asked }))
+    }
+
+    /// The kind of this query, judged by its words.
+    pub(super) fn query_kind(&self, text: &[u8]) -> Option<Query> {
+        if self.hot.catalog.mariadb {
+            return None;
+        }
+        let has = |words: &[&[u8]]| words.iter().any(|word| mentions(text, word));
+        Some(if has(&[b"UNION", b"INTERSECT", b"EXCEPT"]) {
+            Query::Arms
+        } else if has(&[b"OVER"]) && !has(&[b"GROUP"]) {
+            Query::Windows
+        } else if has(&[b"GROUP", b"DISTINCT"]) {
+            Query::Groups
+        } else {
+            Query::Plain
+        })
     }
 
     /// Takes in how the answer under these definitions agreed with them; false when it did not, and nothing has gone to

@@ -286,7 +286,8 @@ impl Session {
                 Err(_) if is_repeatable(text, question) => {
                     self.read_hidden().await?;
                     // MySQL prepares no text that names these variables.
-                    let definitions = Arc::new(Definitions::new(self.columns_of(text).await?));
+                    let definitions = Definitions::new(self.columns_of(text).await?, None);
+                    let definitions = Arc::new(definitions);
                     let mut out = Vec::new();
                     encode_query(&mut out, &rewritten, self.capabilities);
                     self.write_upstream(&out).await?;

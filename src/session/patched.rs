@@ -11,6 +11,7 @@ use super::tracked::hide_transaction;
 use crate::sql::{Following, quoting};
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::column::{Column, RowEncoder, Sent, is_changed};
+use crate::wire::materialized::materialized;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 use crate::wire::reply::{self, Ok as OkPacket};
@@ -80,6 +81,8 @@ struct Patching<'a> {
     out: Vec<u8>,
     sequence_id: u8,
     sent: Vec<Sent>,
+    /// What of them the client is shown, in the binary protocol.
+    shown: Vec<Column>,
     is_changed: bool,
     agreement: Option<Agreement>,
     is_refused: bool,
@@ -103,6 +106,7 @@ impl Session {
             patch,
             out: Vec::with_capacity(WRITE),
             sent: Vec::new(),
+            shown: Vec::new(),
             is_changed: false,
             agreement: None,
             is_refused: false,
@@ -321,6 +325,7 @@ impl Patching<'_> {
     fn column_count(&mut self, payload: &[u8]) -> Result<(), Error> {
         let count = Reader::new(payload).lenenc()?;
         self.sent.clear();
+        self.shown.clear();
         match self.patch.columns {
             Some(promised) if promised.columns.len() as u64 != count => self.discard(),
             _ => self.packet(payload),
@@ -346,12 +351,20 @@ impl Patching<'_> {
         if definitions.is_fresh() {
             self.is_changed |= is_changed(payload, promised, self.capabilities)?;
         }
-        self.packet(promised);
+        let shown = match definitions.query {
+            Some(query) => materialized(promised, payload, query)?,
+            None => None,
+        };
+        let shown = shown.as_deref().unwrap_or(promised);
+        if self.patch.binary {
+            self.shown.push(Column::decode(shown, self.capabilities)?);
+        }
+        self.packet(shown);
         if self.sent.len() < definitions.columns.len() {
             return Ok(());
         }
         if self.patch.binary {
-            self.patch.rows = self.row_encoder(definitions)?;
+            self.patch.rows = self.row_encoder();
         }
         let sent = std::mem::take(&mut self.sent);
         let agreement = definitions.compare(sent, self.is_changed);
@@ -362,14 +375,12 @@ impl Patching<'_> {
         Ok(())
     }
 
-    /// How rows of the columns that were sent are laid out under those that were promised.
-    fn row_encoder(&self, promised: &Definitions) -> Result<Option<RowEncoder>, Malformed> {
+    /// How rows of the columns that were sent are laid out under those that are shown.
+    fn row_encoder(&self) -> Option<RowEncoder> {
         let pair = |column: Column| (column.field_type, column.flags);
-        let promised = promised.columns.iter();
-        let promised = promised.map(|payload| Column::decode(payload, self.capabilities).map(pair));
-        let promised = promised.collect::<Result<Vec<_>, _>>()?;
+        let shown: Vec<_> = self.shown.iter().map(|shown| pair(*shown)).collect();
         let sent: Vec<_> = self.sent.iter().map(|sent| pair(sent.column)).collect();
-        Ok(RowEncoder::new(&sent, &promised))
+        RowEncoder::new(&sent, &shown)
     }
 
     fn row(&mut self, payload: &[u8]) -> Result<(), Error> {

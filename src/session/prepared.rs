@@ -130,6 +130,7 @@ impl Session {
             _ => None,
         };
         self.send_payload(&payload).await?;
+        let query = self.query_kind(&text);
         let shadowed = self.state.shadowed.clone();
         let (planned_by, now) = (self.hot.number, Arc::clone(&self.hot.prepared_under));
         if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
@@ -139,6 +140,7 @@ impl Session {
             statement.asks = asks;
             let parameters = statement.parameters;
             if hot {
+                statement.columns.query = query;
                 statement.text = text;
                 statement.shadowed = shadowed;
                 statement.facts = Some(facts);
@@ -223,7 +225,7 @@ impl Session {
             control: None,
             locks_for_update: false,
             parameters: ok.parameters,
-            columns: Definitions::new(columns),
+            columns: Definitions::new(columns, None),
             types: Vec::new(),
             typing: Typing::new(&parameters, self.capabilities),
             long_data: false,

@@ -67,20 +67,20 @@ impl Column {
 
 /// All of a column definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Definition<'a> {
+pub(super) struct Definition<'a> {
     /// Schema, original table, original name.
-    origin: [&'a [u8]; 3],
-    name: &'a [u8],
+    pub(super) origin: [&'a [u8]; 3],
+    pub(super) name: &'a [u8],
     /// MariaDB's name of the type where `column` does not tell, or nothing.
     extended: &'a [u8],
     character_set: u16,
-    length: u32,
-    column: Column,
-    decimals: u8,
+    pub(super) length: u32,
+    pub(super) column: Column,
+    pub(super) decimals: u8,
 }
 
 impl<'a> Definition<'a> {
-    fn decode(payload: &'a [u8], capabilities: u64) -> Result<Self, Malformed> {
+    pub(super) fn decode(payload: &'a [u8], capabilities: u64) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let _catalog = reader.lenenc_bytes()?;
         let schema = reader.lenenc_bytes()?;

@@ -14,6 +14,7 @@ pub mod column;
 pub mod command;
 pub mod execute;
 pub mod handshake;
+pub mod materialized;
 pub mod packet;
 pub mod reader;
 pub mod reply;

@@ -50,8 +50,10 @@ pub enum Aspect {
     /// Column definitions: the flags that tell of keys, defaults and the like.
     KeyFlags,
     /// Column definitions: what a temporary table between makes of an expression: its original name is its name,
-    /// its schema is gone, it is no longer BINARY, an INT may have become a BIGINT (in binary rows too).
+    /// its schema is gone, it is no longer BINARY.
     TemporaryTable,
+    /// The same, and an INT has become a BIGINT, or the other way round (in binary rows too).
+    IntegerType,
     /// Status flags: no index, or no good one, was used.
     IndexFlags,
     /// The rest of a column definition.
@@ -212,7 +214,7 @@ fn aspects(direct: (&[Packet], &[Packet]), proxied: (&[Packet], &[Packet])) -> B
                 binary_values(ours, proxied.1),
             ) {
                 // Other types, as the definitions said, and the same values.
-                (Some(theirs), Some(ours)) if theirs == ours => Aspect::TemporaryTable,
+                (Some(theirs), Some(ours)) if theirs == ours => Aspect::IntegerType,
                 _ => aspect(theirs, ours),
             }
         })
@@ -351,7 +353,8 @@ impl Definition {
             && same_kind
             && same_flags(Self::KEYS | Self::BINARY)
         {
-            true => Aspect::TemporaryTable,
+            true if self.field_type == other.field_type => Aspect::TemporaryTable,
+            true => Aspect::IntegerType,
             false => Aspect::Definition,
         }
     }

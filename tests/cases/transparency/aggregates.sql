@@ -56,3 +56,15 @@ SELECT id, views - LAG(views) OVER (ORDER BY id) FROM posts ORDER BY id;
 SELECT id, AVG(views) OVER w, MAX(likes) OVER w FROM posts WINDOW w AS (PARTITION BY author_id) ORDER BY id;
 SELECT id, SUM(views) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM posts ORDER BY id;
 SELECT DISTINCT author_id, FIRST_VALUE(views) OVER (PARTITION BY author_id ORDER BY views DESC, id) FROM posts ORDER BY 1;
+
+== integers that go through a temporary table
+SELECT views > 99 AS b, score IS NULL, id IN (1, 2), COUNT(*) FROM posts GROUP BY b, 2, 3 ORDER BY 1, 2, 3;
+SELECT DISTINCT views > 99, likes & 1, views DIV 100 FROM posts ORDER BY 1, 2, 3;
+SELECT DISTINCT MAX(views) OVER (PARTITION BY author_id), MIN(likes) OVER (PARTITION BY author_id) FROM posts ORDER BY 1, 2;
+SELECT id, MAX(c8) OVER w, MIN(u8) OVER w, MAX(c16) OVER w, MAX(u24) OVER w, MAX(c32) OVER w, MAX(u32) OVER w, MAX(u64) OVER w, COUNT(c8) OVER w, c8 > 5 FROM widths WINDOW w AS (ORDER BY id) ORDER BY id;
+SELECT id > 2 AS big, MAX(c8), MIN(u8), MAX(c16), MAX(u24), MAX(c32), MAX(u32), MAX(u64), SUM(c8), COUNT(c8) FROM widths GROUP BY big ORDER BY big DESC;
+SELECT views > 99 FROM posts UNION SELECT likes > 5 FROM posts ORDER BY 1;
+SELECT LENGTH(views), SIGN(score), views > 99 FROM posts GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+[mysql] SELECT t.b, COUNT(*) FROM (SELECT views > 99 AS b FROM posts) t GROUP BY t.b ORDER BY t.b;
+SELECT p.views > 99 AS b, a.name FROM posts p JOIN authors a ON a.id = p.author_id ORDER BY b, a.name;
+SELECT FIRST_VALUE(views) OVER w AS f, LAG(likes) OVER w, NTILE(2) OVER w, RANK() OVER w FROM posts WINDOW w AS (ORDER BY id) ORDER BY f, 2, 3, 4;
