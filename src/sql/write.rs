@@ -13,7 +13,7 @@ use crate::sql::key;
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Told, Write};
 use crate::sql::predicate::{Target, is_plain};
 use crate::sql::rows;
-use crate::sql::touch::{self, Touch};
+use crate::sql::touch::Touch;
 use mentions::Mentions;
 
 /// The plan of a write that was parsed.
@@ -153,11 +153,10 @@ fn reason_to_fold(context: &Context<'_>, target: &Target<'_>, update: &Update) -
     let in_predicate = names_counter(Mentions::of(context, &update.selection))
         || names_counter(Mentions::of(context, &update.order_by))
         || names_counter(Mentions::of(context, &update.limit));
-    // The present is never before what the slots hold; another time may be.
-    let touches = update.assignments.iter().zip(&columns);
-    let sets_a_time = touches
-        .filter(|(_, column)| column.is_some_and(|column| target.table.touches.contains(&column)))
-        .any(|(assignment, _)| !touch::is_now(&assignment.value));
+    // Slots may hold a later time, or just this one: then the statement changes nothing, and has to say so.
+    let sets_a_time = columns
+        .iter()
+        .any(|column| column.is_some_and(|column| target.table.touches.contains(&column)));
     let in_values = update
         .assignments
         .iter()

@@ -13,7 +13,6 @@ use crate::sql::increment::assigned_column;
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Rows, Scope, Told, Write};
 use crate::sql::predicate::Target;
 use crate::sql::rows;
-use crate::sql::touch;
 use crate::sql::write::mentions::Mentions;
 use crate::sql::write::rows_in_the_way::{inserted_values, rows_in_the_way};
 
@@ -129,7 +128,7 @@ fn effect(context: &Context<'_>, target: &Target<'_>, insert: &Insert) -> Effect
     }
 }
 
-/// Whether an assignment of ON DUPLICATE KEY UPDATE leaves counters and keys alone, or only adds to a counter:
+/// Whether an assignment of ON DUPLICATE KEY UPDATE leaves counters, times and keys alone, or only adds to a counter:
 /// base + n is value + n, whatever the slots hold.
 fn only_adds(
     context: &Context<'_>,
@@ -142,11 +141,11 @@ fn only_adds(
     };
     match target.table.counter(column) {
         Some(counter) => adds_constant(context, target, insert, counter, &assignment.value),
-        // The present is never before what the slots hold; another time may be.
-        None if target.table.touches.contains(&column) => touch::is_now(&assignment.value),
         None => {
             let mentions = Mentions::of(context, &assignment.value);
-            !target.table.primary_key.contains(&column)
+            // Slots may hold a later time, or just this one: then the statement changes nothing, and has to say so.
+            !target.table.touches.contains(&column)
+                && !target.table.primary_key.contains(&column)
                 && !mentions.has_query
                 && !mentions.names_counter_of(target.table)
         }

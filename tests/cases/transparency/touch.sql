@@ -112,3 +112,24 @@ INSERT INTO topics VALUES (1, 'tea', 1, '2022-01-01') ON DUPLICATE KEY UPDATE re
 SELECT * FROM topics ORDER BY id;
 INSERT INTO tallies (id, views) SELECT id + 10, YEAR(changed_at) FROM topics WHERE changed_at IS NOT NULL;
 SELECT id, views FROM tallies ORDER BY id;
+
+== set to the present that slots hold
+[direct] SET timestamp = 1700000000;
+UPDATE articles SET opens = opens + 1 WHERE id = 2;
+UPDATE articles SET updated_at = NOW() WHERE slug LIKE 't%';
+UPDATE articles SET opens = opens + 1 WHERE id = 3;
+UPDATE articles SET updated_at = CURRENT_TIMESTAMP WHERE id = 3;
+UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 1;
+BEGIN;
+UPDATE topics SET changed_at = NOW(3) WHERE id = 1;
+COMMIT;
+INSERT INTO topics (id, title) VALUES (3, 'x') ON DUPLICATE KEY UPDATE changed_at = NOW();
+UPDATE topics SET replies = replies + 1, changed_at = NOW() WHERE id = 3;
+INSERT INTO topics (id, title) VALUES (3, 'x') ON DUPLICATE KEY UPDATE changed_at = NOW();
+
+== set to a present that has gone back
+[direct] SET timestamp = 1700000000;
+UPDATE articles SET opens = opens + 1 WHERE id = 2;
+[direct] SET timestamp = 1600000000;
+UPDATE articles SET updated_at = NOW() WHERE id = 2;
+SELECT updated_at FROM articles WHERE id = 2;
