@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Session;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::fold::{COMMIT, has_messages};
+use super::fold::{COMMIT, has_messages, is_syntax_error};
 use super::hidden::{Failure, Hidden, Row, encode_prepare, failure};
 use super::kind::kind_of;
 use super::moving::{AsOwn, Bound};
@@ -76,7 +76,7 @@ impl Session {
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }
-        let mut ended = None;
+        let (mut ended, mut mark) = (None, None);
         let mut locks = Locks::new();
         let refused = if self.may_withdraw_for(ddl, original).await? {
             if self.state.in_transaction() {
@@ -89,12 +89,19 @@ impl Session {
             }
             self.withdraw(&ddl.tables, &mut locks).await?.err()
         } else {
+            // It may be refused, and the transaction go on with its snapshot.
+            if self.state.in_transaction() {
+                mark = self.mark().await?;
+            }
             self.fold_for_ddl(ddl).await?.err()
         };
         let mut held = match refused {
             Some(error) => Held::refused(turn, error),
             None => self.run_original_and_hold(original, turn, false).await?,
         };
+        if let (true, Some(mark)) = (held.failed, mark) {
+            self.undo_folds(mark, &held.last, turn.form).await?;
+        }
         if !locks.is_empty() {
             self.keep_messages(&held, turn).await?;
             for lock in &locks {
@@ -124,10 +131,7 @@ impl Session {
         if !self.state.in_transaction() {
             return Ok(true);
         }
-        // A transaction that may not write refuses it, and stays open.
-        if self.state.status & status::IN_TRANS_READONLY != 0 {
-            return Ok(false);
-        }
+        // One that may only read is no exception: it is committed before anything is refused.
         self.is_understood(original).await
     }
 
@@ -136,8 +140,9 @@ impl Session {
         let Original::Payload(payload) = original else {
             return Ok(false);
         };
+        // MySQL refuses DDL with a cursor, and leaves the transaction open.
         if payload.first() != Some(&command::QUERY) {
-            return Ok(!original.may_open_cursor());
+            return Ok(self.hot.catalog.mariadb || !original.may_open_cursor());
         }
         let text = statement_text(payload, self.capabilities)?;
         if kind_of(text) == Kind::Execute {
@@ -328,6 +333,7 @@ impl Session {
     pub(super) async fn lock_tables(
         &mut self,
         lock: &LockTables,
+        original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
         /// How often, and for how many seconds, slots are waited for.
@@ -353,6 +359,10 @@ impl Session {
         }
         let answer = match locked {
             Hidden::Ok(ok) => ok,
+            // The message would quote what we have added. The statement has done nothing.
+            Hidden::Err(error) if is_syntax_error(&error) => {
+                return self.run_original(original, turn).await;
+            }
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
             Hidden::Row(_) => return Err(Malformed.into()),
         };

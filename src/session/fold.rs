@@ -7,6 +7,7 @@ use super::error::Error;
 use super::hidden::{Hidden, MOST_DEADLOCKS, is_deadlock};
 use super::moving::{AsOwn, Bound, Moved};
 use super::patched::Patch;
+use super::read::is_without_slots;
 use super::rights::is_access_denied;
 use super::tracked::{News, add_commit, has_written};
 use super::turn::{Done, Original, Turn};
@@ -30,15 +31,19 @@ pub(super) const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
 /// Whether the original is right although the fold failed: a slot table that is not there holds nothing, and an
 /// increment needs no fold to be counted, only rights that this account may not have.
 pub(super) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
-    const NO_SUCH_TABLE: u16 = 1146;
-    // Our text is right but for what it takes from the client's, which then is wrong as well.
-    const SYNTAX: u16 = 1064;
-    let code = reply::Err::decode(error).map_or(0, |err| err.code);
-    matches!(code, NO_SUCH_TABLE | SYNTAX)
+    is_without_slots(error)
+        || is_syntax_error(error)
         || (matches!(
             reason,
             Reason::Fallback | Reason::OwnIncrement | Reason::ChangingOver
         ) && is_access_denied(error))
+}
+
+/// Whether an ERR payload tells of a syntax error. A text of ours is right but for what it takes from the client's statement,
+/// which then is wrong as well.
+pub(super) fn is_syntax_error(error: &[u8]) -> bool {
+    const SYNTAX: u16 = 1064;
+    reply::Err::decode(error).is_ok_and(|err| err.code == SYNTAX)
 }
 
 /// Whether an answer's last packet tells of warnings, or is an error.

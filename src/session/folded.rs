@@ -46,7 +46,12 @@ impl Session {
 
     /// Undoes the folds since the mark. What the upstream has to say of the client's statement, which ended with this packet,
     /// is kept.
-    async fn undo_folds(&mut self, mark: Mark, last: &[u8], form: Form) -> Result<(), Error> {
+    pub(super) async fn undo_folds(
+        &mut self,
+        mark: Mark,
+        last: &[u8],
+        form: Form,
+    ) -> Result<(), Error> {
         let messages = match has_messages(last, form) {
             true => self.take_messages(0).await?,
             false => None,

@@ -410,7 +410,7 @@ impl Session {
             Plan::Shadow(tables) => self.shadow(tables, original, turn).await,
             // In the text protocol, where alone it is possible, `statement` has seen to it.
             Plan::Prepare(_) => self.run_original(original, turn).await,
-            Plan::LockTables(lock) => self.lock_tables(lock, turn).await,
+            Plan::LockTables(lock) => self.lock_tables(lock, original, turn).await,
         }
     }
 

@@ -46,6 +46,12 @@ pub(super) fn is_access_denied(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| ACCESS_DENIED.contains(&err.code))
 }
 
+/// Whether an ERR payload says that there is no such column: one that the rule knows, or one of the client's statement.
+fn is_unknown_column(error: &[u8]) -> bool {
+    const UNKNOWN_COLUMN: u16 = 1054;
+    reply::Err::decode(error).is_ok_and(|err| err.code == UNKNOWN_COLUMN)
+}
+
 /// Whether a text may change somebody's rights, judged by its words.
 pub(super) fn may_change_rights(text: &[u8], kind: Kind, may_be_several: bool) -> bool {
     const WORDS: [&[u8]; 5] = [b"GRANT", b"REVOKE", b"USER", b"ROLE", b"PRIVILEGES"];
@@ -94,7 +100,7 @@ impl Session {
     }
 
     /// The error for a statement that a fold, refused with `error`, would have had to come before. Where that is for want
-    /// of a right, it is the original's own, if the account may not run that either.
+    /// of a right, or of a column, it is the original's own, if that is refused as well.
     pub(super) async fn refusal_in_its_words(
         &mut self,
         original: &Original,
@@ -107,7 +113,7 @@ impl Session {
             // Of an execution only the number of the statement is here.
             _ => return Ok(error.to_vec()),
         };
-        let own = match is_access_denied(error) {
+        let own = match is_access_denied(error) || is_unknown_column(error) {
             true => self.refusal_of(text).await?,
             false => None,
         };

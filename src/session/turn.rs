@@ -28,11 +28,13 @@ impl Original {
 
     /// Whether it is a prepared statement that is to open a cursor, or may be.
     pub(super) fn may_open_cursor(&self) -> bool {
+        /// CURSOR_TYPE_READ_ONLY, CURSOR_TYPE_FOR_UPDATE, CURSOR_TYPE_SCROLLABLE; PARAMETER_COUNT_AVAILABLE is none.
+        const ANY_CURSOR: u8 = 0x01 | 0x02 | 0x04;
         match self {
             Self::Stream => true,
             Self::Payload(payload) => match payload[..] {
                 // int<1> command, int<4> statement_id, int<1> flags
-                [command::STMT_EXECUTE, _, _, _, _, flags, ..] => flags != 0,
+                [command::STMT_EXECUTE, _, _, _, _, flags, ..] => flags & ANY_CURSOR != 0,
                 _ => payload.first() != Some(&command::QUERY),
             },
         }

@@ -173,3 +173,63 @@ START TRANSACTION;
 INSERT INTO authors (id, name) VALUES (1, 'again');
 TRUNCATE posts;
 SELECT id FROM posts;
+
+== ALTER in a READ ONLY transaction [fresh]
+START TRANSACTION READ ONLY;
+SELECT u24 FROM widths WHERE id = 1;
+ALTER TABLE widths RENAME COLUMN u24 TO other;
+SELECT * FROM widths WHERE id = 1;
+UPDATE widths SET c8 = c8 + 1 WHERE id = 1;
+ROLLBACK;
+SELECT * FROM widths WHERE id = 1;
+
+== TRUNCATE in a READ ONLY transaction [fresh]
+START TRANSACTION READ ONLY;
+UPDATE widths SET c16 = c16 + 1 WHERE id = 1;
+TRUNCATE TABLE widths;
+INSERT INTO widths VALUES (1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2);
+UPDATE widths SET c16 = c16 + 1 WHERE id = 1;
+SELECT * FROM widths;
+
+== RENAME in a READ ONLY transaction [fresh]
+SET TRANSACTION READ ONLY;
+START TRANSACTION;
+SELECT views FROM posts WHERE id = 1;
+RENAME TABLE posts TO gone, tallies TO posts;
+SELECT * FROM posts ORDER BY id;
+COMMIT;
+
+== other DDL in a READ ONLY transaction [fresh]
+START TRANSACTION READ ONLY;
+SELECT views FROM posts WHERE id = 1;
+CREATE INDEX by_views ON posts (views);
+START TRANSACTION READ ONLY;
+ANALYZE TABLE posts;
+START TRANSACTION READ ONLY;
+CREATE VIEW seen AS SELECT 1 AS one;
+SELECT views FROM posts ORDER BY id;
+
+== a transaction goes on behind DDL that is refused [fresh]
+START TRANSACTION WITH CONSISTENT SNAPSHOT;
+\roll_up
+ALTER TABLE posts RENAME COLUMN views NONSENSE;
+SELECT views FROM posts ORDER BY id;
+SHOW WARNINGS;
+UPDATE posts SET title = 'x' WHERE id = 1;
+SELECT views FROM posts ORDER BY id;
+[direct] COMMIT;
+
+== a transaction goes on behind DDL that has a cursor [prepared] [fresh]
+START TRANSACTION WITH CONSISTENT SNAPSHOT;
+\roll_up
+ALTER TABLE posts ADD INDEX by_counter (likes);
+SELECT * FROM posts ORDER BY id;
+[direct] ROLLBACK;
+
+== a table that is made anew with other columns [fresh]
+DROP TABLE balances;
+CREATE TABLE IF NOT EXISTS balances (id INT PRIMARY KEY, spent INT NOT NULL DEFAULT 0);
+UPDATE balances SET spent = spent + 1 WHERE account = 'alice' AND currency = 'EUR';
+UPDATE balances SET spent = spent + 1 WHERE id = 1;
+SELECT * FROM balances ORDER BY account, currency;
+SELECT * FROM balances;

@@ -156,6 +156,16 @@ DELETE FROM posts WHERE id = 1;
 UNLOCK TABLES;
 SELECT views FROM posts WHERE id = 1;
 
+== LOCK TABLES, syntax errors
+LOCK TABLE posts LOW_PRIORITY WRITE;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UNLOCK TABLES;
+LOCK TABLES authors READ;
+LOCK TABLES posts READ LOCAL, hits WRITE LOCAL;
+LOCK TABLES posts CONCURRENT WRITE;
+SELECT name FROM authors WHERE id = 1;
+UNLOCK TABLES;
+
 == LOCK TABLES, read
 UPDATE posts SET views = views + 1 WHERE id = 1;
 LOCK TABLES posts READ;
