@@ -11,7 +11,7 @@ use countersink::counter::rollup::{Error, RollUp};
 use countersink::sandbox::Address;
 use countersink::server::{Rules, Server};
 use countersink::session::Shared;
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, oneshot};
 
 /// A running proxy; it stops when dropped.
 pub struct Proxy {
@@ -23,6 +23,8 @@ pub struct Proxy {
     pub rules: Rules,
     /// Its rules.yaml.
     config: String,
+    /// What rolls up when a test says so, with its connection.
+    roll_up: Mutex<Option<RollUp>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -64,6 +66,7 @@ impl Proxy {
             shared,
             rules,
             config: text,
+            roll_up: Mutex::new(None),
             stop: Some(stop),
             thread: Some(thread),
         }
@@ -71,13 +74,18 @@ impl Proxy {
 }
 
 impl Proxy {
-    /// Rolls up all of its slot tables. What somebody has locked stays where it is, as does what is in a table that DDL has
-    /// changed.
-    pub async fn roll_up(&self) {
-        let config = config_of(&self.config);
-        let control = Control::open(&config).await.expect("the control account");
-        let mut roll_up = RollUp::new(control, Arc::clone(&self.shared.metrics));
-        for table in &self.shared.hot().catalog.tables {
+    /// Rolls up all of its slot tables that are chosen by the hot table's name. What somebody has locked stays where it is, as
+    /// does what is in a table that DDL has changed.
+    pub async fn roll_up(&self, is_chosen: impl Fn(&str) -> bool) {
+        let mut kept = self.roll_up.lock().await;
+        if kept.is_none() {
+            let config = config_of(&self.config);
+            let control = Control::open(&config).await.expect("the control account");
+            *kept = Some(RollUp::new(control, Arc::clone(&self.shared.metrics)));
+        }
+        let roll_up = kept.as_mut().expect("it has just been made");
+        let tables = &self.shared.hot().catalog.tables;
+        for table in tables.iter().filter(|table| is_chosen(&table.name)) {
             match roll_up.now(table).await {
                 Ok(_) | Err(Error::Unnamed | Error::Server(_)) => {}
                 Err(error) => panic!("roll-up of {}: {error}", table.name),

@@ -196,9 +196,10 @@ impl Run {
             let proxied = play::play(session, variant, through, &self.world).await;
             self.statements += direct.len();
             let mut found = differences(&direct, &proxied);
+            let names: Vec<_> = self.world.names().collect();
             found.extend(
                 self.world
-                    .compare_tables(&self.twin.plain, &proxy.address, &self.twin.proxied)
+                    .compare_tables(&names, &self.twin.plain, &proxy.address, &self.twin.proxied)
                     .await,
             );
             for difference in found {

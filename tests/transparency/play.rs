@@ -70,7 +70,8 @@ pub async fn play(
     player.exchanges
 }
 
-/// The same; after each step a session of its own reads every row. Ends behind an answer that `is_last`.
+/// The same; after each step a session of its own reads every row of the tables that the session is about, which alone are rolled
+/// up. Ends behind an answer that `is_last`.
 pub async fn play_observed(
     session: &Session,
     variant: &Variant,
@@ -80,6 +81,8 @@ pub async fn play_observed(
 ) -> Vec<Exchange> {
     let mut player = Player::new(variant, side, world);
     let mut observer = world.observer(side.address()).await;
+    let names = world.names_in(session);
+    player.names = Some(names.clone());
     let mut tables_locked = false;
     for step in &session.steps {
         let before = player.exchanges.len();
@@ -101,7 +104,7 @@ pub async fn play_observed(
             continue; // The observer would wait for ever.
         }
         let label = format!("after {label}");
-        let rows = world.observe(&mut observer, &label).await;
+        let rows = world.observe(&mut observer, &names, &label).await;
         player.exchanges.push(rows);
     }
     player.exchanges
@@ -114,6 +117,8 @@ struct Player<'a> {
     connections: BTreeMap<String, Connection>,
     current: String,
     exchanges: Vec<Exchange>,
+    /// The tables that are rolled up, where not all are.
+    names: Option<Vec<&'static str>>,
     /// The statements of a pipeline, while one is being gathered.
     pipeline: Option<Vec<String>>,
 }
@@ -142,6 +147,7 @@ impl<'a> Player<'a> {
             connections: BTreeMap::new(),
             current: "a".to_owned(),
             exchanges: Vec::new(),
+            names: None,
             pipeline: None,
         }
     }
@@ -422,7 +428,9 @@ impl<'a> Player<'a> {
             Command::Infile(file) => self.connection().await.infile.clone_from(file),
             Command::RollUp => {
                 if let Side::Proxied(proxy) = self.side {
-                    proxy.roll_up().await;
+                    let names = self.names.as_deref();
+                    let is_chosen = |name: &str| names.is_none_or(|names| names.contains(&name));
+                    proxy.roll_up(is_chosen).await;
                 }
             }
             Command::Quit => {

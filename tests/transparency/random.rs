@@ -6,7 +6,7 @@
 //! which files of cases have it.
 //!
 //! `COUNTERSINK_STATEMENTS=100000` plays so many statements on each server, `COUNTERSINK_SEED=7` begins elsewhere,
-//! `COUNTERSINK_SHOWN=1` ends with the first difference, `COUNTERSINK_RULES=all` plays all parts of the grammar ([`rules`]).
+//! `COUNTERSINK_LANES=4` plays four sequences at a time, `COUNTERSINK_SHOWN=1` ends with the first difference, `COUNTERSINK_RULES=all` plays all parts of the grammar ([`rules`]).
 
 mod calls;
 mod cold;
@@ -24,6 +24,7 @@ mod writes;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use countersink::sandbox::Flavour;
@@ -33,6 +34,7 @@ use proptest::collection::vec;
 use proptest::num::u16::ANY;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use tokio::task::JoinSet;
 
 use crate::case::Session;
 use crate::difference::{Difference, Exchange, differences};
@@ -49,6 +51,13 @@ const STATEMENTS: usize = 2_000;
 
 /// Every so many statements a long run says how far it is.
 const PROGRESS: usize = 5_000;
+
+/// Sequences that are played at the same time, each in a schema and through a proxy of its own. They wait for servers more than
+/// for processors, and for locks a second at a time.
+const LANES: usize = 2;
+
+/// After so many sequences all tables are compared, rather than those alone that the sequence is about.
+const ALL_TABLES: u64 = 16;
 
 /// The first seed, unless the environment names one. Fixed, so that a change is judged by itself.
 const SEED: u64 = 1;
@@ -81,10 +90,20 @@ fn test(flavour: Flavour) {
         twin.plain, twin.proxied,
         "COUNTERSINK_TEST_SERVERS names one {flavour} server only, and two are compared"
     );
+    let tally = Arc::new(Mutex::new(Tally::new(number("COUNTERSINK_SEED", SEED))));
     support::block_on(async {
-        let mut prover = Prover::new(twin).await;
-        prover.run(number("COUNTERSINK_SEED", SEED)).await;
+        let mut lanes = JoinSet::new();
+        for lane in 0..number("COUNTERSINK_LANES", LANES) {
+            let tally = Arc::clone(&tally);
+            lanes.spawn(async move {
+                Prover::new(twin, lane).await.run(&tally).await;
+            });
+        }
+        while let Some(done) = lanes.join_next().await {
+            done.expect("a lane that does not panic");
+        }
     });
+    tally.lock().expect("no lane has panicked").report(twin);
 }
 
 fn number<T: std::str::FromStr>(variable: &str, default: T) -> T {
@@ -130,6 +149,87 @@ enum Ended {
     Refused,
 }
 
+/// What all lanes have found so far.
+struct Tally {
+    first: u64,
+    /// The next one to be played.
+    seed: u64,
+    compared: usize,
+    /// Thousands of statements that have been told of.
+    told: usize,
+    ended: Vec<Ended>,
+    failures: Vec<String>,
+    batches: u64,
+    combined: u64,
+    started: Instant,
+}
+
+impl Tally {
+    fn new(first: u64) -> Self {
+        Self {
+            first,
+            seed: first,
+            compared: 0,
+            told: 0,
+            ended: Vec::new(),
+            failures: Vec::new(),
+            batches: 0,
+            combined: 0,
+            started: Instant::now(),
+        }
+    }
+
+    fn pace(&self) -> String {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let each = f64::from(u32::try_from(self.compared).unwrap_or(u32::MAX)) / seconds;
+        format!("{seconds:.0} s, {each:.0} statements per second")
+    }
+
+    fn take(&mut self, flavour: Flavour, played: &Played, failure: Option<String>) {
+        self.compared += played.compared;
+        self.ended.extend(played.ended);
+        if let Some(failure) = failure {
+            std::io::stderr().write_all(failure.as_bytes()).ok();
+            self.failures.push(failure);
+        }
+        if self.compared / PROGRESS > self.told {
+            self.told = self.compared / PROGRESS;
+            let (pace, compared, seed) = (self.pace(), self.compared, self.seed);
+            eprintln!("random on {flavour}: {compared} statements, seed {seed}, {pace}");
+        }
+    }
+
+    fn report(&self, twin: &Twin) {
+        let Twin {
+            flavour, version, ..
+        } = twin;
+        let Self {
+            first,
+            seed,
+            compared,
+            batches,
+            combined,
+            failures,
+            ..
+        } = self;
+        let count = |why: Ended| self.ended.iter().filter(|ended| **ended == why).count();
+        let (blocked, waited) = (count(Ended::Blocked), count(Ended::Waited));
+        let refused = count(Ended::Refused);
+        let report = format!(
+            "random on {flavour} {version}: {compared} statements of {} sequences compared, {} with differences; seeds \
+             {first} to {}; sequences ended early: {blocked} where MySQL had a session wait, {waited} where the proxy had, {refused} where a READ \
+             ONLY transaction refused a fold; {combined} increments of several clients written as {batches}; {}\n",
+            seed - first,
+            failures.len(),
+            seed - 1,
+            self.pace()
+        );
+        // Past the harness, which keeps what a passing test prints.
+        std::io::stderr().write_all(report.as_bytes()).ok();
+        assert!(failures.is_empty(), "{report}see above for the sequences");
+    }
+}
+
 struct Prover {
     twin: &'static Twin,
     world: World,
@@ -141,8 +241,8 @@ struct Prover {
 }
 
 impl Prover {
-    async fn new(twin: &'static Twin) -> Self {
-        let world = World::new(twin.flavour, "random");
+    async fn new(twin: &'static Twin, lane: usize) -> Self {
+        let world = World::of_the_prover(twin.flavour, lane);
         world.create(&twin.plain).await;
         world.create(&twin.proxied).await;
         let proxy = Proxy::start(&twin.proxied, &world.rules());
@@ -167,50 +267,31 @@ impl Prover {
         self.proxy = Proxy::start(upstream, &rules);
     }
 
-    async fn run(&mut self, first: u64) {
+    /// Plays one seed after the other, until there have been enough statements or differences.
+    async fn run(mut self, tally: &Mutex<Tally>) {
         let wanted = number("COUNTERSINK_STATEMENTS", STATEMENTS);
-        let started = Instant::now();
-        let (mut compared, mut ended, mut seed) = (0, Vec::new(), first);
-        let (mut failures, mut told) = (Vec::new(), 0);
         let most = number("COUNTERSINK_SHOWN", MOST_SHOWN);
-        while compared < wanted && failures.len() < most {
+        loop {
+            let seed = {
+                let mut tally = tally.lock().expect("no lane has panicked");
+                if tally.compared >= wanted || tally.failures.len() >= most {
+                    break;
+                }
+                tally.seed += 1;
+                tally.seed - 1
+            };
             let played = self.play(seed, &tree(seed).current()).await;
-            compared += played.compared;
-            ended.extend(played.ended);
-            if !played.found.is_empty() {
-                let failure = self.simplest(seed, &played.found).await;
-                std::io::stderr().write_all(failure.as_bytes()).ok();
-                failures.push(failure);
-            }
-            seed += 1;
-            if compared / PROGRESS > told {
-                told = compared / PROGRESS;
-                let flavour = self.twin.flavour;
-                let seconds = started.elapsed().as_secs_f64();
-                eprintln!(
-                    "random on {flavour}: {compared} statements, seed {seed}, {seconds:.0} s"
-                );
-            }
+            let failure = match played.found.as_slice() {
+                [] => None,
+                found => Some(self.simplest(seed, found).await),
+            };
+            let mut tally = tally.lock().expect("no lane has panicked");
+            tally.take(self.twin.flavour, &played, failure);
         }
-        let Twin {
-            flavour, version, ..
-        } = self.twin;
-        let count = |why: Ended| ended.iter().filter(|ended| **ended == why).count();
-        let (blocked, waited) = (count(Ended::Blocked), count(Ended::Waited));
-        let refused = count(Ended::Refused);
         let (batches, combined) = self.proxy.shared.metrics.combined();
-        // Past the harness, which keeps what a passing test prints.
-        let report = format!(
-            "random on {flavour} {version}: {compared} statements of {} sequences compared, {} with differences; seeds \
-             {first} to {}; sequences ended early: {blocked} where MySQL had a session wait, {waited} where the proxy had, {refused} where a READ \
-             ONLY transaction refused a fold; {combined} increments of several clients written as {batches}; {:.0} s\n",
-            seed - first,
-            failures.len(),
-            seed - 1,
-            started.elapsed().as_secs_f64()
-        );
-        std::io::stderr().write_all(report.as_bytes()).ok();
-        assert!(failures.is_empty(), "{report}see above for the sequences");
+        let mut tally = tally.lock().expect("no lane has panicked");
+        tally.batches += batches;
+        tally.combined += combined;
     }
 
     fn sequence(&self, seed: u64, rolls: &Rolls) -> (Session, &'static Variant) {
@@ -262,9 +343,13 @@ impl Prover {
         // Where DDL has been, rules may be on their way; the observer has read all there is.
         if end == usize::MAX && !session.fresh {
             let Twin { plain, proxied, .. } = self.twin;
+            let names = match self.plays.is_multiple_of(ALL_TABLES) {
+                true => self.world.names().collect(),
+                false => self.world.names_in(&session),
+            };
             found.extend(
                 self.world
-                    .compare_tables(plain, &self.proxy.address, proxied)
+                    .compare_tables(&names, plain, &self.proxy.address, proxied)
                     .await,
             );
         }

@@ -6,6 +6,7 @@ use countersink::driver::{Driver, Packet, Reply};
 use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, Role};
 
+use crate::case::Session;
 use crate::difference::{Difference, Exchange};
 use crate::random::OBSERVED;
 use crate::support::client::{connect, number, rows, run, run_all};
@@ -80,7 +81,7 @@ const HOT: &[Hot] = &[
 const COLD: &[&str] = &["authors", "comments", "tallies"];
 
 /// Topics whose world has [`RELATED`].
-const TOPICS: [&str; 2] = ["random", "out_of_sight"];
+const TOPICS: &[&str] = &["out_of_sight"];
 
 /// Rows that a foreign key, a trigger or a routine changes.
 const RELATED: &[Hot] = &[Hot {
@@ -275,16 +276,40 @@ impl World {
         }
     }
 
-    fn hot(&self) -> impl Iterator<Item = &'static Hot> {
+    /// The prover's, of this lane.
+    pub fn of_the_prover(flavour: Flavour, lane: usize) -> Self {
+        Self {
+            has_related: true,
+            ..Self::new(flavour, &format!("random_{lane}"))
+        }
+    }
+
+    fn hot(&self) -> impl Iterator<Item = &'static Hot> + use<> {
         let related = if self.has_related { RELATED } else { &[] };
         HOT.iter().chain(related)
     }
 
     /// All tables, those first that refer to others.
-    fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let boards: &[&str] = if self.has_related { &["boards"] } else { &[] };
         let cold = COLD.iter().chain(boards).copied();
         self.hot().map(|hot| hot.name).chain(cold)
+    }
+
+    /// Those that a session names, or changes out of sight.
+    pub fn names_in(&self, session: &Session) -> Vec<&'static str> {
+        /// Words, and the tables that foreign keys, triggers and routines change for them.
+        const OUT_OF_SIGHT: &[(&str, &str)] = &[
+            ("boards", "threads"),
+            ("retitle", "posts"),
+            ("CALL", "authors"),
+        ];
+        let text = session.to_string();
+        let is_changed = |name: &str| {
+            let mut words = OUT_OF_SIGHT.iter().filter(|(_, table)| *table == name);
+            text.contains(name) || words.any(|(word, _)| text.contains(word))
+        };
+        self.names().filter(|name| is_changed(name)).collect()
     }
 
     pub fn flavour(&self) -> Flavour {
@@ -398,10 +423,10 @@ impl World {
         driver
     }
 
-    /// All rows of all tables, as an exchange.
-    pub async fn observe(&self, observer: &mut Driver, label: &str) -> Exchange {
-        let reads = self
-            .names()
+    /// All rows of these tables, as an exchange.
+    pub async fn observe(&self, observer: &mut Driver, names: &[&str], label: &str) -> Exchange {
+        let reads = names
+            .iter()
             .map(|name| format!("SELECT * FROM {name} ORDER BY 1, 2"));
         let text = reads.collect::<Vec<_>>().join(";");
         let payload = observer.query_payload(&text);
@@ -423,10 +448,11 @@ impl World {
         }
     }
 
-    /// What the tables of both sides hold, told by three fresh sessions: directly, through the proxy, and added up
+    /// What these tables of both sides hold, told by three fresh sessions: directly, through the proxy, and added up
     /// from base and slots.
     pub async fn compare_tables(
         &self,
+        names: &[&str],
         plain: &Address,
         proxy: &Address,
         proxied: &Address,
@@ -439,7 +465,7 @@ impl World {
             run(driver, "SET NAMES utf8mb4").await;
         }
         let mut found = Vec::new();
-        for name in self.names() {
+        for name in names {
             let query = format!("SELECT * FROM {name} ORDER BY 1, 2");
             let theirs = outcome(&mut plain, &query).await;
             let ours = outcome(&mut proxy, &query).await;
@@ -448,12 +474,20 @@ impl World {
                 found.push(Difference::new(&query, "fresh session", detail));
             }
         }
-        for hot in self.hot() {
+        let slot_tables = rows(
+            &mut behind,
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()",
+        )
+        .await
+        .concat();
+        for hot in self.hot().filter(|hot| names.contains(&hot.name)) {
+            // DDL takes a slot table away, and it stays away while the table does not fit its rule.
+            let has_slots = slot_tables.contains(&format!("{}_slots", hot.name));
             let counters = format!("SELECT {} FROM {}", hot.counters.join(", "), hot.name);
             if let Reply::Err(_) = outcome(&mut plain, &counters).await {
                 continue; // the session dropped or renamed it
             }
-            found.extend(hot.compare_sums(&mut plain, &mut behind).await);
+            found.extend(hot.compare_sums(&mut plain, &mut behind, has_slots).await);
         }
         found
     }
@@ -482,7 +516,12 @@ fn shown(reply: &Reply) -> String {
 
 impl Hot {
     /// base + SUM(slots) on the one side against the value on the other; and no slot without its row.
-    async fn compare_sums(&self, plain: &mut Driver, behind: &mut Driver) -> Vec<Difference> {
+    async fn compare_sums(
+        &self,
+        plain: &mut Driver,
+        behind: &mut Driver,
+        has_slots: bool,
+    ) -> Vec<Difference> {
         let Self { name, key, .. } = self;
         let key_list = key.join(", ");
         let same_key: Vec<_> = key.iter().map(|key| format!("s.{key} = t.{key}")).collect();
@@ -506,11 +545,6 @@ impl Hot {
             )
         };
         let theirs = rows(plain, &query(values.clone())).await;
-        // DDL takes a slot table away, and it stays away while the table does not fit its rule.
-        let slots = format!(
-            "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = '{name}_slots'"
-        );
-        let has_slots = !rows(behind, &slots).await.is_empty();
         let sums = match has_slots {
             true => query(sums),
             false => query(values.clone()),

@@ -417,6 +417,28 @@ impl Writer {
         self.steps.split_off(before)
     }
 
+    /// Whether rows or index entries may have been deleted since the start: until they are purged, which takes its time, they
+    /// can still be locked, and so be in the way of who waits for nobody.
+    pub(super) fn has_deleted(&self) -> bool {
+        const DELETES: &[&str] = &[
+            "DELETE",
+            "REPLACE",
+            "id = id +",
+            "title =",
+            "author_id =",
+            "slug =",
+            "board =",
+            "retitle",
+        ];
+        self.steps.iter().any(|step| match &step.action {
+            Action::Statement(statement) => DELETES.iter().any(|one| statement.text.contains(one)),
+            Action::Command(Command::Prepare(_, text)) => {
+                DELETES.iter().any(|one| text.contains(one))
+            }
+            Action::Command(_) => false,
+        })
+    }
+
     pub(super) fn is_serializable(&self) -> bool {
         self.serializable
     }

@@ -104,7 +104,10 @@ impl Writer {
         let from = self.filled(dice, subject, counter, &from);
         let from = from.replace("{w}", dice.pick(subject.conditions));
         let clause = dice.pick(&[" FOR UPDATE", " FOR SHARE"]);
-        let waits = dice.pick(&[" SKIP LOCKED", " SKIP LOCKED", " NOWAIT"]);
+        let mut waits = dice.pick(&[" SKIP LOCKED", " SKIP LOCKED", " NOWAIT"]);
+        if self.has_deleted() {
+            waits = " SKIP LOCKED";
+        }
         self.in_protocol(&format!("{from}{clause}{waits}"));
         // What it has locked is any session's row.
         self.locked[self.current] = [self.open[self.current]; 3];
