@@ -5,27 +5,88 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use countersink::config::Mode;
 use countersink::driver::{Driver, Reply};
 use countersink::sandbox::{Address, Flavour};
 use tokio::task::JoinSet;
 
 use crate::chance::Chance;
 use crate::ddl::{self, Names, Step};
-use crate::ledger::{Change, Clock, Increment, Ledger, Outcome, Read, Vessel};
-use crate::support::client::{connect, create_schema, rows};
+use crate::ledger::{Change, Clock, Increment, Ledger, Vessel};
+use crate::support::client::{connect, create_schema, number, rows};
 use crate::support::proxy::Proxy;
 use crate::support::twin::single;
+use crate::trouble;
+use crate::worker::Worker;
 
 const ROWS: i64 = 3;
-const CLIENTS: u64 = 6;
 
 /// How long anything may take that is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What there is in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// All that is chosen in the round follows from this.
+    pub seed: u64,
+    pub clients: u64,
+    pub ddl: bool,
+    pub holds: bool,
+    pub kills: bool,
+    pub cuts: bool,
+    pub switches: bool,
+}
+
+impl Plan {
+    /// DDL by itself half of the time: what else is going on makes it rarer.
+    pub fn new(chance: &mut Chance) -> Self {
+        let seed = chance.next();
+        let is_plain = chance.once_in(2);
+        let mut once_in = |of| !is_plain && chance.once_in(of);
+        Self {
+            seed,
+            clients: 6,
+            kills: once_in(2),
+            cuts: once_in(2),
+            switches: once_in(3),
+            ddl: is_plain || once_in(2),
+            holds: is_plain || once_in(2),
+        }
+    }
+
+    /// The same with one thing less.
+    pub fn simpler(self) -> Vec<Self> {
+        let all = [
+            Self { ddl: false, ..self },
+            Self {
+                kills: false,
+                ..self
+            },
+            Self {
+                cuts: false,
+                ..self
+            },
+            Self {
+                switches: false,
+                ..self
+            },
+            Self {
+                holds: false,
+                ..self
+            },
+            Self {
+                clients: (self.clients / 2).max(1),
+                ..self
+            },
+        ];
+        all.into_iter().filter(|plan| *plan != self).collect()
+    }
+}
 
 pub struct Stage {
     flavour: Flavour,
     schema: &'static str,
-    _direct: Driver,
+    direct: Driver,
     proxies: Vec<Proxy>,
     names: Names,
     values: BTreeMap<(Vessel, i64), i64>,
@@ -58,25 +119,44 @@ impl Round {
 
 /// What the sessions of a round share.
 #[derive(Default)]
-struct Shared {
-    clock: Clock,
+pub struct Shared {
+    pub clock: Clock,
     acknowledged: AtomicU64,
     stop: AtomicBool,
-    ledger: Mutex<Ledger>,
+    pub ledger: Mutex<Ledger>,
     errors: Mutex<BTreeMap<u16, u64>>,
+    /// Connections of clients, for those who kill.
+    ids: Mutex<Vec<u32>>,
 }
 
 impl Shared {
-    fn stops(&self) -> bool {
+    pub fn begins(&self, id: u32) {
+        self.ids.lock().unwrap().push(id);
+    }
+
+    /// A client's connection, one of the latest.
+    pub fn one_of_them(&self, chance: &mut Chance) -> Option<u32> {
+        const LATEST: usize = 8;
+        let ids = self.ids.lock().unwrap();
+        let latest = &ids[ids.len().saturating_sub(LATEST)..];
+        (!latest.is_empty()).then(|| *chance.pick(latest))
+    }
+
+    pub fn takes_down(&self, increments: Vec<Increment>) {
+        self.acknowledged.fetch_add(1, Ordering::Relaxed);
+        self.ledger.lock().unwrap().increments.extend(increments);
+    }
+
+    pub fn stops(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn error(&self, code: u16) {
+    pub fn error(&self, code: u16) {
         *self.errors.lock().unwrap().entry(code).or_default() += 1;
     }
 
     /// Waits for so many more statements, but no longer than a while: they may all wait for somebody.
-    async fn wait_for_more(&self, more: u64, most: Duration) {
+    pub async fn wait_for_more(&self, more: u64, most: Duration) {
         let enough = self.acknowledged.load(Ordering::Relaxed) + more;
         let deadline = Instant::now() + most;
         while self.acknowledged.load(Ordering::Relaxed) < enough && Instant::now() < deadline {
@@ -102,7 +182,7 @@ impl Stage {
         Self {
             flavour,
             schema,
-            _direct: direct,
+            direct,
             proxies,
             names,
             values: vessels
@@ -117,8 +197,9 @@ impl Stage {
         chance.pick(&self.proxies).address.clone()
     }
 
-    /// Has sessions work while DDL runs.
-    pub async fn round(&mut self, chance: &mut Chance) -> Round {
+    /// Has sessions work while what is planned befalls them.
+    pub async fn round(&mut self, plan: Plan) -> Round {
+        let mut chance = Chance::new(plan.seed);
         let shared = Arc::new(Shared::default());
         {
             let mut ledger = shared.ledger.lock().unwrap();
@@ -126,36 +207,59 @@ impl Stage {
             ledger.before = self.values.clone();
         }
         let mut tasks = JoinSet::new();
-        for client in 0..CLIENTS {
+        for client in 0..=plan.clients {
             let worker = Worker {
                 chance: chance.split(client),
-                address: self.address(chance),
+                address: self.address(&mut chance),
                 schema: self.schema,
+                plan,
                 shared: Arc::clone(&shared),
             };
-            tasks.spawn(worker.work());
+            match client < plan.clients {
+                true => drop(tasks.spawn(worker.work())),
+                false if plan.holds => drop(tasks.spawn(worker.hold())),
+                false => {}
+            }
         }
-        let holder = Worker {
-            chance: chance.split(CLIENTS),
-            address: self.address(chance),
-            schema: self.schema,
-            shared: Arc::clone(&shared),
-        };
-        tasks.spawn(holder.hold());
-        let (steps, names) = ddl::script(chance, self.flavour, self.names);
-        let mut changer = connect(&self.address(chance), Some(self.schema)).await;
+        if plan.kills {
+            let address = match chance.once_in(2) {
+                true => single(self.flavour).clone(),
+                false => self.address(&mut chance),
+            };
+            tasks.spawn(trouble::kill(
+                chance.split(1 << 8),
+                address,
+                Arc::clone(&shared),
+            ));
+        }
+        if plan.switches {
+            let rules = chance.pick(&self.proxies).rules.clone();
+            let table = format!("{}.posts", self.schema);
+            let chance = chance.split(1 << 9);
+            tasks.spawn(trouble::switch(chance, rules, table, Arc::clone(&shared)));
+        }
+        let mut names = self.names;
+        let mut changer = connect(&self.address(&mut chance), Some(self.schema)).await;
         shared.wait_for_more(10 + chance.below(20), PATIENCE).await;
-        for step in steps {
-            self.change(&mut changer, step, &shared).await;
-            shared
-                .wait_for_more(chance.below(20), Duration::from_millis(200))
-                .await;
+        if plan.ddl {
+            let (steps, after) = ddl::script(&mut chance, self.flavour, self.names);
+            names = after;
+            for step in steps {
+                self.change(&mut changer, step, &shared).await;
+                shared
+                    .wait_for_more(chance.below(20), Duration::from_millis(200))
+                    .await;
+            }
+        } else {
+            shared.wait_for_more(100, Duration::from_secs(5)).await;
         }
         shared.wait_for_more(10, Duration::from_secs(1)).await;
         shared.stop.store(true, Ordering::Relaxed);
         while let Some(done) = tasks.join_next().await {
             done.expect("a session that does not panic");
         }
+        drop(changer);
+        self.until_all_is_done().await;
         let ledger = std::mem::take(&mut *shared.ledger.lock().unwrap());
         Round {
             steps: u64::try_from(
@@ -165,6 +269,27 @@ impl Stage {
             ledger,
             names,
             errors: std::mem::take(&mut *shared.errors.lock().unwrap()),
+        }
+    }
+
+    /// Waits until nothing is on its way for clients that have gone, and rules that were switched are in force.
+    async fn until_all_is_done(&mut self) {
+        let table = format!("{}.posts", self.schema);
+        let sessions = format!(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE db = '{}' AND id <> CONNECTION_ID()",
+            self.schema
+        );
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let mut is_done = number(&mut self.direct, &sessions).await == 0;
+            for proxy in &self.proxies {
+                is_done &= proxy.rules.set_mode(&table, Mode::Enforce).await.is_ok();
+            }
+            if is_done {
+                return;
+            }
+            assert!(Instant::now() < deadline, "something is still on its way");
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 
@@ -251,155 +376,4 @@ async fn values(client: &mut Driver, names: Names) -> BTreeMap<(Vessel, i64), i6
         }
     }
     values
-}
-
-/// A session at work.
-struct Worker {
-    chance: Chance,
-    address: Address,
-    schema: &'static str,
-    shared: Arc<Shared>,
-}
-
-impl Worker {
-    async fn work(mut self) {
-        let mut client = connect(&self.address, Some(self.schema)).await;
-        while !self.shared.stops() {
-            match self.chance.below(8) {
-                0..=3 => self.increment(&mut client).await,
-                4 | 5 => self.transaction(&mut client).await,
-                _ => self.read(&mut client).await,
-            }
-        }
-    }
-
-    /// Holds metadata locks, for which DDL waits.
-    async fn hold(mut self) {
-        let mut client = connect(&self.address, Some(self.schema)).await;
-        while !self.shared.stops() {
-            let row = 1 + self.chance.below(3);
-            let what = *self.chance.pick(&["title", "views", "id, title"]);
-            let text = format!("SELECT {what} FROM posts WHERE id = {row}");
-            for text in ["BEGIN", &text] {
-                self.ask(&mut client, text).await;
-            }
-            let more = self.chance.below(30);
-            self.shared
-                .wait_for_more(more, Duration::from_millis(50))
-                .await;
-            self.ask(&mut client, "COMMIT").await;
-        }
-    }
-
-    /// What was changed, or nothing for an error.
-    async fn ask(&self, client: &mut Driver, text: &str) -> Option<Reply> {
-        let reply = tokio::time::timeout(PATIENCE, client.query(text)).await;
-        match reply
-            .unwrap_or_else(|_| panic!("no answer: {text}"))
-            .expect("an answer")
-        {
-            Reply::Err(error) => {
-                // No such table or column while they are away; deadlocks; a table that has changed since the snapshot.
-                let is_expected = [1146, 1054, 1205, 1213, 1412].contains(&error.code);
-                assert!(is_expected, "{error} in: {text}");
-                self.shared.error(error.code);
-                None
-            }
-            reply => Some(reply),
-        }
-    }
-
-    fn an_increment(&mut self) -> (i64, i64, String) {
-        let row = 1 + i64::try_from(self.chance.below(3)).expect("few");
-        let amount = 1 + i64::try_from(self.chance.below(3)).expect("few");
-        (
-            row,
-            amount,
-            format!("UPDATE posts SET views = views + {amount} WHERE id = {row}"),
-        )
-    }
-
-    async fn increment(&mut self, client: &mut Driver) {
-        let (row, amount, text) = self.an_increment();
-        let sent = self.shared.clock.tick();
-        if let Some(Reply::Ok(1)) = self.ask(client, &text).await {
-            let answered = self.shared.clock.tick();
-            self.acknowledged(vec![Increment {
-                row,
-                amount,
-                sent,
-                found: answered,
-                answered,
-                outcome: Outcome::Acknowledged,
-            }]);
-        }
-    }
-
-    async fn transaction(&mut self, client: &mut Driver) {
-        let mut increments = Vec::new();
-        self.ask(client, "BEGIN").await;
-        for _ in 0..1 + self.chance.below(2) {
-            let (row, amount, text) = self.an_increment();
-            let sent = self.shared.clock.tick();
-            match self.ask(client, &text).await {
-                Some(Reply::Ok(1)) => increments.push(Increment {
-                    row,
-                    amount,
-                    sent,
-                    found: self.shared.clock.tick(),
-                    answered: u64::MAX,
-                    outcome: Outcome::Acknowledged,
-                }),
-                Some(_) => {}
-                None => {
-                    self.ask(client, "ROLLBACK").await;
-                    return;
-                }
-            }
-        }
-        let end = match self.chance.once_in(4) {
-            true => "ROLLBACK",
-            false => "COMMIT",
-        };
-        if self.ask(client, end).await.is_some() && end == "COMMIT" {
-            let answered = self.shared.clock.tick();
-            for increment in &mut increments {
-                increment.answered = answered;
-            }
-            self.acknowledged(increments);
-        }
-    }
-
-    fn acknowledged(&self, increments: Vec<Increment>) {
-        self.shared.acknowledged.fetch_add(1, Ordering::Relaxed);
-        self.shared
-            .ledger
-            .lock()
-            .unwrap()
-            .increments
-            .extend(increments);
-    }
-
-    async fn read(&mut self, client: &mut Driver) {
-        let row = 1 + i64::try_from(self.chance.below(3)).expect("few");
-        let sent = self.shared.clock.tick();
-        let text = format!("SELECT views FROM posts WHERE id = {row}");
-        let Some(Reply::Rows(rows)) = self.ask(client, &text).await else {
-            return;
-        };
-        let answered = self.shared.clock.tick();
-        let value = rows.first().and_then(|row| row[0].clone());
-        if let Some(value) = value {
-            let value = String::from_utf8(value)
-                .expect("digits")
-                .parse()
-                .expect("a number");
-            self.shared.ledger.lock().unwrap().reads.push(Read {
-                row,
-                value,
-                sent,
-                answered,
-            });
-        }
-    }
 }

@@ -17,7 +17,7 @@ const RULES: &[(&str, bool)] = &[
     ("characteristics", true),
     ("lock_tables", true),
     ("temporary", true),
-    ("ddl", true),
+    ("ddl", false),
     ("calls", true),
     ("load", true),
     ("sources", true),
