@@ -11,7 +11,6 @@ use super::hidden::Hidden;
 use super::rights::Shown;
 use crate::counter::server::{IDENTITY, Server};
 use crate::sql::plan::SessionFacts;
-use crate::wire::reply;
 
 const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.character_set_client, \
      @@SESSION.character_set_results, @@SESSION.sql_safe_updates, \
@@ -20,10 +19,9 @@ const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.charact
 const MORE: &str = ", @@SESSION.sql_big_selects, @@SESSION.sql_auto_is_null, \
      LEFT(@@SESSION.lc_messages, 3) = 'en_', ";
 
-/// Whether statements are logged as they are. MySQL warns of the variable (1287), and means to remove it.
-const LOGS_STATEMENTS: &str = "@@SESSION.binlog_format = 'STATEMENT' AND @@GLOBAL.log_bin, ";
-const LOGS_NO_STATEMENTS: &str = "0, ";
-const UNKNOWN_VARIABLE: u16 = 1193;
+/// Whether statements are logged as they are. MySQL warns of the variable (1287), and means to remove it: so it is asked for
+/// by itself, and the question behind it takes the warning away.
+const LOGS_STATEMENTS: &str = "SELECT @@SESSION.binlog_format = 'STATEMENT' AND @@GLOBAL.log_bin";
 
 const MYSQL_QUESTION: &str = "@@SESSION.transaction_isolation";
 
@@ -45,16 +43,12 @@ impl Session {
                 true => MARIADB_QUESTION,
                 false => MYSQL_QUESTION,
             };
-            let question = |logs| format!("{QUESTION}{IDENTITY}{MORE}{logs}{more}");
-            let mut answer = self.insist(question(LOGS_STATEMENTS)).await?;
-            if let Hidden::Err(error) = &answer
-                && reply::Err::decode(error).is_ok_and(|err| err.code == UNKNOWN_VARIABLE)
-            {
-                answer = self.insist(question(LOGS_NO_STATEMENTS)).await?;
-            }
-            // The warning is none of the client's.
-            self.state.is_quiet = true;
-            if let Hidden::Row(row) = answer {
+            let logs_statements = match self.insist(LOGS_STATEMENTS).await? {
+                Hidden::Row(row) => row.first().is_some_and(|is| is.as_deref() == Some(b"1")),
+                _ => false,
+            };
+            let question = format!("{QUESTION}{IDENTITY}{MORE}{more}");
+            if let Hidden::Row(row) = self.insist(question).await? {
                 let facts = facts(&row);
                 let schema = facts.schema.as_deref();
                 self.entry.set_schema(schema.map(str::as_bytes));
@@ -74,10 +68,10 @@ impl Session {
                 };
                 self.state.pads_char = matches!(row.get(1), Some(Some(modes)) if has_mode(modes, b"PAD_CHAR_TO_FULL_LENGTH"));
                 self.state.locks_gaps = matches!(
-                    row.get(11),
+                    row.get(10),
                     Some(Some(level)) if matches!(&level[..], b"REPEATABLE-READ" | b"SERIALIZABLE")
                 );
-                self.state.unguarded = is(10, b"1") || is(12, b"0");
+                self.state.unguarded = logs_statements || is(11, b"0");
             }
         }
         Ok(self.state.facts.clone())

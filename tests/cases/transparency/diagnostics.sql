@@ -252,3 +252,10 @@ UPDATE posts SET title = LEFT(USER(), 1), views = views + 1 WHERE id = 1;
 SET SESSION binlog_format = ROW;
 UPDATE posts SET views = views + 1 WHERE author_id = 1;
 [direct] SHOW WARNINGS;
+
+== no warning of our questions
+/*!50000 SELECT t.reserved FROM stock AS t WHERE sku = 'A-1' */;
+[direct] SHOW WARNINGS;
+SET @a = 1;
+SELECT views FROM posts WHERE id = 1;
+[direct] SHOW WARNINGS;
