@@ -60,6 +60,7 @@ pub fn lock_alone(tables: Vec<Arc<HotTable>>) -> LockTables {
         .map(|table| format!("{} WRITE", quote::pair(&table.schema, &table.name)));
     let text = format!("LOCK TABLES {}", names.collect::<Vec<_>>().join(", "));
     LockTables {
+        flush: None,
         written: tables.clone(),
         tables,
         text: text.into_bytes(),

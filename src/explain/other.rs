@@ -134,8 +134,9 @@ pub(super) fn prepare() -> Explanation {
 
 /// LOCK TABLES.
 pub(super) fn lock_tables(lock: &LockTables) -> Explanation {
-    let sends = [statements::lock_tables(lock)]
-        .into_iter()
+    let flush = lock.flush.iter().cloned();
+    let sends = flush
+        .chain([statements::lock_tables(lock)])
         .chain(statements::under_locks(lock))
         .map(Sent::text);
     let names = lock.tables.iter().flat_map(|table| {
@@ -143,10 +144,11 @@ pub(super) fn lock_tables(lock: &LockTables) -> Explanation {
             true => "WRITE",
             false => "READ",
         };
-        [
-            format!("{}: the table, as it asks for", base(table)),
-            format!("{}: the table, {mode}", slots(table)),
-        ]
+        let locks_slots = memchr::memmem::find(&lock.text, table.slot_name.as_bytes()).is_some();
+        let of_slots = format!("{}: the table, {mode}", slots(table));
+        [format!("{}: the table, as it asks for", base(table))]
+            .into_iter()
+            .chain(locks_slots.then_some(of_slots))
     });
     let note = match lock.written.len() == lock.tables.len() {
         true => {

@@ -340,6 +340,22 @@ impl Session {
         const MOST_TRIES: usize = 5;
         const WAIT: u64 = 50;
         self.count(Reason::LockTables);
+        // MySQL refuses a cursor.
+        if original.may_open_cursor() && !self.hot.catalog.mariadb {
+            return self.run_original(original, turn).await;
+        }
+        let mut ended = None;
+        if let Some(flush) = &lock.flush {
+            // Where tables are locked already it is refused, and they stay so.
+            if self.state.table_locks != TableLocks::None {
+                return self.run_original(original, turn).await;
+            }
+            match self.hidden(flush).await? {
+                Hidden::Err(error) => return self.answer_err(turn, &error).await,
+                Hidden::Ok(ok) => ended = Some(ok),
+                Hidden::Row(_) => return Err(Malformed.into()),
+            }
+        }
         // OK and ERR read the same in either protocol (MariaDB prepares LOCK TABLES).
         let mut locked = self.hidden(fold::lock_tables(lock)).await?;
         for _ in 0..MOST_TRIES {
@@ -357,7 +373,7 @@ impl Session {
             self.shared.refresh().await;
             locked = self.hidden(fold::lock_tables(lock)).await?;
         }
-        let answer = match locked {
+        let mut answer = match locked {
             Hidden::Ok(ok) => ok,
             // The message would quote what we have added. The statement has done nothing.
             Hidden::Err(error) if is_syntax_error(&error) => {
@@ -366,6 +382,9 @@ impl Session {
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
             Hidden::Row(_) => return Err(Malformed.into()),
         };
+        if let Some(ended) = ended {
+            add_end(&mut answer, &ended);
+        }
         // It has committed; what it may have opened since (with autocommit off) holds no slot and no fold.
         self.state.transaction = Transaction::default();
         self.state.table_locks = match lock.written.len() == lock.tables.len() {

@@ -240,10 +240,15 @@ pub(super) fn show(plan: &Plan) -> String {
         Plan::Prepare(tables) => format!("prepare {}", names(tables)),
         Plan::LockTables(lock) => {
             let text = String::from_utf8_lossy(&lock.text);
+            let flush = lock.flush.as_ref().map(|flush| {
+                let flush = String::from_utf8_lossy(flush);
+                format!("{flush}; ")
+            });
             format!(
-                "lock tables {}, write {}: {text}",
+                "lock tables {}, write {}: {}{text}",
                 names(&lock.tables),
-                names(&lock.written)
+                names(&lock.written),
+                flush.unwrap_or_default()
             )
         }
     }

@@ -1,5 +1,6 @@
 //! LOCK TABLES: the slot tables are locked with their hot tables.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, HotTable};
@@ -7,7 +8,7 @@ use crate::sql::context::{READ_ALIASES, hot_by_words, mentioned, quoted, read_al
 use crate::sql::ddl::fold_tables;
 use crate::sql::lexer::Lexer;
 use crate::sql::plan::{LockTables, Plan, Reason, SessionFacts};
-use crate::sql::words::Words;
+use crate::sql::words::{Name, Words};
 
 /// A hot table in the list.
 struct Locked {
@@ -16,11 +17,14 @@ struct Locked {
     write: bool,
 }
 
-/// The plan of LOCK TABLES.
+/// The plan of LOCK TABLES, and of FLUSH TABLES that locks.
 ///
 /// While tables are locked each name in a statement must be locked, once for each use. What is added here is the slot
 /// table by the names that reads give it; for WRITE the session adds those of its fold.
 pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+    if let Some(flush) = Flush::of(text, facts) {
+        return plan_flush(&flush, text, facts, catalog);
+    }
     let Some(locked) = locked(text, facts, catalog) else {
         return fold_tables(mentioned(text, catalog), Reason::NotParsed);
     };
@@ -36,9 +40,96 @@ pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan
     let additions: String = additions.collect();
     let written = locked.iter().filter(|locked| locked.write);
     Plan::LockTables(Box::new(LockTables {
+        flush: None,
         text: [&text[..end], additions.as_bytes(), &text[end..]].concat(),
         written: written.map(|locked| Arc::clone(&locked.table)).collect(),
         tables: locked.into_iter().map(|locked| locked.table).collect(),
+    }))
+}
+
+/// FLUSH TABLES of named tables WITH READ LOCK or FOR EXPORT: it locks them as LOCK TABLES .. READ does.
+struct Flush {
+    names: Vec<Name>,
+    /// Where each of them stands.
+    places: Vec<Range<usize>>,
+    exports: bool,
+}
+
+impl Flush {
+    /// `None`: it is another statement, or not understood.
+    fn of(text: &[u8], facts: &SessionFacts) -> Option<Self> {
+        let mut words = Words::new(text, facts);
+        if !words.accept("FLUSH") {
+            return None;
+        }
+        words.accept_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
+        if !words.accept_any(&["TABLES", "TABLE"]) || words.peek_word()? == "WITH" {
+            return None;
+        }
+        let (mut names, mut places) = (Vec::new(), Vec::new());
+        loop {
+            let start = words.peek()?.start;
+            names.push(words.name()?);
+            let rest = words.peek()?.start;
+            places.push(start..start + text[start..rest].trim_ascii_end().len());
+            if !words.accept_mark(b',') {
+                break;
+            }
+        }
+        let exports = words.accept_all(&["FOR", "EXPORT"]);
+        if !exports && !words.accept_all(&["WITH", "READ", "LOCK"]) {
+            return None;
+        }
+        words.accept_mark(b';');
+        words.peek().is_none().then_some(Self {
+            names,
+            places,
+            exports,
+        })
+    }
+}
+
+/// Whether a statement is FLUSH TABLES that locks the tables which it names.
+pub(super) fn flushes_and_locks(text: &[u8], facts: &SessionFacts) -> bool {
+    Flush::of(text, facts).is_some()
+}
+
+/// No alias can be locked by FLUSH TABLES, as those of the slot tables must be. So the tables are flushed, then locked.
+fn plan_flush(flush: &Flush, text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+    let mut tables: Vec<Arc<HotTable>> = Vec::new();
+    for name in &flush.names {
+        let hot = hot_by_words(catalog, facts, name).filter(|table| !tables.contains(table));
+        tables.extend(hot.cloned());
+    }
+    if tables.is_empty() {
+        return Plan::Forward(Reason::NotHot);
+    }
+    if flush.exports {
+        // Files of the table are copied under it; its slots are in none of them.
+        return Plan::LockTables(Box::new(LockTables {
+            tables,
+            flush: None,
+            text: text.to_vec(),
+            written: Vec::new(),
+        }));
+    }
+    let names = || flush.places.iter().map(|place| &text[place.clone()]);
+    let flushed = names().collect::<Vec<_>>().join(&b", "[..]);
+    let locked = names().map(|name| [name, b" READ"].concat());
+    let locked = locked.collect::<Vec<_>>().join(&b", "[..]);
+    let additions = tables.iter().map(|table| {
+        let locked = Locked {
+            table: Arc::clone(table),
+            write: false,
+        };
+        additions(&locked, catalog)
+    });
+    let additions: String = additions.collect();
+    Plan::LockTables(Box::new(LockTables {
+        tables,
+        flush: Some([b"FLUSH NO_WRITE_TO_BINLOG TABLES ", &flushed[..]].concat()),
+        text: [b"LOCK TABLES ", &locked[..], additions.as_bytes()].concat(),
+        written: Vec::new(),
     }))
 }
 
@@ -129,6 +220,30 @@ mod tests {
         assert!(plan.starts_with("lock tables posts, hits, write hits: LOCK TABLES posts READ, "));
         assert!(plan.contains("`shop`.`posts_slots` AS `countersink_s16` READ, "));
         assert!(plan.contains(", `shop`.`hits_slots` AS `countersink_s17` WRITE, "));
+    }
+
+    #[test]
+    fn what_is_flushed_and_locked_is_locked_with_its_slots() {
+        let plan = planned("FLUSH LOCAL TABLES posts , `authors` WITH READ LOCK;");
+        assert!(
+            plan.starts_with(
+                "lock tables posts, write : FLUSH NO_WRITE_TO_BINLOG TABLES posts, `authors`; \
+                 LOCK TABLES posts READ, `authors` READ, `shop`.`posts_slots` AS `countersink_s` READ, "
+            ),
+            "{plan}"
+        );
+        assert_eq!(
+            planned("FLUSH TABLES posts FOR EXPORT"),
+            "lock tables posts, write : FLUSH TABLES posts FOR EXPORT"
+        );
+        for text in [
+            "FLUSH TABLES",
+            "FLUSH TABLES posts",
+            "FLUSH TABLES WITH READ LOCK",
+            "FLUSH TABLES posts WITH READ LOCK AND DISABLE CHECKPOINT",
+        ] {
+            assert_eq!(planned(text).split(' ').next(), Some("forward"), "{text}");
+        }
     }
 
     #[test]

@@ -304,11 +304,13 @@ pub struct Ddl {
     pub withdraws_slots: bool,
 }
 
-/// LOCK TABLES with the slot tables in it.
+/// LOCK TABLES, or FLUSH TABLES .. WITH READ LOCK, with the slot tables in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockTables {
     /// The hot tables that are locked.
     pub tables: Vec<Arc<HotTable>>,
+    /// What is to be sent first, where the client's statement does more: it flushes.
+    pub flush: Option<Vec<u8>>,
     /// The text to send.
     pub text: Vec<u8>,
     /// Those of them that are locked for WRITE, so that they can be folded under the lock.

@@ -29,7 +29,8 @@ impl Plan {
             Self::Ddl(ddl) => size_of::<Ddl>() + of_tables(ddl.tables.len()),
             Self::Shadow(tables) | Self::Prepare(tables) => of_tables(tables.len()),
             Self::LockTables(lock) => {
-                size_of::<LockTables>() + of_tables(lock.tables.len()) + lock.text.len()
+                let texts = lock.text.len() + lock.flush.as_ref().map_or(0, Vec::len);
+                size_of::<LockTables>() + of_tables(lock.tables.len()) + texts
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::sql::lexer::{Lexer, TokenKind};
+use crate::sql::lock_tables;
 use crate::sql::plan::SessionFacts;
 use crate::sql::words::{Beginning, Words};
 
@@ -50,7 +51,7 @@ pub enum Kind {
     Savepoint,
     /// RELEASE SAVEPOINT.
     Release,
-    /// LOCK TABLES.
+    /// LOCK TABLES, and FLUSH TABLES of named tables that locks them.
     LockTables,
     /// UNLOCK TABLES.
     UnlockTables,
@@ -108,6 +109,7 @@ pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
         "SAVEPOINT" => Kind::Savepoint,
         "RELEASE" => Kind::Release,
         "LOCK" if words.accept_any(&["TABLES", "TABLE"]) => Kind::LockTables,
+        "FLUSH" if lock_tables::flushes_and_locks(text, facts) => Kind::LockTables,
         "UNLOCK" if words.accept_any(&["TABLES", "TABLE"]) => Kind::UnlockTables,
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "RENAME" => Kind::Ddl,
         "ANALYZE" if is_table_maintenance(&mut words) => Kind::Show,
