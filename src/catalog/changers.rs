@@ -39,7 +39,7 @@ pub(super) async fn of(conn: &mut Conn, schema: &str, name: &str) -> Result<Chan
             referred(conn, schema, &name_of_one).await?,
             with_triggers(conn, schema, &like).await?,
         ];
-        let routines = routines(conn, &like).await?;
+        let routines = routines(conn, schema, &like).await?;
         let new_tables = tables.into_iter().flatten().map(|table| (table, true));
         let new_routines = routines.into_iter().map(|routine| (routine, false));
         for (new, is_table) in new_tables.chain(new_routines) {
@@ -87,12 +87,20 @@ async fn with_triggers(conn: &mut Conn, schema: &str, like: &str) -> Result<Vec<
     rows(conn, what, query, (schema, like), tuple).await
 }
 
-/// Routines in which this pattern is found.
-async fn routines(conn: &mut Conn, like: &str) -> Result<Vec<String>, Problem> {
+/// Routines in which this pattern is found: those of the schema, and others that name the schema as well.
+async fn routines(conn: &mut Conn, schema: &str, like: &str) -> Result<Vec<String>, Problem> {
     let query = "SELECT DISTINCT ROUTINE_NAME FROM information_schema.ROUTINES \
-                 WHERE ROUTINE_SCHEMA <> 'sys' AND ROUTINE_DEFINITION LIKE ?";
+                 WHERE ROUTINE_DEFINITION LIKE ? AND (ROUTINE_SCHEMA = ? OR ROUTINE_DEFINITION LIKE ?)";
+    let of_schema = format!("%{}%", escaped(schema));
     let tuple = mysql_async::from_row_opt::<String>;
-    rows(conn, "the routines", query, (like,), tuple).await
+    rows(
+        conn,
+        "the routines",
+        query,
+        (like, schema, of_schema),
+        tuple,
+    )
+    .await
 }
 
 #[cfg(test)]

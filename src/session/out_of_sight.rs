@@ -90,10 +90,23 @@ fn reads_a_table(text: Option<&[u8]>, kind: Kind) -> bool {
     matches!(kind, Kind::Select | Kind::With) && text.is_none_or(is_consistent)
 }
 
+/// Whether a text has a name in it that is not a part of a longer one.
+fn names(text: &[u8], name: &[u8]) -> bool {
+    let is_part = |byte: Option<&u8>| {
+        byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'))
+    };
+    mentions(text, name)
+        && text.windows(name.len()).enumerate().any(|(at, window)| {
+            window.eq_ignore_ascii_case(name)
+                && !is_part(at.checked_sub(1).and_then(|before| text.get(before)))
+                && !is_part(text.get(at + name.len()))
+        })
+}
+
 /// Whether a statement may change rows of this table without naming it.
 fn may_change(text: &[u8], kind: Kind, table: &HotTable) -> bool {
     let changers = &table.changed_by;
-    let names_one = |names: &[String]| names.iter().any(|name| mentions(text, name.as_bytes()));
+    let names_one = |all: &[String]| all.iter().any(|name| names(text, name.as_bytes()));
     match kind {
         Kind::Use
         | Kind::Begin
@@ -105,5 +118,30 @@ fn may_change(text: &[u8], kind: Kind, table: &HotTable) -> bool {
         Kind::Execute => true,
         Kind::Select | Kind::Do | Kind::Set { .. } | Kind::Show => names_one(&changers.routines),
         _ => names_one(&changers.tables) || names_one(&changers.routines),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn a_name_is_no_part_of_a_longer_one() {
+        for text in [
+            "CALL follow(1)",
+            "SELECT`follow`(1)",
+            "do Follow (1)",
+            "CALL shop.follow",
+        ] {
+            assert!(names(text.as_bytes(), b"follow"), "{text}");
+        }
+        for text in [
+            "SELECT followers",
+            "UPDATE un_follow SET n = 1",
+            "SELECT $follow",
+            "",
+        ] {
+            assert!(!names(text.as_bytes(), b"follow"), "{text}");
+        }
     }
 }
