@@ -7,7 +7,7 @@ use super::Session;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::fold::{COMMIT, has_messages, is_syntax_error};
-use super::hidden::{Failure, Hidden, Row, encode_prepare, failure};
+use super::hidden::{Failure, Hidden, Row, failure};
 use super::kind::kind_of;
 use super::moving::{AsOwn, Bound};
 use super::query::statement_text;
@@ -148,13 +148,8 @@ impl Session {
         if kind_of(text) == Kind::Execute {
             return Ok(true);
         }
-        let mut out = Vec::new();
-        encode_prepare(&mut out, text);
-        self.write_upstream(&out).await?;
-        match self.read_prepared().await? {
-            Ok(prepared) => self.close_asked(Some(prepared.id)).await.map(|()| true),
-            Err(_) => Ok(false),
-        }
+        let text = text.to_vec();
+        Ok(self.refusal_of(&text).await?.is_none())
     }
 
     /// Takes the slots of these tables away, until the locks are released. The inner error is an ERR payload, and the client's:

@@ -36,6 +36,9 @@ impl Session {
         self.state.after_one_shot(&statement.one_shot, failed);
         // The execution has used it up.
         statement.long_data = false;
+        if statement.defines_a_program && !failed {
+            self.refresh_catalog().await;
+        }
         self.after_ddl(statement.kind).await
     }
 
@@ -104,7 +107,9 @@ impl Session {
     ) -> Result<(), Error> {
         let turn = Turn::single(self.command_form());
         self.before(statement.kind);
-        self.watch(Some(&statement.text), statement.kind).await?;
+        // The text of one that names no hot table is not kept.
+        let text = Some(&statement.text[..]).filter(|text| !text.is_empty());
+        self.watch(text, statement.kind).await?;
         if !self.buffer_command().await? {
             return self.fold_then_stream(statement, Reason::TooLong).await;
         }

@@ -104,10 +104,14 @@ impl Session {
                 .fold_in_own_transaction(fold.reason, &folds, original, turn)
                 .await;
         }
+        // Of an increment nothing is left to be refused.
         if !matches!(
             fold.reason,
             Reason::OwnIncrement | Reason::AddsToBase | Reason::ChangingOver | Reason::Fallback
         ) {
+            if self.is_refused(original).await? {
+                return self.run_original(original, turn).await;
+            }
             self.learn_mixed();
         }
         self.fold_in_transaction(fold.reason, &folds, original, turn)
@@ -197,7 +201,7 @@ impl Session {
         };
         if let Err(error) = self.begin_and_fold(begin, folds).await? {
             self.commit_own().await?;
-            if needs_no_fold(reason, &error) {
+            if needs_no_fold(reason, &error) || self.is_refused(original).await? {
                 self.set_one_shot_again().await?;
                 return self.run_original(original, turn).await;
             }

@@ -36,6 +36,7 @@ mod plans;
 mod prepared;
 mod query;
 mod read;
+mod refusal;
 mod registry;
 mod relay;
 mod rights;

@@ -37,6 +37,13 @@ impl Session {
         tables.any(|table| !table.changed_by.is_empty())
     }
 
+    /// Whether a statement may change rows of hot tables out of sight; `None` where nothing ever does.
+    pub(super) fn may_change_out_of_sight(&self, text: &[u8], kind: Kind) -> Option<bool> {
+        let mut tables = self.hot.catalog.tables.iter();
+        self.has_changers()
+            .then(|| tables.any(|table| may_change(Some(text), kind, table)))
+    }
+
     /// A statement is to run that may change rows of hot tables out of sight; no text: nobody knows what it does.
     pub(super) async fn watch(&mut self, text: Option<&[u8]>, kind: Kind) -> Result<(), Error> {
         if !self.has_changers() || !self.state.in_transaction() {
@@ -51,7 +58,7 @@ impl Session {
         for table in tables.filter(|table| !table.changed_by.is_empty()) {
             let is_seen = self.state.transaction.rows().is_watched(table);
             let is_there = !self.state.shadowed.contains(table);
-            if !is_seen && is_there && text.is_none_or(|text| may_change(text, kind, table)) {
+            if !is_seen && is_there && may_change(text, kind, table) {
                 self.watch_table(table).await?;
             }
         }
@@ -103,10 +110,11 @@ fn names(text: &[u8], name: &[u8]) -> bool {
         })
 }
 
-/// Whether a statement may change rows of this table without naming it.
-fn may_change(text: &[u8], kind: Kind, table: &HotTable) -> bool {
+/// Whether a statement may change rows of this table without naming it. No text: nobody knows what it names.
+fn may_change(text: Option<&[u8]>, kind: Kind, table: &HotTable) -> bool {
     let changers = &table.changed_by;
-    let names_one = |all: &[String]| all.iter().any(|name| names(text, name.as_bytes()));
+    let is_named = |name: &String| text.is_none_or(|text| names(text, name.as_bytes()));
+    let names_one = |all: &[String]| all.iter().any(is_named);
     match kind {
         Kind::Use
         | Kind::Begin

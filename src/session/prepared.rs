@@ -14,6 +14,7 @@ use super::kind::kind_of;
 use super::one_shot::Effect;
 use super::parameters::Typing;
 use super::patched::Patch;
+use super::query::defines_a_program;
 use super::rights::may_change_rights;
 use super::state::Unseen;
 use crate::catalog::HotTable;
@@ -55,6 +56,8 @@ pub(super) struct Statement {
     pub control: Option<TransactionControl>,
     /// It is a query that locks rows as if it wrote them.
     pub locks_for_update: bool,
+    /// It is DDL about a trigger or a routine.
+    pub defines_a_program: bool,
     pub parameters: u16,
     /// The column definitions that the client was given, or is to be given at the next execution.
     pub columns: Definitions,
@@ -87,6 +90,7 @@ impl Session {
         let may_ask = diagnostics::may_ask(text);
         let seen = self.sight_prepared(text, kind);
         let changes_rights = may_change_rights(text, kind, false);
+        let is_watched = self.may_change_out_of_sight(text, kind);
         self.note_locks(kind, may_lock);
         self.state.prepares_rights |= changes_rights;
         let is_plain = !hot && !changes && !is_pending && !may_ask;
@@ -102,6 +106,9 @@ impl Session {
                 id => {
                     self.clear_messages();
                     Unseen::add(&mut self.state.unseen, id, &self.hot.prepared_under);
+                    if let Some(id) = id.filter(|_| is_watched == Some(false)) {
+                        Unseen::leave_unwatched(&mut self.state.unseen, id, self.hot.number);
+                    }
                 }
             }
             return Ok(());
@@ -137,6 +144,7 @@ impl Session {
             statement.one_shot = effect;
             statement.control = control;
             statement.locks_for_update = locks_for_update;
+            statement.defines_a_program = defines_a_program(&text, kind);
             statement.asks = asks;
             let parameters = statement.parameters;
             if hot {
@@ -224,6 +232,7 @@ impl Session {
             one_shot: Effect::Ends,
             control: None,
             locks_for_update: false,
+            defines_a_program: false,
             parameters: ok.parameters,
             columns: Definitions::new(columns, None),
             types: Vec::new(),
@@ -285,7 +294,10 @@ impl Session {
                 self.state.transaction.may_have_snapshot = true;
             }
             let executes = command_byte == command::STMT_EXECUTE;
-            if executes {
+            let unseen = self.state.unseen.as_ref();
+            let is_unwatched =
+                unseen.is_some_and(|unseen| unseen.is_unwatched(id, self.hot.number));
+            if executes && !is_unwatched {
                 self.watch(None, Kind::Other).await?;
             }
             if self.shared.traffic.is_on() {

@@ -140,6 +140,7 @@ impl Session {
             || (self.state.diagnostics.is_some() && may_be_question(text, kind))
             || self.state.one_shot.is_set()
             || sql::one_shot::may_be(text, kind)
+            || defines_a_program(text, kind)
         {
             return Glance::Look;
         }
@@ -298,7 +299,7 @@ impl Session {
         let facts = self.state.facts.clone().unwrap_or_default();
         let effect = self.state.one_shot.effect(text, kind, &facts);
         self.state.after_one_shot(&effect, done.failed);
-        if kind == Kind::Ddl && !done.failed && defines_a_program(text) {
+        if !done.failed && defines_a_program(text, kind) {
             self.refresh_catalog().await;
         }
         self.after_ddl(kind).await?;
@@ -437,10 +438,10 @@ impl Session {
     }
 }
 
-/// Whether DDL is about a trigger or a routine, which may change hot tables.
-fn defines_a_program(text: &[u8]) -> bool {
+/// Whether a statement is DDL about a trigger or a routine, which may change hot tables.
+pub(super) fn defines_a_program(text: &[u8], kind: Kind) -> bool {
     const WORDS: [&[u8]; 3] = [b"TRIGGER", b"PROCEDURE", b"FUNCTION"];
-    WORDS.iter().any(|word| sql::mentions(text, word))
+    kind == Kind::Ddl && WORDS.iter().any(|word| sql::mentions(text, word))
 }
 
 /// What a first look at a statement tells.

@@ -11,6 +11,7 @@ use super::folded::Mark;
 use super::hidden::{Failure, Hidden, failure};
 use super::moving::{AsOwn, Bound};
 use super::patched::Patch;
+use super::refusal::is_of_the_text;
 use super::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
@@ -30,19 +31,6 @@ pub(super) const OUT_OF_RANGE: u16 = 1690;
 
 /// The server's code for a table that is not there.
 pub(super) const NO_SUCH_TABLE: u16 = 1146;
-
-/// Whether an ERR payload tells that the text itself is at fault, and would be as a query: its syntax, its names, what
-/// may stand where, what the account may see. Anything else is about preparing it (too many statements are prepared
-/// already), and the query may well be answered.
-fn is_of_the_text(error: &[u8]) -> bool {
-    const ACCESS: [u16; 4] = [1044, 1142, 1143, 1370];
-    const NAMES: [u16; 13] = [
-        1046, 1049, 1052, 1054, 1066, 1109, 1146, 1176, 1247, 1248, 1305, 1356, 1100,
-    ];
-    const FORM: [u16; 10] = [1055, 1056, 1064, 1111, 1140, 1221, 1222, 1241, 1327, 1582];
-    let code = reply::Err::decode(error).map_or(0, |err| err.code);
-    ACCESS.contains(&code) || NAMES.contains(&code) || FORM.contains(&code)
-}
 
 /// Whether an ERR payload of a text of ours tells of a table that is not there: no slot table, no slots.
 pub(super) fn is_without_slots(error: &[u8]) -> bool {
@@ -136,6 +124,10 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Result<Done, Vec<u8>>, Error> {
+        if self.locks_before(read).await? && self.is_refused(original).await? {
+            self.count_read(read, read.reason);
+            return self.run_original(original, turn).await.map(Ok);
+        }
         let reason = match self.prepare_to_read(read, parameters).await? {
             Prepared::Summed(reason) => reason,
             Prepared::Folded(mark) => {
@@ -336,6 +328,20 @@ impl Session {
             self.raise_again(&last).await?;
         }
         Ok(last)
+    }
+
+    /// Whether statements of ours take locks before a read, in its transaction or as errors that it would end with.
+    async fn locks_before(&mut self, read: &Read) -> Result<bool, Error> {
+        if self.state.status_uncertain && self.state.in_transaction() {
+            self.hidden("DO 0").await?;
+        }
+        let rows = self.state.transaction.rows();
+        Ok(match self.state.in_transaction() {
+            true => {
+                read.folded_first.is_some() || !read.locks.is_empty() || rows.concern(&read.tables)
+            }
+            false => read.fails_when_locked,
+        })
     }
 
     /// Folds what this transaction has incremented itself, and takes the locks that the read asks for. What does not go on

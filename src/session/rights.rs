@@ -8,19 +8,12 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::hidden::{encode_prepare, is_interrupted};
-use super::query::statement_text;
-use super::turn::Original;
 use crate::sql::plan::Increment;
 use crate::sql::{Kind, mentions};
-use crate::wire::command;
 use crate::wire::reply;
 
 /// How many kinds of increments are remembered.
 const MOST_SHOWN: usize = 64;
-
-/// How often the question is put again when a KILL QUERY meets it.
-const MOST_TRIES: u8 = 20;
 
 /// What the server has shown this session that it may do.
 #[derive(Debug, Default)]
@@ -44,12 +37,6 @@ pub(super) enum Right {
 pub(super) fn is_access_denied(error: &[u8]) -> bool {
     const ACCESS_DENIED: [u16; 4] = [1044, 1142, 1143, 1370];
     reply::Err::decode(error).is_ok_and(|err| ACCESS_DENIED.contains(&err.code))
-}
-
-/// Whether an ERR payload says that there is no such column: one that the rule knows, or one of the client's statement.
-fn is_unknown_column(error: &[u8]) -> bool {
-    const UNKNOWN_COLUMN: u16 = 1054;
-    reply::Err::decode(error).is_ok_and(|err| err.code == UNKNOWN_COLUMN)
 }
 
 /// Whether a text may change somebody's rights, judged by its words.
@@ -97,48 +84,5 @@ impl Session {
             Some(error) if is_access_denied(&error) => Right::Denied,
             Some(_) => Right::Unknown,
         })
-    }
-
-    /// The error for a statement that a fold, refused with `error`, would have had to come before. Where that is for want
-    /// of a right, or of a column, it is the original's own, if that is refused as well.
-    pub(super) async fn refusal_in_its_words(
-        &mut self,
-        original: &Original,
-        error: &[u8],
-    ) -> Result<Vec<u8>, Error> {
-        let text = match original {
-            Original::Payload(payload) if payload.first() == Some(&command::QUERY) => {
-                statement_text(payload, self.capabilities)?
-            }
-            // Of an execution only the number of the statement is here.
-            _ => return Ok(error.to_vec()),
-        };
-        let own = match is_access_denied(error) || is_unknown_column(error) {
-            true => self.refusal_of(text).await?,
-            false => None,
-        };
-        Ok(own.unwrap_or_else(|| error.to_vec()))
-    }
-
-    /// Why the server would refuse a text, as far as it says so without running it: the ERR payload. Rights are looked at
-    /// when a statement is prepared, and no row is.
-    pub(super) async fn refusal_of(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let mut refused = None;
-        for _ in 0..MOST_TRIES {
-            let mut packet = Vec::new();
-            encode_prepare(&mut packet, text);
-            self.write_upstream(&packet).await?;
-            refused = match self.read_prepared().await? {
-                Ok(statement) => {
-                    self.close_asked(Some(statement.id)).await?;
-                    return Ok(None);
-                }
-                Err(error) => Some(error),
-            };
-            if !refused.as_deref().is_some_and(is_interrupted) {
-                break;
-            }
-        }
-        Ok(refused)
     }
 }

@@ -12,6 +12,7 @@ use super::error::Error;
 use super::hidden::{Hidden, query_payload};
 use super::kind::kind_of;
 use super::parameters::whole_tables;
+use super::query::defines_a_program;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::user_variables::{Variable, unhex};
@@ -247,6 +248,10 @@ impl Session {
             Some(Prepared::Unread) | None => Kind::Execute,
         };
         self.before(kind);
+        let defines_a_program = match &prepared {
+            Some(Prepared::Text(text)) => defines_a_program(&text.text, kind),
+            _ => false,
+        };
         let done = match prepared {
             Some(Prepared::Text(text)) => self.execute_text(&text, using, original, turn).await?,
             Some(Prepared::Unread) if self.state.table_locks == TableLocks::None => {
@@ -260,6 +265,9 @@ impl Session {
             _ => self.run_original(original, turn).await?,
         };
         self.after(kind, done.failed);
+        if defines_a_program && !done.failed {
+            self.refresh_catalog().await;
+        }
         self.after_ddl(kind).await?;
         Ok(done)
     }

@@ -11,6 +11,7 @@ use super::diagnostics::Diagnostics;
 use super::hot::PreparedUnder;
 use super::one_shot::{Effect, OneShot};
 use super::prepared::Statement;
+use super::refusal::Understood;
 use super::rights::Shown;
 use super::sql_prepared::SqlPrepared;
 use super::transaction::Transaction;
@@ -85,6 +86,8 @@ pub(super) struct State {
     pub last_prepared: u32,
     /// Column definitions of rewritten reads, by the original's text.
     pub definitions: HashMap<Vec<u8>, Arc<Definitions>>,
+    /// Shapes of statements that the server refuses for nothing in their text.
+    pub understood: Understood,
     /// What the client may ask about its last statement, where the upstream would tell of another.
     pub diagnostics: Option<Diagnostics>,
     /// What SET TRANSACTION has set for the next transaction alone.
@@ -111,6 +114,8 @@ pub(super) struct State {
 pub(super) struct Unseen {
     /// Those of the binary protocol that have not been closed, by their ids.
     pub ids: HashSet<u32>,
+    /// Those among them that change no rows out of sight, by the hot tables with this number.
+    unwatched: (u64, HashSet<u32>),
     /// There are others, made by PREPARE.
     has_named: bool,
     /// When the first of them was.
@@ -122,6 +127,7 @@ impl Unseen {
     pub(super) fn add(unseen: &mut Option<Self>, id: Option<u32>, now: &Arc<PreparedUnder>) {
         let unseen = unseen.get_or_insert_with(|| Self {
             ids: HashSet::new(),
+            unwatched: (0, HashSet::new()),
             has_named: false,
             _since: Arc::clone(now),
         });
@@ -129,10 +135,26 @@ impl Unseen {
         unseen.ids.extend(id);
     }
 
+    /// The one with this id, which has been added, changes no rows out of sight by the hot tables with this number.
+    pub(super) fn leave_unwatched(unseen: &mut Option<Self>, id: u32, hot: u64) {
+        if let Some(Self { unwatched, .. }) = unseen {
+            if unwatched.0 != hot {
+                *unwatched = (hot, HashSet::new());
+            }
+            unwatched.1.insert(id);
+        }
+    }
+
+    /// Whether that was found of the one with this id, by the hot tables with this number.
+    pub(super) fn is_unwatched(&self, id: u32, hot: u64) -> bool {
+        self.unwatched.0 == hot && self.unwatched.1.contains(&id)
+    }
+
     /// The one with this id was closed, if there is such a one: clients close some twice, and some that are gone.
     pub(super) fn remove(unseen: &mut Option<Self>, id: u32) {
         if let Some(some) = unseen {
             some.ids.remove(&id);
+            some.unwatched.1.remove(&id);
             if some.ids.is_empty() && !some.has_named {
                 *unseen = None;
             }
@@ -185,6 +207,7 @@ impl State {
             unseen: None,
             last_prepared: 0,
             definitions: HashMap::new(),
+            understood: Understood::default(),
             diagnostics: None,
             one_shot: OneShot::default(),
             kind: Kind::Other,

@@ -35,6 +35,10 @@ impl Session {
             Told::ByCountOfChanged => !counts_matches,
             Told::Not => false,
         };
+        let is_told = by_count && matches!(bound, Bound::Keys(_));
+        if !is_told && self.is_refused(original).await? {
+            return self.run_original(original, turn).await;
+        }
         let suspects = match (by_count, &bound) {
             (true, Bound::Keys(_)) => None,
             (_, Bound::Keys(keys)) => {

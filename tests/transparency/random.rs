@@ -138,7 +138,7 @@ struct Played {
     found: Vec<Difference>,
 }
 
-/// Why a sequence is compared up to a statement only. The last two are stated limits, and counted.
+/// Why a sequence is compared up to a statement only. All but the first are stated limits, and counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     /// MySQL itself had a session wait for another, which the proxy need not.
@@ -147,6 +147,9 @@ enum Ended {
     Waited,
     /// The proxy could not fold for a read in a READ ONLY transaction.
     Refused,
+    /// Other rows are locked: by a fold of a whole table, where MySQL locks no gaps; not yet by the first increment of a row in a
+    /// slot, where FOR SHARE is asked for. Or the error of NOWAIT comes without column definitions before it.
+    Skipped,
 }
 
 /// What all lanes have found so far.
@@ -214,11 +217,11 @@ impl Tally {
         } = self;
         let count = |why: Ended| self.ended.iter().filter(|ended| **ended == why).count();
         let (blocked, waited) = (count(Ended::Blocked), count(Ended::Waited));
-        let refused = count(Ended::Refused);
+        let (refused, skipped) = (count(Ended::Refused), count(Ended::Skipped));
         let report = format!(
             "random on {flavour} {version}: {compared} statements of {} sequences compared, {} with differences; seeds \
              {first} to {}; sequences ended early: {blocked} where MySQL had a session wait, {waited} where the proxy had, {refused} where a READ \
-             ONLY transaction refused a fold; {combined} increments of several clients written as {batches}; {}\n",
+             ONLY transaction refused a fold, {skipped} where SKIP LOCKED or NOWAIT met other locks; {combined} increments of several clients written as {batches}; {}\n",
             seed - first,
             failures.len(),
             seed - 1,
@@ -329,7 +332,22 @@ impl Prover {
         };
         let refused = direct.iter().zip(&proxied).position(only_proxied);
         let refused = refused.unwrap_or(usize::MAX);
-        let end = blocked.min(waited).min(refused);
+        let others_locked = session.to_string().contains("ISOLATION LEVEL READ");
+        let skipped = |(direct, proxied): (&Exchange, &Exchange)| {
+            waits_for_nobody(&direct.label)
+                && match (lock_conflict(direct), lock_conflict(proxied)) {
+                    (None, None) => {
+                        (others_locked || direct.label.contains("FOR SHARE"))
+                            && rows(direct) != rows(proxied)
+                    }
+                    (direct_error, proxied_error) => {
+                        direct_error == proxied_error && packets(direct) != packets(proxied)
+                    }
+                }
+        };
+        let skipped = direct.iter().zip(&proxied).position(skipped);
+        let skipped = skipped.unwrap_or(usize::MAX);
+        let end = blocked.min(waited).min(refused).min(skipped);
         direct.truncate(end);
         proxied.truncate(end);
         if proxied.last().is_some_and(waits) {
@@ -366,7 +384,8 @@ impl Prover {
                 usize::MAX => None,
                 _ if end == blocked => Some(Ended::Blocked),
                 _ if end == waited => Some(Ended::Waited),
-                _ => Some(Ended::Refused),
+                _ if end == refused => Some(Ended::Refused),
+                _ => Some(Ended::Skipped),
             },
             found: found.collect(),
         }
@@ -423,6 +442,18 @@ const READ_ONLY: u16 = 1792;
 /// Whether a statement gives up where another session is in the way.
 fn waits_for_nobody(text: &str) -> bool {
     text.contains("SKIP LOCKED") || text.contains("NOWAIT")
+}
+
+/// The rows of an answer.
+fn rows(exchange: &Exchange) -> Vec<&[u8]> {
+    let packets = exchange.answer.iter().flatten();
+    let rows = packets.filter(|packet| packet.role == Role::Row);
+    rows.map(|packet| &packet.payload[..]).collect()
+}
+
+/// How many packets an answer has.
+fn packets(exchange: &Exchange) -> usize {
+    exchange.answer.as_ref().map_or(0, Vec::len)
 }
 
 /// The code of an error that says that another session is in the way.

@@ -77,3 +77,18 @@ CALL follow(2);
 SELECT id, views, title FROM posts ORDER BY id;
 COMMIT;
 SELECT id, views, title FROM posts ORDER BY id;
+
+== an error is told of behind statements that begin and end transactions
+UPDATE threads SET replies = replies + 1 WHERE id = 1;
+SET TRANSACTION READ ONLY;
+BEGIN;
+UPDATE tallies SET views = (SELECT MAX(views) FROM posts) WHERE id = 1;
+SELECT views FROM posts WHERE id = 3;
+UPDATE posts SET views = views * 2 WHERE id = 1;
+ROLLBACK;
+BEGIN;
+[direct] SHOW ERRORS;
+SELECT name FROM boards WHERE id = 1;
+UPDATE tallies SET nothing = 1;
+COMMIT;
+[direct] SHOW ERRORS;

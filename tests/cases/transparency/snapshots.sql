@@ -247,3 +247,13 @@ BEGIN;
 \execute u <- 'x', 1
 \execute s <- 1
 COMMIT;
+
+== a trigger that comes when there was none changes the transaction's own rows [fresh]
+CREATE TRIGGER followed AFTER UPDATE ON authors FOR EACH ROW UPDATE posts SET title = CONCAT(title, NEW.followers) WHERE author_id = NEW.id;
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2, 3);
+BEGIN;
+SELECT id, views FROM posts ORDER BY id;
+\roll_up
+UPDATE authors SET followers = followers + 1 WHERE id = 1;
+SELECT id, views, title FROM posts ORDER BY id;
+COMMIT;

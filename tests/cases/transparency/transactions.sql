@@ -374,3 +374,44 @@ UPDATE posts SET views = views * 2 WHERE id = 1;
 SELECT views FROM posts WHERE id = 1;
 ROLLBACK;
 SELECT views FROM posts WHERE id = 1;
+
+== a statement that is refused for its text opens no transaction
+[direct] UPDATE posts SET views = views + 1 WHERE id = 3;
+SET autocommit = 0;
+[direct] SELECT likes FROM posts WHERE id = 3 UNION SELECT 1 FOR UPDATE OF nothing WAIT 1;
+[direct] SHOW ERRORS;
+[direct] UPDATE posts SET views = 2 * views, nothing = 1 WHERE id = 3;
+[direct] SHOW ERRORS;
+[direct] UPDATE posts SET views = 2 * views WHERE id = 3 AND nothing = 1;
+[direct] UPDATE posts SET title = 'x', nothing = 1 WHERE author_id = 1;
+[direct] DELETE FROM posts WHERE nothing = 1;
+[direct] INSERT INTO posts (id, author_id) SELECT nothing, 1 FROM posts;
+[direct] UPDATE posts SET views = views * 2 WHERE id = 3; SELECT views FROM posts WHERE id = 3; -- done;
+[direct] SELECT views FROM posts WHERE id = 3 FOR UPDATE OF nothing;
+[direct] SHOW ERRORS;
+COMMIT;
+
+== and locks nothing in an open one
+[direct] UPDATE posts SET views = views + 1 WHERE id = 3;
+BEGIN;
+[direct] SELECT views FROM posts WHERE id = 3 FOR UPDATE OF nothing;
+[direct] UPDATE posts SET views = 2 * views, nothing = 1 WHERE id = 3;
+[direct] UPDATE posts SET title = 'x', nothing = 1 WHERE author_id = 1;
+\connection b
+[direct] SELECT id FROM posts FOR UPDATE SKIP LOCKED;
+\connection a
+ROLLBACK;
+
+== its own error comes before that of a READ ONLY transaction
+[direct] UPDATE posts SET views = views + 1 WHERE id = 3;
+START TRANSACTION READ ONLY;
+[direct] UPDATE posts SET views = 2 * views, nothing = 1 WHERE id = 3;
+[direct] SHOW ERRORS;
+[direct] DELETE FROM posts WHERE nothing = 1;
+[direct] SHOW ERRORS;
+ROLLBACK;
+SET SESSION TRANSACTION READ ONLY;
+[direct] UPDATE posts SET views = 2 * views, nothing = 1 WHERE id = 3;
+[direct] SHOW ERRORS;
+[direct] SELECT views FROM posts WHERE id = 3 FOR UPDATE OF nothing;
+[direct] SHOW ERRORS;

@@ -1,0 +1,138 @@
+//! What the server would refuse without running it, found out before anything of ours is done for it: a fold would leave locks,
+//! or a transaction, behind a statement that MySQL has not even begun.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+use super::Session;
+use super::error::Error;
+use super::hidden::{encode_prepare, is_interrupted};
+use super::kind::kind_of;
+use super::query::statement_text;
+use super::rights::is_access_denied;
+use super::turn::Original;
+use crate::sql::Kind;
+use crate::wire::command;
+use crate::wire::reply;
+
+/// How often the question is put again when a KILL QUERY meets it.
+const MOST_TRIES: u8 = 20;
+
+/// How many shapes a session remembers that the server has understood.
+const MOST_UNDERSTOOD: usize = 256;
+
+/// Hashes of the shapes of statements that the server has understood. A collision, or a table that has changed since, costs
+/// no more than locks that a statement leaves when it is refused.
+#[derive(Debug, Default)]
+pub(super) struct Understood(HashSet<u64>);
+
+impl Understood {
+    fn hash(shape: &[u8]) -> u64 {
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(shape)
+    }
+
+    fn insert(&mut self, hash: u64) {
+        if self.0.len() >= MOST_UNDERSTOOD {
+            self.0.clear();
+        }
+        self.0.insert(hash);
+    }
+}
+
+/// Whether an ERR payload tells that the text itself is at fault, and would be as a query: its syntax, its names, what
+/// may stand where, what the account may see. Anything else is about preparing it (too many statements are prepared
+/// already), and the query may well be answered.
+pub(super) fn is_of_the_text(error: &[u8]) -> bool {
+    const ACCESS: [u16; 4] = [1044, 1142, 1143, 1370];
+    const NAMES: [u16; 15] = [
+        1046, 1049, 1052, 1054, 1066, 1100, 1109, 1146, 1176, 1247, 1248, 1305, 1356, 3568, 3569,
+    ];
+    const FORM: [u16; 18] = [
+        1055, 1056, 1064, 1093, 1110, 1111, 1136, 1140, 1149, 1221, 1222, 1235, 1241, 1288, 1318,
+        1327, 1471, 1582,
+    ];
+    let code = reply::Err::decode(error).map_or(0, |err| err.code);
+    ACCESS.contains(&code) || NAMES.contains(&code) || FORM.contains(&code)
+}
+
+/// Whether an ERR payload says that there is no such column: one that the rule knows, or one of the client's statement.
+fn is_unknown_column(error: &[u8]) -> bool {
+    const UNKNOWN_COLUMN: u16 = 1054;
+    reply::Err::decode(error).is_ok_and(|err| err.code == UNKNOWN_COLUMN)
+}
+
+impl Session {
+    /// Whether the server refuses the client's statement for its text, so that nothing needs to be done before it runs.
+    /// Without a round trip for a shape that it has understood before.
+    pub(super) async fn is_refused(&mut self, original: &Original) -> Result<bool, Error> {
+        let Some(text) = self.query_text(original)? else {
+            return Ok(false);
+        };
+        let text = text.to_vec();
+        // It names another statement, which has been prepared.
+        if kind_of(&text) == Kind::Execute {
+            return Ok(false);
+        }
+        let facts = self.state.facts.clone().unwrap_or_default();
+        let mut shape = std::mem::take(&mut self.shape);
+        let has_literals = shape.lift(&text, &facts);
+        let hash = Understood::hash(if has_literals { shape.text() } else { &text });
+        self.shape = shape;
+        if self.state.understood.0.contains(&hash) {
+            return Ok(false);
+        }
+        let refused = self.refusal_of(&text).await?;
+        if refused.is_none() {
+            self.state.understood.insert(hash);
+        }
+        Ok(refused.is_some_and(|error| is_of_the_text(&error)))
+    }
+
+    /// The text of a statement. Of an execution only the number of the statement is known.
+    fn query_text<'a>(&self, original: &'a Original) -> Result<Option<&'a [u8]>, Error> {
+        Ok(match original {
+            Original::Payload(payload) if payload.first() == Some(&command::QUERY) => {
+                Some(statement_text(payload, self.capabilities)?)
+            }
+            _ => None,
+        })
+    }
+
+    /// The error for a statement that a fold, refused with `error`, would have had to come before. Where that is for want
+    /// of a right, or of a column, it is the original's own, if that is refused as well.
+    pub(super) async fn refusal_in_its_words(
+        &mut self,
+        original: &Original,
+        error: &[u8],
+    ) -> Result<Vec<u8>, Error> {
+        let own = match self.query_text(original)? {
+            Some(text) if is_access_denied(error) || is_unknown_column(error) => {
+                self.refusal_of(text).await?
+            }
+            _ => None,
+        };
+        Ok(own.unwrap_or_else(|| error.to_vec()))
+    }
+
+    /// Why the server would refuse a text, as far as it says so without running it: the ERR payload. Names and rights are looked
+    /// at when a statement is prepared, and no row is.
+    pub(super) async fn refusal_of(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let mut refused = None;
+        for _ in 0..MOST_TRIES {
+            let mut packet = Vec::new();
+            encode_prepare(&mut packet, text);
+            self.write_upstream(&packet).await?;
+            refused = match self.read_prepared().await? {
+                Ok(statement) => {
+                    self.close_asked(Some(statement.id)).await?;
+                    return Ok(None);
+                }
+                Err(error) => Some(error),
+            };
+            if !refused.as_deref().is_some_and(is_interrupted) {
+                break;
+            }
+        }
+        Ok(refused)
+    }
+}
