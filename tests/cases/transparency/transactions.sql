@@ -378,6 +378,8 @@ SELECT views FROM posts WHERE id = 1;
 == a statement that is refused for its text opens no transaction
 [direct] UPDATE posts SET views = views + 1 WHERE id = 3;
 SET autocommit = 0;
+[direct] SELECT likes FROM posts WHERE id = 3.0 UNION SELECT 1 FOR UPDATE WAIT 1;
+[direct] SHOW ERRORS;
 [direct] SELECT likes FROM posts WHERE id = 3 UNION SELECT 1 FOR UPDATE OF nothing WAIT 1;
 [direct] SHOW ERRORS;
 [direct] UPDATE posts SET views = 2 * views, nothing = 1 WHERE id = 3;
