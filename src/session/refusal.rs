@@ -69,10 +69,6 @@ impl Session {
             return Ok(false);
         };
         let text = text.to_vec();
-        // It names another statement, which has been prepared.
-        if kind_of(&text) == Kind::Execute {
-            return Ok(false);
-        }
         let facts = self.state.facts.clone().unwrap_or_default();
         let mut shape = std::mem::take(&mut self.shape);
         let has_literals = shape.lift(&text, &facts);
@@ -88,11 +84,12 @@ impl Session {
         Ok(refused.is_some_and(|error| is_of_the_text(&error)))
     }
 
-    /// The text of a statement. Of an execution only the number of the statement is known.
+    /// The text of a statement. Of an execution, in either protocol, only the number or the name of the statement is here.
     fn query_text<'a>(&self, original: &'a Original) -> Result<Option<&'a [u8]>, Error> {
         Ok(match original {
             Original::Payload(payload) if payload.first() == Some(&command::QUERY) => {
-                Some(statement_text(payload, self.capabilities)?)
+                let text = statement_text(payload, self.capabilities)?;
+                Some(text).filter(|text| kind_of(text) != Kind::Execute)
             }
             _ => None,
         })

@@ -167,16 +167,10 @@ impl Session {
         })
     }
 
-    /// A text that is not known may concern every hot table.
+    /// A text that is not known may concern every hot table that no temporary one hides.
     fn fold_of_all(&self) -> Fold {
         Fold {
-            folds: self
-                .hot
-                .catalog
-                .tables
-                .iter()
-                .map(FoldTable::whole)
-                .collect(),
+            folds: self.catalog().tables.iter().map(FoldTable::whole).collect(),
             reason: Reason::SqlExecute,
         }
     }
