@@ -8,6 +8,7 @@ use super::hidden::{Hidden, MOST_DEADLOCKS, is_deadlock};
 use super::moving::{AsOwn, Bound, Moved};
 use super::patched::Patch;
 use super::read::is_without_slots;
+use super::refusal::Foreseen;
 use super::rights::is_access_denied;
 use super::tracked::{News, add_commit, has_written};
 use super::turn::{Done, Original, Turn};
@@ -109,8 +110,10 @@ impl Session {
             fold.reason,
             Reason::OwnIncrement | Reason::AddsToBase | Reason::ChangingOver | Reason::Fallback
         ) {
-            if self.is_refused(original).await? {
-                return self.run_original(original, turn).await;
+            match self.foresee(original).await? {
+                Foreseen::Nothing => {}
+                Foreseen::Refused => return self.run_original(original, turn).await,
+                Foreseen::Ended(error) => return self.answer_err(turn, &error).await,
             }
             self.learn_mixed();
         }

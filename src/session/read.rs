@@ -11,7 +11,7 @@ use super::folded::Mark;
 use super::hidden::{Failure, Hidden, failure};
 use super::moving::{AsOwn, Bound};
 use super::patched::Patch;
-use super::refusal::is_of_the_text;
+use super::refusal::{Foreseen, is_of_the_text};
 use super::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
@@ -124,9 +124,18 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Result<Done, Vec<u8>>, Error> {
-        if self.locks_before(read).await? && self.is_refused(original).await? {
-            self.count_read(read, read.reason);
-            return self.run_original(original, turn).await.map(Ok);
+        if self.locks_before(read).await? {
+            match self.foresee(original).await? {
+                Foreseen::Nothing => {}
+                Foreseen::Refused => {
+                    self.count_read(read, read.reason);
+                    return self.run_original(original, turn).await.map(Ok);
+                }
+                Foreseen::Ended(error) => {
+                    self.count_read(read, read.reason);
+                    return self.answer_err(turn, &error).await.map(Ok);
+                }
+            }
         }
         let reason = match self.prepare_to_read(read, parameters).await? {
             Prepared::Summed(reason) => reason,
@@ -340,7 +349,7 @@ impl Session {
             true => {
                 read.folded_first.is_some() || !read.locks.is_empty() || rows.concern(&read.tables)
             }
-            false => read.fails_when_locked,
+            false => read.fails_when_locked && !read.locks.is_empty(),
         })
     }
 

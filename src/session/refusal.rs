@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use super::Session;
 use super::error::Error;
-use super::hidden::{encode_prepare, is_interrupted};
+use super::hidden::{Failure, encode_prepare, failure, is_interrupted};
 use super::kind::kind_of;
 use super::query::statement_text;
 use super::rights::is_access_denied;
@@ -39,6 +39,16 @@ impl Understood {
     }
 }
 
+/// What the server says of a statement that is still to run.
+pub(super) enum Foreseen {
+    /// Nothing that its text alone would tell.
+    Nothing,
+    /// It refuses the text.
+    Refused,
+    /// The question has met what the statement would have met: a KILL, a lock that was waited for too long. The ERR payload.
+    Ended(Vec<u8>),
+}
+
 /// Whether an ERR payload tells that the text itself is at fault, and would be as a query: its syntax, its names, what
 /// may stand where, what the account may see. Anything else is about preparing it (too many statements are prepared
 /// already), and the query may well be answered.
@@ -62,11 +72,11 @@ fn is_unknown_column(error: &[u8]) -> bool {
 }
 
 impl Session {
-    /// Whether the server refuses the client's statement for its text, so that nothing needs to be done before it runs.
+    /// Asks whether the server refuses the client's statement for its text, so that nothing needs to be done before it runs.
     /// Without a round trip for a shape that it has understood before.
-    pub(super) async fn is_refused(&mut self, original: &Original) -> Result<bool, Error> {
+    pub(super) async fn foresee(&mut self, original: &Original) -> Result<Foreseen, Error> {
         let Some(text) = self.query_text(original)? else {
-            return Ok(false);
+            return Ok(Foreseen::Nothing);
         };
         let text = text.to_vec();
         let facts = self.state.facts.clone().unwrap_or_default();
@@ -75,13 +85,22 @@ impl Session {
         let hash = Understood::hash(if has_literals { shape.text() } else { &text });
         self.shape = shape;
         if self.state.understood.0.contains(&hash) {
-            return Ok(false);
+            return Ok(Foreseen::Nothing);
         }
-        let refused = self.refusal_of(&text).await?;
-        if refused.is_none() {
-            self.state.understood.insert(hash);
-        }
-        Ok(refused.is_some_and(|error| is_of_the_text(&error)))
+        Ok(match self.ask_to_prepare(&text).await? {
+            None => {
+                self.state.understood.insert(hash);
+                Foreseen::Nothing
+            }
+            Some(error) if is_of_the_text(&error) => Foreseen::Refused,
+            Some(error) if failure(&error) == Failure::TheClients => Foreseen::Ended(error),
+            Some(_) => Foreseen::Nothing,
+        })
+    }
+
+    /// Whether the server refuses the client's statement for its text, as far as it says so.
+    pub(super) async fn is_refused(&mut self, original: &Original) -> Result<bool, Error> {
+        Ok(matches!(self.foresee(original).await?, Foreseen::Refused))
     }
 
     /// The text of a statement. Of an execution, in either protocol, only the number or the name of the statement is here.
@@ -116,20 +135,25 @@ impl Session {
     pub(super) async fn refusal_of(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut refused = None;
         for _ in 0..MOST_TRIES {
-            let mut packet = Vec::new();
-            encode_prepare(&mut packet, text);
-            self.write_upstream(&packet).await?;
-            refused = match self.read_prepared().await? {
-                Ok(statement) => {
-                    self.close_asked(Some(statement.id)).await?;
-                    return Ok(None);
-                }
-                Err(error) => Some(error),
-            };
+            refused = self.ask_to_prepare(text).await?;
             if !refused.as_deref().is_some_and(is_interrupted) {
                 break;
             }
         }
         Ok(refused)
+    }
+
+    /// Has the server prepare a text, once: the ERR payload if it does not.
+    async fn ask_to_prepare(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let mut packet = Vec::new();
+        encode_prepare(&mut packet, text);
+        self.write_upstream(&packet).await?;
+        match self.read_prepared().await? {
+            Ok(statement) => {
+                self.close_asked(Some(statement.id)).await?;
+                Ok(None)
+            }
+            Err(error) => Ok(Some(error)),
+        }
     }
 }

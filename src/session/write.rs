@@ -5,6 +5,7 @@ use super::Session;
 use super::error::Error;
 use super::fold::changes_nothing;
 use super::moving::Bound;
+use super::refusal::Foreseen;
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Told, Write};
 use crate::wire::capability;
@@ -36,8 +37,12 @@ impl Session {
             Told::Not => false,
         };
         let is_told = by_count && matches!(bound, Bound::Keys(_));
-        if !is_told && self.is_refused(original).await? {
-            return self.run_original(original, turn).await;
+        if !is_told {
+            match self.foresee(original).await? {
+                Foreseen::Nothing => {}
+                Foreseen::Refused => return self.run_original(original, turn).await,
+                Foreseen::Ended(error) => return self.answer_err(turn, &error).await,
+            }
         }
         let suspects = match (by_count, &bound) {
             (true, Bound::Keys(_)) => None,
