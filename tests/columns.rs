@@ -39,6 +39,7 @@ fn a_server_that_prepares_nothing_more_tells_whole_values() {
 on_both![
     within beside_others:
     who_is_killed_while_it_is_asked_for_columns_is_told,
+    who_is_killed_while_a_statement_is_asked_about_is_told,
     a_cold_table_of_a_join_may_change,
     a_hot_table_may_get_a_column,
     variables_have_the_type_of_their_value,
@@ -148,21 +149,41 @@ async fn prepares_nothing_more(flavour: Flavour) {
 
 /// A change of the table that waits keeps the original from being prepared; KILL QUERY ends that, and the client is told.
 async fn who_is_killed_while_it_is_asked_for_columns_is_told(flavour: Flavour) {
-    let mut stage = Stage::new(flavour, "cs_columns_killed").await;
+    is_told_when_killed(
+        flavour,
+        "cs_columns_killed",
+        "DO 0",
+        "SELECT views, id FROM posts WHERE id = 1",
+    )
+    .await;
+}
+
+/// The same where the server is asked whether it understands a statement that is folded for.
+async fn who_is_killed_while_a_statement_is_asked_about_is_told(flavour: Flavour) {
+    is_told_when_killed(
+        flavour,
+        "cs_columns_asked",
+        "BEGIN",
+        "UPDATE posts SET views = views * 2 WHERE id = 1",
+    )
+    .await;
+}
+
+async fn is_told_when_killed(flavour: Flavour, schema: &'static str, first: &str, text: &str) {
+    let mut stage = Stage::new(flavour, schema).await;
     let upstream = &twin(flavour).proxied;
     let mut reader = connect(upstream, Some(stage.schema)).await;
     let mut altering = connect(upstream, Some(stage.schema)).await;
     let mut client = stage.client().await;
     let id = number(&mut client, "SELECT CONNECTION_ID()").await;
     let altering_id = number(&mut altering, "SELECT CONNECTION_ID()").await;
-    run(&mut client, "DO 0").await;
+    run(&mut client, first).await;
     run(&mut reader, "BEGIN").await;
     rows(&mut reader, READ).await;
     let alter = tokio::spawn(async move {
         run(&mut altering, "ALTER TABLE posts ADD COLUMN extra INT").await;
     });
     stage.waits_for_metadata(altering_id).await;
-    let text = "SELECT views, id FROM posts WHERE id = 1";
     let payload = client.query_payload(text);
     client.send(&payload).await.expect("sent");
     stage.waits_for_metadata(id).await;
@@ -172,8 +193,9 @@ async fn who_is_killed_while_it_is_asked_for_columns_is_told(flavour: Flavour) {
     alter.await.expect("it is altered");
     let answer = answer.expect("it is told before the lock is gone");
     assert_eq!(code(&answer.expect("an answer")), Some(1317), "{flavour}");
+    run(&mut client, "ROLLBACK").await;
     assert_eq!(
-        rows(&mut client, text).await,
+        rows(&mut client, "SELECT views, id FROM posts WHERE id = 1").await,
         [["15", "1"]],
         "the session goes on"
     );
