@@ -7,7 +7,7 @@ use super::Session;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::fold::{COMMIT, has_messages, is_syntax_error};
-use super::hidden::{Failure, Hidden, Row, failure};
+use super::hidden::{Failure, Hidden, Row, failure, is_interrupted};
 use super::kind::kind_of;
 use super::moving::{AsOwn, Bound};
 use super::query::statement_text;
@@ -78,7 +78,11 @@ impl Session {
         }
         let (mut ended, mut mark) = (None, None);
         let mut locks = Locks::new();
-        let refused = if self.may_withdraw_for(ddl, original).await? {
+        let may_withdraw = match self.may_withdraw_for(ddl, original).await? {
+            Ok(may_withdraw) => may_withdraw,
+            Err(error) => return self.answer_err(turn, &error).await,
+        };
+        let refused = if may_withdraw {
             if self.state.in_transaction() {
                 // The statement would commit it, and it may hold locks that are waited for.
                 match self.hidden(COMMIT).await? {
@@ -122,34 +126,43 @@ impl Session {
     }
 
     /// Whether slots are to be taken away for a statement, and may be: nothing of this session's own is waited for then, and
-    /// the statement ends its open transaction in any case.
-    async fn may_withdraw_for(&mut self, ddl: &Ddl, original: &Original) -> Result<bool, Error> {
+    /// the statement ends its open transaction in any case. The inner error is an ERR payload, and the client's.
+    async fn may_withdraw_for(
+        &mut self,
+        ddl: &Ddl,
+        original: &Original,
+    ) -> Result<Result<bool, Vec<u8>>, Error> {
         let is_free = self.state.table_locks == TableLocks::None;
         if !ddl.withdraws_slots || ddl.tables.is_empty() || !is_free {
-            return Ok(false);
+            return Ok(Ok(false));
         }
         if !self.state.in_transaction() {
-            return Ok(true);
+            return Ok(Ok(true));
         }
         // One that may only read is no exception: it is committed before anything is refused.
         self.is_understood(original).await
     }
 
-    /// Whether the server can read a statement; whatever it refuses it for then, it has committed before.
-    async fn is_understood(&mut self, original: &Original) -> Result<bool, Error> {
+    /// Whether the server can read a statement; whatever it refuses it for then, it has committed before. The inner error is
+    /// that of a KILL, which was meant for the statement.
+    async fn is_understood(&mut self, original: &Original) -> Result<Result<bool, Vec<u8>>, Error> {
         let Original::Payload(payload) = original else {
-            return Ok(false);
+            return Ok(Ok(false));
         };
         // MySQL refuses DDL with a cursor, and leaves the transaction open.
         if payload.first() != Some(&command::QUERY) {
-            return Ok(self.hot.catalog.mariadb || !original.may_open_cursor());
+            return Ok(Ok(self.hot.catalog.mariadb || !original.may_open_cursor()));
         }
         let text = statement_text(payload, self.capabilities)?;
         if kind_of(text) == Kind::Execute {
-            return Ok(true);
+            return Ok(Ok(true));
         }
         let text = text.to_vec();
-        Ok(self.refusal_of(&text).await?.is_none())
+        Ok(match self.ask_to_prepare(&text).await? {
+            None => Ok(true),
+            Some(error) if is_interrupted(&error) => Err(error),
+            Some(_) => Ok(false),
+        })
     }
 
     /// Takes the slots of these tables away, until the locks are released. The inner error is an ERR payload, and the client's:

@@ -16,7 +16,7 @@ use crate::counter::SlotLease;
 use crate::metrics::TableCounts;
 use crate::sql::plan::{Increment, Reason};
 use crate::sql::template::{Filling, Template};
-use crate::sql::{Amount, Kind};
+use crate::sql::{Amount, Kind, compares_alike};
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
 
@@ -52,6 +52,11 @@ impl Session {
         };
         self.state.makes_no_snapshot = true;
         let keys = Bound::of(scope, Some(parameters)).into_keys();
+        if !compare_alike(increment, parameters) {
+            return self
+                .fold_then_original(&increment.exact, Some(parameters), original, turn)
+                .await;
+        }
         if let Some(reason) = self.goes_to_base(increment, &keys) {
             let mut exact = increment.exact.clone();
             exact.reason = reason;
@@ -393,5 +398,14 @@ fn names_one_key(increment: &Increment, parameters: &[Vec<u8>]) -> bool {
     increment.key_parameters.iter().all(|key| {
         let literal = parameters.get(usize::from(key.parameter));
         literal.is_some_and(|literal| key.is_one_key(literal))
+    })
+}
+
+/// Whether the predicate means the same in the statements that would be sent for this increment.
+fn compare_alike(increment: &Increment, parameters: &[Vec<u8>]) -> bool {
+    increment.compared_parameters.iter().all(|compared| {
+        let column = &increment.table.columns[compared.column];
+        let literal = parameters.get(usize::from(compared.parameter));
+        literal.is_some_and(|literal| compares_alike(column, literal))
     })
 }

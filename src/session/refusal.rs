@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// Has the server prepare a text, once: the ERR payload if it does not.
-    async fn ask_to_prepare(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    pub(super) async fn ask_to_prepare(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut packet = Vec::new();
         encode_prepare(&mut packet, text);
         self.write_upstream(&packet).await?;

@@ -13,6 +13,7 @@ use sqlparser::tokenizer::Token;
 
 use crate::catalog::{Bounds, Counter, Domain};
 use crate::sql::Amount;
+use crate::sql::comparison::compared_parameters;
 use crate::sql::context::{Context, bare, ident};
 use crate::sql::key::{self, KeyValueKind, WholeKey};
 use crate::sql::plan::{Fold, Increment, ParameterDelta, Plan, Reason};
@@ -255,6 +256,13 @@ pub(super) fn plan(
     let Some(predicate) = predicate_text(context, target, update) else {
         return Plan::Fold(Box::new(fold(Reason::Unresolved)));
     };
+    let compared_parameters = match &update.selection {
+        Some(predicate) => compared_parameters(context, target, predicate),
+        None => Some(Vec::new()),
+    };
+    let Some(compared_parameters) = compared_parameters else {
+        return Plan::Fold(Box::new(fold(Reason::Unresolved)));
+    };
     let key_parameters = whole_key
         .as_ref()
         .map_or_else(Vec::new, |key| key.parameters.clone());
@@ -283,6 +291,7 @@ pub(super) fn plan(
         table: target.table.clone(),
         update,
         key_parameters,
+        compared_parameters,
         one_key_only: is_limited,
         upsert: upsert_text(
             target,

@@ -10,6 +10,7 @@
 
 mod accounted;
 mod amount;
+mod comparison;
 mod context;
 mod ddl;
 pub mod diagnostics;
@@ -52,6 +53,7 @@ mod spliced;
 pub(crate) use fixture::{plan_of as planned_in_fixture, posts as posts_in_fixture};
 
 pub use amount::Amount;
+pub use comparison::compares_alike;
 pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest, reads_the_same};
 pub use effect::glance;
 pub use explain::explained;

@@ -116,6 +116,9 @@ pub struct Increment {
     /// Parameters that `update` compares with key columns: where one of them may equal several keys, `upsert` applies
     /// instead.
     pub key_parameters: Vec<KeyParameter>,
+    /// Parameters compared with columns that convert them: where one does not compare as any statement does, `exact`
+    /// applies.
+    pub compared_parameters: Vec<ComparedParameter>,
     /// The statement ends in LIMIT, which means nothing where there is one key at most: where a key parameter may
     /// equal several, `exact` applies.
     pub one_key_only: bool,
@@ -165,6 +168,15 @@ impl KeyParameter {
             _ => false,
         }
     }
+}
+
+/// A value that the client sends as a parameter, and that the server converts to compare it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ComparedParameter {
+    /// Position of the parameter, from 0.
+    pub parameter: u16,
+    /// The column that it is compared with: position in [`HotTable::columns`].
+    pub column: usize,
 }
 
 /// A delta that the client sends as a parameter.

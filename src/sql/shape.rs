@@ -8,6 +8,7 @@ mod lift;
 use std::ops::Range;
 
 use crate::catalog::Counter;
+use crate::sql::compares_alike;
 use crate::sql::plan::{Increment, Plan, Reason, SessionFacts};
 use lift::Lift;
 
@@ -89,6 +90,13 @@ impl Shape {
             if let Some(delta) = deltas.find(|delta| delta.parameter == position) {
                 let counter = increment.table.counter(delta.column);
                 return counter.is_some_and(|counter| literal.is_delta(counter, text));
+            }
+            let compared = &mut increment.compared_parameters.iter();
+            if let Some(compared) = compared.find(|compared| compared.parameter == position) {
+                let column = &increment.table.columns[compared.column];
+                if !compares_alike(column, literal.of(text)) {
+                    return false;
+                }
             }
             let keys = &mut increment.key_parameters.iter();
             match keys.find(|key| key.parameter == position) {

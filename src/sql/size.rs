@@ -4,8 +4,8 @@ use std::mem::size_of;
 
 use crate::sql::Amount;
 use crate::sql::plan::{
-    Ddl, Fold, FoldTable, Increment, LockTables, ParameterDelta, Plan, Read, Rows, Scope,
-    StoredParameter, Write,
+    ComparedParameter, Ddl, Fold, FoldTable, Increment, LockTables, ParameterDelta, Plan, Read,
+    Rows, Scope, StoredParameter, Write,
 };
 use crate::sql::template::{Piece, Template};
 
@@ -43,6 +43,7 @@ fn of_increment(increment: &Increment) -> usize {
         + ALLOCATION
         + increment.parameter_deltas.len() * size_of::<ParameterDelta>()
         + (increment.key_parameters.len() + increment.counters.len()) * size_of::<usize>()
+        + increment.compared_parameters.len() * size_of::<ComparedParameter>()
         + increment.amounts.len() * size_of::<Option<Amount>>()
         + increment.times.len()
         + of_fold(&increment.exact)

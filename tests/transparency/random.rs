@@ -11,6 +11,7 @@
 mod calls;
 mod cold;
 mod dice;
+mod end;
 mod grammar;
 mod prepared;
 mod reads;
@@ -28,8 +29,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use countersink::sandbox::Flavour;
-use countersink::wire::answer::Role;
-use countersink::wire::reply;
 use proptest::collection::vec;
 use proptest::num::u16::ANY;
 use proptest::strategy::{Strategy, ValueTree};
@@ -37,7 +36,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tokio::task::JoinSet;
 
 use crate::case::Session;
-use crate::difference::{Difference, Exchange, differences};
+use crate::difference::{Difference, differences};
 use crate::known;
 use crate::play::{self, Side};
 use crate::support;
@@ -45,6 +44,7 @@ use crate::support::proxy::Proxy;
 use crate::support::twin::{Twin, twin};
 use crate::variant::{self, Variant};
 use crate::world::World;
+use end::{Ended, end, waits};
 
 /// Statements that are played on each server unless the environment asks for more.
 const STATEMENTS: usize = 2_000;
@@ -136,20 +136,6 @@ struct Played {
     /// Nothing is compared from there on.
     ended: Option<Ended>,
     found: Vec<Difference>,
-}
-
-/// Why a sequence is compared up to a statement only. All but the first are stated limits, and counted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    /// MySQL itself had a session wait for another, which the proxy need not.
-    Blocked,
-    /// The proxy had a session wait for another: a fold without a key waits for whoever holds a slot of its table.
-    Waited,
-    /// The proxy could not fold for a read in a READ ONLY transaction.
-    Refused,
-    /// Other rows are locked: by a fold of a whole table, where MySQL locks no gaps; not yet by the first increment of a row in a
-    /// slot, where FOR SHARE is asked for. Or the error of NOWAIT comes without column definitions before it.
-    Skipped,
 }
 
 /// What all lanes have found so far.
@@ -315,41 +301,15 @@ impl Prover {
         self.world
             .fill_with_slots(&self.twin.proxied, takes_ids)
             .await;
-        let waits = |exchange: &Exchange| {
-            lock_conflict(exchange).is_some() && !waits_for_nobody(&exchange.label)
-        };
         let (plain, through) = (Side::Plain(&self.twin.plain), Side::Proxied(&self.proxy));
         let mut direct = play::play_observed(&session, variant, plain, &self.world, &waits).await;
         let mut proxied =
             play::play_observed(&session, variant, through, &self.world, &waits).await;
-        // The first of them ends the comparison. A deadlock of the proxy's alone is a difference.
-        let blocked = direct.iter().position(waits).unwrap_or(usize::MAX);
-        let has_waited =
-            |exchange: &Exchange| error(exchange) == Some(LOCK_WAIT_TIMEOUT) && waits(exchange);
-        let waited = proxied.iter().position(has_waited).unwrap_or(usize::MAX);
-        let only_proxied = |(direct, proxied)| {
-            error(proxied) == Some(READ_ONLY) && error(direct) != Some(READ_ONLY)
-        };
-        let refused = direct.iter().zip(&proxied).position(only_proxied);
-        let refused = refused.unwrap_or(usize::MAX);
-        let others_locked = session.to_string().contains("ISOLATION LEVEL READ");
-        let skipped = |(direct, proxied): (&Exchange, &Exchange)| {
-            waits_for_nobody(&direct.label)
-                && match (lock_conflict(direct), lock_conflict(proxied)) {
-                    (None, None) => {
-                        (others_locked || direct.label.contains("FOR SHARE"))
-                            && rows(direct) != rows(proxied)
-                    }
-                    (direct_error, proxied_error) => {
-                        direct_error == proxied_error && packets(direct) != packets(proxied)
-                    }
-                }
-        };
-        let skipped = direct.iter().zip(&proxied).position(skipped);
-        let skipped = skipped.unwrap_or(usize::MAX);
-        let end = blocked.min(waited).min(refused).min(skipped);
-        direct.truncate(end);
-        proxied.truncate(end);
+        let end = end(&session, &direct, &proxied);
+        if let Some((at, _)) = end {
+            direct.truncate(at);
+            proxied.truncate(at);
+        }
         if proxied.last().is_some_and(waits) {
             direct.truncate(proxied.len());
         }
@@ -359,7 +319,7 @@ impl Prover {
             .count();
         let mut found = differences(&direct, &proxied);
         // Where DDL has been, rules may be on their way; the observer has read all there is.
-        if end == usize::MAX && !session.fresh {
+        if end.is_none() && !session.fresh {
             let Twin { plain, proxied, .. } = self.twin;
             let names = match self.plays.is_multiple_of(ALL_TABLES) {
                 true => self.world.names().collect(),
@@ -380,13 +340,7 @@ impl Prover {
             .filter(|difference| !known::ALL.iter().any(|known| known.covers(difference)));
         Played {
             compared: steps,
-            ended: match end {
-                usize::MAX => None,
-                _ if end == blocked => Some(Ended::Blocked),
-                _ if end == waited => Some(Ended::Waited),
-                _ if end == refused => Some(Ended::Refused),
-                _ => Some(Ended::Skipped),
-            },
+            ended: end.map(|(_, why)| why),
             found: found.collect(),
         }
     }
@@ -432,40 +386,3 @@ impl Prover {
 
 /// The label under which the observer's reads stand.
 pub const OBSERVED: &str = "observed";
-
-/// The error of who has waited too long.
-const LOCK_WAIT_TIMEOUT: u16 = 1205;
-
-/// The error of who may not write, for which a fold is taken.
-const READ_ONLY: u16 = 1792;
-
-/// Whether a statement gives up where another session is in the way.
-fn waits_for_nobody(text: &str) -> bool {
-    text.contains("SKIP LOCKED") || text.contains("NOWAIT")
-}
-
-/// The rows of an answer.
-fn rows(exchange: &Exchange) -> Vec<&[u8]> {
-    let packets = exchange.answer.iter().flatten();
-    let rows = packets.filter(|packet| packet.role == Role::Row);
-    rows.map(|packet| &packet.payload[..]).collect()
-}
-
-/// How many packets an answer has.
-fn packets(exchange: &Exchange) -> usize {
-    exchange.answer.as_ref().map_or(0, Vec::len)
-}
-
-/// The code of an error that says that another session is in the way.
-fn lock_conflict(exchange: &Exchange) -> Option<u16> {
-    /// Lock wait timeout, deadlock, NOWAIT.
-    const CONFLICTS: [u16; 3] = [LOCK_WAIT_TIMEOUT, 1213, 3572];
-    error(exchange).filter(|code| CONFLICTS.contains(code))
-}
-
-/// The code of the error that an answer ends with.
-fn error(exchange: &Exchange) -> Option<u16> {
-    let packets = exchange.answer.as_ref().ok()?;
-    let last = packets.last().filter(|last| last.role == Role::Err)?;
-    Some(reply::Err::decode(&last.payload).ok()?.code)
-}

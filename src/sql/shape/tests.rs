@@ -91,6 +91,7 @@ fn filled(plan: Plan, literals: &[Vec<u8>], facts: &SessionFacts) -> Plan {
             update: increment.update.clone().map(fill),
             upsert: fill(increment.upsert.clone()),
             key_parameters: Vec::new(),
+            compared_parameters: Vec::new(),
             parameter_deltas: Vec::new(),
             exact: fill_fold(increment.exact.clone(), literals),
             ..Increment::clone(&increment)

@@ -25,6 +25,30 @@ DELETE FROM daily WHERE day = '2024-01-01' AND token = X'00FF2027';
 INSERT INTO daily VALUES ('2024-01-01', X'00FF2027', 3);
 SELECT * FROM daily ORDER BY day, token;
 
+== dates with something behind them, where no strict mode refuses them
+SET sql_mode = '';
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01x' AND token = 'abcd';
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01x' AND token = 'abcd';
+SHOW WARNINGS;
+SELECT day, HEX(token), n FROM daily ORDER BY day, token;
+UPDATE daily SET n = n + 1 WHERE day = ? AND token = ?; <- '2024-01-01x', 'abcd'
+SHOW WARNINGS;
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01 xx';
+SHOW WARNINGS;
+UPDATE daily SET n = n + 1 WHERE day IN ('2024-01-01x', '2024-02-29') AND token = 'abcd';
+UPDATE daily SET n = n + 1 WHERE day BETWEEN '2024-01-01' AND '2024-02-29x';
+SHOW WARNINGS;
+UPDATE daily SET n = n + 1 WHERE day = '2024-02-31' AND token = 'abcd';
+SHOW WARNINGS;
+UPDATE daily SET n = n + 1 WHERE day = 20240101.5 AND token = 'abcd';
+SHOW WARNINGS;
+SELECT day, HEX(token), n FROM daily ORDER BY day, token;
+SET sql_mode = DEFAULT;
+UPDATE daily SET n = n + 1 WHERE day = '2024-01-01x' AND token = 'abcd';
+SHOW WARNINGS;
+UPDATE daily SET n = n + 1 WHERE day = ? AND token = ?; <- '2024-01-01x', 'abcd'
+SELECT day, HEX(token), n FROM daily ORDER BY day, token;
+
 == overflow of a MEDIUMINT
 UPDATE daily SET n = n + 7 WHERE token = X'00FF2027';
 UPDATE daily SET n = n + 1 WHERE token = X'00FF2027' AND day = '2024-01-01';

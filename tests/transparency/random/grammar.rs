@@ -4,6 +4,7 @@
 //! numbers choose plainer words, so that a shorter or smaller set of rolls is a simpler sequence.
 
 use super::dice::{Dice, Text};
+use super::end;
 use super::rules::{emphasis, plays};
 use super::subject::{SUBJECTS, Subject};
 use crate::case::{Action, Session, Statement, Step};
@@ -435,6 +436,15 @@ impl Writer {
             Action::Command(Command::Prepare(_, text)) => {
                 DELETES.iter().any(|one| text.contains(one))
             }
+            Action::Command(_) => false,
+        })
+    }
+
+    /// Whether a session of the sequence lets go of locks that a fold keeps.
+    pub(super) fn lets_go_of_locks(&self) -> bool {
+        self.steps.iter().any(|step| match &step.action {
+            Action::Statement(statement) => end::lets_go_of_locks(&statement.text),
+            Action::Command(Command::Prepare(_, text)) => end::lets_go_of_locks(text),
             Action::Command(_) => false,
         })
     }

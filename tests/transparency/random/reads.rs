@@ -99,11 +99,15 @@ impl Writer {
             .zip(key)
             .map(|(column, literal)| format!("{column} = {literal}"))
             .collect();
-        // Of whichever session: it waits for none.
-        let from = dice.pick(SKIPPING).replace("{k}", &key.join(" AND "));
+        let clause = dice.pick(&[" FOR UPDATE", " FOR SHARE"]);
+        // Of whichever session: it waits for none. Where other rows may be locked, only whole rows tell which.
+        let skipping = match clause == " FOR SHARE" || self.lets_go_of_locks() {
+            true => ALL_ROWS,
+            false => SKIPPING,
+        };
+        let from = dice.pick(skipping).replace("{k}", &key.join(" AND "));
         let from = self.filled(dice, subject, counter, &from);
         let from = from.replace("{w}", dice.pick(subject.conditions));
-        let clause = dice.pick(&[" FOR UPDATE", " FOR SHARE"]);
         let mut waits = dice.pick(&[" SKIP LOCKED", " SKIP LOCKED", " NOWAIT"]);
         if self.has_deleted() {
             waits = " SKIP LOCKED";
@@ -198,6 +202,16 @@ const SKIPPING: &[&str] = &[
     "SELECT {c} FROM {t} WHERE {w} ORDER BY {o}",
     "SELECT {o} FROM {t} WHERE {c} >= 0 ORDER BY {o} LIMIT 1",
     "SELECT COUNT(*), SUM({c}) FROM {t}",
+];
+
+/// Those that answer each row that is not locked, by itself.
+const ALL_ROWS: &[&str] = &[
+    "SELECT {c} FROM {t} WHERE {k}",
+    "SELECT * FROM {t} WHERE {k}",
+    "SELECT {o} FROM {t} WHERE {k}",
+    "SELECT {o}, {c} FROM {t} ORDER BY {o}",
+    "SELECT {o} FROM {t} ORDER BY {o}",
+    "SELECT {c} FROM {t} WHERE {w} ORDER BY {o}",
 ];
 
 const CLAUSES: &[&str] = &[

@@ -1,0 +1,142 @@
+//! Where the comparison of a sequence ends early: at what MySQL itself leaves open, and at limits that are stated.
+
+use countersink::wire::answer::Role;
+use countersink::wire::reply;
+
+use crate::case::Session;
+use crate::difference::Exchange;
+
+/// Why a sequence is compared up to a statement only. All but the first are stated limits, and counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// MySQL itself had a session wait for another, which the proxy need not.
+    Blocked,
+    /// The proxy had a session wait for another: a fold without a key waits for whoever holds a slot of its table.
+    Waited,
+    /// The proxy could not fold for a read in a READ ONLY transaction.
+    Refused,
+    /// SKIP LOCKED and NOWAIT met other locks: rows fewer, for a fold of a whole table locks rows where READ COMMITTED lets
+    /// go of them; or rows too many, for FOR SHARE does not see the first, uncommitted increment of a row in a slot. Or the error
+    /// of NOWAIT came without column definitions before it.
+    Skipped,
+}
+
+/// The first exchange that is not compared any more, and why.
+pub(super) fn end(
+    session: &Session,
+    direct: &[Exchange],
+    proxied: &[Exchange],
+) -> Option<(usize, Ended)> {
+    let pairs = || direct.iter().zip(proxied);
+    // A deadlock of the proxy's alone is a difference.
+    let has_waited =
+        |exchange: &Exchange| error(exchange) == Some(LOCK_WAIT_TIMEOUT) && waits(exchange);
+    let text = session.to_string();
+    let ends = [
+        (direct.iter().position(waits), Ended::Blocked),
+        (proxied.iter().position(has_waited), Ended::Waited),
+        (
+            pairs().position(|(direct, proxied)| {
+                error(proxied) == Some(READ_ONLY) && error(direct) != Some(READ_ONLY)
+            }),
+            Ended::Refused,
+        ),
+        (
+            pairs().position(|(direct, proxied)| meets_other_locks(&text, direct, proxied)),
+            Ended::Skipped,
+        ),
+    ];
+    let found = ends.into_iter().filter_map(|(at, why)| Some((at?, why)));
+    found.min_by_key(|(at, _)| *at)
+}
+
+/// Whether an exchange ended with the error that another session is in the way, where it would have waited.
+pub(super) fn waits(exchange: &Exchange) -> bool {
+    lock_conflict(exchange).is_some() && !waits_for_nobody(&exchange.label)
+}
+
+/// Whether a sequence has a session of which a fold locks more than MySQL does.
+pub(super) fn lets_go_of_locks(session: &str) -> bool {
+    session.contains("ISOLATION LEVEL READ")
+}
+
+/// The error of who has waited too long.
+const LOCK_WAIT_TIMEOUT: u16 = 1205;
+
+/// The error of who may not write, for which a fold is taken.
+const READ_ONLY: u16 = 1792;
+
+/// Whether a statement gives up where another session is in the way.
+fn waits_for_nobody(text: &str) -> bool {
+    text.contains("SKIP LOCKED") || text.contains("NOWAIT")
+}
+
+/// Whether all that two answers differ in is what other locks make of a statement that waits for nobody.
+fn meets_other_locks(session: &str, direct: &Exchange, proxied: &Exchange) -> bool {
+    if !waits_for_nobody(&direct.label) {
+        return false;
+    }
+    match (lock_conflict(direct), lock_conflict(proxied)) {
+        (None, None) => {
+            let (theirs, ours) = (payloads(direct, is_row), payloads(proxied, is_row));
+            let is_allowed = lets_go_of_locks(session) && is_part(&ours, &theirs)
+                || direct.label.contains("FOR SHARE") && is_part(&theirs, &ours);
+            let definitions = |exchange| payloads(exchange, is_definition);
+            is_allowed
+                && definitions(direct) == definitions(proxied)
+                && ends_with_rows(direct)
+                && ends_with_rows(proxied)
+        }
+        (Some(_), Some(_)) => {
+            let rest = |exchange| payloads(exchange, |role| !is_definition(role));
+            !payloads(direct, is_definition).is_empty()
+                && payloads(proxied, is_definition).is_empty()
+                && rest(direct) == rest(proxied)
+        }
+        _ => false,
+    }
+}
+
+fn is_row(role: Role) -> bool {
+    role == Role::Row
+}
+
+fn is_definition(role: Role) -> bool {
+    matches!(role, Role::ColumnCount | Role::Column | Role::Separator)
+}
+
+fn ends_with_rows(exchange: &Exchange) -> bool {
+    let last = exchange.answer.as_ref().ok().and_then(|all| all.last());
+    last.is_some_and(|last| last.role == Role::RowsEnd)
+}
+
+/// Whether all of `fewer` are among `all`, and not all of these are.
+fn is_part(fewer: &[&[u8]], all: &[&[u8]]) -> bool {
+    let mut rest = all.to_vec();
+    let are_there = fewer.iter().all(|one| {
+        let found = rest.iter().position(|other| other == one);
+        found.map(|at| rest.swap_remove(at)).is_some()
+    });
+    are_there && !rest.is_empty()
+}
+
+/// The payloads of an answer's packets of some roles.
+fn payloads(exchange: &Exchange, of: impl Fn(Role) -> bool) -> Vec<&[u8]> {
+    let packets = exchange.answer.iter().flatten();
+    let packets = packets.filter(|packet| of(packet.role));
+    packets.map(|packet| &packet.payload[..]).collect()
+}
+
+/// The code of an error that says that another session is in the way.
+fn lock_conflict(exchange: &Exchange) -> Option<u16> {
+    /// Lock wait timeout, deadlock, NOWAIT.
+    const CONFLICTS: [u16; 3] = [LOCK_WAIT_TIMEOUT, 1213, 3572];
+    error(exchange).filter(|code| CONFLICTS.contains(code))
+}
+
+/// The code of the error that an answer ends with.
+fn error(exchange: &Exchange) -> Option<u16> {
+    let packets = exchange.answer.as_ref().ok()?;
+    let last = packets.last().filter(|last| last.role == Role::Err)?;
+    Some(reply::Err::decode(&last.payload).ok()?.code)
+}
