@@ -294,10 +294,13 @@ impl Session {
                 self.state.transaction.may_have_snapshot = true;
             }
             let executes = command_byte == command::STMT_EXECUTE;
+            // None that does not exist: the error is all there is to tell then, behind the one before it.
             let unseen = self.state.unseen.as_ref();
-            let is_unwatched =
-                unseen.is_some_and(|unseen| unseen.is_unwatched(id, self.hot.number));
-            if executes && !is_unwatched {
+            let is_watched = unseen.is_some_and(|unseen| {
+                let exists = id == LAST_PREPARED || unseen.ids.contains(&id);
+                exists && !unseen.is_unwatched(id, self.hot.number)
+            });
+            if executes && is_watched {
                 self.watch(None, Kind::Other).await?;
             }
             if self.shared.traffic.is_on() {
