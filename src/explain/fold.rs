@@ -18,6 +18,9 @@ pub(super) fn explain(fold: &Fold, situation: &Situation) -> Explanation {
         .iter()
         .any(|sent| matches!(sent, Sent::Control(_)));
     let notes = [
+        (fold.with_sums.is_some() && situation.in_transaction).then_some(
+            "Where the transaction has a snapshot, the statement runs with sums in place of its counters, and nothing is folded.",
+        ),
         done.then_some("What the transaction has folded already is not folded again."),
         moves.then_some(
             "Slots are moved key by key, those that the control account finds open (<slots>); where none is, nothing is.",

@@ -104,10 +104,10 @@ fn folded_ddl(ddl: &Ddl, situation: &Situation) -> Way {
 
 /// A temporary table with a hot table's name.
 pub(super) fn shadow(tables: &[Arc<HotTable>], situation: &Situation) -> Explanation {
-    let fold = Fold {
-        folds: tables.iter().map(FoldTable::whole).collect(),
-        reason: Reason::Shadowed,
-    };
+    let fold = Fold::new(
+        tables.iter().map(FoldTable::whole).collect(),
+        Reason::Shadowed,
+    );
     let mut way = fold::way(&fold, situation);
     let questions = tables
         .iter()

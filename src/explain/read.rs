@@ -43,10 +43,7 @@ fn own(read: &Read, situation: &Situation) -> Vec<Keys> {
 /// FOR UPDATE by a key, in a transaction: folded, the original reads what it locks.
 fn folded_first(read: &Read, situation: &Situation) -> Option<Way> {
     let first = read.folded_first.as_ref()?;
-    let fold = Fold {
-        folds: vec![first.clone()],
-        reason: Reason::LockedByKey,
-    };
+    let fold = Fold::new(vec![first.clone()], Reason::LockedByKey);
     let way = Way {
         when: "When the transaction may write".to_owned(),
         ..fold::way(&fold, situation)

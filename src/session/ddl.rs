@@ -286,10 +286,10 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        let fold = Fold {
-            folds: tables.iter().map(FoldTable::whole).collect(),
-            reason: Reason::Shadowed,
-        };
+        let fold = Fold::new(
+            tables.iter().map(FoldTable::whole).collect(),
+            Reason::Shadowed,
+        );
         let done = match self.state.table_locks {
             TableLocks::None => self.fold_then_original(&fold, None, original, turn).await?,
             // Which START TRANSACTION would end.

@@ -33,7 +33,7 @@ impl Session {
             self.execute_as_planned(id, statement).await?;
         }
         let failed = self.state.status_uncertain;
-        self.state.after_one_shot(&statement.one_shot, failed);
+        self.after_one_shot(&statement.one_shot, failed);
         // The execution has used it up.
         statement.long_data = false;
         if statement.defines_a_program && !failed {

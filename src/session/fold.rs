@@ -86,6 +86,15 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
+        if self.state.status_uncertain {
+            self.hidden("DO 0").await?;
+        }
+        if let Some(done) = self
+            .write_with_sums(fold, parameters, original, turn)
+            .await?
+        {
+            return Ok(done);
+        }
         self.count(fold.reason);
         if fold.reason.plan() == Some(PlanKind::Fold) {
             for fold in &fold.folds {
@@ -96,9 +105,6 @@ impl Session {
         let folds: Vec<_> = folds.map(|fold| Bound::of(fold, parameters)).collect();
         if folds.is_empty() {
             return self.run_original(original, turn).await;
-        }
-        if self.state.status_uncertain {
-            self.hidden("DO 0").await?;
         }
         if !self.state.in_transaction() {
             return self

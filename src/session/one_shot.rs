@@ -53,9 +53,10 @@ impl OneShot {
         }
     }
 
-    /// A statement has ended.
-    pub(super) fn after(&mut self, effect: &Effect, failed: bool) {
+    /// A statement has ended. `refused`: it failed, and had touched no row.
+    pub(super) fn after(&mut self, effect: &Effect, failed: bool, refused: bool) {
         match effect {
+            _ if refused => self.again = false,
             Effect::Sets(text) if !failed => {
                 if self.texts.len() >= MOST_TEXTS {
                     self.texts.remove(0);
@@ -103,19 +104,27 @@ impl Session {
         }
     }
 
-    /// Whether an answer says that the statement has touched no row: it was refused for its text, its names, its
-    /// grants or its transaction.
+    /// Takes in what the statement that has ended has done to it. The upstream has seen it last, or nothing had to be set again.
+    pub(super) fn after_one_shot(&mut self, effect: &Effect, failed: bool) {
+        let last_error = self.state.last_error.filter(|_| failed);
+        let refused = last_error.is_some_and(|code| self.refuses(code, false));
+        self.state.after_one_shot(effect, failed, refused);
+    }
+
     fn never_ran(&self, last: &[u8], reason: Reason) -> bool {
-        const REFUSED: [u16; 10] = [
-            1044, 1046, 1049, 1064, 1142, 1143, 1146, 1227, 1370, READ_ONLY,
+        let of_several = reason == Reason::MultiTable && self.state.kind == Kind::Update;
+        last.first() == Some(&reply::ERR)
+            && reply::Err::decode(last).is_ok_and(|error| self.refuses(error.code, of_several))
+    }
+
+    /// Whether an error says that the statement has touched no row: it was refused for its text, its names, its grants or its
+    /// transaction.
+    fn refuses(&self, code: u16, of_several: bool) -> bool {
+        const REFUSED: [u16; 11] = [
+            1044, 1046, 1049, 1064, 1142, 1143, 1146, 1227, 1243, 1370, READ_ONLY,
         ];
         // MariaDB looks for columns when it has begun already, but for an UPDATE of several tables.
         const BY_MYSQL: [u16; 10] = [1052, 1054, 1066, 1093, 1109, 1110, 1111, 1136, 1176, 1241];
-        let code = match last.first() {
-            Some(&reply::ERR) => reply::Err::decode(last).map_or(0, |err| err.code),
-            _ => return false,
-        };
-        let of_several = reason == Reason::MultiTable && self.state.kind == Kind::Update;
         let is_early = !self.hot.catalog.mariadb || of_several;
         REFUSED.contains(&code) || (is_early && BY_MYSQL.contains(&code))
     }

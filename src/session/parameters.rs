@@ -191,8 +191,5 @@ pub(super) fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
         Plan::Write(write) => vec![&write.rows.table],
         Plan::Forward(_) | Plan::Observe(_) | Plan::Combine(_) => Vec::new(),
     };
-    Fold {
-        folds: tables.into_iter().map(FoldTable::whole).collect(),
-        reason,
-    }
+    Fold::new(tables.into_iter().map(FoldTable::whole).collect(), reason)
 }

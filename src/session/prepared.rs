@@ -186,10 +186,7 @@ impl Session {
         let kind = kind_of(head);
         let fold = match self.is_hot(head, kind) {
             true => self.fold_of_named(head),
-            false => Fold {
-                folds: Vec::new(),
-                reason: Reason::NotHot,
-            },
+            false => Fold::new(Vec::new(), Reason::NotHot),
         };
         let now = Arc::clone(&self.hot.prepared_under);
         let sequence_id = self.pass_command().await?.wrapping_add(1);
@@ -288,7 +285,6 @@ impl Session {
             if command_byte == command::STMT_CLOSE {
                 Unseen::remove(&mut self.state.unseen, id);
             } else {
-                self.state.end_one_shot();
                 self.state.diagnostics = None;
                 // It may be a query.
                 self.state.transaction.may_have_snapshot = true;
@@ -303,12 +299,17 @@ impl Session {
             if executes && is_watched {
                 self.watch(None, Kind::Other).await?;
             }
-            if self.shared.traffic.is_on() {
-                return Box::pin(self.pass_seen(command_byte, id)).await;
+            let walker = match self.shared.traffic.is_on() {
+                true => Box::pin(self.pass_seen(command_byte, id)).await?,
+                false => {
+                    let form = self.command_form();
+                    self.pass_command().await?;
+                    self.pass_answer(form).await?
+                }
+            };
+            if command_byte != command::STMT_CLOSE {
+                self.after_one_shot(&Effect::Ends, walker.error().is_some());
             }
-            let form = self.command_form();
-            self.pass_command().await?;
-            let walker = self.pass_answer(form).await?;
             // Rows, of a table but for a few queries.
             let has_rows = walker.error().is_none() && walker.is_quiet().is_none();
             self.state.transaction.has_snapshot |= executes && has_rows;

@@ -13,6 +13,7 @@ use super::error::Error;
 use super::explain::asks_to_explain;
 use super::hot::Known;
 use super::kind::kind_of;
+use super::one_shot::Effect;
 use super::parameters::whole_tables;
 use super::planning;
 use super::rights::may_change_rights;
@@ -216,10 +217,7 @@ impl Session {
     pub(super) fn fold_of_named(&self, text: &[u8]) -> Fold {
         let catalog = self.catalog();
         let folds = catalog.tables.iter().filter(|table| names(text, table));
-        Fold {
-            folds: folds.map(FoldTable::whole).collect(),
-            reason: Reason::TooLong,
-        }
+        Fold::new(folds.map(FoldTable::whole).collect(), Reason::TooLong)
     }
 
     /// A statement, or several, of which at least one names a hot table.
@@ -264,7 +262,7 @@ impl Session {
                 let is_execute = kind == Kind::Execute || kind == Kind::Other;
                 let done = self.sql_prepared(command, original, turn).await?;
                 if is_execute || done.failed {
-                    self.state.end_one_shot();
+                    self.after_one_shot(&Effect::Ends, done.failed);
                 }
                 return Ok(done);
             }
@@ -298,7 +296,7 @@ impl Session {
         self.after(kind, done.failed);
         let facts = self.state.facts.clone().unwrap_or_default();
         let effect = self.state.one_shot.effect(text, kind, &facts);
-        self.state.after_one_shot(&effect, done.failed);
+        self.after_one_shot(&effect, done.failed);
         if !done.failed && defines_a_program(text, kind) {
             self.refresh_catalog().await;
         }

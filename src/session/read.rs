@@ -107,10 +107,10 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        let fold = Fold {
-            folds: read.tables.iter().map(FoldTable::whole).collect(),
-            reason: Reason::ColumnsUnknown,
-        };
+        let fold = Fold::new(
+            read.tables.iter().map(FoldTable::whole).collect(),
+            Reason::ColumnsUnknown,
+        );
         self.fold_then_original(&fold, None, original, turn).await
     }
 

@@ -10,6 +10,7 @@ use super::prepared::Statement;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Digest, Kind, Place};
 use crate::traffic::{Prepared, Read, Sighting};
+use crate::wire::answer::Walker;
 use crate::wire::command;
 use crate::wire::execute::Execute;
 
@@ -60,7 +61,7 @@ impl Session {
     }
 
     /// Passes a command on that names a statement of which nothing else is remembered.
-    pub(super) async fn pass_seen(&mut self, command_byte: u8, id: u32) -> Result<(), Error> {
+    pub(super) async fn pass_seen(&mut self, command_byte: u8, id: u32) -> Result<Walker, Error> {
         let mut sighting = None;
         match command_byte {
             command::STMT_EXECUTE => sighting = self.sight_execution(id, None).await?,
@@ -70,9 +71,9 @@ impl Session {
         }
         let form = self.command_form();
         self.pass_command().await?;
-        self.pass_answer(form).await?;
+        let walker = self.pass_answer(form).await?;
         self.saw(sighting);
-        Ok(())
+        Ok(walker)
     }
 
     fn sight_long_data(&mut self, id: u32) {

@@ -169,10 +169,10 @@ impl Session {
 
     /// A text that is not known may concern every hot table that no temporary one hides.
     fn fold_of_all(&self) -> Fold {
-        Fold {
-            folds: self.catalog().tables.iter().map(FoldTable::whole).collect(),
-            reason: Reason::SqlExecute,
-        }
+        Fold::new(
+            self.catalog().tables.iter().map(FoldTable::whole).collect(),
+            Reason::SqlExecute,
+        )
     }
 
     async fn sql_prepare(

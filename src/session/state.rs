@@ -27,6 +27,8 @@ pub(super) struct State {
     pub status: u16,
     /// The last answer was an ERR: whether a transaction is open is not known.
     pub status_uncertain: bool,
+    /// The code of the last answer, where it was an ERR.
+    pub last_error: Option<u16>,
     /// `None`: something may have changed them, so the upstream must be asked.
     pub facts: Option<Arc<SessionFacts>>,
     /// The session's isolation level has locking reads lock gaps: REPEATABLE READ or SERIALIZABLE.
@@ -179,6 +181,7 @@ impl State {
         Self {
             status,
             status_uncertain: false,
+            last_error: None,
             facts: None,
             locks_gaps: false,
             big_selects: true,
@@ -247,6 +250,7 @@ impl State {
                 self.transaction.distrust_folds();
             }
         }
+        self.last_error = error;
         if error.is_some() {
             self.written.clear();
             self.status_uncertain = true;
@@ -259,15 +263,10 @@ impl State {
         self.shadows_doubted |= self.may_have_temporary || !self.shadowed.is_empty();
     }
 
-    /// A statement has ended that may have used up what is set for one transaction.
-    pub(super) fn end_one_shot(&mut self) {
-        self.after_one_shot(&Effect::Ends, false);
-    }
-
     /// A statement with this effect on what is set for one transaction has ended.
-    pub(super) fn after_one_shot(&mut self, effect: &Effect, failed: bool) {
+    pub(super) fn after_one_shot(&mut self, effect: &Effect, failed: bool, refused: bool) {
         let was_set = self.one_shot.is_set();
-        self.one_shot.after(effect, failed);
+        self.one_shot.after(effect, failed, refused);
         self.isolation_doubted |= was_set && !self.one_shot.is_set() && self.in_transaction();
     }
 

@@ -11,7 +11,7 @@ use crate::sql::words::Words;
 /// Folds whole tables.
 pub(super) fn fold_tables(tables: Vec<Arc<HotTable>>, reason: Reason) -> Plan {
     let folds = tables.iter().map(FoldTable::whole).collect();
-    Plan::Fold(Box::new(Fold { folds, reason }))
+    Plan::Fold(Box::new(Fold::new(folds, reason)))
 }
 
 /// Reads one DDL statement after the other by its words.

@@ -164,10 +164,7 @@ pub(super) fn show(plan: &Plan) -> String {
     match plan {
         Plan::Forward(reason) => format!("forward {reason:?}"),
         Plan::Write(write) => {
-            let fold = Fold {
-                folds: vec![write.rows.clone()],
-                reason: write.reason,
-            };
+            let fold = Fold::new(vec![write.rows.clone()], write.reason);
             let shown = show_fold(&fold).replacen("fold", "write", 1);
             format!("{shown}, told {:?}", write.told)
         }
@@ -212,10 +209,7 @@ pub(super) fn show(plan: &Plan) -> String {
                 .iter()
                 .map(|lock| format!("\nlock: {}", show_template(lock)));
             let first = read.folded_first.as_ref().map(|fold| {
-                let fold = Fold {
-                    folds: vec![fold.clone()],
-                    reason: read.reason,
-                };
+                let fold = Fold::new(vec![fold.clone()], read.reason);
                 format!("\nfirst: {}", show_fold(&fold))
             });
             format!(

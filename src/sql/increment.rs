@@ -229,10 +229,7 @@ pub(super) fn plan(
     touches: &[Touch],
 ) -> Plan {
     let own = rows::fold_of(context, target, update.selection.as_ref());
-    let fold = |reason| Fold {
-        folds: vec![own.clone()],
-        reason,
-    };
+    let fold = |reason| Fold::new(vec![own.clone()], reason);
     if deltas.iter().all(|delta| delta.is_zero) {
         // Nothing is added, but a time may be set that is before what the slots hold.
         return match touches.iter().all(Touch::is_now) {

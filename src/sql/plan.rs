@@ -251,6 +251,19 @@ pub struct Fold {
     pub folds: Vec<FoldTable>,
     /// Why.
     pub reason: Reason,
+    /// For writes of other tables: the original with sums in place of counters, which needs no fold.
+    pub with_sums: Option<Template>,
+}
+
+impl Fold {
+    /// For whatever the original is.
+    pub fn new(folds: Vec<FoldTable>, reason: Reason) -> Self {
+        Self {
+            folds,
+            reason,
+            with_sums: None,
+        }
+    }
 }
 
 /// The slots of one table, or of some of its keys.

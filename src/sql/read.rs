@@ -97,6 +97,18 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
     }))
 }
 
+/// The edits that put sums in place of the counters that a query in a write reads; `None` where it is not understood, or locks
+/// in a way of its own.
+pub(super) fn sums(context: &Context<'_>, query: &Query) -> Option<Vec<Edit>> {
+    let survey = Survey::of(context, query);
+    let (blocks, references) = (&survey.blocks, &survey.references);
+    let is_plain = !survey.is_doubtful
+        && !survey.joins_by_counter
+        && lock::locked_sources(context, query, blocks).is_empty();
+    let rewrite = is_plain.then(|| Rewrite::of(context, blocks, references, &[]));
+    Some(rewrite?.ok()?.edits)
+}
+
 /// Whether an item of a select list has a parameter in it: then its type, and with it the column's definition and the
 /// rows of the binary protocol, depend on what each execution sends. What an inner query compares it with does not.
 fn has_parameter_in_items(context: &Context<'_>, blocks: &[Block]) -> bool {
@@ -139,10 +151,9 @@ fn unresolved(context: &Context<'_>, query: &Query) -> Plan {
     let mentions = write::mentions(context, query);
     let confined = confined(context, query);
     match (confined, mentions.tables.as_slice()) {
-        (Some(fold), [table]) if fold.table == *table => Plan::Fold(Box::new(Fold {
-            folds: vec![fold],
-            reason: Reason::Unresolved,
-        })),
+        (Some(fold), [table]) if fold.table == *table => {
+            Plan::Fold(Box::new(Fold::new(vec![fold], Reason::Unresolved)))
+        }
         _ => write::fold_all(&mentions, Reason::Unresolved),
     }
 }

@@ -87,6 +87,12 @@ impl Template {
             .append(other)
     }
 
+    /// Whether there are parameters to be filled in.
+    pub fn has_parameters(&self) -> bool {
+        let is_parameter = |piece| matches!(piece, &Piece::Parameter(_) | &Piece::Operand(_));
+        self.pieces.iter().any(is_parameter)
+    }
+
     /// Appends the filled-in text to `out`.
     pub fn render(&self, filling: &Filling<'_>, out: &mut Vec<u8>) {
         for piece in &self.pieces {

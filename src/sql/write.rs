@@ -3,6 +3,7 @@
 mod insert;
 mod mentions;
 mod rows_in_the_way;
+mod sums;
 
 use sqlparser::ast::{Delete, Expr, FromTable, Statement, Update, Value, ValueWithSpan, Visit};
 
@@ -18,12 +19,19 @@ use mentions::Mentions;
 
 /// The plan of a write that was parsed.
 pub(super) fn plan(context: &Context<'_>, statement: &Statement) -> Plan {
-    match statement {
+    let plan = match statement {
         Statement::Update(update) => plan_update(context, update),
         Statement::Delete(delete) => plan_delete(context, delete),
         Statement::Insert(insert) => insert::plan(context, insert),
         // WITH .. UPDATE, and what the parser may know beside: names in it are not resolved.
         other => fold_all(&Mentions::of(context, other), Reason::MultiTable),
+    };
+    match plan {
+        Plan::Fold(fold) => Plan::Fold(Box::new(Fold {
+            with_sums: sums::with_sums(context, statement),
+            ..*fold
+        })),
+        plan => plan,
     }
 }
 
@@ -221,7 +229,7 @@ fn fold_or_forward(
         folds.push(FoldTable::whole(table));
     }
     match (folds.is_empty(), others.tables.is_empty()) {
-        (false, _) => Plan::Fold(Box::new(Fold { folds, reason })),
+        (false, _) => Plan::Fold(Box::new(Fold::new(folds, reason))),
         (true, _) => Plan::Forward(otherwise),
     }
 }

@@ -382,6 +382,7 @@ impl Exchange {
         match packet.role {
             Role::PrepareOk if packet.payload.len() >= 5 => packet.payload[1..5].fill(0),
             Role::Row if self.masked => packet.payload.clear(),
+            Role::Row => packet.payload = without_number(&packet.payload),
             // COM_STATISTICS.
             Role::Other if packet.payload.starts_with(b"Uptime: ") => packet.payload.clear(),
             Role::Err => packet.payload = self.without_statement_id(&packet.payload),
@@ -414,6 +415,18 @@ impl Exchange {
             None => payload.to_vec(),
         }
     }
+}
+
+/// A row without the number of a statement in a message of the server's: `The statement (8) has no open cursor.`
+fn without_number(payload: &[u8]) -> Vec<u8> {
+    const BEFORE: &[u8] = b"The statement (";
+    let mut windows = payload.windows(BEFORE.len());
+    let Some(start) = windows.position(|window| window == BEFORE) else {
+        return payload.to_vec();
+    };
+    let (before, rest) = payload.split_at(start + BEFORE.len());
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    [before, b"its number", &rest[digits..]].concat()
 }
 
 /// An OK payload with the system variables that it tells of in one order: MariaDB keeps them in a hash of addresses, so

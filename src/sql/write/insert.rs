@@ -36,10 +36,7 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
     let reads = !folds.is_empty();
     let Some(target) = target else {
         return match reads {
-            true => Plan::Fold(Box::new(Fold {
-                folds,
-                reason: Reason::MultiTable,
-            })),
+            true => Plan::Fold(Box::new(Fold::new(folds, Reason::MultiTable))),
             false => Plan::Forward(Reason::NoCounter),
         };
     };
@@ -53,11 +50,8 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
         }
     }
     match effect {
-        Effect::Folds(reason) => Plan::Fold(Box::new(Fold { folds, reason })),
-        Effect::Forwards(_) if reads => Plan::Fold(Box::new(Fold {
-            folds,
-            reason: Reason::MultiTable,
-        })),
+        Effect::Folds(reason) => Plan::Fold(Box::new(Fold::new(folds, reason))),
+        Effect::Forwards(_) if reads => Plan::Fold(Box::new(Fold::new(folds, Reason::MultiTable))),
         Effect::Forwards(reason) => forwarded(context, &target, insert, reason),
     }
 }

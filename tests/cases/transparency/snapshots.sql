@@ -257,3 +257,39 @@ SELECT id, views FROM posts ORDER BY id;
 UPDATE authors SET followers = followers + 1 WHERE id = 1;
 SELECT id, views, title FROM posts ORDER BY id;
 COMMIT;
+
+== writes of other tables that read counters
+\connection b
+BEGIN;
+SELECT id, views, score FROM posts ORDER BY id;
+\connection a
+UPDATE posts SET views = views + 7, score = score + 2 WHERE id = 1;
+UPDATE posts SET views = views + 9 WHERE id = 2;
+\connection b
+UPDATE tallies SET views = (SELECT MAX(views) FROM posts) WHERE id = 1;
+SELECT id, views, score FROM posts ORDER BY id;
+\roll_up
+UPDATE tallies SET total = (SELECT SUM(p.views) FROM posts p WHERE p.score > 0), body = 'x' WHERE id = 1;
+SELECT * FROM tallies ORDER BY id;
+INSERT INTO tallies (id, views, body) SELECT id + 100, views, CONCAT(views, title) FROM posts WHERE views > 0;
+SHOW WARNINGS;
+[direct] INSERT INTO tallies (id, views) VALUES (200, (SELECT views FROM posts WHERE id = 1)), (201, 5);
+INSERT INTO tallies (id, views) SELECT ?, views + ? FROM posts WHERE id = ?; <- 202, 3, 2
+REPLACE INTO tallies (id, views) SELECT 200, SUM(views) FROM posts;
+SELECT ROW_COUNT();
+INSERT INTO tallies (id, views) SELECT 200, views FROM posts WHERE id = 1;
+SHOW WARNINGS;
+[direct] INSERT INTO tallies (id, views) VALUES (203, (SELECT views FROM posts));
+UPDATE tallies t SET total = (SELECT score FROM posts WHERE posts.id = t.id AND views > t.views) WHERE id < 3;
+UPDATE tallies SET total = (SELECT views FROM posts WHERE nobody = 1);
+DELETE FROM tallies WHERE views IN (SELECT views FROM posts WHERE id > 1);
+DELETE FROM tallies WHERE id > (SELECT COUNT(*) FROM posts WHERE views > ?) AND id < 150; <- 10
+SELECT * FROM tallies ORDER BY id;
+SELECT id, views, score FROM posts ORDER BY id;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE tallies SET views = (SELECT views FROM posts WHERE id = 1) WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+SELECT views FROM tallies WHERE id = 1;
+COMMIT;
+SELECT id, views, score FROM posts ORDER BY id;
+SELECT * FROM tallies ORDER BY id;

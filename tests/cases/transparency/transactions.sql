@@ -417,3 +417,22 @@ SET SESSION TRANSACTION READ ONLY;
 [direct] SHOW ERRORS;
 [direct] SELECT views FROM posts WHERE id = 3 FOR UPDATE OF nothing;
 [direct] SHOW ERRORS;
+
+== what is set for the next transaction outlives writes that are refused
+SET TRANSACTION READ ONLY;
+UPDATE posts SET author_id = 3 WHERE id = 77;
+UPDATE posts SET score = score + 2 + 1 WHERE id IN (77, 3);
+UPDATE posts SET score = score + 1 WHERE id = 3;
+SELECT nobody FROM posts;
+UPDATE posts SET author_id = 3 WHERE id = 1;
+SELECT score FROM posts WHERE id = 3;
+UPDATE posts SET score = score + 1 WHERE id = 3;
+SET TRANSACTION READ ONLY;
+DELETE FROM tallies WHERE id = 1;
+UPDATE posts SET score = score * 2 WHERE id = 3;
+PREPARE s FROM 'UPDATE posts SET score = score * 2 WHERE id = 3';
+EXECUTE s;
+EXECUTE s;
+UPDATE posts SET author_id = 3 WHERE id = 77;UPDATE posts SET score = score + 2 + 1 WHERE id IN (77, 3) # done;
+UPDATE posts SET score = score + 1 WHERE id = 3 AND EXISTS (SELECT 1 FROM authors WHERE authors.id = author_id);
+SELECT * FROM posts ORDER BY id;

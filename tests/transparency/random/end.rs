@@ -17,7 +17,7 @@ pub(super) enum Ended {
     Refused,
     /// SKIP LOCKED and NOWAIT met other locks: rows fewer, for a fold of a whole table locks rows where READ COMMITTED lets
     /// go of them; or rows too many, for FOR SHARE does not see the first, uncommitted increment of a row in a slot. Or the error
-    /// of NOWAIT came without column definitions before it.
+    /// of NOWAIT came without column definitions before it. Or the statement stands in an executable comment.
     Skipped,
 }
 
@@ -42,7 +42,8 @@ pub(super) fn end(
             Ended::Refused,
         ),
         (
-            pairs().position(|(direct, proxied)| meets_other_locks(&text, direct, proxied)),
+            (0..direct.len().min(proxied.len()))
+                .find(|&at| meets_other_locks(&text, &direct[at..], &proxied[at..])),
             Ended::Skipped,
         ),
     ];
@@ -71,14 +72,18 @@ fn waits_for_nobody(text: &str) -> bool {
     text.contains("SKIP LOCKED") || text.contains("NOWAIT")
 }
 
-/// Whether all that two answers differ in is what other locks make of a statement that waits for nobody.
-fn meets_other_locks(session: &str, direct: &Exchange, proxied: &Exchange) -> bool {
+/// Whether all that two answers differ in is what other locks make of a statement that waits for nobody. The exchanges from that
+/// one on: a cursor's rows come in several.
+fn meets_other_locks(session: &str, all_direct: &[Exchange], all_proxied: &[Exchange]) -> bool {
+    let ([direct, ..], [proxied, ..]) = (all_direct, all_proxied) else {
+        return false;
+    };
     if !waits_for_nobody(&direct.label) {
         return false;
     }
     match (lock_conflict(direct), lock_conflict(proxied)) {
         (None, None) => {
-            let (theirs, ours) = (payloads(direct, is_row), payloads(proxied, is_row));
+            let (theirs, ours) = (rows(all_direct), rows(all_proxied));
             let is_allowed = lets_go_of_locks(session) && is_part(&ours, &theirs)
                 || direct.label.contains("FOR SHARE") && is_part(&theirs, &ours);
             let definitions = |exchange| payloads(exchange, is_definition);
@@ -93,12 +98,20 @@ fn meets_other_locks(session: &str, direct: &Exchange, proxied: &Exchange) -> bo
                 && payloads(proxied, is_definition).is_empty()
                 && rest(direct) == rest(proxied)
         }
-        _ => false,
+        // One that is not read is folded for, and a fold waits.
+        (None, Some(_)) => direct.label.contains("/*!"),
+        (Some(_), None) => false,
     }
 }
 
-fn is_row(role: Role) -> bool {
-    role == Role::Row
+/// The rows of the first of these exchanges, and of the fetches behind it.
+fn rows(exchanges: &[Exchange]) -> Vec<&[u8]> {
+    let is_of_first =
+        |one: &&Exchange| (&one.label, one.request) == (&exchanges[0].label, exchanges[0].request);
+    let fetched = exchanges.iter().take_while(is_of_first);
+    fetched
+        .flat_map(|one| payloads(one, |role| role == Role::Row))
+        .collect()
 }
 
 fn is_definition(role: Role) -> bool {
