@@ -44,7 +44,10 @@ impl OneShot {
 
     /// What a statement does, if it succeeds.
     pub(super) fn effect(&self, text: &[u8], kind: Kind, facts: &SessionFacts) -> Effect {
-        if one_shot::may_be(text, kind) && one_shot::sets(text, facts) {
+        let sets = || {
+            one_shot::sets(text, facts) || (self.is_set() && one_shot::sets_session(text, facts))
+        };
+        if one_shot::may_be(text, kind) && sets() {
             return Effect::Sets(text.to_vec());
         }
         match self.is_set() && one_shot::survives(text, kind, facts) {

@@ -24,17 +24,14 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Option<Done>, Error> {
-        // MySQL refuses a cursor for some writes.
-        let is_refused = original.may_open_cursor() && !self.hot.catalog.mariadb;
+        let may_be_refused = original.may_open_cursor() && !self.hot.catalog.mariadb;
         let is_in_the_way = self.state.in_transaction() && self.may_have_old_snapshot();
-        let Some(with_sums) = fold
-            .with_sums
-            .as_ref()
-            .filter(|_| is_in_the_way && !is_refused)
-        else {
+        let with_sums = fold.with_sums.as_ref().filter(|_| is_in_the_way);
+        let Some(with_sums) = with_sums.filter(|sums| sums.any_cursor || !may_be_refused) else {
             return Ok(None);
         };
-        let Some(parameters) = parameters.or((!with_sums.has_parameters()).then_some(&[])) else {
+        let Some(parameters) = parameters.or((!with_sums.text.has_parameters()).then_some(&[]))
+        else {
             return Ok(None);
         };
         let mut text = Vec::new();
@@ -42,7 +39,7 @@ impl Session {
             parameters,
             ..Filling::default()
         };
-        with_sums.render(&filling, &mut text);
+        with_sums.text.render(&filling, &mut text);
         let done = match self.hidden(text).await? {
             Hidden::Ok(ok) => {
                 self.learn_language(&ok);

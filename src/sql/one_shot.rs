@@ -43,6 +43,16 @@ pub fn sets(text: &[u8], facts: &SessionFacts) -> bool {
     is_assigned && is_plain && words.peek().is_none()
 }
 
+/// Whether a statement does nothing but set characteristics of the session. They replace their like for the next transaction,
+/// and leave the others, so that it may be sent again behind what has set these.
+pub fn sets_session(text: &[u8], facts: &SessionFacts) -> bool {
+    let mut words = Words::new(text, facts);
+    words.accept("SET")
+        && (words.accept("SESSION") || words.accept("LOCAL"))
+        && words.accept("TRANSACTION")
+        && !words.has_inner_mark(b';')
+}
+
 /// Whether what was set is surely still there behind a statement that has succeeded: it touches no table.
 pub fn survives(text: &[u8], kind: Kind, facts: &SessionFacts) -> bool {
     match kind {
@@ -84,6 +94,19 @@ mod tests {
             assert_eq!(sets(text.as_bytes(), &facts), expected, "{text}");
             assert!(may_be(text.as_bytes(), kind), "{text}");
         }
+    }
+
+    #[test]
+    fn the_session_is_meant() {
+        let sets = |text: &str| sets_session(text.as_bytes(), &SessionFacts::default());
+        assert!(sets("SET SESSION TRANSACTION READ ONLY"));
+        assert!(sets(
+            "set local transaction isolation level read committed;"
+        ));
+        assert!(!sets("SET TRANSACTION READ ONLY"));
+        assert!(!sets("SET GLOBAL TRANSACTION READ ONLY"));
+        assert!(!sets("SET SESSION TRANSACTION READ ONLY; SELECT 1"));
+        assert!(!sets("SET SESSION sql_mode = ''"));
     }
 
     #[test]

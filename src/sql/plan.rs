@@ -252,7 +252,16 @@ pub struct Fold {
     /// Why.
     pub reason: Reason,
     /// For writes of other tables: the original with sums in place of counters, which needs no fold.
-    pub with_sums: Option<Template>,
+    pub with_sums: Option<WithSums>,
+}
+
+/// A write of other tables with sums in place of the counters that it reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithSums {
+    /// Its text.
+    pub text: Template,
+    /// The server runs it whatever cursor is asked for. MySQL refuses one where it writes the result of a query.
+    pub any_cursor: bool,
 }
 
 impl Fold {

@@ -8,12 +8,13 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Query, SetExpr, Statement, TableObject, Visit, Visitor};
 
 use crate::sql::context::{Context, Edit};
+use crate::sql::plan::WithSums;
 use crate::sql::read;
 use crate::sql::template::{Piece, Template};
 use crate::sql::write::mentions::Mentions;
 
 /// The statement with sums; `None` where it writes hot tables, or names counters in other ways.
-pub(super) fn with_sums(context: &Context<'_>, statement: &Statement) -> Option<Template> {
+pub(super) fn with_sums(context: &Context<'_>, statement: &Statement) -> Option<WithSums> {
     let is_cold = |written: Mentions| written.tables.is_empty();
     let is_understood = match statement {
         Statement::Update(update) => {
@@ -41,8 +42,26 @@ pub(super) fn with_sums(context: &Context<'_>, statement: &Statement) -> Option<
         edits: Vec::new(),
     };
     match statement.visit(&mut sums) {
-        ControlFlow::Continue(()) => filled(context, sums.edits),
+        ControlFlow::Continue(()) => Some(WithSums {
+            text: filled(context, sums.edits)?,
+            any_cursor: takes_values_alone(context, statement),
+        }),
         ControlFlow::Break(()) => None,
+    }
+}
+
+/// Whether queries stand only in the values that it sets or inserts, each one value.
+fn takes_values_alone(context: &Context<'_>, statement: &Statement) -> bool {
+    let has_query = |mentions: Mentions| mentions.has_query;
+    match statement {
+        Statement::Update(update) => {
+            !has_query(Mentions::of(context, &update.table))
+                && !has_query(Mentions::of(context, &update.selection))
+                && update.table.joins.is_empty()
+                && update.from.is_none()
+        }
+        Statement::Insert(insert) => insert.source.as_deref().is_none_or(is_list),
+        _ => false,
     }
 }
 
@@ -109,7 +128,9 @@ mod tests {
         let Plan::Fold(fold) = plan_of(text) else {
             panic!("{text} is not folded for");
         };
-        fold.with_sums.as_ref().map(show_template)
+        fold.with_sums
+            .as_ref()
+            .map(|sums| show_template(&sums.text))
     }
 
     #[test]

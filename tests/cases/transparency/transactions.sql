@@ -436,3 +436,20 @@ EXECUTE s;
 UPDATE posts SET author_id = 3 WHERE id = 77;UPDATE posts SET score = score + 2 + 1 WHERE id IN (77, 3) # done;
 UPDATE posts SET score = score + 1 WHERE id = 3 AND EXISTS (SELECT 1 FROM authors WHERE authors.id = author_id);
 SELECT * FROM posts ORDER BY id;
+
+== what is set for the session replaces its like for the next transaction alone
+SET TRANSACTION READ ONLY;
+SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
+START TRANSACTION;
+UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
+COMMIT;
+SET TRANSACTION READ ONLY, ISOLATION LEVEL SERIALIZABLE;
+SET LOCAL TRANSACTION READ WRITE;
+UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
+SELECT score FROM posts WHERE id = 1;
+SET SESSION TRANSACTION READ ONLY;
+SET TRANSACTION READ WRITE;
+UPDATE posts SET nobody = 3 WHERE score * 2 = id;
+UPDATE posts SET score = score * 2 WHERE id = 1;
+UPDATE posts SET score = score * 2 WHERE id = 1;
