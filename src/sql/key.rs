@@ -27,6 +27,7 @@ pub(super) enum KeyValueKind {
     /// `DATE '..'` and its kin.
     Temporal,
     Text,
+    Bytes,
     Parameter(u16),
 }
 
@@ -81,6 +82,13 @@ fn constant(context: &Context<'_>, value: &ValueWithSpan) -> Option<KeyValue> {
             (is_simple && !has_neighbour(context, range.start, range.end)).then(|| KeyValue {
                 text: Template::text(literal),
                 kind: KeyValueKind::Text,
+            })
+        }
+        // X'..' and 0x..: bytes, and a number to a column of numbers.
+        Value::HexStringLiteral(_) => {
+            (!has_neighbour(context, range.start, range.end)).then(|| KeyValue {
+                text: Template::text(text),
+                kind: KeyValueKind::Bytes,
             })
         }
         Value::Placeholder(_) => {
@@ -269,7 +277,7 @@ pub(super) fn whole_key(
         seen.push(test.column);
         let is_integer = is_integer(&target.table.columns[test.column].definition);
         match (test.values.first()?.kind, is_integer) {
-            (KeyValueKind::Integer, true) | (KeyValueKind::Text, false) => {}
+            (KeyValueKind::Integer, true) | (KeyValueKind::Text | KeyValueKind::Bytes, false) => {}
             (KeyValueKind::Parameter(parameter), of_integers) => parameters.push(KeyParameter {
                 parameter,
                 of_integers,
@@ -300,6 +308,7 @@ pub(super) fn one_key(
         match test.values.first()?.kind {
             KeyValueKind::Text => {}
             KeyValueKind::Integer if of_integers => {}
+            KeyValueKind::Bytes if !of_integers => {}
             KeyValueKind::Parameter(parameter) => parameters.push(KeyParameter {
                 parameter,
                 of_integers,

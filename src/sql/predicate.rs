@@ -152,6 +152,7 @@ fn is_plain_value(value: &Value) -> bool {
         Value::Number(..)
             | Value::SingleQuotedString(_)
             | Value::DoubleQuotedString(_)
+            | Value::HexStringLiteral(_)
             | Value::Boolean(_)
             | Value::Null
             | Value::Placeholder(_)

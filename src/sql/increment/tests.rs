@@ -169,6 +169,19 @@ fn limit_1_means_nothing_where_there_is_one_key() {
 }
 
 #[test]
+fn a_hexadecimal_literal_names_a_key_of_bytes() {
+    for literal in ["X'2F61'", "0x2F61", "x'2f61'"] {
+        let text =
+            format!("UPDATE hits SET n = n + 1 WHERE tenant = {literal} AND slot = {literal}");
+        let plan = planned(&text);
+        assert!(plan.starts_with("update: "), "{text}: {plan}");
+    }
+    // A number to a column of numbers, in which a server may find more than one.
+    let plan = planned("UPDATE posts SET views = views + 1 WHERE id = 0x01");
+    assert!(plan.starts_with("upsert: "), "{plan}");
+}
+
+#[test]
 fn what_may_not_be_slotted_folds_with_its_reason() {
     let cases = [
         ("views = views + 0 WHERE id = 1", "forward ZeroDelta"),
