@@ -437,6 +437,21 @@ UPDATE posts SET author_id = 3 WHERE id = 77;UPDATE posts SET score = score + 2 
 UPDATE posts SET score = score + 1 WHERE id = 3 AND EXISTS (SELECT 1 FROM authors WHERE authors.id = author_id);
 SELECT * FROM posts ORDER BY id;
 
+== what is set for the next transaction outlives questions about messages
+SET TRANSACTION READ ONLY;
+UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
+SHOW WARNINGS;
+UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
+SHOW COUNT(*) WARNINGS;
+UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
+SHOW ERRORS LIMIT 1;
+UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
+SELECT @@warning_count;
+UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
+UPDATE tallies SET views = 5 WHERE id = 1;
+SELECT score FROM posts WHERE id = 1;
+UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
+
 == what is set for the session replaces its like for the next transaction alone
 SET TRANSACTION READ ONLY;
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
