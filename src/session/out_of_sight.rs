@@ -18,6 +18,7 @@ use crate::counter::{Key, KeyForm};
 use crate::sql::{Kind, mentions};
 use crate::wire::command;
 use crate::wire::packet::HEADER_LENGTH;
+use crate::wire::status;
 
 impl Session {
     /// The same for the command at the front of the client's stream, which is to pass.
@@ -46,7 +47,9 @@ impl Session {
 
     /// A statement is to run that may change rows of hot tables out of sight; no text: nobody knows what it does.
     pub(super) async fn watch(&mut self, text: Option<&[u8]>, kind: Kind) -> Result<(), Error> {
-        if !self.has_changers() || !self.state.in_transaction() {
+        // Nothing changes a row in a transaction that may only read.
+        let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
+        if !self.has_changers() || !self.state.in_transaction() || only_reads {
             return Ok(());
         }
         self.state.reads_a_table = reads_a_table(text, kind);

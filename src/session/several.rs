@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::kind::kind_of;
 use super::turn::{Original, Turn};
 use crate::reason::Reason;
 use crate::sql::{self, Following, Kind, Part};
-use crate::wire::answer::Form;
+use crate::wire::answer::{Form, Role};
+use crate::wire::reader::{Reader, put_lenenc_bytes};
+use crate::wire::reply;
 
 impl Session {
     /// Runs the parts of a packet, of which there is at least one. `prefix` is what stands in front of the text in the
@@ -47,14 +50,59 @@ impl Session {
             let done = self
                 .statement_or_explanation(&statement, &original, turn, None)
                 .await?;
-            self.following = None;
+            let following = self.following.take();
             if done.failed {
+                if let Some(following) = following {
+                    self.quote_in_messages(&following).await?;
+                }
                 break;
             }
             turn.sequence_id = done.sequence_id;
         }
         Ok(())
     }
+}
+
+impl Session {
+    /// A syntax error has quoted what follows in the packet; so must what SHOW WARNINGS tells of it.
+    async fn quote_in_messages(&mut self, following: &Following) -> Result<(), Error> {
+        let kept = self.state.diagnostics.as_ref();
+        let messages = match kept.and_then(|kept| kept.messages.clone()) {
+            None => self.take_messages(0).await?,
+            messages => messages,
+        };
+        let Some(mut messages) = messages else {
+            return Ok(());
+        };
+        let mut is_quoted = false;
+        for (_, row) in messages.iter_mut().filter(|(role, _)| *role == Role::Row) {
+            if let Some(quoted) = quoted(row, following) {
+                *row = quoted;
+                is_quoted = true;
+            }
+        }
+        if is_quoted {
+            self.state.diagnostics = Some(Diagnostics::of(&[reply::ERR], Some(messages)));
+        }
+        Ok(())
+    }
+}
+
+/// A row of SHOW WARNINGS, level, code and message, with the message quoting what follows.
+fn quoted(row: &[u8], following: &Following) -> Option<Vec<u8>> {
+    const SYNTAX: &[u8] = b"1064";
+    let mut fields = Reader::new(row);
+    let level = fields.lenenc_bytes().ok()?;
+    let code = fields.lenenc_bytes().ok()?;
+    let message = fields.lenenc_bytes().ok()?;
+    let message = (code == SYNTAX)
+        .then(|| sql::quoting(message, following))
+        .flatten()?;
+    let mut row = Vec::new();
+    for field in [level, code, &message] {
+        put_lenenc_bytes(&mut row, field);
+    }
+    Some(row)
 }
 
 /// Whether a statement may run texts that are not its own.

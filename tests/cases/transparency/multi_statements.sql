@@ -101,3 +101,10 @@ SELECT views FROM posts WHERE id = 1;
  2 3 4; SELECT 5;
 SELECT views FROM posts WHERE id = 1; PREPARE s FROM 'SELEC 1'; SELECT 2;
 SELECT views FROM posts WHERE id = 1; SELECT 'it''s' 'x' y z; SELECT 2;
+
+== SHOW WARNINGS quotes a syntax error as the error did
+SELECT views FROM posts WHERE id = 1; SELECT views FRM posts; SELECT 2; -- done
+[direct] SHOW WARNINGS;
+[direct] SHOW COUNT(*) ERRORS;
+UPDATE posts SET views = views + WHERE id = 1; SELECT 1;
+[direct] SHOW ERRORS;

@@ -16,7 +16,7 @@ pub(super) enum Ended {
     /// The proxy could not fold for a read in a READ ONLY transaction.
     Refused,
     /// SKIP LOCKED and NOWAIT met other locks: rows fewer, for a fold of a whole table locks rows where READ COMMITTED lets
-    /// go of them; or rows too many, for FOR SHARE does not see the first, uncommitted increment of a row in a slot. Or the error
+    /// go of them, and one by several unique keys may read a whole table; or rows too many, for FOR SHARE does not see the first, uncommitted increment of a row in a slot. Or the error
     /// of NOWAIT came without column definitions before it. Or the statement stands in an executable comment.
     Skipped,
 }
@@ -56,9 +56,11 @@ pub(super) fn waits(exchange: &Exchange) -> bool {
     lock_conflict(exchange).is_some() && !waits_for_nobody(&exchange.label)
 }
 
-/// Whether a sequence has a session of which a fold locks more than MySQL does.
-pub(super) fn lets_go_of_locks(session: &str) -> bool {
-    session.contains("ISOLATION LEVEL READ")
+/// Whether a sequence has a fold that locks more rows than MySQL does: where READ COMMITTED lets go of them, and for rows that are
+/// looked for by several unique keys.
+pub(super) fn may_lock_more(session: &str) -> bool {
+    const SIGNS: [&str; 3] = ["ISOLATION LEVEL READ", "ON DUPLICATE KEY", "REPLACE"];
+    SIGNS.iter().any(|sign| session.contains(sign))
 }
 
 /// The error of who has waited too long.
@@ -84,7 +86,7 @@ fn meets_other_locks(session: &str, all_direct: &[Exchange], all_proxied: &[Exch
     match (lock_conflict(direct), lock_conflict(proxied)) {
         (None, None) => {
             let (theirs, ours) = (rows(all_direct), rows(all_proxied));
-            let is_allowed = lets_go_of_locks(session) && is_part(&ours, &theirs)
+            let is_allowed = may_lock_more(session) && is_part(&ours, &theirs)
                 || direct.label.contains("FOR SHARE") && is_part(&theirs, &ours);
             let definitions = |exchange| payloads(exchange, is_definition);
             is_allowed

@@ -440,11 +440,11 @@ impl Writer {
         })
     }
 
-    /// Whether a session of the sequence lets go of locks that a fold keeps.
-    pub(super) fn lets_go_of_locks(&self) -> bool {
+    /// Whether a fold may have locked more rows than MySQL would.
+    pub(super) fn may_lock_more(&self) -> bool {
         self.steps.iter().any(|step| match &step.action {
-            Action::Statement(statement) => end::lets_go_of_locks(&statement.text),
-            Action::Command(Command::Prepare(_, text)) => end::lets_go_of_locks(text),
+            Action::Statement(statement) => end::may_lock_more(&statement.text),
+            Action::Command(Command::Prepare(_, text)) => end::may_lock_more(text),
             Action::Command(_) => false,
         })
     }
