@@ -17,7 +17,7 @@ const RULES: &[(&str, bool)] = &[
     ("characteristics", true),
     ("lock_tables", true),
     ("temporary", true),
-    ("ddl", false),
+    ("ddl", true),
     ("calls", true),
     ("load", true),
     ("sources", true),
