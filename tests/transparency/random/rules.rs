@@ -1,29 +1,29 @@
 //! Which parts of the grammar are played.
 //!
-//! `COUNTERSINK_RULES=all` plays them all, `COUNTERSINK_RULES=own,cold` these beside the basic ones.
+//! All of them; with `COUNTERSINK_RULES=own,cold` these beside the basic ones.
 
 use std::sync::OnceLock;
 
-/// All parts, and whether they are played by default.
-const RULES: &[(&str, bool)] = &[
-    ("basic", true),
-    ("roll_up", true),
-    ("story", true),
-    ("own", true),
-    ("cold", true),
-    ("related", true),
-    ("locking", true),
-    ("skipping", true),
-    ("characteristics", true),
-    ("lock_tables", true),
-    ("temporary", true),
-    ("ddl", true),
-    ("calls", true),
-    ("load", true),
-    ("sources", true),
-    ("multi", true),
-    ("spelling", true),
-    ("messages", true),
+/// All parts.
+const RULES: &[&str] = &[
+    "basic",
+    "roll_up",
+    "story",
+    "own",
+    "cold",
+    "related",
+    "locking",
+    "skipping",
+    "characteristics",
+    "lock_tables",
+    "temporary",
+    "ddl",
+    "calls",
+    "load",
+    "sources",
+    "multi",
+    "spelling",
+    "messages",
 ];
 
 /// Whether this part of the grammar is played.
@@ -35,7 +35,7 @@ pub fn plays(rule: &str) -> bool {
 /// How often a kind of step of this rule is written, to those of others: more often where it is asked for by name.
 pub fn emphasis(rule: &str) -> usize {
     static NAMED: OnceLock<bool> = OnceLock::new();
-    let is_named = || std::env::var("COUNTERSINK_RULES").is_ok_and(|text| text != "all");
+    let is_named = || std::env::var("COUNTERSINK_RULES").is_ok();
     match rule != "basic" && *NAMED.get_or_init(is_named) {
         true => 5,
         false => 1,
@@ -49,18 +49,10 @@ fn chosen() -> Vec<&'static str> {
         .map(str::trim)
         .filter(|name| !name.is_empty())
         .collect();
-    let is_known = |name: &&str| *name == "all" || RULES.iter().any(|(rule, _)| rule == name);
     assert!(
-        named.iter().all(is_known),
+        named.iter().all(|name| RULES.contains(name)),
         "COUNTERSINK_RULES={text}: there are {RULES:?}"
     );
-    let is_chosen = |(rule, by_default): &&(&str, bool)| match named.as_slice() {
-        [] => *by_default,
-        some => *rule == "basic" || some.contains(&"all") || some.contains(rule),
-    };
-    RULES
-        .iter()
-        .filter(is_chosen)
-        .map(|(rule, _)| *rule)
-        .collect()
+    let is_chosen = |rule: &&&str| named.is_empty() || **rule == "basic" || named.contains(*rule);
+    RULES.iter().filter(is_chosen).copied().collect()
 }
