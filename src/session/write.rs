@@ -25,7 +25,10 @@ impl Session {
         turn: Turn,
     ) -> Result<Option<Done>, Error> {
         let may_be_refused = original.may_open_cursor() && !self.hot.catalog.mariadb;
-        let is_in_the_way = self.state.in_transaction() && self.may_have_old_snapshot();
+        let is_in_the_way = self.state.in_transaction()
+            && self.may_have_old_snapshot()
+            // `max_join_size` would count the slots as well.
+            && self.state.big_selects;
         let with_sums = fold.with_sums.as_ref().filter(|_| is_in_the_way);
         let Some(with_sums) = with_sums.filter(|sums| sums.any_cursor || !may_be_refused) else {
             return Ok(None);
