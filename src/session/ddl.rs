@@ -387,6 +387,15 @@ impl Session {
             Hidden::Err(error) if is_syntax_error(&error) => {
                 return self.run_original(original, turn).await;
             }
+            // Nothing is to be folded, or locked, of a table whose slots are gone: a counter of its rule has another name.
+            Hidden::Err(error) if is_without_slots(&error) => {
+                let done = self.run_original(original, turn).await?;
+                if !done.failed {
+                    self.state.transaction = Transaction::default();
+                    self.state.table_locks = TableLocks::Plain;
+                }
+                return Ok(done);
+            }
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
             Hidden::Row(_) => return Err(Malformed.into()),
         };

@@ -233,3 +233,19 @@ UPDATE balances SET spent = spent + 1 WHERE account = 'alice' AND currency = 'EU
 UPDATE balances SET spent = spent + 1 WHERE id = 1;
 SELECT * FROM balances ORDER BY account, currency;
 SELECT * FROM balances;
+
+== LOCK TABLES of a table that has lost a counter of its rule [fresh]
+UPDATE posts SET score = score + 1 WHERE id = 77;
+ALTER TABLE posts RENAME COLUMN score TO other;
+UPDATE posts SET score = score + 1 WHERE id = 2;
+LOCK TABLES posts WRITE, posts AS x READ;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+DELETE FROM posts WHERE id = 3;
+UNLOCK TABLES;
+LOCK TABLES posts READ;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UNLOCK TABLES;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT id, views, likes FROM posts ORDER BY id;
