@@ -17,7 +17,7 @@ pub(super) enum Ended {
     Refused,
     /// SKIP LOCKED and NOWAIT met other locks: rows fewer, for a fold of a whole table locks rows where READ COMMITTED lets
     /// go of them, and one by several unique keys may read a whole table; or rows too many, for FOR SHARE does not see the first, uncommitted increment of a row in a slot. Or the error
-    /// of NOWAIT came without column definitions before it. Or the statement stands in an executable comment.
+    /// of NOWAIT came without column definitions, and rows, before it. Or the statement stands in an executable comment.
     Skipped,
 }
 
@@ -95,10 +95,10 @@ fn meets_other_locks(session: &str, all_direct: &[Exchange], all_proxied: &[Exch
                 && ends_with_rows(proxied)
         }
         (Some(_), Some(_)) => {
-            let rest = |exchange| payloads(exchange, |role| !is_definition(role));
+            let errors = |exchange| payloads(exchange, |role| role == Role::Err);
             !payloads(direct, is_definition).is_empty()
-                && payloads(proxied, is_definition).is_empty()
-                && rest(direct) == rest(proxied)
+                && payloads(proxied, |role| role != Role::Err).is_empty()
+                && errors(direct) == errors(proxied)
         }
         // One that is not read is folded for, and a fold waits.
         (None, Some(_)) => direct.label.contains("/*!"),
