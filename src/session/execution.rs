@@ -36,7 +36,7 @@ impl Session {
         self.after_one_shot(&statement.one_shot, failed);
         // The execution has used it up.
         statement.long_data = false;
-        if statement.defines_a_program && !failed {
+        if statement.may_change_the_catalog && !failed {
             self.refresh_catalog().await;
         }
         self.after_ddl(statement.kind).await

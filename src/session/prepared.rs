@@ -14,7 +14,7 @@ use super::kind::kind_of;
 use super::one_shot::Effect;
 use super::parameters::Typing;
 use super::patched::Patch;
-use super::query::defines_a_program;
+use super::query::may_change_the_catalog;
 use super::rights::may_change_rights;
 use super::state::Unseen;
 use crate::catalog::HotTable;
@@ -56,8 +56,8 @@ pub(super) struct Statement {
     pub control: Option<TransactionControl>,
     /// It is a query that locks rows as if it wrote them.
     pub locks_for_update: bool,
-    /// It is DDL about a trigger or a routine.
-    pub defines_a_program: bool,
+    /// It is DDL that its plan does not tell of.
+    pub may_change_the_catalog: bool,
     pub parameters: u16,
     /// The column definitions that the client was given, or is to be given at the next execution.
     pub columns: Definitions,
@@ -144,7 +144,7 @@ impl Session {
             statement.one_shot = effect;
             statement.control = control;
             statement.locks_for_update = locks_for_update;
-            statement.defines_a_program = defines_a_program(&text, kind);
+            statement.may_change_the_catalog = may_change_the_catalog(&text, kind);
             statement.asks = asks;
             let parameters = statement.parameters;
             if hot {
@@ -229,7 +229,7 @@ impl Session {
             one_shot: Effect::Ends,
             control: None,
             locks_for_update: false,
-            defines_a_program: false,
+            may_change_the_catalog: false,
             parameters: ok.parameters,
             columns: Definitions::new(columns, None),
             types: Vec::new(),

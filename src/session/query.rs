@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use memchr::memchr;
+use memchr::{memchr, memmem};
 
 use super::Session;
 use super::by_shape::Found;
@@ -141,7 +141,7 @@ impl Session {
             || (self.state.diagnostics.is_some() && may_be_question(text, kind))
             || self.state.one_shot.is_set()
             || sql::one_shot::may_be(text, kind)
-            || defines_a_program(text, kind)
+            || may_change_the_catalog(text, kind)
         {
             return Glance::Look;
         }
@@ -297,7 +297,7 @@ impl Session {
         let facts = self.state.facts.clone().unwrap_or_default();
         let effect = self.state.one_shot.effect(text, kind, &facts);
         self.after_one_shot(&effect, done.failed);
-        if !done.failed && defines_a_program(text, kind) {
+        if !done.failed && may_change_the_catalog(text, kind) {
             self.refresh_catalog().await;
         }
         self.after_ddl(kind).await?;
@@ -436,10 +436,23 @@ impl Session {
     }
 }
 
-/// Whether a statement is DDL about a trigger or a routine, which may change hot tables.
-pub(super) fn defines_a_program(text: &[u8], kind: Kind) -> bool {
-    const WORDS: [&[u8]; 3] = [b"TRIGGER", b"PROCEDURE", b"FUNCTION"];
-    kind == Kind::Ddl && WORDS.iter().any(|word| sql::mentions(text, word))
+/// Whether a statement is DDL that its plan does not tell of: about a trigger or a routine, which may change hot tables, or in an
+/// executable comment.
+pub(super) fn may_change_the_catalog(text: &[u8], kind: Kind) -> bool {
+    const PROGRAMS: [&[u8]; 3] = [b"TRIGGER", b"PROCEDURE", b"FUNCTION"];
+    const VERBS: [&[u8]; 4] = [b"CREATE", b"ALTER", b"DROP", b"RENAME"];
+    let mentions_one = |words: &[&[u8]]| words.iter().any(|word| sql::mentions(text, word));
+    match kind {
+        Kind::Ddl => mentions_one(&PROGRAMS),
+        Kind::Other => has_executable_comment(text) && mentions_one(&VERBS),
+        _ => false,
+    }
+}
+
+/// Whether a text may have a comment in it that servers run.
+fn has_executable_comment(text: &[u8]) -> bool {
+    let begins = |mark: &[u8]| memmem::find(text, mark).is_some();
+    begins(b"/*!") || begins(b"/*M!")
 }
 
 /// What a first look at a statement tells.

@@ -12,7 +12,7 @@ use super::error::Error;
 use super::hidden::{Hidden, query_payload};
 use super::kind::kind_of;
 use super::parameters::whole_tables;
-use super::query::defines_a_program;
+use super::query::may_change_the_catalog;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::user_variables::{Variable, unhex};
@@ -242,8 +242,8 @@ impl Session {
             Some(Prepared::Unread) | None => Kind::Execute,
         };
         self.before(kind);
-        let defines_a_program = match &prepared {
-            Some(Prepared::Text(text)) => defines_a_program(&text.text, kind),
+        let may_change_the_catalog = match &prepared {
+            Some(Prepared::Text(text)) => may_change_the_catalog(&text.text, kind),
             _ => false,
         };
         let done = match prepared {
@@ -259,7 +259,7 @@ impl Session {
             _ => self.run_original(original, turn).await?,
         };
         self.after(kind, done.failed);
-        if defines_a_program && !done.failed {
+        if may_change_the_catalog && !done.failed {
             self.refresh_catalog().await;
         }
         self.after_ddl(kind).await?;

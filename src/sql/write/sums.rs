@@ -6,6 +6,7 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Query, SetExpr, Statement, TableObject, Visit, Visitor};
+use sqlparser::tokenizer::Token;
 
 use crate::sql::context::{Context, Edit};
 use crate::sql::plan::WithSums;
@@ -76,7 +77,10 @@ fn filled(context: &Context<'_>, mut edits: Vec<Edit>) -> Option<Template> {
         edits.push(Edit { range: hole, text });
     }
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
-    Some(context.edited(0..context.text.len(), &edits))
+    // A semicolon and a comment behind a prepared statement would be a second one.
+    let mut tokens = context.syntax.tokens.iter().rev();
+    let last = tokens.find(|token| token.token != Token::SemiColon)?;
+    Some(context.edited(0..last.range.end, &edits))
 }
 
 /// Goes from one outermost query of a statement to the next.
@@ -145,6 +149,9 @@ mod tests {
             assert!(summed.contains("SUM(`countersink_s`.`views`)"), "{summed}");
             assert!(!summed.contains('?') || summed.contains("<?0>"), "{summed}");
         }
+        let ended =
+            summed("DELETE FROM authors WHERE id IN (SELECT views FROM posts); /* done */;");
+        assert!(ended.is_some_and(|text| text.ends_with("FROM posts)")));
         for text in [
             "UPDATE posts SET title = (SELECT MAX(n) FROM hits) WHERE id = 1",
             "UPDATE authors JOIN posts ON posts.author_id = authors.id SET name = views",

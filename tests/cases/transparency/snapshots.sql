@@ -288,6 +288,8 @@ SELECT * FROM tallies ORDER BY id;
 SELECT id, views, score FROM posts ORDER BY id;
 UPDATE posts SET views = views + 1 WHERE id = 1;
 UPDATE tallies SET views = (SELECT views FROM posts WHERE id = 1) WHERE id = 1;
+\prepare u: UPDATE tallies SET views = (SELECT views FROM posts WHERE id = ?) WHERE id = 1; /* done */;
+\execute u <- 2
 SELECT views FROM posts WHERE id = 1;
 SELECT views FROM tallies WHERE id = 1;
 COMMIT;

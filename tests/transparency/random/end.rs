@@ -19,6 +19,8 @@ pub(super) enum Ended {
     /// go of them, and one by several unique keys may read a whole table; or rows too many, for FOR SHARE does not see the first, uncommitted increment of a row in a slot. Or the error
     /// of NOWAIT came without column definitions, and rows, before it. Or the statement stands in an executable comment.
     Skipped,
+    /// Slots were made anew since the snapshot: the read is refused, as one of a table that was rebuilt (1412).
+    Remade,
 }
 
 /// The first exchange that is not compared any more, and why.
@@ -40,6 +42,14 @@ pub(super) fn end(
                 error(proxied) == Some(READ_ONLY) && error(direct) != Some(READ_ONLY)
             }),
             Ended::Refused,
+        ),
+        (
+            pairs().position(|(direct, proxied)| {
+                session.fresh
+                    && error(proxied) == Some(DEFINITION_CHANGED)
+                    && error(direct) != Some(DEFINITION_CHANGED)
+            }),
+            Ended::Remade,
         ),
         (
             (0..direct.len().min(proxied.len()))
@@ -68,6 +78,9 @@ const LOCK_WAIT_TIMEOUT: u16 = 1205;
 
 /// The error of who may not write, for which a fold is taken.
 const READ_ONLY: u16 = 1792;
+
+/// The error of who reads a table that is younger than the snapshot.
+const DEFINITION_CHANGED: u16 = 1412;
 
 /// Whether a statement gives up where another session is in the way.
 fn waits_for_nobody(text: &str) -> bool {
