@@ -400,7 +400,8 @@ BEGIN;
 [direct] UPDATE posts SET views = 2 * views, nothing = 1 WHERE id = 3;
 [direct] UPDATE posts SET title = 'x', nothing = 1 WHERE author_id = 1;
 \connection b
-[direct] SELECT id FROM posts FOR UPDATE SKIP LOCKED;
+[direct] SET innodb_lock_wait_timeout = 5;
+[direct] SELECT id FROM posts FOR UPDATE;
 \connection a
 ROLLBACK;
 
