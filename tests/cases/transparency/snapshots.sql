@@ -282,6 +282,8 @@ SHOW WARNINGS;
 [direct] INSERT INTO tallies (id, views) VALUES (203, (SELECT views FROM posts));
 UPDATE tallies t SET total = (SELECT score FROM posts WHERE posts.id = t.id AND views > t.views) WHERE id < 3;
 UPDATE tallies SET total = (SELECT views FROM posts WHERE nobody = 1);
+UPDATE tallies SET views = (SELECT MAX(views) * 100000000 FROM posts) WHERE id = 1;
+SHOW WARNINGS;
 DELETE FROM tallies WHERE views IN (SELECT views FROM posts WHERE id > 1);
 DELETE FROM tallies WHERE id > (SELECT COUNT(*) FROM posts WHERE views > ?) AND id < 150; <- 10
 SELECT * FROM tallies ORDER BY id;
