@@ -56,7 +56,7 @@ pub fn sets_session(text: &[u8], facts: &SessionFacts) -> bool {
 /// Whether what was set is surely still there behind a statement that has succeeded: it touches no table.
 pub fn survives(text: &[u8], kind: Kind, facts: &SessionFacts) -> bool {
     match kind {
-        Kind::Set { harmless } => harmless,
+        Kind::Set { harmless } => harmless || sets_constants(text, facts),
         Kind::Prepare | Kind::Deallocate => true,
         // Other ones read tables of the server's own.
         Kind::Show => {
@@ -71,6 +71,16 @@ pub fn survives(text: &[u8], kind: Kind, facts: &SessionFacts) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a SET assigns constants to variables that say nothing of transactions, so that no table is looked into.
+fn sets_constants(text: &[u8], facts: &SessionFacts) -> bool {
+    const OTHERS: [&[u8]; 5] = [b"AUTOCOMMIT", b"TRANSACTION", b"TX_", b"PASSWORD", b"ROLE"];
+    let words = Words::new(text, facts);
+    text.contains(&b'=')
+        && !text.contains(&b'(')
+        && !words.has("RESOURCE")
+        && !OTHERS.iter().any(|word| mentions(text, word))
 }
 
 #[cfg(test)]
@@ -124,6 +134,14 @@ mod tests {
         };
         assert!(survives("SELECT @@autocommit"));
         assert!(survives("SET @a = 1"));
+        assert!(survives("SET completion_type = 0"));
+        assert!(survives(
+            "SET SESSION sql_mode = '', @@sort_buffer_size = 65536"
+        ));
+        assert!(!survives("SET autocommit = 1"));
+        assert!(!survives("SET @@session.tx_read_only = 1"));
+        assert!(!survives("SET PASSWORD = 'x'"));
+        assert!(!survives("SET sql_mode = (SELECT 1 FROM t)"));
         assert!(survives("show warnings limit 1"));
         assert!(survives("SHOW COUNT(*) ERRORS"));
         assert!(!survives("SHOW TABLES"));

@@ -447,6 +447,8 @@ SHOW COUNT(*) WARNINGS;
 UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
 SHOW ERRORS LIMIT 1;
 UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
+SET completion_type = 0;
+UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
 SELECT @@warning_count;
 UPDATE posts SET score = score * 2, author_id = 3 WHERE id = 1;
 UPDATE tallies SET views = 5 WHERE id = 1;
