@@ -297,3 +297,20 @@ SELECT views FROM tallies WHERE id = 1;
 COMMIT;
 SELECT id, views, score FROM posts ORDER BY id;
 SELECT * FROM tallies ORDER BY id;
+
+== a write that reads counters and fails takes no number twice [fresh]
+CREATE TABLE logs (id INT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL, UNIQUE KEY n (n));
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+INSERT INTO logs (n) SELECT views FROM posts WHERE id = 1;
+INSERT INTO logs (n) SELECT views FROM posts WHERE id = 1;
+SHOW WARNINGS;
+INSERT INTO logs (n) VALUES (-1);
+SELECT LAST_INSERT_ID();
+[direct] INSERT INTO logs (n) VALUES ((SELECT views FROM posts WHERE id = 1));
+INSERT INTO logs (n) VALUES (-2);
+[direct] INSERT INTO logs (n) VALUES ((SELECT views FROM posts));
+INSERT INTO logs (n) VALUES (-3);
+SELECT * FROM logs ORDER BY id;
+COMMIT;
+DROP TABLE logs;
