@@ -143,8 +143,8 @@ impl Session {
         self.is_understood(original).await
     }
 
-    /// Whether the server can read a statement; whatever it refuses it for then, it has committed before. The inner error is
-    /// that of a KILL, which was meant for the statement.
+    /// Whether the server can read a statement; whatever it refuses it for then, it has committed before. The inner
+    /// error is that of a KILL, which was meant for the statement.
     async fn is_understood(&mut self, original: &Original) -> Result<Result<bool, Vec<u8>>, Error> {
         let Original::Payload(payload) = original else {
             return Ok(Ok(false));
@@ -387,7 +387,7 @@ impl Session {
             Hidden::Err(error) if is_syntax_error(&error) => {
                 return self.run_original(original, turn).await;
             }
-            // Nothing is to be folded, or locked, of a table whose slots are gone: a counter of its rule has another name.
+            // The slots are gone, as a counter of the rule has another name: there is nothing to fold.
             Hidden::Err(error) if is_without_slots(&error) => {
                 let done = self.run_original(original, turn).await?;
                 if !done.failed {

@@ -107,21 +107,22 @@ impl Session {
         }
     }
 
-    /// Takes in what the statement that has ended has done to it. The upstream has seen it last, or nothing had to be set again.
+    /// Takes in what the statement that has ended has done to it.
     pub(super) fn after_one_shot(&mut self, effect: &Effect, failed: bool) {
         let last_error = self.state.last_error.filter(|_| failed);
         let refused = last_error.is_some_and(|code| self.refuses(code, false));
         self.state.after_one_shot(effect, failed, refused);
     }
 
+    /// Whether an answer, by its last packet, says that the statement has touched no row.
     fn never_ran(&self, last: &[u8], reason: Reason) -> bool {
         let of_several = reason == Reason::MultiTable && self.state.kind == Kind::Update;
         last.first() == Some(&reply::ERR)
             && reply::Err::decode(last).is_ok_and(|error| self.refuses(error.code, of_several))
     }
 
-    /// Whether an error says that the statement has touched no row: it was refused for its text, its names, its grants or its
-    /// transaction.
+    /// Whether an error says that the statement has touched no row: it was refused for its text, its names, its grants or
+    /// its transaction.
     fn refuses(&self, code: u16, of_several: bool) -> bool {
         const REFUSED: [u16; 11] = [
             1044, 1046, 1049, 1064, 1142, 1143, 1146, 1227, 1243, 1370, READ_ONLY,

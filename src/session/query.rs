@@ -436,23 +436,18 @@ impl Session {
     }
 }
 
-/// Whether a statement is DDL that its plan does not tell of: about a trigger or a routine, which may change hot tables, or in an
-/// executable comment.
+/// Whether a statement is DDL that its plan does not tell of: about a trigger or a routine, which may change hot tables,
+/// or in an executable comment.
 pub(super) fn may_change_the_catalog(text: &[u8], kind: Kind) -> bool {
     const PROGRAMS: [&[u8]; 3] = [b"TRIGGER", b"PROCEDURE", b"FUNCTION"];
     const VERBS: [&[u8]; 4] = [b"CREATE", b"ALTER", b"DROP", b"RENAME"];
     let mentions_one = |words: &[&[u8]]| words.iter().any(|word| sql::mentions(text, word));
+    let has = |mark: &[u8]| memmem::find(text, mark).is_some();
     match kind {
         Kind::Ddl => mentions_one(&PROGRAMS),
-        Kind::Other => has_executable_comment(text) && mentions_one(&VERBS),
+        Kind::Other => (has(b"/*!") || has(b"/*M!")) && mentions_one(&VERBS),
         _ => false,
     }
-}
-
-/// Whether a text may have a comment in it that servers run.
-fn has_executable_comment(text: &[u8]) -> bool {
-    let begins = |mark: &[u8]| memmem::find(text, mark).is_some();
-    begins(b"/*!") || begins(b"/*M!")
 }
 
 /// What a first look at a statement tells.

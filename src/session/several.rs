@@ -61,9 +61,7 @@ impl Session {
         }
         Ok(())
     }
-}
 
-impl Session {
     /// A syntax error has quoted what follows in the packet; so must what SHOW WARNINGS tells of it.
     async fn quote_in_messages(&mut self, following: &Following) -> Result<(), Error> {
         let kept = self.state.diagnostics.as_ref();

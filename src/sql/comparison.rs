@@ -1,9 +1,9 @@
 //! Comparisons that mean the same in every statement, and those that do not.
 //!
-//! Where an index can serve, a server converts the constant to the column's type, and the outcome depends on the statement:
-//! MariaDB's UPDATE takes `day = '2024-01-01x'` for false, its INSERT .. SELECT takes it for the day, or refuses it in strict
-//! mode, and finds no BIT by a text. What an UPDATE asks for may stand in an INSERT .. SELECT only where nothing is cut
-//! off or rounded.
+//! Where an index can serve, a server converts the constant to the column's type, and the outcome depends on the
+//! statement. MariaDB's UPDATE takes `day = '2024-01-01x'` for false; its INSERT .. SELECT takes it for the day, or
+//! refuses it in strict mode, and finds no BIT by a string. So a predicate of an UPDATE may stand in an INSERT .. SELECT
+//! only where nothing is cut off or rounded.
 
 use sqlparser::ast::{BinaryOperator, Expr};
 use time::macros::format_description;
@@ -106,8 +106,8 @@ fn is_midnight(text: &str) -> bool {
     is_date(date) && is_time(time) && zeros
 }
 
-/// The parameters that a plain predicate compares with columns that convert them: each must compare alike for the predicate to
-/// mean the same elsewhere. `None`: it compares such a column with what does not, or may not.
+/// The parameters that a plain predicate compares with columns that convert them: each must compare alike for the
+/// predicate to mean the same elsewhere. `None`: it compares such a column with what does not, or may not.
 pub(super) fn compared_parameters(
     context: &Context<'_>,
     target: &Target<'_>,

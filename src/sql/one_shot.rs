@@ -43,8 +43,8 @@ pub fn sets(text: &[u8], facts: &SessionFacts) -> bool {
     is_assigned && is_plain && words.peek().is_none()
 }
 
-/// Whether a statement does nothing but set characteristics of the session. They replace their like for the next transaction,
-/// and leave the others, so that it may be sent again behind what has set these.
+/// Whether a statement does nothing but set characteristics of the session. They replace the same ones of the next
+/// transaction and leave the others, so that it may be sent again behind the statements that have set these.
 pub fn sets_session(text: &[u8], facts: &SessionFacts) -> bool {
     let mut words = Words::new(text, facts);
     words.accept("SET")

@@ -6,8 +6,8 @@
 //! which files of cases have it.
 //!
 //! `COUNTERSINK_STATEMENTS=100000` plays so many statements on each server, `COUNTERSINK_SEED=7` begins elsewhere,
-//! `COUNTERSINK_LANES=4` plays four sequences at a time, `COUNTERSINK_SHOWN=1` ends with the first difference, `COUNTERSINK_RULES=ddl` plays but a part of the grammar
-//! ([`rules`]).
+//! `COUNTERSINK_LANES=4` plays four sequences at a time, `COUNTERSINK_SHOWN=1` ends with the first difference, and
+//! `COUNTERSINK_RULES=ddl` plays one part of the grammar beside the basic one ([`rules`]).
 
 mod calls;
 mod cold;

@@ -1,7 +1,7 @@
 //! Writes of other tables that read counters, with sums in place of these: the slots stay where they are.
 //!
-//! A fold would write to base. In a transaction with a snapshot the rows are then its own, and its reads show their counters as
-//! they are now. A query in a write reads what is committed, and locks it: slots and rows alike.
+//! A fold would write to base. In a transaction with a snapshot the rows are then its own, and its reads show their
+//! counters as they are now. A query in a write reads what is committed, and locks it: slots and rows alike.
 
 use std::ops::ControlFlow;
 
@@ -114,10 +114,9 @@ impl Visitor for Sums<'_> {
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        if self.depth > 0 && !(self.depth == 1 && is_list(query)) {
-            self.depth -= 1;
-        }
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        // A list that is not in a query is not counted.
+        self.depth = self.depth.saturating_sub(1);
         ControlFlow::Continue(())
     }
 }

@@ -15,9 +15,10 @@ pub(super) enum Ended {
     Waited,
     /// The proxy could not fold for a read in a READ ONLY transaction.
     Refused,
-    /// SKIP LOCKED and NOWAIT met other locks: rows fewer, for a fold of a whole table locks rows where READ COMMITTED lets
-    /// go of them, and one by several unique keys may read a whole table; or rows too many, for FOR SHARE does not see the first, uncommitted increment of a row in a slot. Or the error
-    /// of NOWAIT came without column definitions, and rows, before it. Or the statement stands in an executable comment.
+    /// SKIP LOCKED and NOWAIT met other locks. Rows are missing where a fold locks more: of a whole table, where READ
+    /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table. There are rows
+    /// too many where FOR SHARE does not see the first, uncommitted increment of a row in a slot. The error of NOWAIT
+    /// comes without column definitions, and rows, before it. A statement in an executable comment is folded for.
     Skipped,
     /// Slots were made anew since the snapshot: the read is refused, as one of a table that was rebuilt (1412).
     Remade,
@@ -66,8 +67,8 @@ pub(super) fn waits(exchange: &Exchange) -> bool {
     lock_conflict(exchange).is_some() && !waits_for_nobody(&exchange.label)
 }
 
-/// Whether a sequence has a fold that locks more rows than MySQL does: where READ COMMITTED lets go of them, and for rows that are
-/// looked for by several unique keys.
+/// Whether a sequence has a fold that locks more rows than MySQL does: where READ COMMITTED lets go of them, and for
+/// rows that are looked for by several unique keys.
 pub(super) fn may_lock_more(session: &str) -> bool {
     const SIGNS: [&str; 3] = ["ISOLATION LEVEL READ", "ON DUPLICATE KEY", "REPLACE"];
     SIGNS.iter().any(|sign| session.contains(sign))
@@ -87,8 +88,8 @@ fn waits_for_nobody(text: &str) -> bool {
     text.contains("SKIP LOCKED") || text.contains("NOWAIT")
 }
 
-/// Whether all that two answers differ in is what other locks make of a statement that waits for nobody. The exchanges from that
-/// one on: a cursor's rows come in several.
+/// Whether all that two answers differ in is what other locks make of a statement that waits for nobody. Takes the
+/// exchanges from that statement on, for a cursor's rows come in several.
 fn meets_other_locks(session: &str, all_direct: &[Exchange], all_proxied: &[Exchange]) -> bool {
     let ([direct, ..], [proxied, ..]) = (all_direct, all_proxied) else {
         return false;
