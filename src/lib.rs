@@ -36,7 +36,8 @@
 //! 2. otherwise [`sql::plan()`] makes its [`sql::plan::Plan`], once for each shape or text;
 //! 3. the session acts on the plan: an increment goes to a slot, together with others that wait (in a transaction once
 //!    such transactions are known to do nothing else), a read is sent as base + SUM(slots), any other write moves the
-//!    slots into base first (fold) and then runs as it came, in one transaction;
+//!    slots into base first (fold) and then runs as it came, in one transaction; only a write of another table, where a
+//!    fold would show in the client's snapshot, reads counters as sums;
 //! 4. the client gets the answer that MySQL would have given: row counts, info text, column definitions and status
 //!    flags are those of its own statement;
 //! 5. later, when nobody waits for it, [`counter::rollup`] moves what lies in the slots into base.
