@@ -85,19 +85,31 @@ impl Session {
         match *statement.plan {
             Plan::Forward(reason) => {
                 self.learn_from_forwarded(reason, statement.kind);
-                self.pass_statement(statement.kind, reason).await
+                self.pass_execution(id, statement, reason).await
             }
             Plan::Write(ref write) if !self.state.in_transaction() => {
                 let reason = write.reason;
                 self.learn_from_forwarded(reason, statement.kind);
-                self.pass_statement(statement.kind, reason).await
+                self.pass_execution(id, statement, reason).await
             }
             Plan::Observe(ref plan) => {
                 self.metrics().count_observed(plan.reason());
-                self.pass_statement(statement.kind, Reason::Observed).await
+                self.pass_execution(id, statement, Reason::Observed).await
             }
             _ => Box::pin(self.execute(id, statement)).await,
         }
+    }
+
+    /// Passes the execution at the front of the client's stream on as it came.
+    async fn pass_execution(
+        &mut self,
+        id: u32,
+        statement: &Statement,
+        reason: Reason,
+    ) -> Result<(), Error> {
+        self.before(statement.kind);
+        self.watch_execution(id, statement).await?;
+        self.pass_watched(statement.kind, reason).await
     }
 
     pub(super) async fn execute(
@@ -107,9 +119,7 @@ impl Session {
     ) -> Result<(), Error> {
         let turn = Turn::single(self.command_form());
         self.before(statement.kind);
-        // The text of one that names no hot table is not kept.
-        let text = Some(&statement.text[..]).filter(|text| !text.is_empty());
-        self.watch(text, statement.kind).await?;
+        self.watch_execution(id, statement).await?;
         if !self.buffer_command().await? {
             return self.fold_then_stream(statement, Reason::TooLong).await;
         }

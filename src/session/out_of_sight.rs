@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
+use super::prepared::Statement;
 use super::query::statement_text;
 use super::transaction::Suspects;
 use crate::catalog::HotTable;
@@ -31,6 +32,22 @@ impl Session {
         let text = command.and_then(|command| statement_text(command, self.capabilities).ok());
         let text = text.map(<[u8]>::to_vec);
         self.watch(text.as_deref(), kind).await
+    }
+
+    /// The same for the prepared statement with this id, which is to be executed as it came.
+    pub(super) async fn watch_execution(
+        &mut self,
+        id: u32,
+        statement: &Statement,
+    ) -> Result<(), Error> {
+        let unseen = self.state.unseen.as_ref();
+        if unseen.is_some_and(|unseen| unseen.is_unwatched(id, self.hot.number)) {
+            self.state.reads_a_table = reads_a_table(None, statement.kind);
+            return Ok(());
+        }
+        // The text of one that names no hot table is not kept.
+        let text = Some(&statement.text[..]).filter(|text| !text.is_empty());
+        self.watch(text, statement.kind).await
     }
 
     fn has_changers(&self) -> bool {

@@ -156,6 +156,9 @@ impl Session {
             } else {
                 let id = self.state.last_prepared;
                 Unseen::add(&mut self.state.unseen, Some(id), &now);
+                if is_watched == Some(false) {
+                    Unseen::leave_unwatched(&mut self.state.unseen, id, planned_by);
+                }
             }
             let id = self.state.last_prepared;
             self.saw_prepared(id, seen.map(|seen| seen.taking(parameters)));

@@ -112,10 +112,15 @@ impl Session {
         Ok(())
     }
 
-    /// Passes the statement at the front of the client's stream on as it came, in either protocol.
+    /// Passes the statement at the front of the client's stream on as it came.
     pub(super) async fn pass_statement(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
         self.before(kind);
         self.watch_command(kind).await?;
+        self.pass_watched(kind, reason).await
+    }
+
+    /// The same, in either protocol, for one that has been looked at for what it changes out of sight.
+    pub(super) async fn pass_watched(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
         self.count(reason);
         let form = self.command_form();
         self.pass_command().await?;

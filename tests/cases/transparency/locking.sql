@@ -264,3 +264,31 @@ UPDATE posts SET views = 7 WHERE id = 1;
 TRUNCATE TABLE posts;
 UNLOCK TABLES;
 SELECT id, views FROM posts ORDER BY id;
+
+== a fold locks the rows of its statement, and no more
+\connection b
+BEGIN;
+INSERT INTO posts (id, author_id, title, views) VALUES (1, 1, 'x', 1) ON DUPLICATE KEY UPDATE views = views * 2;
+\connection a
+SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+SELECT views FROM posts WHERE id = 10 FOR UPDATE NOWAIT;
+\connection b
+ROLLBACK;
+BEGIN;
+UPDATE posts SET views = views * 2 WHERE id IN (1, 2);
+\connection a
+SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+\connection b
+ROLLBACK;
+BEGIN;
+REPLACE INTO posts (id, author_id, title, views) VALUES (1, 1, 'second', 1);
+\connection a
+SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+\connection b
+ROLLBACK;
+BEGIN;
+DELETE FROM posts WHERE id = 2 OR id = 3;
+\connection a
+SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+\connection b
+ROLLBACK;

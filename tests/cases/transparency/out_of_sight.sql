@@ -92,3 +92,11 @@ SELECT name FROM boards WHERE id = 1;
 UPDATE tallies SET nothing = 1;
 COMMIT;
 [direct] SHOW ERRORS;
+
+== a CALL that leaves hot tables alone keeps the messages before it
+BEGIN;
+SELECT likes FROM posts ORDER BY likes DESC, id LIMIT 2 OFFSET 1;
+(UPDATE posts SET likes = IF(likes > 10, likes + 1, 0), author_id = 3 WHERE ? = id); <- 2
+CALL in_and_out(?, ?); <- 3, 3
+[direct] SHOW WARNINGS;
+ROLLBACK;
