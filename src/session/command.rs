@@ -16,6 +16,7 @@ use super::shared::Shared;
 use super::sighted::schema_named;
 use super::state::{State, TableLocks};
 use super::timing::Timing;
+use super::tracked::tells_of_transaction;
 use crate::config::Bypass;
 use crate::counter::server::Server;
 use crate::metrics::Metrics;
@@ -406,6 +407,27 @@ impl Session {
             self.state.is_quiet = is_quiet;
         }
         self.state.observe(walker.status(), walker.error());
+    }
+
+    /// The same for an answer to a statement of ours, which ended with this packet.
+    pub(super) fn observe_hidden(&mut self, walker: &Walker, last: &[u8]) {
+        let state = &self.state;
+        let has_ended = |status| status & status::IN_TRANS == 0;
+        // What an error has ended is told by the first OK behind it.
+        let was_open = state.status & status::IN_TRANS != 0 && state.status_uncertain;
+        let is_untold = state.end_untold || (was_open && walker.status().is_some_and(has_ended));
+        self.observe(walker);
+        let tracks = self.capabilities & capability::SESSION_TRACK != 0;
+        if tracks && is_untold && !walker.is_ended_by_eof() && tells_of_transaction(last) {
+            self.state.end_owed = true;
+        }
+    }
+
+    /// An answer has ended so for the client.
+    pub(super) fn observe_passed(&mut self, walker: &Walker) {
+        self.observe(walker);
+        let has_told = walker.status().is_some() && !walker.is_ended_by_eof();
+        self.state.end_owed &= !has_told;
     }
 
     /// Where statements are counted.

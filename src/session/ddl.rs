@@ -13,13 +13,14 @@ use super::moving::{AsOwn, Bound};
 use super::query::statement_text;
 use super::read::is_without_slots;
 use super::state::TableLocks;
-use super::tracked::add_end;
+use super::tracked::{add_end, tells_of_transaction};
 use super::transaction::{Keys, Transaction};
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::{fold, withdrawal};
 use crate::sql::Kind;
 use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
+use crate::wire::capability;
 use crate::wire::reader::Malformed;
 use crate::wire::{command, reply, status};
 
@@ -76,7 +77,7 @@ impl Session {
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }
-        let (mut ended, mut mark) = (None, None);
+        let (mut is_end_told, mut mark) = (false, None);
         let mut locks = Locks::new();
         let may_withdraw = match self.may_withdraw_for(ddl, original).await? {
             Ok(may_withdraw) => may_withdraw,
@@ -86,7 +87,7 @@ impl Session {
             if self.state.in_transaction() {
                 // The statement would commit it, and it may hold locks that are waited for.
                 match self.hidden(COMMIT).await? {
-                    Hidden::Ok(ok) => ended = Some(ok),
+                    Hidden::Ok(ok) => is_end_told = self.is_told_of_transaction(&ok),
                     Hidden::Err(error) => return self.answer_err(turn, &error).await,
                     Hidden::Row(_) => return Err(Malformed.into()),
                 }
@@ -115,14 +116,19 @@ impl Session {
         if !held.failed || !locks.is_empty() {
             self.refresh_catalog().await;
         }
-        match ended {
-            Some(ended) if !held.failed => add_end(&mut held.last, &ended),
-            _ => {}
+        if is_end_told && !held.failed {
+            add_end(&mut held.last);
         }
+        self.state.end_owed |= is_end_told && held.failed;
         if held.failed && !locks.is_empty() {
             self.raise_again(&held.last).await?;
         }
         self.let_go(&held).await
+    }
+
+    /// Whether an OK packet to a statement of ours tells of the client's transaction.
+    fn is_told_of_transaction(&self, ok: &[u8]) -> bool {
+        self.capabilities & capability::SESSION_TRACK != 0 && tells_of_transaction(ok)
     }
 
     /// Whether slots are to be taken away for a statement, and may be: nothing of this session's own is waited for then, and
@@ -352,7 +358,7 @@ impl Session {
         if original.may_open_cursor() && !self.hot.catalog.mariadb {
             return self.run_original(original, turn).await;
         }
-        let mut ended = None;
+        let mut is_end_told = false;
         if let Some(flush) = &lock.flush {
             // Where tables are locked already it is refused, and they stay so.
             if self.state.table_locks != TableLocks::None {
@@ -360,7 +366,7 @@ impl Session {
             }
             match self.hidden(flush).await? {
                 Hidden::Err(error) => return self.answer_err(turn, &error).await,
-                Hidden::Ok(ok) => ended = Some(ok),
+                Hidden::Ok(ok) => is_end_told = self.is_told_of_transaction(&ok),
                 Hidden::Row(_) => return Err(Malformed.into()),
             }
         }
@@ -399,8 +405,8 @@ impl Session {
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
             Hidden::Row(_) => return Err(Malformed.into()),
         };
-        if let Some(ended) = ended {
-            add_end(&mut answer, &ended);
+        if is_end_told {
+            add_end(&mut answer);
         }
         // It has committed; what it may have opened since (with autocommit off) holds no slot and no fold.
         self.state.transaction = Transaction::default();

@@ -201,7 +201,8 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         // A read may be folded for in a READ ONLY session; a write is to be refused.
-        let end_untold = std::mem::take(&mut self.state.end_untold);
+        let is_owed = std::mem::take(&mut self.state.end_owed);
+        let end_untold = std::mem::take(&mut self.state.end_untold) || is_owed;
         let begin = match self.state.kind {
             Kind::Select | Kind::Do | Kind::Set { .. } if !self.state.locks_for_update => {
                 BEGIN_TO_WRITE
@@ -210,6 +211,7 @@ impl Session {
         };
         if let Err(error) = self.begin_and_fold(begin, folds).await? {
             self.commit_own().await?;
+            self.state.end_owed = end_untold;
             if needs_no_fold(reason, &error) || self.is_refused(original).await? {
                 self.set_one_shot_again().await?;
                 return self.run_original(original, turn).await;
@@ -273,7 +275,9 @@ impl Session {
     /// Commits a transaction of ours. Where that fails (MariaDB kills a COMMIT before it has begun; an account has no more
     /// statements) it may be open still, and would take in what the client does next.
     pub(super) async fn commit_own(&mut self) -> Result<Hidden, Error> {
+        let is_owed = self.state.end_owed;
         let committed = self.hidden(COMMIT).await?;
+        self.state.end_owed = is_owed;
         if let Hidden::Err(_) = &committed {
             self.roll_back_own().await?;
         }
@@ -282,7 +286,10 @@ impl Session {
 
     /// Rolls back a transaction of ours. If that is refused, it ends with the connection.
     pub(super) async fn roll_back_own(&mut self) -> Result<(), Error> {
-        match self.insist(ROLLBACK).await? {
+        let is_owed = self.state.end_owed;
+        let ended = self.insist(ROLLBACK).await?;
+        self.state.end_owed = is_owed;
+        match ended {
             Hidden::Err(_) => Err(Error::Open),
             _ => Ok(()),
         }

@@ -115,17 +115,20 @@ impl Session {
         let mut walker = Walker::new(Form::Results, self.capabilities);
         let mut payload = Vec::new();
         let mut row = Vec::new();
-        loop {
+        let role = loop {
             let role = self.read_packet(&mut walker, &mut payload).await?;
             match role {
                 Role::Row => row = text_row(&payload)?,
                 _ if !walker.is_done() => {}
-                Role::Ok => break Ok(Hidden::Ok(payload)),
-                Role::RowsEnd => break Ok(Hidden::Row(row)),
-                _ => break Ok(Hidden::Err(payload)),
+                role => break role,
             }
-        }
-        .inspect(|_| self.observe(&walker))
+        };
+        self.observe_hidden(&walker, &payload);
+        Ok(match role {
+            Role::Ok => Hidden::Ok(payload),
+            Role::RowsEnd => Hidden::Row(row),
+            _ => Hidden::Err(payload),
+        })
     }
 
     /// Takes in the answer to a query of ours: its first rows, so many at most. The inner error is an ERR payload.
@@ -144,7 +147,7 @@ impl Session {
                 _ => {}
             }
         }
-        self.observe(&walker);
+        self.observe_hidden(&walker, &payload);
         Ok(match error {
             Some(payload) => Err(payload),
             None => Ok(rows),

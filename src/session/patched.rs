@@ -7,7 +7,7 @@ use super::Session;
 use super::definitions::{Agreement, Definitions};
 use super::error::Error;
 use super::spool::Spool;
-use super::tracked::hide_transaction;
+use super::tracked::{add_end, hide_transaction};
 use crate::sql::{Following, quoting};
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::column::{Column, RowEncoder, Sent, is_changed};
@@ -87,6 +87,8 @@ struct Patching<'a> {
     agreement: Option<Agreement>,
     is_refused: bool,
     capabilities: u64,
+    /// The last packet has to tell that a transaction of the client's has ended.
+    owes_end: bool,
     held: Option<Vec<u8>>,
     following: Option<Arc<Following>>,
     spool: Option<Spool>,
@@ -111,6 +113,7 @@ impl Session {
             agreement: None,
             is_refused: false,
             capabilities: self.capabilities,
+            owes_end: self.state.end_owed,
             held: None,
             following: self.following.clone(),
         };
@@ -153,7 +156,7 @@ impl Session {
         if let Some(held) = &patching.held {
             self.note_refusal(held);
         }
-        self.observe(&walker);
+        self.observe_passed(&walker);
         Ok(Ended {
             walker,
             sequence_id: patching.sequence_id,
@@ -299,6 +302,9 @@ impl Patching<'_> {
                 let tracks = self.capabilities & capability::SESSION_TRACK != 0;
                 if self.patch.hide_transaction && tracks && role != Role::Separator {
                     hide_transaction(payload);
+                }
+                if self.owes_end && last {
+                    add_end(payload);
                 }
             }
             Role::Err => {

@@ -91,6 +91,7 @@ impl Session {
         let seen = self.sight_prepared(text, kind);
         let changes_rights = may_change_rights(text, kind, false);
         let is_watched = self.may_change_out_of_sight(text, kind);
+        let clears = self.clears_when_prepared(text, kind);
         self.note_locks(kind, may_lock);
         self.state.prepares_rights |= changes_rights;
         let is_plain = !hot && !changes && !is_pending && !may_ask;
@@ -104,7 +105,7 @@ impl Session {
             match prepared {
                 None => self.state.diagnostics = None,
                 id => {
-                    self.clear_messages();
+                    self.clear_messages(clears);
                     Unseen::add(&mut self.state.unseen, id, &self.hot.prepared_under);
                     if let Some(id) = id.filter(|_| is_watched == Some(false)) {
                         Unseen::leave_unwatched(&mut self.state.unseen, id, self.hot.number);
@@ -140,7 +141,7 @@ impl Session {
         let query = self.query_kind(&text);
         let shadowed = self.state.shadowed.clone();
         let (planned_by, now) = (self.hot.number, Arc::clone(&self.hot.prepared_under));
-        if let Some(statement) = self.pass_prepared(1, kind, plan).await? {
+        if let Some(statement) = self.pass_prepared(1, kind, plan, clears).await? {
             statement.one_shot = effect;
             statement.control = control;
             statement.locks_for_update = locks_for_update;
@@ -191,19 +192,33 @@ impl Session {
             true => self.fold_of_named(head),
             false => Fold::new(Vec::new(), Reason::NotHot),
         };
+        let clears = self.clears_when_prepared(head, kind);
         let now = Arc::clone(&self.hot.prepared_under);
         let sequence_id = self.pass_command().await?.wrapping_add(1);
         let plan = Arc::new(Plan::Fold(Box::new(fold)));
-        if self.pass_prepared(sequence_id, kind, plan).await?.is_some() {
+        let prepared = self.pass_prepared(sequence_id, kind, plan, clears).await?;
+        if prepared.is_some() {
             let id = self.state.last_prepared;
             Unseen::add(&mut self.state.unseen, Some(id), &now);
         }
         Ok(())
     }
 
-    /// MySQL's COM_STMT_PREPARE clears the messages of the statement before it, and leaves its ROW_COUNT().
-    fn clear_messages(&mut self) {
-        if let (false, Some(told)) = (self.hot.catalog.mariadb, &mut self.state.diagnostics) {
+    /// Whether COM_STMT_PREPARE of this text clears the messages of the statement before it. MySQL's always does, MariaDB's
+    /// where it opens a table. Neither touches ROW_COUNT().
+    fn clears_when_prepared(&self, text: &[u8], kind: Kind) -> bool {
+        let names = |word| sql::mentions(text, word);
+        !self.hot.catalog.mariadb
+            || match kind {
+                Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Ddl => true,
+                Kind::Show => !names(b"WARNINGS") && !names(b"ERRORS"),
+                _ => names(b"FROM"),
+            }
+    }
+
+    /// A statement has been prepared, which has cleared the messages of the one before it, or has not.
+    fn clear_messages(&mut self, clears: bool) {
+        if let (true, Some(told)) = (clears, &mut self.state.diagnostics) {
             told.clear_messages();
         }
     }
@@ -214,13 +229,14 @@ impl Session {
         sequence_id: u8,
         kind: Kind,
         plan: Arc<Plan>,
+        clears: bool,
     ) -> Result<Option<&mut Statement>, Error> {
         let Some((ok, parameters, columns)) = self.copy_prepared(sequence_id).await? else {
             self.state.diagnostics = None;
             return Ok(None);
         };
         self.state.last_prepared = ok.statement_id;
-        self.clear_messages();
+        self.clear_messages(clears);
         let statement = Statement {
             kind,
             plan,

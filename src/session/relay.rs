@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::Session;
 use super::error::Error;
+use super::patched::Patch;
 use crate::net::{PacketStream, ReadError};
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::packet::{HEADER_LENGTH, Header};
@@ -48,6 +49,9 @@ impl Session {
 
     /// Passes the upstream's answer on, as it comes. Not cancel safe.
     pub(super) async fn pass_answer(&mut self, form: Form) -> Result<Walker, Error> {
+        if self.state.end_owed {
+            return Box::pin(self.pass_answer_with_end(form)).await;
+        }
         let mut walker = Walker::new(form, self.capabilities);
         // Bytes of the packet last told that have not been passed yet.
         let mut left_of_packet = 0;
@@ -86,8 +90,23 @@ impl Session {
                 self.await_upstream().await?;
             }
         }
-        self.observe(&walker);
+        self.observe_passed(&walker);
         Ok(walker)
+    }
+
+    /// The same where the answer has to tell the end of a transaction that a statement of ours was told.
+    async fn pass_answer_with_end(&mut self, form: Form) -> Result<Walker, Error> {
+        let header = loop {
+            if let Some(header) = Header::decode(self.upstream.buffered()) {
+                break header;
+            }
+            self.await_upstream().await?;
+        };
+        let patch = Patch {
+            sequence_id: header.sequence_id,
+            ..Patch::default()
+        };
+        Ok(self.pass_patched(form, patch).await?.walker)
     }
 
     /// Waits for more of the answer. Meanwhile takes in what the client sends ahead, as far as the buffer

@@ -41,6 +41,8 @@ pub(super) struct State {
     pub isolation_doubted: bool,
     /// A transaction has ended, and no OK packet since could tell of it: the next one will.
     pub end_untold: bool,
+    /// An OK packet to a statement of ours has told of it, so that the next one of the client's will not by itself.
+    pub end_owed: bool,
     /// The upstream holds no messages of an earlier statement, which SHOW WARNINGS would tell.
     pub is_quiet: bool,
     /// It may hold locks that are no table's: FLUSH TABLES WITH READ LOCK, XA.
@@ -188,6 +190,7 @@ impl State {
             pads_char: false,
             isolation_doubted: false,
             end_untold: false,
+            end_owed: false,
             is_quiet: true,
             may_hold_locks: false,
             combining: Combining::Unknown,

@@ -78,19 +78,25 @@ pub(super) fn hide_transaction(payload: &mut Vec<u8>) {
     }
 }
 
-/// Adds to the client's answer that no transaction is open any more, where a statement of ours has been told that it ended.
-pub(super) fn add_end(payload: &mut Vec<u8>, ours: &[u8]) {
+/// Adds to the client's answer that no transaction is open any more, unless it tells of one itself.
+pub(super) fn add_end(payload: &mut Vec<u8>) {
     /// Its length, and that nothing is going on (manual: "SESSION_TRACK_TRANSACTION_STATE").
     const NO_TRANSACTION: &[u8] = b"\x08________";
-    let (Ok(told), Ok(mut all)) = (changes(ours), changes(payload)) else {
+    let Ok(mut all) = changes(payload) else {
         return;
     };
-    if told.iter().any(|(kind, _)| *kind == TRANSACTION_STATE) {
+    if !all.iter().any(|(kind, _)| *kind == TRANSACTION_STATE) {
         all.push((TRANSACTION_STATE, NO_TRANSACTION.to_vec()));
         if let Ok(patched) = with_changes(payload, &all) {
             *payload = patched;
         }
     }
+}
+
+/// Whether an OK packet with SESSION_TRACK tells of the state of a transaction.
+pub(super) fn tells_of_transaction(payload: &[u8]) -> bool {
+    let told = changes(payload).unwrap_or_default();
+    told.iter().any(|(kind, _)| *kind == TRANSACTION_STATE)
 }
 
 /// What of our COMMIT's news is the client's.

@@ -3,6 +3,7 @@
 use super::Session;
 use super::error::Error;
 use super::patched::{Patch, patch_status};
+use super::tracked::add_end;
 use crate::wire::answer::Form;
 use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
@@ -212,6 +213,9 @@ impl Session {
         mut payload: Vec<u8>,
     ) -> Result<Done, Error> {
         patch_status(&mut payload, 0, turn.patch().set_status);
+        if std::mem::take(&mut self.state.end_owed) {
+            add_end(&mut payload);
+        }
         Ok(Done {
             sequence_id: self.answer(turn.sequence_id, &payload).await?,
             failed: false,

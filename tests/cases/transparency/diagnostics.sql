@@ -193,6 +193,23 @@ UPDATE widths SET u24 = NULL, c16 = c16 - 1 WHERE id = 2;
 \prepare hot: SELECT views FROM posts WHERE id = ?
 [direct] SELECT ROW_COUNT(), @@warning_count;
 
+== an error behind COM_STMT_PREPARE
+[direct] UPDATE posts SET views = views + 1, id = id WHERE id = 1 nonsense;
+\prepare hot: UPDATE balances SET amount = amount + ? WHERE account = ? AND currency = ?
+[direct] SELECT @@warning_count;
+[direct] UPDATE posts SET views = views + 1, id = id WHERE id = 1 nonsense;
+\prepare cold: INSERT INTO tallies (id) VALUES (?)
+[direct] SHOW WARNINGS;
+[direct] UPDATE posts SET views = views + 1, id = id WHERE id = 1 nonsense;
+\prepare neither: SELECT ?
+[direct] SHOW WARNINGS;
+[direct] UPDATE posts SET views = views + 1, id = id WHERE id = 1 nonsense;
+\prepare variable: SET @a = ?
+[direct] SELECT @@error_count;
+[direct] UPDATE posts SET views = views + 1, id = id WHERE id = 1 nonsense;
+\prepare shown: SHOW COLUMNS FROM authors
+[direct] SHOW ERRORS;
+
 == an error behind which a transaction of ours has ended
 SET SESSION TRANSACTION READ ONLY;
 UPDATE posts SET views = 5 WHERE id = 1;

@@ -19,7 +19,7 @@ pub(super) enum Ended {
     /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table. There are rows
     /// too many where FOR SHARE does not see the first, uncommitted increment of a row in a slot. The error of NOWAIT
     /// comes without column definitions, and rows, before it, and does not come for a row that a scan passes by. A
-    /// statement in an executable comment is folded for.
+    /// statement in an executable comment is folded for; at SERIALIZABLE slots are waited for.
     Skipped,
     /// Slots were made anew since the snapshot: the read is refused, as one of a table that was rebuilt (1412).
     Remade,
@@ -115,8 +115,8 @@ fn meets_other_locks(session: &str, all_direct: &[Exchange], all_proxied: &[Exch
                 && payloads(proxied, |role| role != Role::Err).is_empty()
                 && errors(direct) == errors(proxied)
         }
-        // One that is not read is folded for, and a fold waits.
-        (None, Some(_)) => direct.label.contains("/*!"),
+        // One that is not read is folded for, and a fold waits. At SERIALIZABLE a look at which slots there are locks them.
+        (None, Some(_)) => direct.label.contains("/*!") || session.contains("SERIALIZABLE"),
         // Increments in slots lock no row that does not match.
         (Some(_), None) => {
             direct.label.contains("NOWAIT") && scans(&direct.label) && ends_with_rows(proxied)
