@@ -127,13 +127,26 @@ pub const MOST_LOCKED: usize = 1024;
 /// It reads a counter, which no index has. A query that asks for less may be answered from an index that is read, and so
 /// locked, as a whole: MariaDB does so where the table is small.
 pub fn lock(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) -> Vec<u8> {
-    let counter = counter(table);
+    lock_reading(table, predicate, form, &counter(table))
+}
+
+/// The same where the counter is gone: it reads keys alone.
+pub fn lock_by_keys(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) -> Vec<u8> {
+    lock_reading(table, predicate, form, "1")
+}
+
+fn lock_reading(
+    table: &HotTable,
+    predicate: Option<&[u8]>,
+    form: Option<&KeyForm>,
+    read: &str,
+) -> Vec<u8> {
     let (list, limit) = match form {
         Some(form) => (
-            format!("{}, {counter}", form.select_list()),
+            format!("{}, {read}", form.select_list()),
             format!(" LIMIT {}", MOST_LOCKED + 1),
         ),
-        None => (format!("COUNT({counter})"), String::new()),
+        None => (format!("COUNT({read})"), String::new()),
     };
     let base = quote::pair(&table.schema, &table.name);
     let text = format!("SELECT {list} FROM {base}").into_bytes();

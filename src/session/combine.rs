@@ -176,6 +176,8 @@ impl Session {
             && !state.one_shot.is_set()
             && !state.unguarded
             && state.is_quiet
+            && !state.end_untold
+            && !state.end_owed
             && !state.may_hold_locks
     }
 

@@ -411,12 +411,17 @@ impl Session {
 
     /// The same for an answer to a statement of ours, which ended with this packet.
     pub(super) fn observe_hidden(&mut self, walker: &Walker, last: &[u8]) {
+        self.note_told(walker, last);
+        self.observe(walker);
+    }
+
+    /// Such an answer may tell what the client has not been told: that its transaction has ended.
+    pub(super) fn note_told(&mut self, walker: &Walker, last: &[u8]) {
         let state = &self.state;
         let has_ended = |status| status & status::IN_TRANS == 0;
         // What an error has ended is told by the first OK behind it.
         let was_open = state.status & status::IN_TRANS != 0 && state.status_uncertain;
         let is_untold = state.end_untold || (was_open && walker.status().is_some_and(has_ended));
-        self.observe(walker);
         let tracks = self.capabilities & capability::SESSION_TRACK != 0;
         if tracks && is_untold && !walker.is_ended_by_eof() && tells_of_transaction(last) {
             self.state.end_owed = true;

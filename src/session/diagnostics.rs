@@ -173,6 +173,9 @@ impl Session {
             let mut payload = Vec::new();
             let role = self.read_packet(&mut walker, &mut payload).await?;
             length += payload.len();
+            if walker.is_done() {
+                self.note_told(&walker, &payload);
+            }
             if length > MOST_MESSAGES {
                 packets.clear();
                 continue;

@@ -10,6 +10,7 @@ use super::as_update::row_counts;
 use super::error::Error;
 use super::hidden::{Failure, Hidden, Row, encode_query, failure};
 use super::read::is_without_slots;
+use super::refusal::is_unknown_column;
 use super::transaction::Keys;
 use crate::catalog::HotTable;
 use crate::counter::fold::{self, FoldStatements, Move, OpenRow};
@@ -182,8 +183,13 @@ impl Session {
         let form = KeyForm::of(table).filter(|form| !(pads && form.depends_on_padding()));
         let named = form.as_ref().filter(|_| bound.predicate().is_some());
         let lock = fold::lock(table, bound.predicate(), named);
-        self.write_query(&lock).await?;
-        let rows = match self.read_hidden_rows(fold::MOST_LOCKED + 1).await? {
+        let mut rows = self.hidden_rows(&lock).await?;
+        // Behind DDL past the proxy; the table may have no slots any more.
+        if matches!(&rows, Err(error) if is_unknown_column(error)) {
+            let lock = fold::lock_by_keys(table, bound.predicate(), named);
+            rows = self.hidden_rows(&lock).await?;
+        }
+        let rows = match rows {
             Err(error) => return Ok(Err(error)),
             Ok(rows) => rows,
         };
@@ -241,6 +247,12 @@ impl Session {
                 changed,
             })
         }))
+    }
+
+    /// The base rows that a statement of ours locks.
+    async fn hidden_rows(&mut self, lock: &[u8]) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
+        self.write_query(lock).await?;
+        self.read_hidden_rows(fold::MOST_LOCKED + 1).await
     }
 
     /// Moves these slot rows, key by key. Which keys' base rows it has changed: the server writes no row whose values stay as

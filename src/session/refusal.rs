@@ -66,7 +66,7 @@ pub(super) fn is_of_the_text(error: &[u8]) -> bool {
 }
 
 /// Whether an ERR payload says that there is no such column: one that the rule knows, or one of the client's statement.
-fn is_unknown_column(error: &[u8]) -> bool {
+pub(super) fn is_unknown_column(error: &[u8]) -> bool {
     const UNKNOWN_COLUMN: u16 = 1054;
     reply::Err::decode(error).is_ok_and(|err| err.code == UNKNOWN_COLUMN)
 }

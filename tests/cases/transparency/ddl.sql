@@ -234,6 +234,16 @@ UPDATE balances SET spent = spent + 1 WHERE id = 1;
 SELECT * FROM balances ORDER BY account, currency;
 SELECT * FROM balances;
 
+== a table that is made anew without one of its counters [fresh]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+DROP TABLE posts;
+CREATE TABLE posts (id INT PRIMARY KEY, likes INT NOT NULL DEFAULT 0);
+INSERT INTO posts VALUES (1, 1), (2, 2);
+UPDATE posts SET likes = likes + 1 WHERE id = 1;
+UPDATE posts SET likes = likes * 2 WHERE id IN (1, 2);
+SELECT * FROM posts ORDER BY id;
+UPDATE posts SET posts.likes = posts.likes + 127 WHERE id = '2';
+
 == LOCK TABLES of a table that has lost a counter of its rule [fresh]
 UPDATE posts SET score = score + 1 WHERE id = 77;
 ALTER TABLE posts RENAME COLUMN score TO other;

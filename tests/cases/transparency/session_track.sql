@@ -68,3 +68,28 @@ BEGIN;
 [direct] CHECK TABLE posts;
 SELECT n FROM hits WHERE path = '/';
 UPDATE hits SET n = 7 WHERE path = '/';
+
+== a transaction whose end comes with an error [fresh]
+SET SESSION TRANSACTION READ ONLY;
+START TRANSACTION READ ONLY;
+UPDATE posts SET views = views + 1 WHERE id = 2;
+ALTER TABLE posts RENAME TO renamed;
+SELECT id, views FROM posts ORDER BY id;
+DO 1;
+START TRANSACTION READ ONLY;
+SELECT name FROM authors WHERE id = 1;
+ALTER TABLE posts RENAME TO renamed;
+DO 1;
+START TRANSACTION READ ONLY;
+SELECT name FROM authors WHERE id = 1;
+ALTER TABLE posts RENAME TO renamed;
+[direct] PREPARE p FROM 'SELECT 1';
+START TRANSACTION READ ONLY;
+ALTER TABLE posts RENAME TO renamed;
+UPDATE posts SET views = views + 1 WHERE id = 2;
+SET SESSION TRANSACTION READ WRITE;
+BEGIN;
+SELECT name FROM authors WHERE id = 1;
+ALTER TABLE posts DROP COLUMN nothing;
+UPDATE posts SET views = views + 1 WHERE id = 2;
+UPDATE posts SET views = views * 2 WHERE id = 2;
