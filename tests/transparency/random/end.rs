@@ -16,7 +16,8 @@ pub(super) enum Ended {
     /// The proxy could not fold for a read in a READ ONLY transaction.
     Refused,
     /// SKIP LOCKED and NOWAIT met other locks. Rows are missing where a fold locks more: of a whole table, where READ
-    /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table. There are rows
+    /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table; and where a row
+    /// is being rolled up. There are rows
     /// too many where FOR SHARE does not see the first, uncommitted increment of a row in a slot. The error of NOWAIT
     /// comes without column definitions, and rows, before it, and does not come for a row that a scan passes by. A
     /// statement in an executable comment is folded for; at SERIALIZABLE slots are waited for.
@@ -55,7 +56,7 @@ pub(super) fn end(
         ),
         (
             (0..direct.len().min(proxied.len()))
-                .find(|&at| meets_other_locks(&text, &direct[at..], &proxied[at..])),
+                .find(|&at| meets_other_locks(session, &text, &direct[at..], &proxied[at..])),
             Ended::Skipped,
         ),
     ];
@@ -91,7 +92,12 @@ fn waits_for_nobody(text: &str) -> bool {
 
 /// Whether all that two answers differ in is what other locks make of a statement that waits for nobody. Takes the
 /// exchanges from that statement on, for a cursor's rows come in several.
-fn meets_other_locks(session: &str, all_direct: &[Exchange], all_proxied: &[Exchange]) -> bool {
+fn meets_other_locks(
+    session: &Session,
+    text: &str,
+    all_direct: &[Exchange],
+    all_proxied: &[Exchange],
+) -> bool {
     let ([direct, ..], [proxied, ..]) = (all_direct, all_proxied) else {
         return false;
     };
@@ -101,7 +107,9 @@ fn meets_other_locks(session: &str, all_direct: &[Exchange], all_proxied: &[Exch
     match (lock_conflict(direct), lock_conflict(proxied)) {
         (None, None) => {
             let (theirs, ours) = (rows(all_direct), rows(all_proxied));
-            let is_allowed = may_lock_more(session) && is_part(&ours, &theirs)
+            // Behind DDL the table is rolled up at once.
+            let may_lack = session.fresh || may_lock_more(text);
+            let is_allowed = may_lack && is_part(&ours, &theirs)
                 || direct.label.contains("FOR SHARE") && is_part(&theirs, &ours);
             let definitions = |exchange| payloads(exchange, is_definition);
             is_allowed
@@ -116,7 +124,7 @@ fn meets_other_locks(session: &str, all_direct: &[Exchange], all_proxied: &[Exch
                 && errors(direct) == errors(proxied)
         }
         // One that is not read is folded for, and a fold waits. At SERIALIZABLE a look at which slots there are locks them.
-        (None, Some(_)) => direct.label.contains("/*!") || session.contains("SERIALIZABLE"),
+        (None, Some(_)) => direct.label.contains("/*!") || text.contains("SERIALIZABLE"),
         // Increments in slots lock no row that does not match.
         (Some(_), None) => {
             direct.label.contains("NOWAIT") && scans(&direct.label) && ends_with_rows(proxied)

@@ -56,7 +56,7 @@ const DEEDS: &[(&str, &[&str])] = &[
             "SELECT {c} FROM {t} WHERE {k} FOR UPDATE",
             "SELECT * FROM {t} WHERE {k} LOCK IN SHARE MODE",
             "SELECT {o} FROM {t} WHERE {k} FOR UPDATE",
-            "SELECT {c} FROM {t} WHERE {w} FOR UPDATE",
+            "SELECT {c} FROM {t} WHERE {w} ORDER BY {o} FOR UPDATE",
             "SELECT {c} FROM {t} ORDER BY {o} FOR UPDATE",
         ],
     ),
