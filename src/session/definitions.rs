@@ -8,10 +8,10 @@ use std::sync::Arc;
 use super::Session;
 use super::error::Error;
 use super::hidden::{encode_prepare, encode_query, encode_statement_command};
-use crate::sql::mentions;
+use crate::sql::{aggregates, mentions};
 use crate::wire::column::Sent;
 use crate::wire::command;
-use crate::wire::materialized::Query;
+use crate::wire::materialized::{Kinds, Query};
 
 /// How many things one rewritten text may be known to send: whether a temporary table is between is up to each plan, and
 /// to cursors.
@@ -25,8 +25,8 @@ const MOST_DEFINITIONS: usize = 128;
 pub(super) struct Definitions {
     /// One payload per column.
     pub columns: Vec<Vec<u8>>,
-    /// The kind of the original; `None` where a temporary table between changes nothing (MariaDB).
-    pub query: Option<Query>,
+    /// What the original's columns are; `None` where a temporary table between changes nothing (MariaDB).
+    pub kinds: Option<Kinds>,
     /// What the rewritten text sent while these were right.
     seen: Vec<Vec<Sent>>,
     standing: Standing,
@@ -57,10 +57,10 @@ pub(super) enum Agreement {
 
 impl Definitions {
     /// For an original that has just been prepared.
-    pub(super) fn new(columns: Vec<Vec<u8>>, query: Option<Query>) -> Self {
+    pub(super) fn new(columns: Vec<Vec<u8>>, kinds: Option<Kinds>) -> Self {
         Self {
             columns,
-            query,
+            kinds,
             seen: Vec::new(),
             standing: Standing::Fresh,
         }
@@ -143,19 +143,19 @@ impl Session {
                 Arc::make_mut(&mut doubted).renew(statement.columns);
                 doubted
             }
-            None => Arc::new(Definitions::new(statement.columns, self.query_kind(text))),
+            None => Arc::new(Definitions::new(statement.columns, self.column_kinds(text))),
         };
         let asked = Some(statement.id);
         Ok(Ok(SentRead { definitions, asked }))
     }
 
-    /// The kind of this query, judged by its words.
-    pub(super) fn query_kind(&self, text: &[u8]) -> Option<Query> {
+    /// What the columns of this query are: judged by its words, and by its select list where rows are grouped.
+    pub(super) fn column_kinds(&self, text: &[u8]) -> Option<Kinds> {
         if self.hot.catalog.mariadb {
             return None;
         }
         let has = |words: &[&[u8]]| words.iter().any(|word| mentions(text, word));
-        Some(if has(&[b"UNION", b"INTERSECT", b"EXCEPT"]) {
+        let query = if has(&[b"UNION", b"INTERSECT", b"EXCEPT"]) {
             Query::Arms
         } else if has(&[b"OVER"]) && !has(&[b"GROUP"]) {
             Query::Windows
@@ -163,7 +163,12 @@ impl Session {
             Query::Groups
         } else {
             Query::Plain
-        })
+        };
+        let aggregates = match (query, &self.state.facts) {
+            (Query::Groups, Some(facts)) => aggregates(text, facts),
+            _ => Vec::new(),
+        };
+        Some(Kinds::new(query, aggregates))
     }
 
     /// Takes in how the answer under these definitions agreed with them; false when it did not, and nothing has gone to

@@ -37,7 +37,7 @@ impl Session {
         // The execution has used it up.
         statement.long_data = false;
         if statement.may_change_the_catalog && !failed {
-            self.refresh_catalog().await;
+            self.catalog_may_have_changed(statement.kind).await;
         }
         self.after_ddl(statement.kind).await
     }

@@ -60,11 +60,15 @@ pub(super) fn has_messages(last: &[u8], form: Form) -> bool {
 
 /// Whether a statement of this kind whose answer ends with this packet has changed nothing.
 pub(super) fn changes_nothing(last: &[u8], kind: Kind) -> bool {
+    if last.first() == Some(&reply::ERR) {
+        return true;
+    }
     let Some(ok) = OkPacket::decode(last)
         .ok()
         .filter(|ok| ok.header == reply::OK)
     else {
-        return true;
+        // Rows: of a query, or of RETURNING.
+        return matches!(kind, Kind::Select | Kind::With | Kind::Show);
     };
     // With CLIENT_FOUND_ROWS an UPDATE counts the rows that matched; the text after the count tells both. An INSERT has
     // three numbers as well. What the kind does not tell, English does.

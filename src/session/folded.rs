@@ -18,6 +18,7 @@ use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::fold::Look;
 use crate::counter::{Key, KeyForm, fold};
+use crate::sql::Kind;
 use crate::sql::plan::Reason;
 use crate::wire::answer::Form;
 
@@ -26,6 +27,10 @@ const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
 
 /// What the transaction had done to rows when the savepoint was set.
 pub(super) type Mark = Kept;
+
+/// How many statements of the session have written, those in routines among them; `None` where the server does not tell.
+#[derive(Clone, Copy, Debug)]
+struct Writes(Option<u64>);
 
 impl Session {
     /// Whether the transaction may have a snapshot that is older than what it locks now.
@@ -52,11 +57,20 @@ impl Session {
         last: &[u8],
         form: Form,
     ) -> Result<(), Error> {
+        self.keep_answer(last, form).await?;
+        self.undo(mark, last).await
+    }
+
+    async fn keep_answer(&mut self, last: &[u8], form: Form) -> Result<(), Error> {
         let messages = match has_messages(last, form) {
             true => self.take_messages(0).await?,
             false => None,
         };
         self.state.diagnostics = Some(Diagnostics::of(last, messages));
+        Ok(())
+    }
+
+    async fn undo(&mut self, mark: Mark, last: &[u8]) -> Result<(), Error> {
         // Refused where the statement's error has ended the transaction, and the savepoint with it.
         if let Hidden::Ok(_) = self.insist(UNDO).await? {
             self.state.transaction.restore(mark);
@@ -116,11 +130,13 @@ impl Session {
                 Err(error) => return self.discard_and_fail(original, turn, &error).await,
             }
         }
+        let mark = mark.filter(|_| moved.iter().any(|moved| moved.were_open));
+        let before = self.writes_before(mark.as_ref()).await?;
         let held = self.run_original_and_hold(original, turn, false).await?;
-        let were_open = moved.iter().any(|moved| moved.were_open);
         match (changes_nothing(&held.last, self.state.kind), mark) {
-            (true, Some(mark)) if were_open => {
-                self.undo_folds(mark, &held.last, turn.form).await?;
+            (true, Some(mark)) => {
+                self.undo_folds_unless_written(mark, before, &held, turn.form)
+                    .await?;
             }
             (true, _) => {}
             (false, _) => self.remember_changes(moved, suspects),
@@ -157,9 +173,60 @@ impl Session {
         let Some(mark) = mark else {
             return self.run_original(original, turn).await;
         };
+        let before = self.writes_before(Some(&mark)).await?;
         let held: Held = self.run_original_and_hold(original, turn, false).await?;
-        self.undo_folds(mark, &held.last, turn.form).await?;
+        self.undo_folds_unless_written(mark, before, &held, turn.form)
+            .await?;
         self.let_go(&held).await
+    }
+
+    /// Undoes the folds since the mark behind a statement that has changed nothing by its answer, unless a routine has: what it
+    /// has written would be undone as well. `before` is what had been written when the statement began.
+    async fn undo_folds_unless_written(
+        &mut self,
+        mark: Mark,
+        before: Option<Writes>,
+        held: &Held,
+        form: Form,
+    ) -> Result<(), Error> {
+        self.keep_answer(&held.last, form).await?;
+        // What fails is undone by the server, with all that its routines have done.
+        if let Some(before) = before.filter(|_| !held.failed) {
+            let now = self.count_writes().await?;
+            let is_write = matches!(
+                self.state.kind,
+                Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::LoadData
+            );
+            let expected = before.0.map(|before| before + u64::from(is_write));
+            if expected.is_none() || now.0 != expected {
+                return Ok(());
+            }
+        }
+        self.undo(mark, &held.last).await
+    }
+
+    /// What has been written before a statement that may call routines, if it is to be known.
+    async fn writes_before(&mut self, mark: Option<&Mark>) -> Result<Option<Writes>, Error> {
+        match mark.is_some() && self.state.may_call_routines {
+            true => self.count_writes().await.map(Some),
+            false => Ok(None),
+        }
+    }
+
+    async fn count_writes(&mut self) -> Result<Writes, Error> {
+        const QUESTION: &str = "SHOW SESSION STATUS WHERE Variable_name IN ('Com_insert', 'Com_insert_select', 'Com_replace', \
+                                'Com_replace_select', 'Com_update', 'Com_update_multi', 'Com_delete', 'Com_delete_multi', \
+                                'Com_load')";
+        const ROWS: usize = 9;
+        self.write_query(QUESTION.as_bytes()).await?;
+        let Ok(rows) = self.read_hidden_rows(ROWS).await? else {
+            return Ok(Writes(None));
+        };
+        let counts = rows.iter().map(|row| {
+            let count = row.get(1)?.as_deref()?;
+            std::str::from_utf8(count).ok()?.parse::<u64>().ok()
+        });
+        Ok(Writes(counts.sum()))
     }
 
     /// The rows under `predicate` as they are, under locks. `None`: they are too many, or their keys have no names. The inner

@@ -32,6 +32,7 @@ impl Session {
         self.state.kind = kind;
         self.state.makes_no_snapshot = false;
         self.state.reads_a_table = false;
+        self.state.may_call_routines = true;
         if kind.may_end_transaction() && self.state.control.is_none() {
             self.state.transaction.distrust_folds();
             self.state.transaction.savepoints.forget();

@@ -352,13 +352,14 @@ impl Patching<'_> {
         let Some(definitions) = self.patch.columns else {
             return Ok(());
         };
-        let promised = definitions.columns.get(self.sent.len()).ok_or(Malformed)?;
+        let position = self.sent.len();
+        let promised = definitions.columns.get(position).ok_or(Malformed)?;
         self.sent.push(Sent::decode(payload, self.capabilities)?);
         if definitions.is_fresh() {
             self.is_changed |= is_changed(payload, promised, self.capabilities)?;
         }
-        let shown = match definitions.query {
-            Some(query) => materialized(promised, payload, query)?,
+        let shown = match &definitions.kinds {
+            Some(kinds) => materialized(promised, payload, kinds.of(position))?,
             None => None,
         };
         let shown = shown.as_deref().unwrap_or(promised);

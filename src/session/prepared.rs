@@ -138,7 +138,7 @@ impl Session {
             _ => None,
         };
         self.send_payload(&payload).await?;
-        let query = self.query_kind(&text);
+        let kinds = self.column_kinds(&text);
         let shadowed = self.state.shadowed.clone();
         let (planned_by, now) = (self.hot.number, Arc::clone(&self.hot.prepared_under));
         if let Some(statement) = self.pass_prepared(1, kind, plan, clears).await? {
@@ -149,7 +149,7 @@ impl Session {
             statement.asks = asks;
             let parameters = statement.parameters;
             if hot {
-                statement.columns.query = query;
+                statement.columns.kinds = kinds;
                 statement.text = text;
                 statement.shadowed = shadowed;
                 statement.facts = Some(facts);

@@ -303,7 +303,7 @@ impl Session {
         let effect = self.state.one_shot.effect(text, kind, &facts);
         self.after_one_shot(&effect, done.failed);
         if !done.failed && may_change_the_catalog(text, kind) {
-            self.refresh_catalog().await;
+            self.catalog_may_have_changed(kind).await;
         }
         self.after_ddl(kind).await?;
         Ok(done)
@@ -424,6 +424,15 @@ impl Session {
         let shadowed = &self.state.shadowed;
         catalog.tables.retain(|table| !shadowed.contains(table));
         catalog
+    }
+
+    /// DDL has run that no plan tells of. In an executable comment it may have been about a temporary table.
+    pub(super) async fn catalog_may_have_changed(&mut self, kind: Kind) {
+        self.refresh_catalog().await;
+        if kind == Kind::Other {
+            self.state.may_have_temporary = true;
+            self.state.doubt_shadows();
+        }
     }
 
     /// Has the catalog read again and waits for it, but not for ever: it may be the server that does not answer.

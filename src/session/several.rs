@@ -26,15 +26,19 @@ impl Session {
         let end = parts.last().map_or(0, |part| part.range.end);
         for Part { range, is_empty } in parts {
             turn.more = range.end < end;
-            if is_empty && turn.more {
-                // A syntax error, which quotes all that follows.
+            if is_empty {
+                // A syntax error, which quotes all that follows; or comments at the end.
+                let kind = match turn.more {
+                    true => Kind::Other,
+                    false => Kind::Do,
+                };
                 turn.more = false;
                 let original = Original::Payload([prefix, &text[range.start..end]].concat());
                 self.state.diagnostics = None;
                 self.count(Reason::NotHot);
-                self.before(Kind::Other);
+                self.before(kind);
                 let done = self.run_original(&original, turn).await?;
-                self.after(Kind::Other, done.failed);
+                self.after(kind, done.failed);
                 break;
             }
             self.following = turn.more.then(|| {

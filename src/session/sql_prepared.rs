@@ -260,7 +260,7 @@ impl Session {
         };
         self.after(kind, done.failed);
         if may_change_the_catalog && !done.failed {
-            self.refresh_catalog().await;
+            self.catalog_may_have_changed(kind).await;
         }
         self.after_ddl(kind).await?;
         Ok(done)

@@ -106,6 +106,8 @@ pub(super) struct State {
     pub makes_no_snapshot: bool,
     /// It reads a table, and so makes a snapshot, unless it locks the rows.
     pub reads_a_table: bool,
+    /// It may call a stored routine, and so write what its answer does not tell.
+    pub may_call_routines: bool,
     /// The open transaction.
     pub transaction: Transaction,
     /// Slot rows (table, key, slot) that the open transaction has written: there for itself, and for all once it has
@@ -221,6 +223,7 @@ impl State {
             locks_for_update: false,
             makes_no_snapshot: false,
             reads_a_table: false,
+            may_call_routines: true,
             transaction: Transaction::default(),
             written: Vec::new(),
         }

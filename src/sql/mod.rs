@@ -10,6 +10,7 @@
 
 mod accounted;
 mod amount;
+mod calls;
 mod comparison;
 mod context;
 mod ddl;
@@ -53,6 +54,7 @@ mod spliced;
 pub(crate) use fixture::{plan_of as planned_in_fixture, posts as posts_in_fixture};
 
 pub use amount::Amount;
+pub use calls::may_call_routines;
 pub use comparison::compares_alike;
 pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest, reads_the_same};
 pub use effect::glance;
@@ -61,6 +63,7 @@ pub use lexer::{Lexer, Token, TokenKind};
 pub use mention::mentions;
 pub use planner::plan;
 pub use prefilter::Prefilter;
+pub use read::aggregates;
 pub use shape::{Literal, LiteralKind, Shape};
 pub use statement::{Kind, Part, is_off, is_several, split, statement_kind};
 pub use stored::is_stored_as_written;

@@ -28,6 +28,8 @@ use crate::sql::rows;
 use crate::sql::template::Template;
 use crate::sql::write;
 
+pub use items::aggregates;
+
 /// Whether a query only reads (WITH may stand before an UPDATE or DELETE).
 pub(super) fn is_query(query: &Query) -> bool {
     let mut rest = vec![&*query.body];

@@ -22,10 +22,34 @@ pub enum Query {
     Plain,
     /// For GROUP BY or DISTINCT. An aggregate may have the type of the column that it is of.
     Groups,
-    /// For windows, which have a type by their length.
+    /// For windows, which have a type by their length, as functions have.
     Windows,
     /// For UNION and its kin, whose columns have the types of their arms.
     Arms,
+}
+
+/// The kind of each column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kinds {
+    query: Query,
+    /// Which columns are aggregates; empty where that is not known.
+    aggregates: Vec<bool>,
+}
+
+impl Kinds {
+    /// Of a query of this kind. `aggregates` tells, column by column, which are; it may be empty.
+    pub fn new(query: Query, aggregates: Vec<bool>) -> Self {
+        Self { query, aggregates }
+    }
+
+    /// Of the column at this position, from 0. What is neither a column nor an aggregate has a type by its length also where
+    /// rows are grouped.
+    pub fn of(&self, position: usize) -> Query {
+        match (self.query, self.aggregates.get(position)) {
+            (Query::Groups, Some(false)) => Query::Windows,
+            (query, _) => query,
+        }
+    }
 }
 
 /// The definition that the client is shown in place of `promised`, which the original was prepared with, when `sent`, of the

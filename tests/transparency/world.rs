@@ -181,6 +181,10 @@ const CREATE_RELATED: &[&str] = &[
     "CREATE PROCEDURE retitle (k INT, new VARCHAR(50)) UPDATE posts SET title = new WHERE id = k",
     "CREATE FUNCTION retitled (k INT, new VARCHAR(50)) RETURNS INT DETERMINISTIC MODIFIES SQL DATA
      BEGIN UPDATE posts SET title = new WHERE id = k; RETURN k; END",
+    "CREATE FUNCTION logged (k INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA
+     BEGIN REPLACE INTO tallies (id, views) VALUES (k, 1); RETURN k; END",
+    "CREATE PROCEDURE logs (k INT, v INT)
+     BEGIN REPLACE INTO tallies (id, views) VALUES (k, v); UPDATE authors SET name = name WHERE id = 0; END",
     // The OK of a CALL that has run no other statement has the row count of the statement before it, on MySQL.
     "CREATE PROCEDURE one_out (OUT n INT) BEGIN UPDATE authors SET followers = followers + 1; SET n = 7; END",
     "CREATE PROCEDURE in_and_out (INOUT n INT, OUT m VARCHAR(20))
@@ -302,6 +306,8 @@ impl World {
         const OUT_OF_SIGHT: &[(&str, &str)] = &[
             ("boards", "threads"),
             ("retitle", "posts"),
+            ("logged", "tallies"),
+            ("logs", "tallies"),
             ("CALL", "authors"),
         ];
         let text = session.to_string();

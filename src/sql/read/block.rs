@@ -127,6 +127,8 @@ pub(super) struct Reference {
     pub(super) is_opaque: bool,
     /// All of an item of GROUP BY or ORDER BY.
     pub(super) is_whole_item: bool,
+    /// `c IS NULL`, `c IS NOT NULL`
+    pub(super) is_null_test: bool,
 }
 
 /// A hot table's column that a name resolved to.

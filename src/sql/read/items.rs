@@ -1,13 +1,38 @@
 //! Items of a select list: the names that they keep, and the columns that `*` stands for.
 
-use crate::sql::context::{Context, Edit, quoted};
+use sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
+
+use crate::sql::context::{Context, Edit, bare, quoted};
+use crate::sql::plan::SessionFacts;
 use crate::sql::read::block::{Block, Found, Item, ItemShape, JoinKind, Place, Reference};
 use crate::sql::read::resolve::Doubt;
 use crate::sql::read::rewrite::Rewriter;
+use crate::sql::read::survey::is_aggregate;
+use crate::sql::syntax;
 use crate::sql::template::Template;
 
 /// Longest name that the server takes for an alias.
 const MAX_ALIAS: usize = 255;
+
+/// Which items of a query's select list are aggregates; empty where there is `*` among them, or the text is not a plain query.
+pub fn aggregates(text: &[u8], facts: &SessionFacts) -> Vec<bool> {
+    let Ok(syntax) = syntax::parse(text, facts) else {
+        return Vec::new();
+    };
+    let Statement::Query(query) = &syntax.statement else {
+        return Vec::new();
+    };
+    let SetExpr::Select(select) = &*query.body else {
+        return Vec::new();
+    };
+    let items = select.projection.iter().map(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+            Some(matches!(bare(expr), Expr::Function(function) if is_aggregate(function)))
+        }
+        _ => None,
+    });
+    items.collect::<Option<_>>().unwrap_or_default()
+}
 
 impl Rewriter<'_> {
     /// Gives an item of the select list the name that it would have without our edits, where a name matters.

@@ -133,6 +133,9 @@ impl<'a> Rewriter<'a> {
         };
         let is_own = reference.block == found.block;
         let in_aggregate = reference.in_aggregate && is_own;
+        if reference.is_null_test && self.is_null_as_base(found, clause, is_own) {
+            return Ok(Treatment::Leave);
+        }
         match clause {
             Clause::From | Clause::Where => Ok(Treatment::Sum),
             Clause::Items | Clause::Window if in_aggregate || self.is_free(found) => {
@@ -144,6 +147,24 @@ impl<'a> Rewriter<'a> {
             Clause::OrderBy if is_own => self.in_order_by(reference, found),
             _ => Err(Doubt),
         }
+    }
+
+    /// Whether base tells by itself that a counter is NULL: nothing is added to NULL. Where the block groups by a sum, base is
+    /// not to be had any more.
+    fn is_null_as_base(&self, found: Found, clause: Clause, is_own: bool) -> bool {
+        let source = &self.names.blocks[found.block].sources[found.source];
+        let is_counter = |table: &Arc<HotTable>| !table.touches.contains(&found.column);
+        let groups_by_sum = || {
+            self.grouping_references(found.block)
+                .filter(|grouping| !grouping.is_null_test)
+                .any(|grouping| !matches!(self.names.counter(grouping), Ok(None)))
+        };
+        source.hot.as_ref().is_some_and(is_counter)
+            && match clause {
+                Clause::From | Clause::Where => true,
+                Clause::Items | Clause::GroupBy => is_own && !groups_by_sum(),
+                _ => false,
+            }
     }
 
     /// Whether a counter has one value in each row of its block's result, as the server sees it: there is no

@@ -34,6 +34,8 @@ pub(super) struct Survey<'a> {
     opaque_depth: usize,
     /// Starts of column references that are all of an item in ORDER BY or GROUP BY.
     whole_items: BTreeSet<usize>,
+    /// Starts of column references that are asked whether they are NULL.
+    null_tests: BTreeSet<usize>,
 }
 
 #[derive(Debug)]
@@ -72,6 +74,7 @@ impl<'a> Survey<'a> {
             next_place: None,
             opaque_depth: 0,
             whole_items: BTreeSet::new(),
+            null_tests: BTreeSet::new(),
         };
         let _ = query.visit(&mut survey);
         survey
@@ -208,6 +211,7 @@ impl<'a> Survey<'a> {
                 .is_some_and(|frame| frame.aggregate_depth > 0),
             is_opaque: self.opaque_depth > 0,
             is_whole_item: self.whole_items.contains(&first.start),
+            is_null_test: self.null_tests.contains(&first.start),
             range: first.start..last.end,
         });
     }
@@ -259,7 +263,7 @@ fn function_name(function: &Function) -> String {
         .unwrap_or_default()
 }
 
-fn is_aggregate(function: &Function) -> bool {
+pub(super) fn is_aggregate(function: &Function) -> bool {
     const AGGREGATES: [&str; 20] = [
         "ANY_VALUE",
         "AVG",
@@ -418,6 +422,10 @@ impl Visitor for Survey<'_> {
             self.note_reference(path);
         }
         match expr {
+            Expr::IsNull(inner) | Expr::IsNotNull(inner) => {
+                let path = column_path(bare(inner)).and_then(|path| syntax::range(path.first()?));
+                self.null_tests.extend(path.map(|range| range.start));
+            }
             Expr::Exists { .. } => self.next_place = Some(Place::Exists),
             Expr::Function(function) if takes_names(function) => self.opaque_depth += 1,
             Expr::Function(function) if is_aggregate(function) => {

@@ -259,3 +259,13 @@ UPDATE posts SET views = views + 1 WHERE id = 1;
 UNLOCK TABLES;
 UPDATE posts SET views = views + 1 WHERE id = 1;
 SELECT id, views, likes FROM posts ORDER BY id;
+
+== temporary tables that executable comments make [fresh]
+UPDATE prices SET sold = sold + 1 WHERE price = 1.00;
+[direct] /*!50000 CREATE TEMPORARY TABLE IF NOT EXISTS prices (id INT, sold INT) */;
+/*!50000 UPDATE prices SET sold = 0 */;
+UPDATE prices SET sold = sold + 1;
+/*!50000 DROP TEMPORARY TABLE IF EXISTS prices, other */;
+/*!50000 SELECT sold FROM prices ORDER BY 1 */;
+UPDATE prices SET sold = sold + 1 WHERE price = 1.00;
+SELECT * FROM prices ORDER BY price;

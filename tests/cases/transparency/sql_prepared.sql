@@ -250,3 +250,9 @@ EXECUTE inc;
 EXECUTE seek;
 UNLOCK TABLES;
 EXECUTE seek;
+
+== an error of EXECUTE behind PREPARE with a comment at its end
+[direct] PREPARE sql_one FROM 'UPDATE posts SET views = ? WHERE id = ?'; -- done;
+[direct] SET @n = NULL, @k = 3.0;
+[direct] EXECUTE sql_one USING @n, @k; -- done;
+[direct] SHOW ERRORS;

@@ -86,7 +86,7 @@ const READ_ONLY: u16 = 1792;
 const DEFINITION_CHANGED: u16 = 1412;
 
 /// Whether a statement gives up where another session is in the way.
-fn waits_for_nobody(text: &str) -> bool {
+pub(super) fn waits_for_nobody(text: &str) -> bool {
     text.contains("SKIP LOCKED") || text.contains("NOWAIT")
 }
 
