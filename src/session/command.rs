@@ -420,7 +420,9 @@ impl Session {
         let state = &self.state;
         let has_ended = |status| status & status::IN_TRANS == 0;
         // What an error has ended is told by the first OK behind it.
-        let was_open = state.status & status::IN_TRANS != 0 && state.status_uncertain;
+        let was_open = state.status & status::IN_TRANS != 0
+            && state.status_uncertain
+            && !state.is_own_transaction;
         let is_untold = state.end_untold || (was_open && walker.status().is_some_and(has_ended));
         let tracks = self.capabilities & capability::SESSION_TRACK != 0;
         if tracks && is_untold && !walker.is_ended_by_eof() && tells_of_transaction(last) {

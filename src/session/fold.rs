@@ -279,9 +279,7 @@ impl Session {
     /// Commits a transaction of ours. Where that fails (MariaDB kills a COMMIT before it has begun; an account has no more
     /// statements) it may be open still, and would take in what the client does next.
     pub(super) async fn commit_own(&mut self) -> Result<Hidden, Error> {
-        let is_owed = self.state.end_owed;
         let committed = self.hidden(COMMIT).await?;
-        self.state.end_owed = is_owed;
         if let Hidden::Err(_) = &committed {
             self.roll_back_own().await?;
         }
@@ -290,10 +288,7 @@ impl Session {
 
     /// Rolls back a transaction of ours. If that is refused, it ends with the connection.
     pub(super) async fn roll_back_own(&mut self) -> Result<(), Error> {
-        let is_owed = self.state.end_owed;
-        let ended = self.insist(ROLLBACK).await?;
-        self.state.end_owed = is_owed;
-        match ended {
+        match self.insist(ROLLBACK).await? {
             Hidden::Err(_) => Err(Error::Open),
             _ => Ok(()),
         }

@@ -2,6 +2,8 @@
 
 use super::Session;
 use super::error::Error;
+use super::fold::BEGIN;
+use crate::counter::fold::{COMMIT, ROLLBACK};
 use crate::wire::answer::{Form, Next, PrepareOk, Role, Walker};
 use crate::wire::capability;
 use crate::wire::column::text_row;
@@ -78,8 +80,14 @@ pub(super) fn encode_statement_command(out: &mut Vec<u8>, command_byte: u8, stat
 impl Session {
     /// Runs one statement and takes its answer in.
     pub(super) async fn hidden(&mut self, text: impl AsRef<[u8]>) -> Result<Hidden, Error> {
-        self.write_query(text.as_ref()).await?;
-        self.read_hidden().await
+        let text = text.as_ref();
+        self.state.is_own_transaction |= text.starts_with(BEGIN.as_bytes());
+        self.write_query(text).await?;
+        let answer = self.read_hidden().await?;
+        if text == COMMIT.as_bytes() || text == ROLLBACK.as_bytes() {
+            self.state.is_own_transaction = false;
+        }
+        Ok(answer)
     }
 
     /// The same for a question of ours and for the end of a transaction of ours: again, if it is interrupted. KILL QUERY is meant

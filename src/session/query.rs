@@ -8,7 +8,7 @@ use memchr::{memchr, memmem};
 use super::Session;
 use super::by_shape::Found;
 use super::combine::may_take_locks;
-use super::diagnostics::Told;
+use super::diagnostics::{Diagnostics, Told};
 use super::error::Error;
 use super::explain::asks_to_explain;
 use super::hot::Known;
@@ -21,7 +21,7 @@ use super::state::{TableLocks, Unseen};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
-use crate::sql::diagnostics::{may_ask, may_be_question};
+use crate::sql::diagnostics::{may_ask, may_ask_for_messages, may_be_question};
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::{self, Kind, Shape};
 use crate::wire::answer::Form;
@@ -228,11 +228,14 @@ impl Session {
     /// A statement, or several, of which at least one names a hot table.
     async fn hot_query(&mut self, payload: Vec<u8>, found: Option<Found>) -> Result<(), Error> {
         let text = statement_text(&payload, self.capabilities)?;
-        if self.state.facts.is_none()
-            && self.state.diagnostics.is_none()
-            && (may_ask(text) || sql::prepare::may_execute(text))
-        {
-            self.keep_numbers().await?;
+        // What is asked first clears what MySQL has to tell of the statement before.
+        if self.state.facts.is_none() && self.state.diagnostics.is_none() {
+            if may_ask(text) || sql::prepare::may_execute(text) {
+                self.keep_numbers().await?;
+            } else if may_ask_for_messages(text) {
+                let messages = self.take_messages(0).await?;
+                self.state.diagnostics = Some(Diagnostics::of(&[], messages));
+            }
         }
         let facts = self.facts().await?.unwrap_or_default();
         let text = statement_text(&payload, self.capabilities)?;

@@ -43,6 +43,8 @@ pub(super) struct State {
     pub end_untold: bool,
     /// An OK packet to a statement of ours has told of it, so that the next one of the client's will not by itself.
     pub end_owed: bool,
+    /// The transaction that is open is ours, around a statement of the client's.
+    pub is_own_transaction: bool,
     /// The upstream holds no messages of an earlier statement, which SHOW WARNINGS would tell.
     pub is_quiet: bool,
     /// It may hold locks that are no table's: FLUSH TABLES WITH READ LOCK, XA.
@@ -193,6 +195,7 @@ impl State {
             isolation_doubted: false,
             end_untold: false,
             end_owed: false,
+            is_own_transaction: false,
             is_quiet: true,
             may_hold_locks: false,
             combining: Combining::Unknown,

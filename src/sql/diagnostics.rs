@@ -5,6 +5,7 @@ use std::ops::Range;
 use memchr::memchr_iter;
 
 use crate::sql::lexer::{Token, TokenKind};
+use crate::sql::mention::mentions;
 use crate::sql::plan::SessionFacts;
 use crate::sql::statement::Kind;
 use crate::sql::words::Words;
@@ -136,6 +137,14 @@ pub fn may_ask(text: &[u8]) -> bool {
                     && before[before.len() - word.len()..].eq_ignore_ascii_case(word)
             })
     })
+}
+
+/// Whether a text, of one statement or of several, may ask for the messages or for how many there are; `false` is certain.
+pub fn may_ask_for_messages(text: &[u8]) -> bool {
+    let mentions_one = [b"WARNINGS".as_slice(), b"ERRORS", b"DIAGNOSTICS"]
+        .iter()
+        .any(|word| mentions(text, word));
+    mentions_one && (mentions(text, b"SHOW") || mentions(text, b"GET"))
 }
 
 /// Whether a statement of this kind may ask; `false` is certain.

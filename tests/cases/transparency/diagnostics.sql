@@ -270,6 +270,14 @@ SET SESSION binlog_format = ROW;
 UPDATE posts SET views = views + 1 WHERE author_id = 1;
 [direct] SHOW WARNINGS;
 
+== warnings that are asked for first in a packet of several [text]
+[direct] SET SESSION sql_mode = 'STRICT_TRANS_TABLES';
+[direct] SHOW COUNT(*) WARNINGS; SELECT views FROM posts WHERE id = 1;
+[direct] SET SESSION sql_mode = 'STRICT_TRANS_TABLES';
+[direct] SHOW WARNINGS; SELECT views FROM posts WHERE id = 1;
+[direct] SET SESSION sql_mode = 'STRICT_TRANS_TABLES';
+[direct] SHOW ERRORS; UPDATE posts SET views = views + 1 WHERE id = 1;
+
 == no warning of our questions
 /*!50000 SELECT t.reserved FROM stock AS t WHERE sku = 'A-1' */;
 [direct] SHOW WARNINGS;
