@@ -68,7 +68,7 @@ pub(super) fn changes_nothing(last: &[u8], kind: Kind) -> bool {
         .filter(|ok| ok.header == reply::OK)
     else {
         // Rows: of a query, or of RETURNING.
-        return matches!(kind, Kind::Select | Kind::With | Kind::Show);
+        return !kind.is_write();
     };
     // With CLIENT_FOUND_ROWS an UPDATE counts the rows that matched; the text after the count tells both. An INSERT has
     // three numbers as well. What the kind does not tell, English does.

@@ -193,11 +193,8 @@ impl Session {
         // What fails is undone by the server, with all that its routines have done.
         if let Some(before) = before.filter(|_| !held.failed) {
             let now = self.count_writes().await?;
-            let is_write = matches!(
-                self.state.kind,
-                Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::LoadData
-            );
-            let expected = before.0.map(|before| before + u64::from(is_write));
+            let own = u64::from(self.state.kind.is_write());
+            let expected = before.0.map(|before| before + own);
             if expected.is_none() || now.0 != expected {
                 return Ok(());
             }
@@ -205,9 +202,11 @@ impl Session {
         self.undo(mark, &held.last).await
     }
 
-    /// What has been written before a statement that may call routines, if it is to be known.
+    /// What has been written before a statement that may write more than it tells, if that is to be known.
     async fn writes_before(&mut self, mark: Option<&Mark>) -> Result<Option<Writes>, Error> {
-        match mark.is_some() && self.state.may_call_routines {
+        let state = &self.state;
+        let is_unread = matches!(state.kind, Kind::Other | Kind::Execute | Kind::With);
+        match mark.is_some() && (state.may_call_routines || is_unread) {
             true => self.count_writes().await.map(Some),
             false => Ok(None),
         }

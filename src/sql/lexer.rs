@@ -157,13 +157,15 @@ impl<'a> Lexer<'a> {
     }
 
     fn block_comment(&self, at: usize) -> (TokenKind, usize) {
+        let end = memchr::memmem::find(&self.text[at + 2..], b"*/")
+            .map_or(self.text.len(), |length| at + 2 + length + 2);
         let kind = match (self.byte(at + 2), self.byte(at + 3)) {
-            (b'!', _) | (b'M', b'!') => TokenKind::ExecutableComment,
+            (b'!', _) | (b'M', b'!') if !does_nothing(&self.text[at..end]) => {
+                TokenKind::ExecutableComment
+            }
             (b'+', _) => TokenKind::Hint,
             _ => TokenKind::Comment,
         };
-        let end = memchr::memmem::find(&self.text[at + 2..], b"*/")
-            .map_or(self.text.len(), |length| at + 2 + length + 2);
         (kind, end)
     }
 
@@ -256,6 +258,19 @@ impl Iterator for Lexer<'_> {
 
 fn is_space(byte: u8) -> bool {
     CLASSES[usize::from(byte)] == Class::Space
+}
+
+/// Whether an executable comment, executed or not, changes nothing: mysqldump and mydumper put SQL_NO_CACHE into each of their
+/// queries so.
+fn does_nothing(comment: &[u8]) -> bool {
+    let Some(code) = comment.strip_suffix(b"*/") else {
+        return false;
+    };
+    let code = code.trim_ascii_end();
+    let word = code.len() - code.iter().rev().take_while(|&&byte| is_word(byte)).count();
+    let (mark, word) = code.split_at(word);
+    let is_mark = |byte: &u8| byte.is_ascii_digit() || b"/*!M ".contains(byte);
+    mark.ends_with(b" ") && mark.iter().all(is_mark) && word.eq_ignore_ascii_case(b"SQL_NO_CACHE")
 }
 
 fn is_word(byte: u8) -> bool {

@@ -63,6 +63,16 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// Whether it writes rows of a table, as the server counts such statements.
+    pub fn is_write(self) -> bool {
+        matches!(
+            self,
+            Self::Insert | Self::Replace | Self::Update | Self::Delete | Self::LoadData
+        )
+    }
+}
+
 /// Of the first words that say what a statement is, the longest is DEALLOCATE.
 const LONGEST_FIRST_WORD: usize = 10;
 

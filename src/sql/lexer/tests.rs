@@ -55,6 +55,11 @@ fn tokens_of_each_kind() {
         one(TokenKind::Comment, comment);
     }
     one(TokenKind::ExecutableComment, "/*!40101 a */");
+    one(TokenKind::Comment, "/*!40001 SQL_NO_CACHE */");
+    one(TokenKind::Comment, "/*! sql_no_cache*/");
+    one(TokenKind::ExecutableComment, "/*!40001 SQL_NO_CACHE * */");
+    one(TokenKind::ExecutableComment, "/*!40001 a SQL_NO_CACHE */");
+    one(TokenKind::ExecutableComment, "/*!40001 SQL_NO_CACHE");
     one(TokenKind::ExecutableComment, "/*M!100100 a */");
     one(TokenKind::Hint, "/*+ a */");
 }

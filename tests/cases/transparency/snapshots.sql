@@ -314,3 +314,16 @@ INSERT INTO logs (n) VALUES (-3);
 SELECT * FROM logs ORDER BY id;
 COMMIT;
 DROP TABLE logs;
+
+== a dump reads the snapshot
+\connection b
+[direct] SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+[direct] START TRANSACTION /*!40100 WITH CONSISTENT SNAPSHOT */;
+\connection a
+UPDATE posts SET likes = likes * 2 WHERE id < 3;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+\connection b
+[direct] SELECT /*!40001 SQL_NO_CACHE */ * FROM posts;
+[direct] SELECT /*!40001 SQL_NO_CACHE */ `id`, `likes`, `views` FROM `posts`;
+[direct] SELECT /*!40001 SQL_NO_CACHE */ * FROM `posts` WHERE 1=1 ORDER BY `id`;
+[direct] ROLLBACK;
