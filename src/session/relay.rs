@@ -49,10 +49,10 @@ impl Session {
 
     /// Passes the upstream's answer on, as it comes. Not cancel safe.
     pub(super) async fn pass_answer(&mut self, form: Form) -> Result<Walker, Error> {
-        if self.state.end_owed {
+        let mut walker = Walker::new(form, self.capabilities);
+        if self.state.end_owed && !walker.is_done() {
             return Box::pin(self.pass_answer_with_end(form)).await;
         }
-        let mut walker = Walker::new(form, self.capabilities);
         // Bytes of the packet last told that have not been passed yet.
         let mut left_of_packet = 0;
         // The number of the file's first packet, once the upstream has asked for one.

@@ -87,6 +87,13 @@ ALTER TABLE posts RENAME TO renamed;
 START TRANSACTION READ ONLY;
 ALTER TABLE posts RENAME TO renamed;
 UPDATE posts SET views = views + 1 WHERE id = 2;
+DO 1;
+\prepare early: SELECT name FROM authors WHERE id = 1
+START TRANSACTION READ ONLY;
+SELECT name FROM authors WHERE id = 1;
+ALTER TABLE posts RENAME TO renamed;
+\close early
+DO 1;
 SET SESSION TRANSACTION READ WRITE;
 BEGIN;
 SELECT name FROM authors WHERE id = 1;
