@@ -116,6 +116,12 @@ pub(super) enum AsOwn {
     Yes,
 }
 
+/// Whether an ERR payload says that a query would look at more rows than `max_join_size` lets it.
+fn is_too_much(error: &[u8]) -> bool {
+    const TOO_BIG_SELECT: u16 = 1104;
+    reply::Err::decode(error).is_ok_and(|err| err.code == TOO_BIG_SELECT)
+}
+
 /// What a fold has done.
 #[derive(Clone, Debug)]
 pub(super) struct Moved {
@@ -184,8 +190,9 @@ impl Session {
         let named = form.as_ref().filter(|_| bound.predicate().is_some());
         let lock = fold::lock(table, bound.predicate(), named);
         let mut rows = self.hidden_rows(&lock).await?;
-        // Behind DDL past the proxy; the table may have no slots any more.
-        if matches!(&rows, Err(error) if is_unknown_column(error)) {
+        // Behind DDL past the proxy the counter may be gone, and the slots with it. And `max_join_size` may refuse to read rows
+        // where it lets an index be read.
+        if matches!(&rows, Err(error) if is_unknown_column(error) || is_too_much(error)) {
             let lock = fold::lock_by_keys(table, bound.predicate(), named);
             rows = self.hidden_rows(&lock).await?;
         }
