@@ -124,13 +124,13 @@ pub const MOST_LOCKED: usize = 1024;
 /// Locks the base rows under `predicate` (unqualified columns; all rows without one). Gives their keys, or one row with a
 /// count. The LIMIT stands for the session's own `sql_select_limit`; where it is met, more is locked.
 ///
-/// It reads a counter, which no index has. A query that asks for less may be answered from an index that is read, and so
-/// locked, as a whole: MariaDB does so where the table is small.
+/// It reads a counter, which hardly any index has. A query for keys alone may be answered from an index that covers it; where
+/// the table is small, servers read such an index, and lock it, as a whole.
 pub fn lock(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) -> Vec<u8> {
     lock_reading(table, predicate, form, &counter(table))
 }
 
-/// The same where the counter is gone: it reads keys alone.
+/// The same, but reads keys alone: where the counter is gone, or `max_join_size` refuses to have the rows read.
 pub fn lock_by_keys(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) -> Vec<u8> {
     lock_reading(table, predicate, form, "1")
 }

@@ -190,8 +190,8 @@ impl Session {
         let named = form.as_ref().filter(|_| bound.predicate().is_some());
         let lock = fold::lock(table, bound.predicate(), named);
         let mut rows = self.hidden_rows(&lock).await?;
-        // Behind DDL past the proxy the counter may be gone, and the slots with it. And `max_join_size` may refuse to read rows
-        // where it lets an index be read.
+        // DDL past the proxy may have dropped the counter, and the table may have no slots any more. `max_join_size` may refuse
+        // to have rows read, and allow it for an index.
         if matches!(&rows, Err(error) if is_unknown_column(error) || is_too_much(error)) {
             let lock = fold::lock_by_keys(table, bound.predicate(), named);
             rows = self.hidden_rows(&lock).await?;

@@ -124,41 +124,20 @@ impl Session {
     /// Whether an error says that the statement has touched no row: it was refused for its text, its names, its grants or
     /// its transaction. Asked of both servers, error by error.
     fn refuses(&self, code: u16, of_several: bool) -> bool {
-        const NO_PROCEDURE: u16 = 1305;
+        const NO_ROUTINE: u16 = 1305;
         const REFUSED: [u16; 20] = [
             1044, 1046, 1049, 1064, 1066, 1109, 1115, 1142, 1143, 1146, 1193, 1227, 1243, 1273,
             1327, 1370, 1582, 1747, 4161, READ_ONLY,
         ];
         // MariaDB looks for columns when it has begun already, but for an UPDATE of several tables.
         const BY_MYSQL: [u16; 23] = [
-            1051,
-            1052,
-            1054,
-            1055,
-            1060,
-            1093,
-            1110,
-            1111,
-            1136,
-            1140,
-            1176,
-            1191,
-            1222,
-            1241,
-            1248,
-            1253,
-            1267,
-            NO_PROCEDURE,
-            3568,
-            3569,
-            3579,
-            3580,
-            3954,
+            1051, 1052, 1054, 1055, 1060, 1093, 1110, 1111, 1136, 1140, 1176, 1191, 1222, 1241,
+            1248, 1253, 1267, 1305, 3568, 3569, 3579, 3580, 3954,
         ];
         match self.state.kind {
             // They commit before they look for their tables.
             Kind::Ddl | Kind::LockTables => matches!(code, 1064 | READ_ONLY),
-            Kind::Call | Kind::Set { .. } | Kind::Do if code == NO_PROCEDURE => true,
+            Kind::Call | Kind::Set { .. } | Kind::Do if code == NO_ROUTINE => true,
             _ => {
                 let is_early = !self.hot.catalog.mariadb || of_several;
                 REFUSED.contains(&code) || (is_early && BY_MYSQL.contains(&code))
