@@ -25,7 +25,7 @@ pub(super) fn asks_to_explain(text: &[u8], kind: Kind) -> bool {
 }
 
 impl Session {
-    /// One statement, or what would become of it: by the plan of its text, which a shared one comes to.
+    /// One statement as the server reads it, or what would become of it: by the plan of its text, which a shared one comes to.
     pub(super) async fn statement_or_explanation(
         &mut self,
         text: &[u8],
@@ -33,10 +33,11 @@ impl Session {
         turn: Turn,
         found: Option<Found>,
     ) -> Result<Done, Error> {
-        match asks_to_explain(text, kind_of(text)) {
-            true => self.explain(text, turn).await,
-            false => self.statement(text, original, turn, found).await,
+        if asks_to_explain(text, kind_of(text)) {
+            return self.explain(text, turn).await;
         }
+        let text = &*self.executed(text).await?;
+        self.statement(text, original, turn, found).await
     }
 
     /// Answers EXPLAIN FORMAT=COUNTERSINK.
@@ -47,6 +48,7 @@ impl Session {
         }
         let facts = self.facts().await?.unwrap_or_default();
         let statement = sql::explained(text, &facts).unwrap_or_default();
+        let statement = &*self.executed(statement).await?;
         let plan = self.plan_in_force(statement).await?;
         let rows = self.state.transaction.rows();
         let settled: Vec<_> = rows.settled.iter().map(|(keys, _)| keys.clone()).collect();

@@ -115,12 +115,13 @@ impl Session {
             return Ok(());
         }
         let payload = self.command_payload().to_vec();
-        let text = payload[1..].to_vec();
         self.drop_command();
         if (may_ask || hot) && self.state.facts.is_none() && self.state.diagnostics.is_none() {
             // COM_STMT_PREPARE leaves them, a question of ours does not.
             self.keep_numbers().await?;
         }
+        let text = self.executed(&payload[1..]).await?.into_owned();
+        let kind = kind_of(&text);
         let plan = match hot {
             // It may be executed when the tables are no longer locked, or not yet.
             true => self.plan_without_locks(&text).await?,

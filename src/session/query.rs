@@ -1,5 +1,6 @@
 //! COM_QUERY: most of it passes on a glance; a statement that names a hot table gets its plan.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -241,7 +242,10 @@ impl Session {
         let text = statement_text(&payload, self.capabilities)?;
         let prefix = &payload[..payload.len() - text.len()];
         let parts = match self.state.multi_statements && memchr(b';', text).is_some() {
-            true => sql::split(text, &facts),
+            true => sql::split(
+                &sql::executed(text, &facts, self.hot.catalog.mariadb),
+                &facts,
+            ),
             false => Vec::new(),
         };
         if parts.len() < 2 {
@@ -253,6 +257,15 @@ impl Session {
             return Ok(());
         }
         self.several(prefix, text, parts).await
+    }
+
+    /// A text as the upstream reads it.
+    pub(super) async fn executed<'a>(&mut self, text: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
+        if !sql::may_have_executable_comment(text) {
+            return Ok(Cow::Borrowed(text));
+        }
+        let facts = self.facts().await?.unwrap_or_default();
+        Ok(sql::executed(text, &facts, self.hot.catalog.mariadb))
     }
 
     /// One statement, whose plan may have been found already.

@@ -16,9 +16,9 @@ use super::query::may_change_the_catalog;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::user_variables::{Variable, unhex};
-use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::prepare::{self, Command, Source, Using};
+use crate::sql::{self, Kind};
 use crate::wire::execute::Value;
 
 /// The most that the texts of a session's prepared statements may take together, in bytes.
@@ -219,10 +219,14 @@ impl Session {
         let speaks_utf8 = self.state.speaks_utf8;
         let is_kept = |byte: &u8| byte.is_ascii() || (speaks_utf8 && *byte < 0xF0);
         let text = text.filter(|text| text.iter().all(is_kept));
-        Ok(text.zip(facts).map(|(text, facts)| Text {
-            kind: kind_of(&text),
-            text,
-            facts,
+        let mariadb = self.hot.catalog.mariadb;
+        Ok(text.zip(facts).map(|(text, facts)| {
+            let text = sql::executed(&text, &facts, mariadb).into_owned();
+            Text {
+                kind: kind_of(&text),
+                text,
+                facts,
+            }
         }))
     }
 

@@ -6,6 +6,7 @@ use crate::catalog::{Catalog, HotTable};
 use crate::sql::accounted;
 use crate::sql::context::{Context, mentioned};
 use crate::sql::ddl::{self, fold_tables};
+use crate::sql::executed::executed;
 use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::mention::mentions;
 use crate::sql::plan::{Ddl, Plan, Reason, SessionFacts};
@@ -17,6 +18,7 @@ use crate::sql::{lock_tables, prepare, read, syntax, write};
 ///
 /// It never fails: what is not understood is forwarded, after a fold where it could matter.
 pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+    let text = &*executed(text, facts, catalog.mariadb);
     let plan = plan_in_force(text, facts, catalog);
     if plan != Plan::Forward(Reason::NotHot) || catalog.observed.is_empty() {
         return plan;
@@ -214,7 +216,7 @@ mod tests {
             (long.as_str(), "fold TooLong: posts"),
             (chain.as_str(), "fold TooLong: posts"),
             (
-                "SELECT views FROM posts /*! FOR UPDATE */",
+                "SELECT views FROM posts /*!99999 FOR UPDATE */",
                 "fold NotParsed: posts",
             ),
             (

@@ -368,7 +368,8 @@ impl World {
 
     /// Puts the rows into the tables of the plain server; `rewind` sets AUTO_INCREMENT back as well.
     pub async fn fill(&self, server: &Address, rewind: bool) {
-        self.fill_and("", server, rewind).await;
+        let filled = self.fill_and("", server, rewind).await;
+        filled.expect("tables to be filled");
     }
 
     /// Puts the same values into the tables of the server behind the proxy, a part of them into slots.
@@ -380,8 +381,17 @@ impl World {
         if self.has_related {
             script += RELATED_INTO_SLOTS;
         }
-        self.until_slots_are_there(server).await;
-        self.fill_and(&script, server, rewind).await;
+        const ATTEMPTS: usize = 10;
+        for _ in 0..ATTEMPTS {
+            self.until_slots_are_there(server).await;
+            match self.fill_and(&script, server, rewind).await {
+                Ok(()) => return,
+                // The proxy has only now seen the DDL that the sequence before ended with.
+                Err(error) if error.contains("1146") => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        panic!("slot tables come and go");
     }
 
     /// DDL takes slot tables away; they are made anew when all proxies have seen what has become of the table.
@@ -403,19 +413,22 @@ impl World {
     }
 
     /// In one transaction, for slots may be rolled up at any time.
-    async fn fill_and(&self, script: &str, server: &Address, rewind: bool) {
+    async fn fill_and(&self, script: &str, server: &Address, rewind: bool) -> Result<(), String> {
         let mut driver = connect(server, Some(&self.schema)).await;
         let empty = self.names().map(|name| format!("DELETE FROM {name};\n"));
         let empty: String = empty.collect();
         let related = if self.has_related { FILL_RELATED } else { "" };
-        run_all(
-            &mut driver,
-            &format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}{related}{script}COMMIT"),
-        )
-        .await;
+        let script =
+            format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}{related}{script}COMMIT");
+        match driver.query(&script).await {
+            Ok(Reply::Err(error)) => return Err(format!("{error} in: {script}")),
+            Ok(_) => {}
+            Err(error) => return Err(format!("{error} in: {script}")),
+        }
         if rewind {
             run_all(&mut driver, REWIND).await;
         }
+        Ok(())
     }
 
     /// A session that reads what all tables hold, for [`World::observe`].

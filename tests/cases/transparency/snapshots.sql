@@ -327,3 +327,18 @@ UPDATE posts SET views = views + 1 WHERE id = 1;
 [direct] SELECT /*!40001 SQL_NO_CACHE */ `id`, `likes`, `views` FROM `posts`;
 [direct] SELECT /*!40001 SQL_NO_CACHE */ * FROM `posts` WHERE 1=1 ORDER BY `id`;
 [direct] ROLLBACK;
+
+== a query in an executable comment reads the snapshot [fresh]
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 1;
+\connection a
+BEGIN;
+SELECT views FROM posts WHERE id = 2;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id = 1;
+\roll_up
+\connection a
+/*!50000 SELECT views FROM posts WHERE id = 1 */;
+SELECT views /*! + 1 */ FROM posts WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+COMMIT;
