@@ -31,6 +31,7 @@ on_both![
     transactions_that_read_what_they_have_incremented,
     several_proxies,
     slots_with_the_same_name_in_another_schema,
+    a_slot_row_that_another_proxy_has_closed,
 ];
 
 async fn autocommit_increments_of_one_row(flavour: Flavour) {
@@ -393,6 +394,43 @@ async fn slots_with_the_same_name_in_another_schema(flavour: Flavour) {
         rows(&mut direct, "SELECT views FROM posts ORDER BY id").await,
         [["17"], ["2"]]
     );
+}
+
+/// What a proxy knows of a slot row is of the time before the other closed it, and set the counter to NULL. Increments of
+/// another counter open the row again.
+async fn a_slot_row_that_another_proxy_has_closed(flavour: Flavour) {
+    const SCHEMA: &str = "cs_exact_closed";
+    let Twin { proxied, .. } = twin(flavour);
+    let tables = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL, score INT NULL); \
+                  INSERT INTO posts VALUES (1, 0, 5)";
+    create_schema(proxied, SCHEMA, tables).await;
+    let rules = format!(
+        "counters:\n- {{table: {SCHEMA}.posts, columns: [views, score], slots: 16, rollup: 1h}}\n"
+    );
+    let proxies = [Proxy::start(proxied, &rules), Proxy::start(proxied, &rules)];
+    let [mut knows, mut closes] = [
+        connect(&proxies[0].address, Some(SCHEMA)).await,
+        connect(&proxies[1].address, Some(SCHEMA)).await,
+    ];
+    for _ in 0..2 {
+        run(
+            &mut knows,
+            "UPDATE posts SET score = score + 1 WHERE id = 1",
+        )
+        .await;
+    }
+    run(&mut closes, "UPDATE posts SET score = NULL WHERE id = 1").await;
+    for _ in 0..2 {
+        run(
+            &mut knows,
+            "UPDATE posts SET views = views + 1 WHERE id = 1",
+        )
+        .await;
+    }
+    let acknowledged = "UPDATE posts SET score = COALESCE(score, 0) + 2 WHERE id = 1";
+    run(&mut knows, acknowledged).await;
+    let value = rows(&mut closes, "SELECT views, score FROM posts").await;
+    assert_eq!(value, [["2", "2"]]);
 }
 
 /// The first slot of a proxy's range.

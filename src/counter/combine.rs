@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::oneshot;
 
 use super::server::Server;
+use super::slots::SlotRow;
 use crate::catalog::HotTable;
 use crate::sql::Amount;
 use crate::sql::plan::Increment;
@@ -68,7 +69,7 @@ pub struct CombineKey {
     /// The times that it sets, as SQL.
     pub times: Vec<u8>,
     /// The key, and which counters: what its slot row is known by.
-    pub slot_row: Vec<u8>,
+    pub slot_row: SlotRow,
 }
 
 /// An increment that may be added to others.

@@ -20,7 +20,7 @@ pub mod withdrawal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use key::{Key, KeyForm};
-pub use slots::{SlotLease, SlotUse, Slots};
+pub use slots::{SlotLease, SlotRow, SlotUse, Slots};
 
 /// What a panic elsewhere may have left half done is still right here: each change under these locks is one step.
 pub(crate) fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

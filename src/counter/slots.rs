@@ -24,13 +24,27 @@ const MOST_INCREMENTED: usize = 64;
 pub struct Slots {
     /// By hash of the slot table's name: should two ever be alike, they share slots, which correctness bears.
     pools: Mutex<HashMap<u64, Arc<Pool>>>,
-    /// Hashes of (slot table, key, slot) whose slot row was there. A wrong entry costs one UPDATE of no row.
-    known: quick_cache::sync::Cache<u64, ()>,
+    /// Hashes of (slot table, key, slot) whose slot row was there, each with a hash of the counters for which base was asked
+    /// when the row was opened last. A fold by another proxy may have closed the row, and what came behind it may have left
+    /// base without room, or NULL. That costs one UPDATE that is refused, for a row is open for these counters alone: whoever
+    /// opens it for others forgets these.
+    known: quick_cache::sync::Cache<u64, u64>,
     hasher: RandomState,
     /// Number of this proxy among those in front of the server.
     node: AtomicU16,
     /// What is to be rolled up.
     dirty: Arc<Dirty>,
+}
+
+/// What a slot row is known by, beside its table and slot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SlotRow {
+    /// Its key, as a predicate.
+    pub predicate: Vec<u8>,
+    /// The counters for which base has been asked whether it has room.
+    pub counters: Vec<usize>,
+    /// The server that has the row, hashed: the upstream's address may lead to another.
+    pub server: u64,
 }
 
 /// The slots of one table.
@@ -242,14 +256,18 @@ impl Slots {
         self.node.load(Ordering::Relaxed) % ranges * most
     }
 
-    /// Whether the slot row of this key has been seen.
-    pub fn knows(&self, table: &HotTable, key: &[u8], slot: u16) -> bool {
-        self.known.get(&self.hash(table, key, slot)).is_some()
+    /// Whether this slot row has been seen, and is open for its counters if it is open at all.
+    pub fn knows(&self, table: &HotTable, row: &SlotRow, slot: u16) -> bool {
+        let counters = self.hash_of(&row.counters);
+        self.known.get(&self.hash(table, row, slot)) == Some(counters)
     }
 
-    /// Remembers that the slot row of this key is there.
-    pub fn learn(&self, table: &HotTable, key: &[u8], slot: u16) {
-        self.known.insert(self.hash(table, key, slot), ());
+    /// Remembers that this slot row is there, unless it is known to be open for other counters.
+    pub fn learn(&self, table: &HotTable, row: &SlotRow, slot: u16) {
+        let counters = self.hash_of(&row.counters);
+        let (Ok(_) | Err(_)) = self
+            .known
+            .get_or_insert_with(&self.hash(table, row, slot), || Ok::<_, ()>(counters));
     }
 
     /// Forgets all slot rows of a table.
@@ -257,9 +275,9 @@ impl Slots {
         self.pool(table).generation.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Forgets the slot row of this key.
-    pub fn forget(&self, table: &HotTable, key: &[u8], slot: u16) {
-        self.known.remove(&self.hash(table, key, slot));
+    /// Forgets this slot row, for whatever counters it was open. To be called before it is opened for others.
+    pub fn forget(&self, table: &HotTable, row: &SlotRow, slot: u16) {
+        self.known.remove(&self.hash(table, row, slot));
     }
 
     /// A hash that holds as long as this process.
@@ -276,8 +294,9 @@ impl Slots {
         Arc::clone(pools.entry(self.name(table)).or_default())
     }
 
-    fn hash(&self, table: &HotTable, key: &[u8], slot: u16) -> u64 {
+    fn hash(&self, table: &HotTable, row: &SlotRow, slot: u16) -> u64 {
         let generation = self.pool(table).generation.load(Ordering::Relaxed);
+        let key = (&row.predicate, row.server);
         self.hasher
             .hash_one((self.name(table), generation, key, slot))
     }
@@ -304,6 +323,28 @@ mod tests {
         let [_first, second, _third] = leases;
         drop((shared, second));
         assert_eq!(slots.lease(&table).slot(), 1);
+    }
+
+    /// A row that another proxy has closed is opened again for one counter, which says nothing of the room for the others.
+    #[test]
+    fn a_slot_row_is_known_for_the_counters_that_opened_it_last() {
+        let (slots, table) = (Slots::default(), table(3));
+        let row = |counters: &[usize]| SlotRow {
+            predicate: b"`id` = 1".to_vec(),
+            counters: counters.to_vec(),
+            server: 1,
+        };
+        let (views, likes) = (row(&[3]), row(&[4]));
+        slots.learn(&table, &views, 0);
+        assert!(slots.knows(&table, &views, 0) && !slots.knows(&table, &likes, 0));
+        assert!(!slots.knows(&table, &views, 1));
+        slots.forget(&table, &likes, 0);
+        assert!(!slots.knows(&table, &views, 0), "likes may open it");
+        slots.learn(&table, &likes, 0);
+        slots.learn(&table, &views, 0);
+        assert!(slots.knows(&table, &likes, 0) && !slots.knows(&table, &views, 0));
+        slots.forget_all(&table);
+        assert!(!slots.knows(&table, &likes, 0));
     }
 
     #[test]

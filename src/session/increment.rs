@@ -12,7 +12,7 @@ use super::rights::Right;
 use super::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
-use crate::counter::SlotLease;
+use crate::counter::{SlotLease, SlotRow};
 use crate::metrics::TableCounts;
 use crate::sql::plan::{Increment, Reason};
 use crate::sql::template::{Filling, Template};
@@ -30,7 +30,7 @@ pub(super) struct Slotting<'a> {
     /// What it adds to each counter, where that can be added up.
     pub amounts: Option<&'a [Amount]>,
     /// What the slot row is known by, where the statement surely names one key.
-    pub slot_row: Option<Vec<u8>>,
+    pub slot_row: Option<SlotRow>,
     /// The keys that it increments.
     keys: Keys,
     pub original: &'a Original,
@@ -148,15 +148,12 @@ impl Session {
 
     /// What a slot row is known by: base has been asked whether it has room for these counters, not for others, and on this
     /// server, not on another to which the upstream's address has led or will.
-    fn slot_row(&self, predicate: &[u8], increment: &Increment) -> Vec<u8> {
-        let mut key = predicate.to_vec();
-        for column in &increment.counters {
-            key.push(0);
-            key.extend_from_slice(&column.to_le_bytes());
+    fn slot_row(&self, predicate: &[u8], increment: &Increment) -> SlotRow {
+        SlotRow {
+            predicate: predicate.to_vec(),
+            counters: increment.counters.clone(),
+            server: self.shared.slots.hash_of(&self.server),
         }
-        let server = self.shared.slots.hash_of(&self.server);
-        key.extend_from_slice(&server.to_le_bytes());
-        key
     }
 
     /// Why an increment goes to base, if it does.
@@ -187,20 +184,22 @@ impl Session {
             ..
         } = *slotting;
         let slot = self.slot(&increment.table);
-        let slot_row = slotting.slot_row.as_deref();
-        if let (Some(update), Some(key)) = (&increment.update, slot_row)
-            && self.knows_slot(&increment.table, key, slot)
-        {
+        let slot_row = slotting.slot_row.as_ref();
+        let is_known = slot_row.is_some_and(|row| self.knows_slot(&increment.table, row, slot));
+        if let (Some(row), false) = (slot_row, is_known) {
+            self.shared.slots.forget(&increment.table, row, slot);
+        }
+        if let (Some(update), Some(row), true) = (&increment.update, slot_row, is_known) {
             match self.run_template(update, slot, parameters).await? {
                 Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
                     self.learn_language(&ok);
-                    self.found_slot(&increment.table, key, slot);
+                    self.found_slot(&increment.table, row, slot);
                     return self.slotted(slotting, slot, ok).await;
                 }
                 // Closed by a fold, or full: base must be asked.
                 Hidden::Err(error) if is_check_violation(&error) => {}
                 Hidden::Err(error) => return self.refused(slotting, &error).await,
-                _ => self.shared.slots.forget(&increment.table, key, slot),
+                _ => self.shared.slots.forget(&increment.table, row, slot),
             }
         }
         if self.state.info == InfoText::Unknown {
@@ -218,8 +217,8 @@ impl Session {
                     Ok(seen.0)
                 }
                 Some(ok) => {
-                    if let (Some(_), Some(key)) = (&increment.update, slot_row) {
-                        self.found_slot(&increment.table, key, slot);
+                    if let (Some(_), Some(row)) = (&increment.update, slot_row) {
+                        self.found_slot(&increment.table, row, slot);
                     }
                     // The upstream's own count has existing slot rows twice.
                     self.state.diagnostics = Some(Diagnostics::of(&ok, None));
@@ -265,24 +264,24 @@ impl Session {
     }
 
     /// Whether the slot row of this key is there. What this transaction has written itself is, whatever others do.
-    fn knows_slot(&self, table: &Arc<HotTable>, key: &[u8], slot: u16) -> bool {
-        let is_it = |written: &(Arc<HotTable>, Vec<u8>, u16)| {
-            written.2 == slot && written.1 == key && written.0 == *table
+    fn knows_slot(&self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) -> bool {
+        let is_it = |written: &(Arc<HotTable>, SlotRow, u16)| {
+            written.2 == slot && written.1 == *row && written.0 == *table
         };
-        self.state.written.iter().any(is_it) || self.shared.slots.knows(table, key, slot)
+        self.state.written.iter().any(is_it) || self.shared.slots.knows(table, row, slot)
     }
 
     /// The slot row of this key is there: for all sessions when the transaction has committed. Told earlier, and
     /// rolled back, it would be missed by the UPDATE of another, which then holds the gap that a third inserts into.
-    fn found_slot(&mut self, table: &Arc<HotTable>, key: &[u8], slot: u16) {
+    fn found_slot(&mut self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) {
         if !self.state.in_transaction() {
-            self.shared.slots.learn(table, key, slot);
+            self.shared.slots.learn(table, row, slot);
             return;
         }
         let written = &mut self.state.written;
-        let same = |other: &(Arc<HotTable>, Vec<u8>, u16)| other.2 == slot && other.1 == key;
+        let same = |other: &(Arc<HotTable>, SlotRow, u16)| other.2 == slot && other.1 == *row;
         if written.len() < MOST_WRITTEN && !written.iter().any(same) {
-            written.push((Arc::clone(table), key.to_vec(), slot));
+            written.push((Arc::clone(table), row.clone(), slot));
         }
     }
 
@@ -382,15 +381,6 @@ impl Session {
 pub(super) fn is_check_violation(error: &[u8]) -> bool {
     const VIOLATED: [u16; 2] = [3819, 4025];
     reply::Err::decode(error).is_ok_and(|err| VIOLATED.contains(&err.code))
-}
-
-/// The bytes of a slot row's server.
-const SERVER: usize = size_of::<u64>();
-
-/// The predicate in what a slot row is known by.
-pub(super) fn predicate_of<'a>(slot_row: &'a [u8], increment: &Increment) -> Option<&'a [u8]> {
-    let counters = increment.counters.len() * (1 + size_of::<usize>());
-    slot_row.get(..slot_row.len().checked_sub(counters + SERVER)?)
 }
 
 /// Whether each parameter of the key, as a literal, equals one key at most.

@@ -8,7 +8,7 @@ use super::combine::patiently;
 use super::error::Error;
 use super::fold::{BEGIN, COMMIT};
 use super::hidden::{Hidden, affected_rows, encode_query};
-use super::increment::{Slotting, is_check_violation, predicate_of};
+use super::increment::{Slotting, is_check_violation};
 use super::patched::patch_status;
 use super::turn::Done;
 use crate::catalog::HotTable;
@@ -112,8 +112,8 @@ impl Session {
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let (part, text) = (&batch.parts()[index], &texts[index]);
             if matches!(&outcome, Outcome::Committed(_)) && text.upsert.is_some() {
-                let predicate = predicate_of(part.slot_row(), part.increment());
-                self.slot_incremented(part.table(), predicate, text.slot);
+                let predicate = &part.slot_row().predicate;
+                self.slot_incremented(part.table(), Some(predicate), text.slot);
             }
             let slots = &self.shared.slots;
             match &outcome {
@@ -248,12 +248,16 @@ impl Session {
                 template.render(&filling, &mut text);
                 text
             };
-            let is_known = || self.shared.slots.knows(part.table(), part.slot_row(), slot);
+            let slots = &self.shared.slots;
+            let is_known = has_slots && slots.knows(part.table(), part.slot_row(), slot);
+            if !is_known {
+                slots.forget(part.table(), part.slot_row(), slot);
+            }
             let update = increment.update.as_ref();
             Texts {
                 slot,
                 update: match has_slots {
-                    true => update.filter(|_| is_known()).map(rendered),
+                    true => update.filter(|_| is_known).map(rendered),
                     false => update.filter(|_| !part.may_meet_limits()).map(rendered),
                 },
                 upsert: has_slots.then(|| rendered(&increment.upsert)),

@@ -16,6 +16,7 @@ use super::rights::Shown;
 use super::sql_prepared::SqlPrepared;
 use super::transaction::Transaction;
 use crate::catalog::HotTable;
+use crate::counter::SlotRow;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Kind, TransactionControl};
 use crate::wire::status;
@@ -114,7 +115,7 @@ pub(super) struct State {
     pub transaction: Transaction,
     /// Slot rows (table, key, slot) that the open transaction has written: there for itself, and for all once it has
     /// committed. Outlives `transaction` until the statement that ended it is known.
-    pub written: Vec<(Arc<HotTable>, Vec<u8>, u16)>,
+    pub written: Vec<(Arc<HotTable>, SlotRow, u16)>,
 }
 
 /// Prepared statements of which nothing is remembered.

@@ -231,7 +231,8 @@ ALTER TABLE articles AUTO_INCREMENT = 100;
 ALTER TABLE comments AUTO_INCREMENT = 100;
 ";
 
-/// Moves a part of some values from base into slots; the sums stay. Two slots, and one that is zero. By their base alone
+/// Moves a part of some values from base into slots; the sums stay. Two slots, and one that is zero: it is closed, as it would
+/// be where the proxy itself had set the score of its row to NULL. By their base alone
 /// the posts would stand in another order.
 const INTO_SLOTS: &str = "\
 UPDATE posts SET views = views - 97 WHERE id IN (1, 3);
@@ -240,6 +241,7 @@ UPDATE posts SET likes = likes - 4 WHERE id IN (1, 3);
 INSERT INTO posts_slots (id, slot, views, likes) VALUES (1, 0, 94, 4), (1, 5, 3, 0), (3, 0, 99, 1), (3, 2, -2, 3), (10, 1, 7, 0), (2, 0, 0, 0);
 UPDATE posts SET score = score - 2 WHERE id IN (1, 3);
 UPDATE posts_slots SET score = 2 WHERE (id, slot) IN ((1, 5), (3, 0));
+UPDATE posts_slots SET open = 0 WHERE id = 2;
 UPDATE hits SET n = n - 6 WHERE path IN ('/', '/Äpfel', '5');
 INSERT INTO hits_slots (path, slot, n) VALUES ('/', 0, 6), ('/Äpfel', 3, 6), ('5', 0, 5), ('5', 1, 1);
 UPDATE balances SET amount = amount - 0.25, spent = spent - 1.125 WHERE account = 'alice' AND currency = 'EUR' OR account = 'bob' AND currency = 'EUR';
@@ -418,8 +420,7 @@ impl World {
         let empty = self.names().map(|name| format!("DELETE FROM {name};\n"));
         let empty: String = empty.collect();
         let related = if self.has_related { FILL_RELATED } else { "" };
-        let script =
-            format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}{related}{script}COMMIT");
+        let script = format!("SET NAMES utf8mb4;\nBEGIN;\n{empty}{FILL}{related}{script}COMMIT");
         match driver.query(&script).await {
             Ok(Reply::Err(error)) => return Err(format!("{error} in: {script}")),
             Ok(_) => {}

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{Addition, Call, CombineKey, Group, Outcome};
 use crate::catalog::HotTable;
+use crate::counter::SlotRow;
 use crate::sql::Amount;
 use crate::sql::plan::Increment;
 
@@ -81,7 +82,7 @@ impl Part {
     }
 
     /// What the slot row is known by.
-    pub fn slot_row(&self) -> &[u8] {
+    pub fn slot_row(&self) -> &SlotRow {
         &self.addition.key.slot_row
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use super::batch::Seat;
 use super::{Addition, Call, CombineKey, Outcome, Part};
+use crate::counter::SlotRow;
 
 /// How many batches of known slot rows may be on their way at a time. While so many are, the server has enough to do, and
 /// what comes is gathered.
@@ -119,7 +120,10 @@ impl Queue {
         // In one order, which for integers is that of the keys: folds lock slot rows in the order of keys as well.
         parts.sort_by(|left, right| {
             let (left, right) = (left.slot_row(), right.slot_row());
-            left.len().cmp(&right.len()).then_with(|| left.cmp(right))
+            let length = |row: &SlotRow| row.predicate.len();
+            length(left)
+                .cmp(&length(right))
+                .then_with(|| left.cmp(right))
         });
         self.lanes += 1;
         Some(parts)

@@ -1,6 +1,13 @@
 use super::*;
 use crate::sql::plan::Plan;
 
+fn slot_row(id: u32) -> SlotRow {
+    SlotRow {
+        predicate: id.to_string().into_bytes(),
+        ..SlotRow::default()
+    }
+}
+
 /// An increment of `views` in row `id` by `amount`.
 fn addition(id: u32, amount: i128) -> Addition {
     let text = format!("UPDATE posts SET views = views + 1 WHERE id = {id}");
@@ -11,7 +18,7 @@ fn addition(id: u32, amount: i128) -> Addition {
         key: Arc::new(CombineKey {
             shape: increment.shape,
             times: increment.times.clone(),
-            slot_row: id.to_string().into_bytes(),
+            slot_row: slot_row(id),
         }),
         increment,
         parameters: Vec::new(),
@@ -174,7 +181,7 @@ fn parts_that_cannot_share_a_transaction_go_by_themselves() {
     let mut waiting = [3, 4, 5].map(|id| wait(group.enter(addition(id, 1), true)));
     drop(lanes);
     let mut batch = called_to_lead(&mut waiting[0]);
-    batch.split(|part| part.slot_row() != b"4");
+    batch.split(|part| *part.slot_row() != slot_row(4));
     assert_eq!(batch.parts().len(), 2);
     let alone = called_to_lead(&mut waiting[1]);
     assert!(alone.is_single());
@@ -185,7 +192,7 @@ fn parts_that_cannot_share_a_transaction_go_by_themselves() {
     drop(lanes);
     let mut batch = called_to_lead(&mut waiting[0]);
     // The leader's own is the one that cannot.
-    batch.split(|part| part.slot_row() != b"3");
+    batch.split(|part| *part.slot_row() != slot_row(3));
     assert!(batch.is_single());
     assert_eq!(called_to_lead(&mut waiting[1]).parts().len(), 2);
 }
