@@ -312,7 +312,7 @@ impl Control {
     }
 
     /// The rows of a question that any account may ask, as text; `None` when there is no answer in time.
-    pub(super) async fn ask_on_look(&self, question: &str) -> Option<Vec<Vec<Option<Vec<u8>>>>> {
+    pub(crate) async fn ask_on_look(&self, question: &str) -> Option<Vec<Vec<Option<Vec<u8>>>>> {
         let server = self.server();
         let look = self.looks.ask(Some(&server), question);
         let answer = tokio::time::timeout(LOOK_TIMEOUT, look).await.ok()?;

@@ -1,5 +1,6 @@
 //! Accepts clients, gives each a session, and closes them when told to stop.
 
+mod altered;
 mod listener;
 mod pardon;
 mod rules;
@@ -87,6 +88,7 @@ pub struct Server {
     roll_up: RollUp,
     node: JoinHandle<()>,
     rights: JoinHandle<()>,
+    altered: JoinHandle<()>,
     servers: JoinHandle<()>,
     workers: Workers,
 }
@@ -135,6 +137,8 @@ impl Server {
         let rights = tokio::spawn(async move {
             watching.rights.watch(&control_for_rights).await;
         });
+        let (watched, asking) = (Arc::clone(&shared), pardoning.clone());
+        let altered = tokio::spawn(async move { altered::watch(&watched, &asking).await });
         let (following, mut servers) = (Arc::clone(&shared), control_servers);
         let servers = tokio::spawn(async move {
             while servers.changed().await.is_ok() {
@@ -153,6 +157,7 @@ impl Server {
             roll_up,
             node,
             rights,
+            altered,
             servers,
             workers,
         })
@@ -220,6 +225,7 @@ impl Server {
         pardoning.abort();
         self.node.abort();
         self.rights.abort();
+        self.altered.abort();
         self.servers.abort();
         // What is in slots is as safe there; but base is what others read.
         ended.send(()).ok();

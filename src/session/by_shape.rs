@@ -8,6 +8,7 @@ use super::error::Error;
 use super::hot::Known;
 use super::parameters::exact_amounts;
 use super::planning;
+use super::stale::Planned;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::Plan;
@@ -59,13 +60,29 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        let Found { known, shape } = found;
-        let done = match known {
-            Known::Text(plan) => self.act(&plan, text, original, turn).await,
-            Known::Shape(plan) => self.act_by_shape(&plan, &shape, text, original, turn).await,
-        };
-        self.shape = shape;
-        done
+        self.state.planned = Planned::Once;
+        let mut found = found;
+        loop {
+            let Found { known, shape } = found;
+            let done = match known {
+                Known::Text(plan) => self.act(&plan, text, original, turn).await,
+                Known::Shape(plan) => self.act_by_shape(&plan, &shape, text, original, turn).await,
+            };
+            self.shape = shape;
+            if !matches!(done, Err(Error::Stale)) {
+                self.state.planned = Planned::ForGood;
+                return done;
+            }
+            self.see_shadows().await?;
+            match self.find_or_plan(text).await? {
+                Some(anew) => found = anew,
+                None => {
+                    self.state.planned = Planned::ForGood;
+                    let plan = self.plan(text).await?;
+                    return self.act(&plan, text, original, turn).await;
+                }
+            }
+        }
     }
 
     /// Does what the plan of a text's shape says.

@@ -29,6 +29,10 @@ pub enum Error {
     /// A transaction of our own could neither be committed nor rolled back, and would take in what the client does next.
     #[error("upstream: a transaction of the proxy's own could not be ended")]
     Open,
+    /// The statement was planned by tables that have been altered past the proxy since. No session ends by it: whoever runs the
+    /// statement plans it anew.
+    #[error("stale plan")]
+    Stale,
     /// What was kept of an answer cannot be read again.
     #[error("an answer that waited in a temporary file: {0}")]
     Spool(#[source] io::Error),
@@ -53,9 +57,12 @@ impl Error {
         match self {
             // The proxy's own disk has failed its client.
             Self::Client(_) | Self::ChangeUser(_) | Self::Spool(_) => Side::Client,
-            Self::Upstream(_) | Self::NotSent(_) | Self::Batch | Self::Open | Self::Answer(_) => {
-                Side::Upstream
-            }
+            Self::Upstream(_)
+            | Self::NotSent(_)
+            | Self::Batch
+            | Self::Open
+            | Self::Stale
+            | Self::Answer(_) => Side::Upstream,
         }
     }
 }

@@ -10,12 +10,17 @@ use super::parameters::{exact_amounts, whole_tables};
 use super::patched::{Ended, Patch, prepare_again};
 use super::prepared::Statement;
 use super::read::{NO_SUCH_TABLE, OUT_OF_RANGE, Prepared, RUNS, is_without_slots};
+use super::refusal::{UNKNOWN_COLUMN, is_of_the_text, is_unknown_column};
+use super::stale::Planned;
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Plan, Read, Reason};
 use crate::wire::answer::Form;
 use crate::wire::command;
 use crate::wire::execute::Execute;
 use crate::wire::reader::Malformed;
+
+/// What an execution of a rewritten text is refused for, where the client is told something else.
+const HELD: [u16; 3] = [OUT_OF_RANGE, NO_SUCH_TABLE, UNKNOWN_COLUMN];
 
 impl Session {
     pub(super) async fn execute_known(
@@ -125,12 +130,31 @@ impl Session {
         }
         let payload = self.command_payload().to_vec();
         self.drop_command();
+        self.state.planned = Planned::Once;
+        let mut done = self.execute_payload(id, statement, &payload, turn).await;
+        while let Err(Error::Stale) = done {
+            self.keep_up(statement).await?;
+            done = self.execute_payload(id, statement, &payload, turn).await;
+        }
+        self.state.planned = Planned::ForGood;
+        done?;
+        self.after(statement.kind, self.state.status_uncertain);
+        Ok(())
+    }
+
+    async fn execute_payload(
+        &mut self,
+        id: u32,
+        statement: &mut Statement,
+        payload: &[u8],
+        turn: Turn,
+    ) -> Result<(), Error> {
         let capabilities = self.capabilities;
-        let execute = Execute::decode(&payload, statement.parameters, capabilities);
+        let execute = Execute::decode(payload, statement.parameters, capabilities);
         let Ok(execute) = execute else {
             // Let the upstream say what is wrong with it.
-            self.run_original(&Original::Payload(payload), turn).await?;
-            return Ok(());
+            let original = Original::Payload(payload.to_vec());
+            return self.run_original(&original, turn).await.map(drop);
         };
         let values = execute.values(statement.parameters, &statement.types, capabilities);
         let literals = match (statement.long_data, &values) {
@@ -141,7 +165,7 @@ impl Session {
         let are_types_known = !statement.types.is_empty() || !execute.has_parameters();
         let original = match are_types_known {
             true => execute.encode(id, &statement.types, capabilities),
-            false => renamed(&payload, id)?,
+            false => renamed(payload, id)?,
         };
         let original = Original::Payload(original);
         let may_read = !statement.long_data && are_types_known;
@@ -195,7 +219,6 @@ impl Session {
                 self.act(plan, &[], &original, turn).await?;
             }
         }
-        self.after(statement.kind, self.state.status_uncertain);
         Ok(())
     }
 
@@ -237,6 +260,11 @@ impl Session {
         let text = self.render_read(read, &[]);
         let id = match self.rewritten(statement, text).await? {
             Ok(id) => id,
+            Err(error) if is_unknown_column(&error) => {
+                return self
+                    .execute_as_altered(read, statement, original, turn)
+                    .await;
+            }
             Err(error) => {
                 let done = self.read_refused(read, reason, &error, original, turn);
                 return Box::pin(done).await.map(drop);
@@ -244,17 +272,27 @@ impl Session {
         };
         self.count_read(read, reason);
         let packet = execute.encode(id, &statement.types, self.capabilities);
-        let Some(ended) = self
-            .execute_rewritten(&packet, statement, &[OUT_OF_RANGE, NO_SUCH_TABLE])
-            .await?
-        else {
+        let Some(ended) = self.execute_rewritten(&packet, statement, &HELD).await? else {
             if statement.long_data {
                 // It is gone with the execution, and the original has never had it.
                 return self.answer_err(turn, &prepare_again()).await.map(drop);
             }
             self.close_rewritten(statement).await?;
+            // The original has other columns than the text was made for.
+            self.look_again(&read.tables).await?;
             return self.read_folded(read, original, turn).await.map(drop);
         };
+        // Nothing has been sent before it.
+        let is_first = ended.sequence_id == turn.sequence_id;
+        if is_first && ended.held.as_deref().is_some_and(is_unknown_column) {
+            if statement.long_data {
+                return self.answer_err(turn, &prepare_again()).await.map(drop);
+            }
+            self.close_rewritten(statement).await?;
+            return self
+                .execute_as_altered(read, statement, original, turn)
+                .await;
+        }
         if let Some(error) = ended.held.as_ref().filter(|error| is_without_slots(error)) {
             if statement.long_data {
                 return self.answer_err(turn, &prepare_again()).await.map(drop);
@@ -309,6 +347,23 @@ impl Session {
             }
         }
         Ok(None)
+    }
+
+    /// Answers an execution whose rewritten text names a column that is not there.
+    async fn execute_as_altered(
+        &mut self,
+        read: &Read,
+        statement: &Statement,
+        original: &Original,
+        turn: Turn,
+    ) -> Result<(), Error> {
+        let refusal = self.refusal_of(&statement.text).await?;
+        if refusal.is_some_and(|error| is_of_the_text(&error)) {
+            self.count_read(read, read.reason);
+            return self.run_original(original, turn).await.map(drop);
+        }
+        let done = self.read_as_altered(read, true, original, turn);
+        Box::pin(done).await.map(drop)
     }
 
     /// Asks for the column definitions of the client's statement, which it may have had before its tables changed.

@@ -8,7 +8,7 @@ use super::hidden::{Hidden, MOST_DEADLOCKS, is_deadlock};
 use super::moving::{AsOwn, Bound, Moved};
 use super::patched::Patch;
 use super::read::is_without_slots;
-use super::refusal::Foreseen;
+use super::refusal::{Foreseen, is_unknown_column};
 use super::rights::is_access_denied;
 use super::tracked::{News, add_commit, has_written};
 use super::turn::{Done, Original, Turn};
@@ -30,14 +30,14 @@ pub(super) const BEGIN: &str = "START TRANSACTION";
 pub(super) const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
 
 /// Whether the original is right although the fold failed: a slot table that is not there holds nothing, and an
-/// increment needs no fold to be counted, only rights that this account may not have.
+/// increment needs no fold to be counted, only rights that this account may not have, and columns as they were.
 pub(super) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
     is_without_slots(error)
         || is_syntax_error(error)
         || (matches!(
             reason,
             Reason::Fallback | Reason::OwnIncrement | Reason::ChangingOver
-        ) && is_access_denied(error))
+        ) && (is_access_denied(error) || is_unknown_column(error)))
 }
 
 /// Whether an ERR payload tells of a syntax error. A text of ours is right but for what it takes from the client's statement,
@@ -219,6 +219,15 @@ impl Session {
             if needs_no_fold(reason, &error) || self.is_refused(original).await? {
                 self.set_one_shot_again().await?;
                 return self.run_original(original, turn).await;
+            }
+            if is_unknown_column(&error) {
+                // The key or the counters are others than when the table was read.
+                let tables = folds.iter().map(|bound| bound.clone().into_keys().table);
+                let tables: Vec<_> = tables.collect();
+                if let Err(again) = self.look_again(&tables).await {
+                    self.set_one_shot_again().await?;
+                    return Err(again);
+                }
             }
             self.restore_one_shot(&error, reason).await?;
             self.state.diagnostics = Some(Diagnostics::of_an_error());

@@ -78,6 +78,12 @@ impl Hot {
         self.changing.iter().any(|changing| **changing == *table)
     }
 
+    /// The same for whatever the table of this name is now.
+    pub(super) fn is_changing_by_name(&self, table: &HotTable) -> bool {
+        let mut changing = self.changing.iter();
+        changing.any(|other| other.name == table.name && other.schema == table.schema)
+    }
+
     /// Counts what is done to a table, if it is among these still.
     pub(super) fn count(&self, table: &HotTable, count: impl FnOnce(&TableCounts)) {
         let is_it =

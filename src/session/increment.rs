@@ -98,14 +98,14 @@ impl Session {
         };
         let is_alone = !self.state.in_transaction();
         let done = match self.combine(&slotting).await? {
-            Some(done) => done,
-            None => self.slot_alone(&slotting).await?,
+            Some(done) => Ok(done),
+            None => self.slot_alone(&slotting).await,
         };
         if is_alone {
             // An error does not tell of its end, but there was no transaction to hold a slot.
             self.state.transaction.leases.clear();
         }
-        Ok(done)
+        done
     }
 
     /// Adds to the base row of a table without slots, together with others where others do so at the time.

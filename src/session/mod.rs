@@ -46,6 +46,7 @@ mod shared;
 mod sighted;
 mod spool;
 mod sql_prepared;
+mod stale;
 mod state;
 mod timing;
 mod tracked;

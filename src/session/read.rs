@@ -11,7 +11,7 @@ use super::folded::Mark;
 use super::hidden::{Failure, Hidden, failure};
 use super::moving::{AsOwn, Bound};
 use super::patched::Patch;
-use super::refusal::{Foreseen, is_of_the_text};
+use super::refusal::{Foreseen, UNKNOWN_COLUMN, is_of_the_text};
 use super::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
@@ -38,7 +38,7 @@ pub(super) fn is_without_slots(error: &[u8]) -> bool {
 }
 
 /// The table was another one when the transaction's snapshot was taken.
-const DEFINITION_CHANGED: (u16, &str, &str) = (
+pub(super) const DEFINITION_CHANGED: (u16, &str, &str) = (
     1412,
     "HY000",
     "Table definition has changed, please retry transaction",
@@ -66,6 +66,9 @@ enum Ran {
     Unprepared(Vec<u8>),
     /// Its columns are not those that are known of the original; nobody has been answered.
     Changed,
+    /// It names a column that is not there. The server has just understood the original, or was not asked; nobody has been
+    /// answered.
+    Unnamed { is_understood: bool },
 }
 
 /// How a read is to go on.
@@ -160,9 +163,35 @@ impl Session {
                 Ran::Done(done) => return Ok(Ok(done)),
                 Ran::Unprepared(error) => return Ok(Err(error)),
                 Ran::Changed => self.may_run_again()?,
+                Ran::Unnamed { is_understood } => {
+                    let done = self.read_as_altered(read, is_understood, original, turn);
+                    return Box::pin(done).await.map(Ok);
+                }
             }
         }
+        // The original has other columns than the text was made for.
+        self.look_again(&read.tables).await?;
         self.read_folded(read, original, turn).await.map(Ok)
+    }
+
+    /// Answers a read whose text names a column that is not there: one of the client's own, or one that the table had before it
+    /// was altered past the proxy.
+    pub(super) async fn read_as_altered(
+        &mut self,
+        read: &Read,
+        is_understood: bool,
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        if !is_understood && self.refuses_now(original).await? {
+            self.count_read(read, read.reason);
+            return self.run_original(original, turn).await;
+        }
+        self.look_again(&read.tables).await?;
+        match &read.or_fold {
+            Some(fold) => self.fold_then_original(fold, None, original, turn).await,
+            None => self.read_folded(read, original, turn).await,
+        }
     }
 
     /// To a client that has closed nothing is said any more, and the upstream has been told.
@@ -198,6 +227,12 @@ impl Session {
                 let error = answer.into_result().err().unwrap_or_default();
                 let done = self.read_without_slots(read, &error, original, turn);
                 return Box::pin(done).await.map(Ran::Done);
+            }
+            (Some(UNKNOWN_COLUMN), _) => {
+                self.read_hidden().await?;
+                let is_understood = sent.asked.is_some();
+                self.close_asked(sent.asked).await?;
+                return Ok(Ran::Unnamed { is_understood });
             }
             (Some(code), Some(fold)) if code != DEFINITION_CHANGED.0 => {
                 let answer = self.read_hidden().await?;

@@ -5,10 +5,12 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use super::Session;
+use super::ddl::error_payload;
 use super::error::Error;
 use super::hidden::{Failure, encode_prepare, failure, is_interrupted};
 use super::kind::kind_of;
 use super::query::statement_text;
+use super::read::DEFINITION_CHANGED;
 use super::rights::is_access_denied;
 use super::turn::Original;
 use crate::sql::Kind;
@@ -65,9 +67,11 @@ pub(super) fn is_of_the_text(error: &[u8]) -> bool {
     ACCESS.contains(&code) || NAMES.contains(&code) || FORM.contains(&code)
 }
 
+/// The server's code for a column that is not there.
+pub(super) const UNKNOWN_COLUMN: u16 = 1054;
+
 /// Whether an ERR payload says that there is no such column: one that the rule knows, or one of the client's statement.
 pub(super) fn is_unknown_column(error: &[u8]) -> bool {
-    const UNKNOWN_COLUMN: u16 = 1054;
     reply::Err::decode(error).is_ok_and(|err| err.code == UNKNOWN_COLUMN)
 }
 
@@ -104,7 +108,7 @@ impl Session {
     }
 
     /// The text of a statement. Of an execution, in either protocol, only the number or the name of the statement is here.
-    fn query_text<'a>(&self, original: &'a Original) -> Result<Option<&'a [u8]>, Error> {
+    pub(super) fn query_text<'a>(&self, original: &'a Original) -> Result<Option<&'a [u8]>, Error> {
         Ok(match original {
             Original::Payload(payload) if payload.first() == Some(&command::QUERY) => {
                 let text = statement_text(payload, self.capabilities)?;
@@ -115,7 +119,8 @@ impl Session {
     }
 
     /// The error for a statement that a fold, refused with `error`, would have had to come before. Where that is for want
-    /// of a right, or of a column, it is the original's own, if that is refused as well.
+    /// of a right, or of a column, it is the original's own, if that is refused as well. A column that only the fold names
+    /// is one of a table as it was when the transaction began.
     pub(super) async fn refusal_in_its_words(
         &mut self,
         original: &Original,
@@ -127,7 +132,11 @@ impl Session {
             }
             _ => None,
         };
-        Ok(own.unwrap_or_else(|| error.to_vec()))
+        let is_of_before = is_unknown_column(error) && self.query_text(original)?.is_some();
+        Ok(own.unwrap_or_else(|| match is_of_before {
+            true => error_payload(DEFINITION_CHANGED),
+            false => error.to_vec(),
+        }))
     }
 
     /// Why the server would refuse a text, as far as it says so without running it: the ERR payload. Names and rights are looked

@@ -1,6 +1,6 @@
 //! What all sessions share: the hot tables with their plans, slots, metrics.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -45,6 +45,10 @@ pub struct Shared {
     /// Who is connected.
     pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
+    /// [`Hot::number`] of the hot tables that were read again for a statement which then failed as before, and when that was.
+    ///
+    /// [`Hot::number`]: super::Hot
+    in_vain: Mutex<Option<(u64, Instant)>>,
     /// Tells which slot rows there are.
     pub(super) control: Control,
 }
@@ -106,6 +110,7 @@ impl Shared {
             traffic: Traffic::default(),
             sessions: Arc::default(),
             refresh,
+            in_vain: Mutex::default(),
             control,
         }
     }
@@ -176,6 +181,21 @@ impl Shared {
         }
     }
 
+    /// The tables of this number have been read again for a statement, which fails by these as before.
+    pub(super) fn was_in_vain(&self, number: u64) {
+        *self.lock_in_vain() = Some((number, Instant::now()));
+    }
+
+    /// When the tables of this number were read for nothing, if they were.
+    pub(super) fn in_vain(&self, number: u64) -> Option<Instant> {
+        let (last, when) = (*self.lock_in_vain())?;
+        (last == number).then_some(when)
+    }
+
+    fn lock_in_vain(&self) -> MutexGuard<'_, Option<(u64, Instant)>> {
+        self.in_vain.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The upstream's address leads to another server: its tables may be others, and rights too.
     pub async fn read_tables_again(&self) {
         drop(self.rights.change());
@@ -183,7 +203,7 @@ impl Shared {
     }
 
     /// Has the catalog read again and waits until it is in place (or the server stops).
-    pub(super) async fn refresh(&self) {
+    pub(crate) async fn refresh(&self) {
         let (done, refreshed) = oneshot::channel();
         if self.refresh.send(done).await.is_ok() {
             refreshed.await.ok();

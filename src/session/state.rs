@@ -14,6 +14,7 @@ use super::prepared::Statement;
 use super::refusal::Understood;
 use super::rights::Shown;
 use super::sql_prepared::SqlPrepared;
+use super::stale::Planned;
 use super::transaction::Transaction;
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
@@ -109,6 +110,8 @@ pub(super) struct State {
     pub makes_no_snapshot: bool,
     /// It reads a table, and so makes a snapshot, unless it locks the rows.
     pub reads_a_table: bool,
+    /// Whether it can be planned anew, should its tables turn out to be other ones.
+    pub planned: Planned,
     /// It may call a stored routine, and so write what its answer does not tell.
     pub may_call_routines: bool,
     /// The open transaction.
@@ -228,6 +231,7 @@ impl State {
             makes_no_snapshot: false,
             reads_a_table: false,
             may_call_routines: true,
+            planned: Planned::default(),
             transaction: Transaction::default(),
             written: Vec::new(),
         }
