@@ -47,10 +47,12 @@ pub fn without_caution(safe_updates: bool, big_selects: bool) -> Option<[String;
 
 /// The question whether a name is that of a temporary table.
 pub fn show_create(table: &HotTable) -> String {
-    format!(
-        "SHOW CREATE TABLE {}",
-        quote::pair(&table.schema, &table.name)
-    )
+    show_create_of(&quote::pair(&table.schema, &table.name))
+}
+
+/// The question what a table is, whose name is in backticks.
+pub fn show_create_of(path: &str) -> String {
+    format!("SHOW CREATE TABLE {path}")
 }
 
 /// LOCK TABLES of hot tables and their slot tables, under which they are folded and emptied.

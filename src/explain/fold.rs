@@ -41,7 +41,9 @@ pub(super) fn way(fold: &Fold, situation: &Situation) -> Way {
     if keys.is_empty() {
         return Way::original();
     }
-    let folding = statements(&keys, situation);
+    let asked = fold.folds.iter().flat_map(|fold| reads(fold, situation));
+    let asked = asked.map(|path| Sent::Text(fold::show_create_of(path)));
+    let folding: Vec<Sent> = asked.chain(statements(&keys, situation)).collect();
     let mut locks = locks_of(&keys);
     locks.push(locks::THEN_THE_STATEMENTS_OWN.to_owned());
     locks.push(locks::until(situation.in_transaction));
@@ -105,6 +107,14 @@ pub(super) fn locks_of(keys: &[Keys]) -> Vec<String> {
         locks::of_fold(&keys.table, predicate.as_deref())
     };
     keys.iter().flat_map(of).collect()
+}
+
+/// The other tables that are read to find the rows, of which it is asked first what they are.
+fn reads<'a>(fold: &'a FoldTable, situation: &Situation) -> &'a [String] {
+    match &fold.scope {
+        Scope::Rows(rows) if situation.locks_gaps => &rows.reads,
+        _ => &[],
+    }
 }
 
 /// The keys of a scope; parameters stay question marks.

@@ -28,6 +28,10 @@ pub(super) enum Bound {
     Rows {
         table: Arc<HotTable>,
         predicate: Vec<u8>,
+        /// Other tables that the predicate reads.
+        reads: Vec<String>,
+        /// What is left of it without these.
+        without_reads: Option<Vec<u8>>,
         /// The key of a row that the statement may insert.
         inserted: Option<Vec<u8>>,
     },
@@ -61,6 +65,11 @@ impl Bound {
             }),
             (Scope::Rows(rows), Some(parameters)) => Self::Rows {
                 predicate: filled(&rows.predicate, parameters),
+                reads: rows.reads.clone(),
+                without_reads: rows
+                    .without_reads
+                    .as_ref()
+                    .map(|predicate| filled(predicate, parameters)),
                 inserted: rows.key.as_ref().map(|key| filled(key, parameters)),
                 table,
             },
@@ -81,6 +90,27 @@ impl Bound {
             Self::Keys(keys) => &keys.table,
             Self::Rows { table, .. } => table,
         }
+    }
+
+    /// At least the same rows, found without a look at other tables; `None` where only the whole table is left, or nothing else
+    /// was looked at.
+    fn without_reads(&self) -> Option<Self> {
+        let Self::Rows {
+            table,
+            without_reads: Some(predicate),
+            inserted,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        Some(Self::Rows {
+            table: Arc::clone(table),
+            predicate: predicate.clone(),
+            reads: Vec::new(),
+            without_reads: None,
+            inserted: inserted.clone(),
+        })
     }
 
     /// What finds the base rows.
@@ -146,11 +176,15 @@ impl Session {
     ) -> Result<Result<Moved, Vec<u8>>, Error> {
         /// `day = 'no day'`: an UPDATE may be let off with a warning, or has an error with other words.
         const WRONG_VALUE: u16 = 1525;
+        let mut bound = match self.held(bound).await? {
+            Ok(bound) => bound,
+            Err(error) => return Ok(Err(error)),
+        };
         let is_by_rows = matches!(bound, Bound::Rows { .. });
-        if !is_by_rows || self.locks_gaps() {
-            match self.move_slots_of(bound, as_own).await? {
+        while !is_by_rows || self.locks_gaps() {
+            match self.move_slots_of(&bound, as_own).await? {
                 Ok(Some(moved)) => return Ok(Ok(moved)),
-                Ok(None) => {}
+                Ok(None) => break,
                 Err(error) => {
                     let code = reply::Err::decode(&error).map_or(0, |err| err.code);
                     let is_about_text = is_by_rows && failure(&error) == Failure::Ours;
@@ -158,6 +192,10 @@ impl Session {
                         return Ok(Err(error));
                     }
                 }
+            }
+            match bound.without_reads() {
+                Some(rows) => bound = rows,
+                None => break,
             }
         }
         let whole = Bound::Keys(Keys::whole(Arc::clone(bound.table())));
@@ -172,6 +210,33 @@ impl Session {
             }
         };
         Ok(moved.map(|moved| moved.unwrap_or_else(unknown)))
+    }
+
+    /// The same rows, or more of them where a predicate reads other tables whose rows the server would not lock for it: it could
+    /// find others when the client's statement runs. The inner error is an ERR payload.
+    pub(super) async fn held(&mut self, bound: &Bound) -> Result<Result<Bound, Vec<u8>>, Error> {
+        let Bound::Rows { table, reads, .. } = bound else {
+            return Ok(Ok(bound.clone()));
+        };
+        let mut are_locked = reads.is_empty() || self.locks_gaps();
+        for path in reads {
+            if !are_locked {
+                break;
+            }
+            // Of a view, and of a table of another engine, it tells something else. Whoever has rights on columns alone is not told.
+            are_locked = match self.hidden(fold::show_create_of(path)).await? {
+                Hidden::Row(row) => matches!(row.get(1), Some(Some(text)) if is_of_innodb(text)),
+                Hidden::Err(error) if failure(&error) == Failure::TheClients => {
+                    return Ok(Err(error));
+                }
+                _ => false,
+            };
+        }
+        let whole = || Bound::Keys(Keys::whole(Arc::clone(table)));
+        Ok(Ok(match are_locked {
+            true => bound.clone(),
+            false => bound.without_reads().unwrap_or_else(whole),
+        }))
     }
 
     /// Locks the base rows of these and moves what their slots hold. `None`: their keys cannot be told.
@@ -396,6 +461,14 @@ impl Session {
     pub(super) fn locks_gaps(&self) -> bool {
         self.state.locks_gaps && !self.state.isolation_doubted && !self.state.one_shot.is_set()
     }
+}
+
+/// Whether a text of SHOW CREATE TABLE is that of a table whose rows are locked one by one.
+fn is_of_innodb(text: &[u8]) -> bool {
+    let is_table = [&b"CREATE TABLE "[..], b"CREATE TEMPORARY TABLE "];
+    // A line break within quotes is shown as an escape.
+    is_table.iter().any(|start| text.starts_with(start))
+        && memchr::memmem::find(text, b"\n) ENGINE=InnoDB").is_some()
 }
 
 /// Whether an UPDATE has changed every row that it has found, by the text of its OK packet.

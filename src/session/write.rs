@@ -4,7 +4,7 @@
 use super::Session;
 use super::error::Error;
 use super::fold::changes_nothing;
-use super::hidden::Hidden;
+use super::hidden::{Failure, Hidden, failure};
 use super::moving::Bound;
 use super::refusal::{Foreseen, is_of_the_text};
 use super::turn::{Done, Original, Turn};
@@ -94,6 +94,10 @@ impl Session {
                 Foreseen::Ended(error) => return self.answer_err(turn, &error).await,
             }
         }
+        let bound = match self.held(&bound).await? {
+            Ok(bound) => bound,
+            Err(error) => return self.discard_and_fail(original, turn, &error).await,
+        };
         let suspects = match (by_count, &bound) {
             (true, Bound::Keys(_)) => None,
             (_, Bound::Keys(keys)) => {
@@ -105,11 +109,22 @@ impl Session {
                 Bound::Rows {
                     table,
                     predicate,
+                    reads,
+                    without_reads,
                     inserted,
                 },
             ) => {
                 let inserted = inserted.clone();
-                Some(self.suspects(table, Some(predicate), inserted).await?)
+                Some(
+                    match self.suspects(table, Some(predicate), inserted).await? {
+                        // A column of the inner query's may be one of the table around.
+                        Err(error) if !reads.is_empty() && failure(&error) == Failure::Ours => {
+                            let plain = without_reads.as_deref();
+                            self.suspects(table, plain, None).await?
+                        }
+                        found => found,
+                    },
+                )
             }
         };
         let suspects = match suspects {

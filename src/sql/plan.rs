@@ -325,6 +325,11 @@ pub struct Rows {
     /// Names columns of base alone, unqualified and quoted by backticks. A locking read by it keeps the rows that the
     /// statement will meet as they are, under an isolation level that locks gaps.
     pub predicate: Template,
+    /// Other tables, with their schemas and in backticks, that the predicate reads and locks for sharing. It holds for the same
+    /// rows when the statement runs if the server locks rows of theirs, and gaps.
+    pub reads: Vec<String>,
+    /// What is left of the predicate without these tables; `None` where nothing is.
+    pub without_reads: Option<Template>,
     /// The key of a row that the statement may insert, as in [`Scope::Keys`].
     pub key: Option<Template>,
 }

@@ -67,8 +67,16 @@ fn of_fold(fold: &Fold) -> usize {
 fn of_fold_table(fold: &FoldTable) -> usize {
     let scope = match &fold.scope {
         Scope::Keys(predicate) => of_template(predicate),
-        Scope::Rows(Rows { predicate, key }) => {
-            of_template(predicate) + key.as_ref().map_or(0, of_template)
+        Scope::Rows(Rows {
+            predicate,
+            reads,
+            without_reads,
+            key,
+        }) => {
+            let reads = reads.iter();
+            let reads = reads.map(|path| size_of::<String>() + ALLOCATION + path.capacity());
+            let others = [without_reads, key].into_iter().flatten();
+            of_template(predicate) + reads.sum::<usize>() + others.map(of_template).sum::<usize>()
         }
         Scope::Table => 0,
     };

@@ -178,6 +178,8 @@ fn fill_fold_table(fold: FoldTable, literals: &[Vec<u8>]) -> FoldTable {
             Scope::Keys(predicate) => Scope::Keys(fill(predicate)),
             Scope::Rows(rows) => Scope::Rows(Rows {
                 predicate: fill(&rows.predicate),
+                reads: rows.reads.clone(),
+                without_reads: rows.without_reads.as_ref().map(fill),
                 key: rows.key.as_ref().map(fill),
             }),
             Scope::Table => Scope::Table,

@@ -34,6 +34,8 @@ pub(super) fn rows_in_the_way(
         (Some(key), true) => Scope::Keys(key),
         (inserted, false) => Scope::Rows(Rows {
             predicate: any(&[key, others].concat())?,
+            reads: Vec::new(),
+            without_reads: None,
             key: inserted,
         }),
     };

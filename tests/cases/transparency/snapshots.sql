@@ -342,3 +342,76 @@ UPDATE posts SET views = views + 5 WHERE id = 1;
 SELECT views /*! + 1 */ FROM posts WHERE id = 1;
 SELECT views FROM posts WHERE id = 1;
 COMMIT;
+
+== writes of rows that a query of another table names
+\connection b
+BEGIN;
+SELECT id, views, likes FROM posts ORDER BY id;
+\connection a
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2, 3, 10);
+\roll_up
+UPDATE posts SET views = views + 9 WHERE id IN (1, 2, 3, 10);
+\connection b
+UPDATE posts SET likes = likes + 1 WHERE id IN (SELECT post_id FROM comments WHERE votes > ?) AND author_id < 9; <- 2
+SELECT id, views, likes FROM posts ORDER BY id;
+UPDATE posts SET title = CONCAT(title, '!') WHERE id IN (SELECT c.post_id FROM comments c);
+SELECT id, views, likes, title FROM posts ORDER BY id;
+DELETE FROM posts WHERE id > 5 AND author_id NOT IN (SELECT DISTINCT id FROM authors WHERE id < 3 OR name = 'Brian');
+SELECT id, views, likes FROM posts ORDER BY id;
+UPDATE posts SET views = views * 2 WHERE id IN (SELECT id FROM comments WHERE post_id = 1 AND votes = 0);
+SELECT id, views, likes FROM posts ORDER BY id;
+UPDATE posts SET views = views * 2 WHERE id IN (SELECT id FROM comments WHERE post_id = 5);
+SELECT id, views, likes FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views, likes, title FROM posts ORDER BY id;
+UPDATE posts SET views = views * 2 WHERE id IN (SELECT post_id FROM {schema}.comments WHERE comments.id < 3);
+SELECT id, views, likes, title FROM posts ORDER BY id;
+
+== a query of another table that names columns of the row, or none that there is
+BEGIN;
+SELECT id, views, likes FROM posts ORDER BY id;
+UPDATE posts SET likes = likes * 2 WHERE id IN (SELECT author_id FROM comments);
+SELECT id, views, likes FROM posts ORDER BY id;
+UPDATE posts SET title = CONCAT(title, '!') WHERE id IN (SELECT author_id FROM comments);
+SELECT id, views, title FROM posts ORDER BY id;
+UPDATE posts SET likes = likes * 2 WHERE id IN (SELECT nothing FROM comments);
+UPDATE posts SET likes = likes * 2 WHERE id IN (SELECT post_id FROM nothing);
+UPDATE posts SET title = 'x' WHERE id IN (SELECT nothing FROM comments);
+SHOW WARNINGS;
+SELECT id, views, likes FROM posts ORDER BY id;
+COMMIT;
+UPDATE posts SET likes = likes * 2 WHERE id IN (SELECT author_id FROM comments);
+UPDATE posts SET likes = likes * 2 WHERE id IN (SELECT nothing FROM comments);
+SELECT id, views, likes, title FROM posts ORDER BY id;
+
+== the rest of a condition tells the rows where such a query does not
+\connection b
+BEGIN;
+SELECT id, views FROM posts ORDER BY id;
+\connection a
+UPDATE posts SET views = views + 7 WHERE id IN (1, 3);
+\roll_up
+UPDATE posts SET views = views + 9 WHERE id IN (1, 3);
+\connection b
+UPDATE posts SET likes = likes * 2 WHERE author_id = 1 AND id IN (SELECT author_id FROM comments);
+SELECT id, views, likes FROM posts ORDER BY id;
+UPDATE posts SET title = CONCAT(title, '!') WHERE author_id = 1 AND id IN (SELECT author_id FROM comments);
+SELECT id, views, title FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views, likes, title FROM posts ORDER BY id;
+
+== a query of a view, or of a table of another engine, names the rows [fresh]
+CREATE VIEW named AS SELECT post_id FROM comments;
+CREATE TABLE listed (post_id INT) ENGINE = MyISAM;
+INSERT INTO listed VALUES (1), (3);
+BEGIN;
+SELECT id, views, likes FROM posts ORDER BY id;
+UPDATE posts SET likes = likes * 2 WHERE id IN (SELECT post_id FROM named);
+SELECT id, views, likes FROM posts ORDER BY id;
+UPDATE posts SET title = CONCAT(title, '!') WHERE id IN (SELECT post_id FROM listed);
+SELECT id, views, title FROM posts ORDER BY id;
+COMMIT;
+DELETE FROM posts WHERE id IN (SELECT post_id FROM listed);
+SELECT id, views, likes, title FROM posts ORDER BY id;
+DROP VIEW named;
+DROP TABLE listed;
