@@ -415,3 +415,24 @@ DELETE FROM posts WHERE id IN (SELECT post_id FROM listed);
 SELECT id, views, likes, title FROM posts ORDER BY id;
 DROP VIEW named;
 DROP TABLE listed;
+
+== SET, DO and SHOW read what is committed
+\connection b
+BEGIN;
+SELECT id, views FROM posts ORDER BY id;
+\connection a
+UPDATE posts SET views = views + 7 WHERE id IN (1, 3);
+\roll_up
+UPDATE posts SET views = views + 9 WHERE id IN (1, 3);
+\connection b
+SET @a = (SELECT views FROM posts WHERE id = 1), @b = (SELECT SUM(views) FROM posts);
+SELECT @a, @b;
+SELECT id, views FROM posts ORDER BY id;
+DO (SELECT @c := SUM(views) FROM posts);
+SELECT @c;
+SELECT id, views FROM posts ORDER BY id;
+SET @a = (SELECT views FROM posts);
+SHOW WARNINGS;
+SHOW VARIABLES WHERE Variable_name = 'autocommit' AND 775 < (SELECT SUM(views) FROM posts);
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
