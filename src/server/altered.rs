@@ -1,4 +1,5 @@
-//! Notices tables that are altered past the proxy, where no error tells of it: a column more is missing from what `*` stands for.
+//! Notices tables that are altered past the proxy, where no error tells of it: a column more is missing from what `*`
+//! stands for.
 //! Hot tables that were used since the last look are looked at, and now and then one of the others.
 
 use std::collections::HashMap;
@@ -30,8 +31,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether the tables are to be read again for these columns: at once where they have come to differ from the catalog's, and
-    /// now and then where reading has changed nothing, as of a table that no longer fits its rule.
+    /// Whether the tables are to be read again for these columns: at once where they have come to differ from the
+    /// catalog's, and now and then where reading has changed nothing, as of a table that no longer fits its rule.
     fn is_altered<'a>(
         &mut self,
         columns: Vec<String>,

@@ -13,6 +13,7 @@ use super::error::Error;
 use super::fold::{changes_nothing, has_messages, needs_no_fold};
 use super::hidden::{Hidden, Row};
 use super::moving::{AsOwn, Bound, Moved};
+use super::refusal::is_unknown_column;
 use super::transaction::{Kept, Keys, Suspects};
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
@@ -127,6 +128,7 @@ impl Session {
                 Ok(Some(some)) => suspects.push(some),
                 // Too many, or without names.
                 Ok(None) => {}
+                Err(error) if is_unknown_column(&error) => {}
                 Err(error) => return self.discard_and_fail(original, turn, &error).await,
             }
         }
@@ -301,6 +303,8 @@ impl Session {
             let predicate = predicates.join(&b" OR "[..]);
             let (table, look) = (&suspects.table, suspects.look);
             let after = match self.digests(table, Some(&predicate), look).await? {
+                // The table has been altered since the catalog was read: which rows have changed cannot be told.
+                Err(error) if is_unknown_column(&error) => None,
                 Err(error) => return Ok(Err(error)),
                 Ok(after) => after,
             };

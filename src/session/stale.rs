@@ -1,5 +1,5 @@
-//! Tables that were altered past the proxy: a text of ours names what is no more, and the client's own would run. Then the tables
-//! are read again, and the statement is planned anew, once. Nothing has gone to the client by then.
+//! Tables that were altered past the proxy: a text of ours names what is no more, and the client's own would run. Then
+//! the tables are read again, and the statement is planned anew, once. Nothing has gone to the client by then.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,8 +23,8 @@ pub(super) enum Planned {
 }
 
 impl Session {
-    /// A text of ours was refused for a name that is not there, though the client's own is not. Has the tables read again where
-    /// nobody has yet. [`Error::Stale`]: the statement is to be planned anew. Ok: that helps nothing.
+    /// A text of ours was refused for a name that is not there, though the client's own is not. Has the tables read again
+    /// where nobody has yet. [`Error::Stale`]: the statement is to be planned anew. Ok: that helps nothing.
     pub(super) async fn look_again(&mut self, tables: &[Arc<HotTable>]) -> Result<(), Error> {
         let before = self.hot.number;
         let is_first = match self.state.planned {
@@ -53,8 +53,8 @@ impl Session {
         }
     }
 
-    /// Tables that no longer fit their rules are on their way out. That takes some steps, and a statement can wait for them;
-    /// but not each for as long, should something be in their way.
+    /// Tables that no longer fit their rules are on their way out. That takes some steps, and a statement can wait for
+    /// them; but not each for as long, should something be in their way.
     async fn await_change(&mut self, tables: &[Arc<HotTable>], since: Instant) {
         const MOST: Duration = Duration::from_secs(1);
         const STEP: Duration = Duration::from_millis(10);

@@ -6,7 +6,7 @@ use super::error::Error;
 use super::fold::changes_nothing;
 use super::hidden::{Failure, Hidden, failure};
 use super::moving::Bound;
-use super::refusal::{Foreseen, is_of_the_text};
+use super::refusal::{Foreseen, is_of_the_text, is_unknown_column};
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Fold, Reason, Told, Write};
 use crate::sql::template::Filling;
@@ -128,6 +128,8 @@ impl Session {
             }
         };
         let suspects = match suspects {
+            // The table has been altered since the catalog was read; the client's statement need not name the column.
+            Some(Err(error)) if is_unknown_column(&error) => None,
             Some(Err(error)) => return self.discard_and_fail(original, turn, &error).await,
             Some(Ok(suspects)) => suspects,
             None => None,

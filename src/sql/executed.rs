@@ -149,13 +149,13 @@ impl Mark {
     /// Its length, and whether it is executed; `None` where that depends on the server's version.
     fn meaning(&self, mariadb: bool) -> Option<(usize, bool)> {
         // The oldest servers that we support.
-        const MYSQL: u32 = 8_00_16;
-        const MARIADB: u32 = 10_02_01;
+        const MYSQL: u32 = 80_016;
+        const MARIADB: u32 = 100_201;
         let is_executed = match (self.version, mariadb) {
             _ if self.is_mariadb && !mariadb => false,
             (None, _) => true,
             (Some(version), false) => (version <= MYSQL).then_some(true)?,
-            (Some(5_07_00..=9_99_99), true) if !self.is_mariadb => false,
+            (Some(50_700..=99_999), true) if !self.is_mariadb => false,
             (Some(version), true) => (version <= MARIADB).then_some(true)?,
         };
         Some((self.length, is_executed))

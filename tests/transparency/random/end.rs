@@ -136,7 +136,11 @@ fn meets_other_locks(
                 && errors(direct) == errors(proxied)
         }
         // One that is not read is folded for, and a fold waits. At SERIALIZABLE a look at which slots there are locks them.
-        (None, Some(_)) => direct.label.contains("/*!") || text.contains("SERIALIZABLE"),
+        (None, Some(_)) => {
+            direct.label.contains("/*!")
+                || text.contains("SERIALIZABLE")
+                || (direct.label.contains("NOWAIT") && may_lock_more(text))
+        }
         // Increments in slots lock no row that does not match.
         (Some(_), None) => {
             direct.label.contains("NOWAIT") && scans(&direct.label) && ends_with_rows(proxied)
