@@ -269,3 +269,19 @@ UPDATE prices SET sold = sold + 1;
 /*!50000 SELECT sold FROM prices ORDER BY 1 */;
 UPDATE prices SET sold = sold + 1 WHERE price = 1.00;
 SELECT * FROM prices ORDER BY price;
+
+== a write of a cold column behind a counter that is no more [fresh]
+SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 3;
+COMMIT;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+ALTER TABLE posts RENAME COLUMN views TO other;
+UPDATE posts SET views = views + 1 WHERE id = '2';
+SELECT * FROM posts ORDER BY id;
+BEGIN;
+SELECT views FROM posts WHERE id = 3 FOR UPDATE;
+UPDATE posts SET title = 'first' WHERE title = 'third';
+SELECT id, views FROM posts ORDER BY id;
+UPDATE posts SET title = CONCAT(title, '!') WHERE id = 1;
+COMMIT;
