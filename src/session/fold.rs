@@ -205,19 +205,24 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         // A read may be folded for in a READ ONLY session; a write is to be refused.
-        let is_owed = std::mem::take(&mut self.state.end_owed);
-        let end_untold = std::mem::take(&mut self.state.end_untold) || is_owed;
         let begin = match self.state.kind {
             Kind::Select | Kind::Do | Kind::Set { .. } if !self.state.locks_for_update => {
                 BEGIN_TO_WRITE
             }
             _ => BEGIN,
         };
+        if begin == BEGIN_TO_WRITE && self.state.may_call_routines && self.is_read_only().await? {
+            return self
+                .run_read_only_over_folds(reason, folds, original, turn)
+                .await;
+        }
+        let is_owed = std::mem::take(&mut self.state.end_owed);
+        let end_untold = std::mem::take(&mut self.state.end_untold) || is_owed;
         if let Err(error) = self.begin_and_fold(begin, folds).await? {
             self.commit_own().await?;
             self.state.end_owed = end_untold;
             if needs_no_fold(reason, &error) || self.is_refused(original).await? {
-                self.set_one_shot_again().await?;
+                self.set_one_shot().await?;
                 return self.run_original(original, turn).await;
             }
             if is_unknown_column(&error) {
@@ -283,6 +288,37 @@ impl Session {
             sequence_id: self.answer(ended.sequence_id, &last).await?,
             failed,
         })
+    }
+
+    /// Whether the next transaction is READ ONLY. What is set for it alone is still set afterwards.
+    async fn is_read_only(&mut self) -> Result<bool, Error> {
+        let begun = self.hidden(BEGIN).await?;
+        let is_read_only = matches!(&begun, Hidden::Ok(ok)
+            if OkPacket::decode(ok).is_ok_and(|ok| ok.status & status::IN_TRANS_READONLY != 0));
+        self.commit_own().await?;
+        self.set_one_shot().await?;
+        Ok(is_read_only)
+    }
+
+    /// Folds in a transaction of its own, then runs the original where MySQL would, so that it refuses what a routine writes.
+    /// What others add between the two is as if they had added it behind the statement.
+    async fn run_read_only_over_folds(
+        &mut self,
+        reason: Reason,
+        folds: &[Bound],
+        original: &Original,
+        turn: Turn,
+    ) -> Result<Done, Error> {
+        let folded = self.fold_and_commit(folds).await?;
+        self.set_one_shot().await?;
+        match folded {
+            Err(error) if !needs_no_fold(reason, &error) => {
+                self.state.diagnostics = Some(Diagnostics::of_an_error());
+                self.raise_again(&error).await?;
+                self.discard_and_fail(original, turn, &error).await
+            }
+            _ => self.run_original(original, turn).await,
+        }
     }
 
     /// Commits a transaction of ours. Where that fails (MariaDB kills a COMMIT before it has begun; an account has no more

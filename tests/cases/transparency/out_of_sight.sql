@@ -166,3 +166,23 @@ SELECT COUNT(*) FROM authors;
 [direct] DELETE FROM tallies WHERE id = 1 RETURNING id, (SELECT views FROM posts WHERE id = 1);
 COMMIT;
 SELECT id FROM tallies ORDER BY id;
+
+== what a routine writes is refused in READ ONLY sessions
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SET SESSION TRANSACTION READ ONLY;
+SELECT logged(111), views FROM posts ORDER BY id LIMIT 1;
+SET @v = (SELECT logged(112) + views FROM posts WHERE id = 1);
+DO (SELECT logged(113) + views FROM posts WHERE id = 1);
+SHOW WARNINGS;
+SET SESSION TRANSACTION READ WRITE;
+SELECT id FROM tallies ORDER BY id;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SET TRANSACTION READ ONLY;
+SELECT logged(114), views FROM posts ORDER BY id LIMIT 1;
+SELECT id FROM tallies ORDER BY id;
+SELECT logged(115), views FROM posts ORDER BY id LIMIT 1;
+SELECT id FROM tallies ORDER BY id;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+SET @v = (SELECT logged(116) + views FROM posts WHERE id = 1);
+SELECT id FROM tallies ORDER BY id;
