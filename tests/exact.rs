@@ -402,7 +402,7 @@ async fn a_slot_row_that_another_proxy_has_closed(flavour: Flavour) {
     const SCHEMA: &str = "cs_exact_closed";
     let Twin { proxied, .. } = twin(flavour);
     let tables = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL, score INT NULL); \
-                  INSERT INTO posts VALUES (1, 0, 5)";
+                  INSERT INTO posts VALUES (1, 0, 5), (2, 0, 5), (3, 0, 5), (4, 0, 5)";
     create_schema(proxied, SCHEMA, tables).await;
     let rules = format!(
         "counters:\n- {{table: {SCHEMA}.posts, columns: [views, score], slots: 16, rollup: 1h}}\n"
@@ -412,25 +412,26 @@ async fn a_slot_row_that_another_proxy_has_closed(flavour: Flavour) {
         connect(&proxies[0].address, Some(SCHEMA)).await,
         connect(&proxies[1].address, Some(SCHEMA)).await,
     ];
-    for _ in 0..2 {
-        run(
-            &mut knows,
-            "UPDATE posts SET score = score + 1 WHERE id = 1",
-        )
-        .await;
+    // By its key, by several keys, by none, and by its key in other words.
+    for (id, opened_by) in [
+        (1, "id = 1"),
+        (2, "id IN (2, 7)"),
+        (3, "id >= 3 AND id < 4"),
+        (4, "id = '4'"),
+    ] {
+        for _ in 0..2 {
+            let known = format!("UPDATE posts SET score = score + 1 WHERE id = {id}");
+            run(&mut knows, &known).await;
+        }
+        let closed = format!("UPDATE posts SET score = NULL WHERE id = {id}");
+        run(&mut closes, &closed).await;
+        let opened = format!("UPDATE posts SET views = views + 1 WHERE {opened_by}");
+        run(&mut knows, &opened).await;
+        let added = format!("UPDATE posts SET score = COALESCE(score, 0) + 2 WHERE id = {id}");
+        run(&mut knows, &added).await;
+        let value = format!("SELECT views, score FROM posts WHERE id = {id}");
+        assert_eq!(rows(&mut closes, &value).await, [["1", "2"]], "{opened_by}");
     }
-    run(&mut closes, "UPDATE posts SET score = NULL WHERE id = 1").await;
-    for _ in 0..2 {
-        run(
-            &mut knows,
-            "UPDATE posts SET views = views + 1 WHERE id = 1",
-        )
-        .await;
-    }
-    let acknowledged = "UPDATE posts SET score = COALESCE(score, 0) + 2 WHERE id = 1";
-    run(&mut knows, acknowledged).await;
-    let value = rows(&mut closes, "SELECT views, score FROM posts").await;
-    assert_eq!(value, [["2", "2"]]);
 }
 
 /// The first slot of a proxy's range.

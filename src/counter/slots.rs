@@ -24,11 +24,10 @@ const MOST_INCREMENTED: usize = 64;
 pub struct Slots {
     /// By hash of the slot table's name: should two ever be alike, they share slots, which correctness bears.
     pools: Mutex<HashMap<u64, Arc<Pool>>>,
-    /// Hashes of (slot table, key, slot) whose slot row was there, each with a hash of the counters for which base was asked
-    /// when the row was opened last. A fold by another proxy may have closed the row, and what came behind it may have left
-    /// base without room, or NULL. That costs one UPDATE that is refused, for a row is open for these counters alone: whoever
-    /// opens it for others forgets these.
-    known: quick_cache::sync::Cache<u64, u64>,
+    /// Hashes of (slot table, key, slot) whose slot row was there, and for what it was opened last. A fold by another proxy may
+    /// have closed the row, and what came behind it may have left base without room, or NULL. That costs one UPDATE that is
+    /// refused, for a row is known to be open for some counters alone: whoever opens it for others forgets these.
+    known: quick_cache::sync::Cache<u64, Opened>,
     hasher: RandomState,
     /// Number of this proxy among those in front of the server.
     node: AtomicU16,
@@ -41,10 +40,30 @@ pub struct Slots {
 pub struct SlotRow {
     /// Its key, as a predicate.
     pub predicate: Vec<u8>,
+    /// The predicate is the only text of this key: `` `id` = 42 ``. Of others ('a', 'A') there may be several for one row.
+    pub has_one_text: bool,
     /// The counters for which base has been asked whether it has room.
     pub counters: Vec<usize>,
     /// The server that has the row, hashed: the upstream's address may lead to another.
     pub server: u64,
+}
+
+/// What rows of a slot may have been opened, and for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Opening {
+    /// Hash of the counters.
+    counters: u64,
+    /// It was one row, whose key has no other text.
+    is_of_one_text: bool,
+}
+
+/// For what a slot row has been opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Opened {
+    /// Hash of the counters for which base was asked.
+    counters: u64,
+    /// How often rows that may be this one had been opened for other counters, and are not forgotten by their key.
+    by_others: u64,
 }
 
 /// The slots of one table.
@@ -53,6 +72,8 @@ struct Pool {
     places: Mutex<Vec<Place>>,
     /// What is known of slot rows is known of this generation.
     generation: AtomicU64,
+    /// How often rows of a slot may have been opened, of a table with several counters.
+    openings: Mutex<HashMap<u16, HashMap<Opening, u64>>>,
 }
 
 /// A slot of a pool.
@@ -258,16 +279,61 @@ impl Slots {
 
     /// Whether this slot row has been seen, and is open for its counters if it is open at all.
     pub fn knows(&self, table: &HotTable, row: &SlotRow, slot: u16) -> bool {
-        let counters = self.hash_of(&row.counters);
-        self.known.get(&self.hash(table, row, slot)) == Some(counters)
+        let opened = self.opened(table, row, slot);
+        self.known.get(&self.hash(table, row, slot)) == Some(opened)
     }
 
     /// Remembers that this slot row is there, unless it is known to be open for other counters.
     pub fn learn(&self, table: &HotTable, row: &SlotRow, slot: u16) {
+        let opened = self.opened(table, row, slot);
+        let hash = self.hash(table, row, slot);
+        let stands = self.known.get(&hash);
+        if stands.is_none_or(|stands| stands.counters == opened.counters) {
+            self.known.insert(hash, opened);
+        }
+    }
+
+    /// Slot rows of this slot may be opened for these counters: this one, or where there is none nobody knows which. What was
+    /// known of them for other counters is forgotten. To be called before they are opened.
+    pub fn open(&self, table: &HotTable, row: Option<&SlotRow>, counters: &[usize], slot: u16) {
+        if let Some(row) = row {
+            self.forget(table, row, slot);
+        }
+        if table.counters.len() > 1 {
+            let opening = Opening {
+                counters: self.hash_of(&counters),
+                is_of_one_text: row.is_some_and(|row| row.has_one_text),
+            };
+            let pool = self.pool(table);
+            let mut openings = unpoisoned(&pool.openings);
+            *openings
+                .entry(slot)
+                .or_default()
+                .entry(opening)
+                .or_default() += 1;
+        }
+    }
+
+    /// For what this slot row is open, if it is opened now.
+    fn opened(&self, table: &HotTable, row: &SlotRow, slot: u16) -> Opened {
         let counters = self.hash_of(&row.counters);
-        let (Ok(_) | Err(_)) = self
-            .known
-            .get_or_insert_with(&self.hash(table, row, slot), || Ok::<_, ()>(counters));
+        if table.counters.len() < 2 {
+            return Opened {
+                counters,
+                by_others: 0,
+            };
+        }
+        let pool = self.pool(table);
+        let openings = unpoisoned(&pool.openings);
+        let may_be_its = |opening: &Opening| {
+            opening.counters != counters && !(row.has_one_text && opening.is_of_one_text)
+        };
+        let of_slot = openings.get(&slot).into_iter().flatten();
+        let by_others = of_slot.filter(|(opening, _)| may_be_its(opening));
+        Opened {
+            counters,
+            by_others: by_others.map(|(_, count)| count).sum(),
+        }
     }
 
     /// Forgets all slot rows of a table.
@@ -275,7 +341,7 @@ impl Slots {
         self.pool(table).generation.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Forgets this slot row, for whatever counters it was open. To be called before it is opened for others.
+    /// Forgets this slot row, for whatever counters it was open.
     pub fn forget(&self, table: &HotTable, row: &SlotRow, slot: u16) {
         self.known.remove(&self.hash(table, row, slot));
     }
@@ -329,22 +395,42 @@ mod tests {
     #[test]
     fn a_slot_row_is_known_for_the_counters_that_opened_it_last() {
         let (slots, table) = (Slots::default(), table(3));
-        let row = |counters: &[usize]| SlotRow {
-            predicate: b"`id` = 1".to_vec(),
-            counters: counters.to_vec(),
+        assert!(table.counters.len() > 1);
+        let row = |predicate: &str, counters: usize| SlotRow {
+            predicate: predicate.as_bytes().to_vec(),
+            has_one_text: !predicate.contains('\''),
+            counters: vec![counters],
             server: 1,
         };
-        let (views, likes) = (row(&[3]), row(&[4]));
-        slots.learn(&table, &views, 0);
-        assert!(slots.knows(&table, &views, 0) && !slots.knows(&table, &likes, 0));
-        assert!(!slots.knows(&table, &views, 1));
-        slots.forget(&table, &likes, 0);
-        assert!(!slots.knows(&table, &views, 0), "likes may open it");
+        let learn = |row: &SlotRow| {
+            slots.open(&table, Some(row), &row.counters, 0);
+            slots.learn(&table, row, 0);
+        };
+        let knows = |row: &SlotRow| slots.knows(&table, row, 0);
+        let [views, likes] = [3, 4].map(|counter| row("`id` = 1", counter));
+        learn(&views);
+        assert!(knows(&views) && !knows(&likes) && !slots.knows(&table, &views, 1));
+        // The same row, another, and the same in other words.
+        slots.open(&table, Some(&likes), &likes.counters, 0);
+        assert!(!knows(&views));
         slots.learn(&table, &likes, 0);
         slots.learn(&table, &views, 0);
-        assert!(slots.knows(&table, &likes, 0) && !slots.knows(&table, &views, 0));
+        assert!(knows(&likes) && !knows(&views));
+        let [other, in_words] = ["`id` = 2", "`id` = '1'"].map(|predicate| row(predicate, 3));
+        learn(&other);
+        assert!(knows(&likes) && knows(&other));
+        learn(&in_words);
+        assert!(!knows(&likes) && knows(&other) && knows(&in_words));
+        learn(&likes);
+        assert!(knows(&likes) && knows(&other) && !knows(&in_words));
+        // Nobody knows which, of another slot and of this.
+        slots.open(&table, None, &views.counters, 1);
+        assert!(knows(&likes));
+        slots.open(&table, None, &views.counters, 0);
+        assert!(!knows(&likes) && knows(&other));
+        learn(&likes);
         slots.forget_all(&table);
-        assert!(!slots.knows(&table, &likes, 0));
+        assert!(!knows(&likes) && !knows(&other));
     }
 
     #[test]

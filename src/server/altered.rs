@@ -1,6 +1,5 @@
 //! Notices tables that are altered past the proxy, where no error tells of it: a column more is missing from what `*`
-//! stands for.
-//! Hot tables that were used since the last look are looked at, and now and then one of the others.
+//! stands for. Hot tables that were used since the last look are looked at, and now and then one of the others.
 
 use std::collections::HashMap;
 use std::sync::Arc;

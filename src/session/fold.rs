@@ -235,9 +235,7 @@ impl Session {
                 }
             }
             self.restore_one_shot(&error, reason).await?;
-            self.state.diagnostics = Some(Diagnostics::of_an_error());
-            self.raise_again(&error).await?;
-            return self.discard_and_fail(original, turn, &error).await;
+            return self.fail_as_fold(original, turn, &error).await;
         }
         let turn = self.send_original(original, turn).await?;
         let patch = Patch {
@@ -313,9 +311,7 @@ impl Session {
         self.set_one_shot().await?;
         match folded {
             Err(error) if !needs_no_fold(reason, &error) => {
-                self.state.diagnostics = Some(Diagnostics::of_an_error());
-                self.raise_again(&error).await?;
-                self.discard_and_fail(original, turn, &error).await
+                self.fail_as_fold(original, turn, &error).await
             }
             _ => self.run_original(original, turn).await,
         }
@@ -374,6 +370,18 @@ impl Session {
         let folded = self.begin_and_fold(BEGIN_TO_WRITE, folds).await?;
         let committed = self.commit_own().await?.into_result();
         Ok(folded.and(committed))
+    }
+
+    /// Answers with the error of a fold in a transaction of ours, which has ended.
+    async fn fail_as_fold(
+        &mut self,
+        original: &Original,
+        turn: Turn,
+        error: &[u8],
+    ) -> Result<Done, Error> {
+        self.state.diagnostics = Some(Diagnostics::of_an_error());
+        self.raise_again(error).await?;
+        self.discard_and_fail(original, turn, error).await
     }
 
     /// Answers with an ERR in place of the original, which is taken from the client's stream unread.

@@ -12,7 +12,7 @@ use super::rights::Right;
 use super::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
-use crate::counter::{SlotLease, SlotRow};
+use crate::counter::{SlotLease, SlotRow, quote};
 use crate::metrics::TableCounts;
 use crate::sql::plan::{Increment, Reason};
 use crate::sql::template::{Filling, Template};
@@ -151,6 +151,7 @@ impl Session {
     fn slot_row(&self, predicate: &[u8], increment: &Increment) -> SlotRow {
         SlotRow {
             predicate: predicate.to_vec(),
+            has_one_text: has_one_text(predicate, &increment.table),
             counters: increment.counters.clone(),
             server: self.shared.slots.hash_of(&self.server),
         }
@@ -184,10 +185,13 @@ impl Session {
             ..
         } = *slotting;
         let slot = self.slot(&increment.table);
+        // Where it does not name one whole key, the rows that it opens are not known.
         let slot_row = slotting.slot_row.as_ref();
+        let slot_row = slot_row.filter(|_| increment.update.is_some());
         let is_known = slot_row.is_some_and(|row| self.knows_slot(&increment.table, row, slot));
-        if let (Some(row), false) = (slot_row, is_known) {
-            self.shared.slots.forget(&increment.table, row, slot);
+        if !is_known {
+            let slots = &self.shared.slots;
+            slots.open(&increment.table, slot_row, &increment.counters, slot);
         }
         if let (Some(update), Some(row), true) = (&increment.update, slot_row, is_known) {
             match self.run_template(update, slot, parameters).await? {
@@ -217,7 +221,7 @@ impl Session {
                     Ok(seen.0)
                 }
                 Some(ok) => {
-                    if let (Some(_), Some(row)) = (&increment.update, slot_row) {
+                    if let Some(row) = slot_row {
                         self.found_slot(&increment.table, row, slot);
                     }
                     // The upstream's own count has existing slot rows twice.
@@ -381,6 +385,21 @@ impl Session {
 pub(super) fn is_check_violation(error: &[u8]) -> bool {
     const VIOLATED: [u16; 2] = [3819, 4025];
     reply::Err::decode(error).is_ok_and(|err| VIOLATED.contains(&err.code))
+}
+
+/// Whether a key is written as nothing but the digits of an integer.
+fn has_one_text(predicate: &[u8], table: &HotTable) -> bool {
+    let [key] = table.primary_key[..] else {
+        return false;
+    };
+    let column = &table.columns[key];
+    let mut words = column.definition.split(|c: char| !c.is_ascii_alphabetic());
+    let is_integer = words
+        .next()
+        .is_some_and(|word| word.to_ascii_lowercase().ends_with("int"));
+    let start = format!("{} = ", quote::name(&column.name));
+    let digits = predicate.strip_prefix(start.as_bytes()).unwrap_or_default();
+    is_integer && digits.iter().all(u8::is_ascii_digit) && !matches!(digits, [] | [b'0', _, ..])
 }
 
 /// Whether each parameter of the key, as a literal, equals one key at most.

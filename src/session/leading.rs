@@ -251,7 +251,8 @@ impl Session {
             let slots = &self.shared.slots;
             let is_known = has_slots && slots.knows(part.table(), part.slot_row(), slot);
             if !is_known {
-                slots.forget(part.table(), part.slot_row(), slot);
+                let row = part.slot_row();
+                slots.open(part.table(), Some(row), &row.counters, slot);
             }
             let update = increment.update.as_ref();
             Texts {
