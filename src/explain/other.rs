@@ -108,16 +108,16 @@ pub(super) fn shadow(tables: &[Arc<HotTable>], situation: &Situation) -> Explana
         tables.iter().map(FoldTable::whole).collect(),
         Reason::Shadowed,
     );
-    let mut way = fold::way(&fold, situation);
-    let questions = tables
-        .iter()
-        .map(|table| Sent::Text(statements::show_create(table)));
-    way.sends.extend(questions);
+    let way = match tables.is_empty() {
+        true => Way::original(),
+        false => fold::way(&fold, situation),
+    };
     Explanation {
         reason: Reason::Shadowed,
         ways: vec![way],
         notes: vec![
-            "While the temporary table is there, statements of this session pass as they came."
+            "While the temporary table is there, statements of this session pass as they came: before the next one that \
+             names a hot table, SHOW CREATE TABLE tells which of them are temporary."
                 .to_owned(),
         ],
     }

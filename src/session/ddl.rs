@@ -285,7 +285,7 @@ impl Session {
         Ok(())
     }
 
-    /// The statement may make a temporary table with a hot one's name, and fill it from that one.
+    /// The statement may make a temporary table with a hot one's name, and fill it from these.
     pub(super) async fn shadow(
         &mut self,
         tables: &[Arc<HotTable>],
@@ -301,42 +301,32 @@ impl Session {
             // Which START TRANSACTION would end.
             _ => self.run_original(original, turn).await?,
         };
-        self.find_shadows(tables.to_vec()).await?;
+        // It is asked when the next statement names one, for this one's messages may be asked for before.
+        self.state.shadows_doubted |= !done.failed;
         Ok(done)
     }
 
     /// DDL may have dropped or renamed a temporary table that hid a hot one.
-    pub(super) async fn after_ddl(&mut self, kind: Kind) -> Result<(), Error> {
-        if kind == Kind::Ddl && !self.state.shadowed.is_empty() {
-            let tables = std::mem::take(&mut self.state.shadowed);
-            self.find_shadows(tables).await?;
-        }
-        Ok(())
+    pub(super) fn after_ddl(&mut self, kind: Kind) {
+        self.state.shadows_doubted |= kind == Kind::Ddl && !self.state.shadowed.is_empty();
     }
 
     /// Asks again which hot tables are hidden, where that is in doubt.
     pub(super) async fn see_shadows(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.state.shadows_doubted) {
             self.state.shadowed.clear();
-            let tables = self.hot.catalog.tables.clone();
-            self.find_shadows(tables).await?;
-        }
-        Ok(())
-    }
-
-    /// Asks the upstream which of these tables are hidden by a temporary one.
-    pub(super) async fn find_shadows(&mut self, tables: Vec<Arc<HotTable>>) -> Result<(), Error> {
-        for table in tables {
-            let question = fold::show_create(&table);
-            let is_temporary = match self.insist(question).await? {
-                Hidden::Row(row) => matches!(
-                    row.get(1),
-                    Some(Some(text)) if text.starts_with(b"CREATE TEMPORARY")
-                ),
-                _ => false,
-            };
-            if is_temporary && !self.state.shadowed.contains(&table) {
-                self.state.shadowed.push(table);
+            for table in self.hot.catalog.tables.clone() {
+                let question = fold::show_create(&table);
+                let is_temporary = match self.insist(question).await? {
+                    Hidden::Row(row) => matches!(
+                        row.get(1),
+                        Some(Some(text)) if text.starts_with(b"CREATE TEMPORARY")
+                    ),
+                    _ => false,
+                };
+                if is_temporary {
+                    self.state.shadowed.push(table);
+                }
             }
         }
         Ok(())

@@ -44,7 +44,8 @@ impl Session {
         if statement.may_change_the_catalog && !failed {
             self.catalog_may_have_changed(statement.kind).await;
         }
-        self.after_ddl(statement.kind).await
+        self.after_ddl(statement.kind);
+        Ok(())
     }
 
     /// Has a statement planned by the hot tables as they are now.

@@ -230,7 +230,8 @@ impl Session {
     async fn hot_query(&mut self, payload: Vec<u8>, found: Option<Found>) -> Result<(), Error> {
         let text = statement_text(&payload, self.capabilities)?;
         // What is asked first clears what MySQL has to tell of the statement before.
-        if self.state.facts.is_none() && self.state.diagnostics.is_none() {
+        let is_to_be_asked = self.state.facts.is_none() || self.state.shadows_doubted;
+        if is_to_be_asked && self.state.diagnostics.is_none() {
             if may_ask(text) || sql::prepare::may_execute(text) {
                 self.keep_numbers().await?;
             } else if may_ask_for_messages(text) {
@@ -321,7 +322,7 @@ impl Session {
         if !done.failed && may_change_the_catalog(text, kind) {
             self.catalog_may_have_changed(kind).await;
         }
-        self.after_ddl(kind).await?;
+        self.after_ddl(kind);
         Ok(done)
     }
 

@@ -255,8 +255,7 @@ impl Session {
             Some(Prepared::Unread) if self.state.table_locks == TableLocks::None => {
                 let fold = self.fold_of_all();
                 let done = self.fold_then_original(&fold, None, original, turn).await?;
-                let tables = self.hot.catalog.tables.clone();
-                self.find_shadows(tables).await?;
+                self.state.shadows_doubted = true;
                 done
             }
             // Where there is no such statement, the server says so.
@@ -266,7 +265,7 @@ impl Session {
         if may_change_the_catalog && !done.failed {
             self.catalog_may_have_changed(kind).await;
         }
-        self.after_ddl(kind).await?;
+        self.after_ddl(kind);
         Ok(done)
     }
 

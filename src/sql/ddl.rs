@@ -99,16 +99,14 @@ impl Reader<'_> {
             if table.is_some() && replaces && !is_temporary {
                 return self.ddl(reads, true);
             }
-            // A temporary table with the hot name, made from the hot one: fold now, and the session finds the
-            // shadow by name.
             return match (table, is_temporary) {
-                (Some(table), true) => Plan::Shadow(vec![table]),
+                (Some(_), true) => Plan::Shadow(reads),
                 _ if reads.is_empty() => Plan::Forward(Reason::NotHot),
                 _ => fold_tables(reads, Reason::MultiTable),
             };
         }
         match (table, is_temporary) {
-            (Some(table), true) => Plan::Shadow(vec![table]),
+            (Some(_), true) => Plan::Shadow(Vec::new()),
             (Some(table), false) => self.ddl(vec![table], replaces),
             (None, _) => Plan::Forward(Reason::Metadata),
         }
@@ -138,8 +136,8 @@ impl Reader<'_> {
             return self.ddl(vec![table], withdraws_slots);
         }
         // ALTER TABLE other RENAME TO hot: the base table exists, so the other one must be a temporary table.
-        match self.words.has("RENAME") {
-            true => Plan::Shadow(mentioned(self.text, self.catalog)),
+        match self.words.has("RENAME") && !mentioned(self.text, self.catalog).is_empty() {
+            true => Plan::Shadow(Vec::new()),
             false => Plan::Forward(Reason::Metadata),
         }
     }
@@ -265,7 +263,8 @@ mod tests {
             ("DROP TEMPORARY TABLE posts", "forward Shadowed"),
             ("DROP DATABASE shop", "ddl hits, posts, without slots"),
             ("ALTER TABLE posts ADD COLUMN x INT", "ddl posts"),
-            ("ALTER TABLE tmp RENAME TO posts", "shadow posts"),
+            ("ALTER TABLE tmp RENAME TO posts", "shadow "),
+            ("ALTER TABLE tmp RENAME TO other", "forward Metadata"),
             (
                 "RENAME TABLE posts TO posts_old, posts_new TO posts",
                 "ddl posts, without slots",
@@ -297,10 +296,10 @@ mod tests {
             ("CREATE UNIQUE INDEX i ON posts (title)", "ddl posts"),
             ("DROP INDEX i ON posts", "ddl posts"),
             ("CREATE TABLE posts (id INT)", "ddl posts"),
-            ("CREATE TEMPORARY TABLE posts (id INT)", "shadow posts"),
+            ("CREATE TEMPORARY TABLE posts (id INT)", "shadow "),
             (
-                "CREATE TEMPORARY TABLE IF NOT EXISTS posts SELECT * FROM posts",
-                "shadow posts",
+                "CREATE TEMPORARY TABLE IF NOT EXISTS posts SELECT * FROM hits",
+                "shadow posts, hits",
             ),
             (
                 "CREATE TABLE x AS SELECT views FROM posts",

@@ -71,8 +71,8 @@ pub enum Plan {
     Fold(Box<Fold>),
     /// DDL on a hot table: fold in a transaction of its own, forward, then refresh the catalog.
     Ddl(Box<Ddl>),
-    /// The session makes a temporary table with a hot table's name (or may): that table is left alone
-    /// until the session is reset. Fold them first: the new table may be filled from the hot one.
+    /// The session makes a temporary table with a hot table's name (or may), and is asked afterwards which tables are hidden.
+    /// Those that it is filled from are folded first.
     Shadow(Vec<Arc<HotTable>>),
     /// SQL-level PREPARE of a text that names hot tables (or of a text that is not known): every
     /// EXECUTE in this session folds these tables first.

@@ -391,6 +391,51 @@ SELECT views FROM posts WHERE id = 1;
 UPDATE posts SET views = views + 1 WHERE id = 1;
 SELECT views FROM posts WHERE id = 1;
 
+== temporary tables, filled from another hot table [fresh]
+CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT) SELECT id, replies AS views FROM topics;
+SELECT ROW_COUNT();
+SELECT * FROM posts ORDER BY id;
+BEGIN;
+UPDATE topics SET replies = replies + 3 WHERE id = 1;
+DROP TEMPORARY TABLE posts;
+CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY) SELECT id, replies FROM topics;
+SELECT * FROM posts ORDER BY id;
+ROLLBACK;
+
+== temporary tables, and what is told of their DDL [fresh]
+BEGIN;
+ALTER TABLE other RENAME TO posts;
+SHOW WARNINGS;
+CREATE TEMPORARY TABLE IF NOT EXISTS posts (id INT PRIMARY KEY, views INT);
+CREATE TEMPORARY TABLE IF NOT EXISTS posts (id INT PRIMARY KEY, views INT);
+SHOW WARNINGS;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+DROP TEMPORARY TABLE IF EXISTS posts, other;
+SHOW WARNINGS;
+SELECT views FROM posts WHERE id = 1;
+ROLLBACK;
+PREPARE make FROM 'CREATE TEMPORARY TABLE IF NOT EXISTS posts (id INT PRIMARY KEY, views INT)';
+EXECUTE make;
+EXECUTE make;
+SELECT @@warning_count;
+SELECT COUNT(*) FROM posts;
+
+== temporary tables, renamed in read-only transactions [fresh]
+START TRANSACTION READ ONLY;
+ALTER TABLE other RENAME TO posts;
+SHOW WARNINGS;
+SELECT views FROM posts WHERE id = 1;
+SELECT 1;
+COMMIT;
+[mysql] SET transaction_read_only = ON;
+[mariadb] SET tx_read_only = ON;
+BEGIN;
+ALTER TABLE other RENAME TO posts;
+SHOW WARNINGS;
+SELECT views FROM posts WHERE id = 1;
+SELECT 1;
+COMMIT;
+
 == temporary tables, under lock tables
 LOCK TABLES posts WRITE;
 CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT);

@@ -82,6 +82,8 @@ const TEMPORARY: &[Script] = &[
         "ALTER TABLE other RENAME TO {t}",
     ],
     &["CREATE TEMPORARY TABLE {t} LIKE tallies"],
+    &["CREATE TEMPORARY TABLE {t} SELECT 1 AS id, SUM(followers) AS {c} FROM authors"],
+    &["CREATE TEMPORARY TABLE {t} (id INT) SELECT 2 AS id, SUM({c}) AS {c} FROM {t}"],
 ];
 
 const ON_TEMPORARY: &[&str] = &[
