@@ -104,7 +104,7 @@ reasons! {
     Ddl "folded:ddl"
         "Changes the table itself; the slots are moved into the rows first, and the catalog is read again behind it."
     Shadowed "folded:temporary-table"
-        "May put a temporary table in front of a hot one; it may be filled from the hot one, which is folded first."
+        "May put a temporary table in front of a hot one; hot tables that it is filled from are folded first."
     SqlExecute "folded:sql-execute"
         "Executes a text that was prepared in SQL and is not known for certain; the hot tables that it may concern are folded first."
     RetypedParameter "folded:retyped-parameter"

@@ -21,6 +21,10 @@ pub(super) fn explain(fold: &Fold, situation: &Situation) -> Explanation {
         (fold.with_sums.is_some() && situation.in_transaction).then_some(
             "Where the transaction has a snapshot, the statement runs with sums in place of its counters, and nothing is folded.",
         ),
+        (fold.confined.is_some() && situation.in_transaction).then_some(
+            "Where the transaction has a snapshot, and the statement changes only some of these rows, the folds are undone, and \
+             the statement runs once more for the rows that it changes.",
+        ),
         done.then_some("What the transaction has folded already is not folded again."),
         moves.then_some(
             "Slots are moved key by key, those that the control account finds open (<slots>); where none is, nothing is.",

@@ -1,5 +1,7 @@
 //! Fold, then the original: slower than slots, and right for every statement.
 
+use std::collections::HashSet;
+
 use super::Session;
 use super::as_update::row_counts;
 use super::diagnostics::Diagnostics;
@@ -127,7 +129,8 @@ impl Session {
             }
             self.learn_mixed();
         }
-        self.fold_in_transaction(fold.reason, &folds, original, turn)
+        let confined = fold.confined.as_ref().zip(parameters);
+        self.fold_in_transaction(fold.reason, &folds, confined, original, turn)
             .await
     }
 
@@ -177,7 +180,7 @@ impl Session {
             return Ok(Ok(Moved {
                 keys: known,
                 rows,
-                were_open: false,
+                open: Some(HashSet::new()),
                 changed: None,
             }));
         }

@@ -21,6 +21,7 @@ use crate::counter::fold::Look;
 use crate::counter::{Key, KeyForm, fold};
 use crate::sql::Kind;
 use crate::sql::plan::Reason;
+use crate::sql::template::{Filling, Template};
 use crate::wire::answer::Form;
 
 const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
@@ -84,6 +85,7 @@ impl Session {
         &mut self,
         reason: Reason,
         folds: &[Bound],
+        confined: Option<(&Template, &[Vec<u8>])>,
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
@@ -132,18 +134,95 @@ impl Session {
                 Err(error) => return self.discard_and_fail(original, turn, &error).await,
             }
         }
-        let mark = mark.filter(|_| moved.iter().any(|moved| moved.were_open));
+        let mark = mark.filter(|_| moved.iter().any(Moved::were_open));
         let before = self.writes_before(mark.as_ref()).await?;
-        let held = self.run_original_and_hold(original, turn, false).await?;
+        let mut held = self.run_original_and_hold(original, turn, false).await?;
         match (changes_nothing(&held.last, self.state.kind), mark) {
             (true, Some(mark)) => {
                 self.undo_folds_unless_written(mark, before, &held, turn.form)
                     .await?;
             }
             (true, _) => {}
-            (false, _) => self.remember_changes(moved, suspects),
+            (false, mark) => {
+                let again = match (&moved[..], &suspects[..], mark, confined) {
+                    ([moved], [of_table], Some(mark), Some(confined)) => {
+                        let changed = self.changed_alone(moved, of_table).await?;
+                        changed.map(|changed| (mark, changed, confined))
+                    }
+                    _ => None,
+                };
+                match again {
+                    Some((mark, changed, confined)) => {
+                        self.keep_answer(&held.last, turn.form).await?;
+                        if let Err(error) = self.run_again(mark, changed, confined).await? {
+                            self.state.diagnostics = None;
+                            held.last = error;
+                            held.failed = true;
+                        }
+                    }
+                    None => self.remember_changes(moved, suspects),
+                }
+            }
         }
         self.let_go(&held).await
+    }
+
+    /// The rows that the client's statement has changed, where a fold has moved slots of others too, which the statement has
+    /// left alone. `None`: there are none such, or nobody can tell.
+    async fn changed_alone(
+        &mut self,
+        moved: &Moved,
+        suspects: &Suspects,
+    ) -> Result<Option<Keys>, Error> {
+        let Keys { table, predicate } = &moved.keys;
+        let after = self
+            .digests(table, predicate.as_deref(), Look::Locked)
+            .await?;
+        let (Ok(Some(after)), Some(form)) = (after, KeyForm::of(table)) else {
+            return Ok(None);
+        };
+        let (unchanged, changed): (Vec<_>, Vec<_>) = suspects
+            .before
+            .iter()
+            .partition(|row| row.1.is_some() && after.contains(row));
+        let was_open = |key: &Key| moved.open.as_ref().is_none_or(|open| open.contains(key));
+        let changed: Vec<Key> = changed.into_iter().map(|(key, _)| key.clone()).collect();
+        let is_needed = !changed.is_empty() && unchanged.iter().any(|(key, _)| was_open(key));
+        Ok(is_needed.then(|| Keys {
+            table: Arc::clone(table),
+            predicate: Some(form.any_of(&changed).into_bytes()),
+        }))
+    }
+
+    /// Undoes what has been done since the mark, and does it again for these rows alone: folds them, and runs the client's
+    /// statement, confined to them. The other rows stay as the snapshot has them. The inner error is an ERR payload; the
+    /// statement has changed nothing then.
+    async fn run_again(
+        &mut self,
+        mark: Mark,
+        changed: Keys,
+        (confined, parameters): (&Template, &[Vec<u8>]),
+    ) -> Result<Result<(), Vec<u8>>, Error> {
+        if let Err(error) = self.insist(UNDO).await?.into_result() {
+            return Ok(Err(error));
+        }
+        self.state.transaction.restore(mark);
+        let keys = Bound::Keys(changed.clone());
+        if let Err(error) = self.fold(&keys, AsOwn::No).await? {
+            return Ok(Err(error));
+        }
+        let mut text = Vec::new();
+        let filling = Filling {
+            parameters,
+            keys: changed.predicate.as_deref().unwrap_or_default(),
+            ..Filling::default()
+        };
+        confined.render(&filling, &mut text);
+        if let Err(error) = self.hidden(text).await?.into_result() {
+            return Ok(Err(error));
+        }
+        self.state.transaction.rows_mut().remember_fold(changed);
+        Ok(Ok(()))
     }
 
     /// The client's statement has changed rows that were folded: all of them, or some of the suspects.

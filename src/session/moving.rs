@@ -159,10 +159,17 @@ pub(super) struct Moved {
     pub keys: Keys,
     /// How many base rows there are, where they were counted.
     pub rows: Option<usize>,
-    /// Some of their slots were open.
-    pub were_open: bool,
+    /// Those of them whose slots were open; `None` where that is not known.
+    pub open: Option<HashSet<Key>>,
     /// The keys among them whose base row the fold has changed.
     pub changed: Option<Keys>,
+}
+
+impl Moved {
+    /// Whether some of their slots were open, as far as is known.
+    pub(super) fn were_open(&self) -> bool {
+        self.open.as_ref().is_none_or(|open| !open.is_empty())
+    }
 }
 
 impl Session {
@@ -204,7 +211,7 @@ impl Session {
             let keys = whole.clone().into_keys();
             Moved {
                 rows: None,
-                were_open: true,
+                open: None,
                 changed: Some(keys.clone()),
                 keys,
             }
@@ -294,7 +301,9 @@ impl Session {
         let since = Instant::now();
         let open = self.open_rows(&keys, form.as_ref(), locked).await;
         self.asked_elsewhere_since(since);
-        let were_open = open.as_ref().is_none_or(|open| !open.is_empty());
+        let open_keys = open
+            .as_ref()
+            .map(|open| open.iter().map(|row| row.key.clone()).collect());
         let moved = match (open, &form) {
             (Some(open), _) if open.is_empty() => Ok(None),
             (Some(open), Some(form)) => self.move_open(&keys, form, &open, rows, as_own).await?,
@@ -315,7 +324,7 @@ impl Session {
             Some(Moved {
                 keys,
                 rows,
-                were_open,
+                open: open_keys,
                 changed,
             })
         }))

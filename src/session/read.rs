@@ -437,7 +437,7 @@ impl Session {
                         };
                         self.count_read(read, reason);
                         self.state.makes_no_snapshot = true;
-                        return Ok(Prepared::Folded(mark.filter(|_| moved.were_open)));
+                        return Ok(Prepared::Folded(mark.filter(|_| moved.were_open())));
                     }
                     Err(error) if failure(&error) == Failure::TheClients => {
                         self.count_read(read, reason);

@@ -137,6 +137,7 @@ pub(super) fn show_template(template: &Template) -> String {
         Piece::Delta { own, .. } => show_template(own),
         Piece::Operand(position) => format!("(<?{position}>)"),
         Piece::Folded(table) => format!("<folded {table}>"),
+        Piece::Keys => "<keys>".to_owned(),
     };
     template.pieces.iter().map(piece).collect()
 }

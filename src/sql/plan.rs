@@ -253,6 +253,8 @@ pub struct Fold {
     pub reason: Reason,
     /// For writes of other tables: the original with sums in place of counters, which needs no fold.
     pub with_sums: Option<WithSums>,
+    /// For writes of one hot table: the original, confined to some of its rows.
+    pub confined: Option<Template>,
 }
 
 /// A write of other tables with sums in place of the counters that it reads.
@@ -271,6 +273,7 @@ impl Fold {
             folds,
             reason,
             with_sums: None,
+            confined: None,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! SQL text with holes: the session's slot, the client's parameters, what is added, the keys that a transaction has folded.
+//! SQL text with holes: the session's slot, the client's parameters, what is added, the keys that a transaction has folded, or
+//! that a write is confined to.
 
 use crate::sql::Amount;
 
@@ -24,6 +25,8 @@ pub enum Piece {
     /// that this transaction has folded, whose value is therefore all in base. The condition names the slot
     /// table's key columns unqualified.
     Folded(usize),
+    /// A condition over unqualified key columns that holds for the rows which a write is confined to.
+    Keys,
 }
 
 /// SQL text with holes.
@@ -112,6 +115,7 @@ impl Template {
                     Some(sum) => out.extend_from_slice(sum.to_string().as_bytes()),
                     None => own.render(filling, out),
                 },
+                Piece::Keys => out.extend_from_slice(filling.keys),
                 Piece::Folded(table) => {
                     for predicate in filling.folded.get(*table).into_iter().flatten() {
                         out.extend_from_slice(b" AND NOT (");
@@ -158,4 +162,6 @@ pub struct Filling<'a> {
     pub sums: &'a [Amount],
     /// For each table of the plan, the predicates of the keys folded in this transaction.
     pub folded: &'a [Vec<Vec<u8>>],
+    /// The condition for the rows that a write is confined to.
+    pub keys: &'a [u8],
 }

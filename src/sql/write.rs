@@ -1,5 +1,6 @@
 //! Plans of UPDATE, DELETE, INSERT and REPLACE.
 
+mod confined;
 mod insert;
 mod mentions;
 mod rows_in_the_way;
@@ -29,6 +30,7 @@ pub(super) fn plan(context: &Context<'_>, statement: &Statement) -> Plan {
     match plan {
         Plan::Fold(fold) => Plan::Fold(Box::new(Fold {
             with_sums: sums::with_sums(context, statement),
+            confined: confined::confined(context, statement),
             ..*fold
         })),
         plan => plan,

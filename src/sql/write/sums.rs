@@ -67,7 +67,7 @@ fn takes_values_alone(context: &Context<'_>, statement: &Statement) -> bool {
 }
 
 /// The text with these edits, and with its parameters to be filled in.
-fn filled(context: &Context<'_>, mut edits: Vec<Edit>) -> Option<Template> {
+pub(super) fn filled(context: &Context<'_>, mut edits: Vec<Edit>) -> Option<Template> {
     for (position, hole) in context.placeholders() {
         if edits.iter().any(|edit| edit.range.contains(&hole.start)) {
             return None;

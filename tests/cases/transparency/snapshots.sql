@@ -436,3 +436,47 @@ SHOW WARNINGS;
 SHOW VARIABLES WHERE Variable_name = 'autocommit' AND 775 < (SELECT SUM(views) FROM posts);
 SELECT id, views FROM posts ORDER BY id;
 COMMIT;
+
+== a write that changes some of the rows that it is folded for
+\connection a
+BEGIN;
+SELECT id, views FROM posts ORDER BY id;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id IN (1, 2, 3, 10);
+\connection a
+UPDATE posts SET title = UPPER(title) WHERE views > 8;
+SHOW WARNINGS;
+SELECT ROW_COUNT();
+SELECT id, views, title FROM posts ORDER BY id;
+UPDATE posts SET views = 7 WHERE id IN (1, 3, 4);
+SELECT id, views, title FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views, title FROM posts ORDER BY id;
+== the same by a touch column in its predicate
+\connection a
+BEGIN;
+SELECT id, replies, changed_at FROM topics ORDER BY id;
+\connection b
+UPDATE topics SET replies = replies + 5 WHERE id = 1;
+UPDATE topics SET replies = replies + 5, changed_at = '2026-01-01' WHERE id = 3;
+\connection a
+UPDATE topics SET title = UPPER(title) WHERE changed_at IS NULL;
+SELECT ROW_COUNT();
+SELECT id, replies, changed_at, title FROM topics ORDER BY id;
+COMMIT;
+SELECT id, replies, changed_at, title FROM topics ORDER BY id;
+== the same prepared, with a limit, and a delete
+\connection a
+\prepare p: UPDATE posts SET title = ?, score = 1 WHERE views > ? ORDER BY views DESC LIMIT 2
+\prepare d: DELETE FROM posts WHERE views = ?
+BEGIN;
+SELECT id, views FROM posts ORDER BY id;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id IN (1, 2, 3, 10);
+\connection a
+\execute p <- 'x', 2
+SELECT id, views, title FROM posts ORDER BY id;
+\execute d <- 5
+SELECT id, views, title FROM posts ORDER BY id;
+ROLLBACK;
+SELECT id, views, title FROM posts ORDER BY id;
