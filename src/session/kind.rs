@@ -1,6 +1,7 @@
 //! What a statement's kind says before any plan: what it ends, and what it may have changed.
 
 use super::Session;
+use super::refusal::is_code_of_the_text;
 use super::state::TableLocks;
 use super::transaction::Transaction;
 use crate::reason::Reason;
@@ -77,8 +78,11 @@ impl Session {
             Some(_) => {}
             None if kind == Kind::Savepoint => self.state.transaction.savepoints.forget(),
             None => {
+                // It was refused before it read anything, unless that came of a routine's text.
+                let by_text = failed && self.state.last_error.is_some_and(is_code_of_the_text);
+                let has_read = !by_text || !kind.is_write() || self.state.may_call_routines;
                 self.state.transaction.may_have_snapshot |=
-                    kind.may_make_snapshot() && !self.state.makes_no_snapshot;
+                    kind.may_make_snapshot() && !self.state.makes_no_snapshot && has_read;
                 let is_consistent = !self.state.makes_no_snapshot && !self.state.locks_for_update;
                 self.state.transaction.has_snapshot |=
                     !failed && is_consistent && self.state.reads_a_table;

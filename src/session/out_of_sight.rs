@@ -64,8 +64,7 @@ impl Session {
 
     /// A statement is to run that may change rows of hot tables out of sight; no text: nobody knows what it does.
     pub(super) async fn watch(&mut self, text: Option<&[u8]>, kind: Kind) -> Result<(), Error> {
-        // Asked where a fold may be undone alone.
-        if self.state.in_transaction() && self.may_have_old_snapshot() {
+        if self.state.in_transaction() {
             self.state.may_call_routines = kind == Kind::Call || text.is_none_or(may_call_routines);
         }
         // Nothing changes a row in a transaction that may only read.

@@ -284,10 +284,16 @@ impl Session {
         let message = String::from_utf8_lossy(message).to_lowercase();
         let is_named = |table: &Arc<HotTable>| message.contains(&table.slot_name.to_lowercase());
         let has_slots_away = read.tables.iter().any(is_named);
-        let sees_the_present = !self.state.locks_gaps && !self.state.isolation_doubted;
         // Before the read it was certain, and a statement that does not find its tables begins nothing.
         let is_open = self.state.status & status::IN_TRANS != 0;
-        let may_be_old = is_open && !sees_the_present;
+        let may_be_old = is_open && self.may_have_old_snapshot();
+        let of_snapshot = &mut self.state.transaction.without_slots;
+        let may_be_old = may_be_old && !read.tables.iter().all(|table| of_snapshot.contains(table));
+        if has_slots_away && !may_be_old && !read.locks_rows() {
+            let away = read.tables.iter().filter(|table| is_named(table));
+            let new: Vec<_> = away.filter(|table| !of_snapshot.contains(table)).collect();
+            of_snapshot.extend(new.into_iter().cloned());
+        }
         if has_slots_away && may_be_old && !read.locks_rows() {
             return self
                 .answer_err(turn, &error_payload(DEFINITION_CHANGED))

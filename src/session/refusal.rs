@@ -55,6 +55,11 @@ pub(super) enum Foreseen {
 /// may stand where, what the account may see. Anything else is about preparing it (too many statements are prepared
 /// already), and the query may well be answered.
 pub(super) fn is_of_the_text(error: &[u8]) -> bool {
+    reply::Err::decode(error).is_ok_and(|err| is_code_of_the_text(err.code))
+}
+
+/// The same of its code.
+pub(super) fn is_code_of_the_text(code: u16) -> bool {
     const ACCESS: [u16; 4] = [1044, 1142, 1143, 1370];
     const NAMES: [u16; 15] = [
         1046, 1049, 1052, 1054, 1066, 1100, 1109, 1146, 1176, 1247, 1248, 1305, 1356, 3568, 3569,
@@ -63,7 +68,6 @@ pub(super) fn is_of_the_text(error: &[u8]) -> bool {
         1055, 1056, 1064, 1093, 1110, 1111, 1136, 1140, 1149, 1221, 1222, 1235, 1241, 1288, 1318,
         1327, 1471, 1582,
     ];
-    let code = reply::Err::decode(error).map_or(0, |err| err.code);
     ACCESS.contains(&code) || NAMES.contains(&code) || FORM.contains(&code)
 }
 

@@ -39,6 +39,8 @@ pub(super) struct Transaction {
     pub shapes: Vec<u64>,
     /// It has done more than increment, or something went wrong in it: it does not show that its shapes only increment.
     pub proves_nothing: bool,
+    /// Tables whose slots had gone when it made its snapshot: base alone is what that has of them.
+    pub without_slots: Vec<Arc<HotTable>>,
     /// The slots that the transaction's increments go to, one per table.
     pub leases: Vec<(Arc<HotTable>, SlotLease)>,
 }

@@ -285,3 +285,15 @@ UPDATE posts SET title = 'first' WHERE title = 'third';
 SELECT id, views FROM posts ORDER BY id;
 UPDATE posts SET title = CONCAT(title, '!') WHERE id = 1;
 COMMIT;
+
+== a snapshot that is made when slots have gone [fresh]
+SET autocommit = 0;
+ALTER TABLE posts RENAME COLUMN views TO seen;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+[direct] SELECT * FROM posts ORDER BY id;
+SHOW WARNINGS;
+SELECT likes FROM posts ORDER BY id;
+COMMIT;
+ALTER TABLE posts RENAME COLUMN seen TO views;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT * FROM posts ORDER BY id;
