@@ -480,3 +480,19 @@ SELECT id, views, title FROM posts ORDER BY id;
 SELECT id, views, title FROM posts ORDER BY id;
 ROLLBACK;
 SELECT id, views, title FROM posts ORDER BY id;
+
+== the same, and what SHOW WARNINGS tells
+\connection a
+BEGIN;
+SELECT id, u24 FROM widths ORDER BY id;
+\connection b
+UPDATE widths SET c32 = c32 + 1 WHERE id < 5;
+UPDATE widths SET c32 = c32 + 1 WHERE id = 4;
+\connection a
+UPDATE IGNORE widths AS t SET t.u24 = t.u24 * 2 WHERE id < 5;
+SHOW WARNINGS;
+SELECT id, u24, c32 FROM widths ORDER BY id;
+UPDATE IGNORE widths SET u24 = 1 WHERE id < 5 AND u24 < 5;
+SHOW WARNINGS;
+SELECT id, u24, c32 FROM widths ORDER BY id;
+ROLLBACK;
