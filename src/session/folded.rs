@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use super::Session;
-use super::as_update::{InfoText, row_counts};
+use super::as_update::InfoText;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::fold::{changes_nothing, has_messages, needs_no_fold};
 use super::hidden::{Hidden, Row};
 use super::moving::{AsOwn, Bound, Moved};
 use super::refusal::is_unknown_column;
+use super::second_run::SecondRun;
 use super::transaction::{Kept, Keys, Suspects};
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
@@ -21,13 +22,11 @@ use crate::counter::fold::Look;
 use crate::counter::{Key, KeyForm, fold};
 use crate::sql::Kind;
 use crate::sql::plan::Reason;
-use crate::sql::template::{Filling, Template};
+use crate::sql::template::Template;
 use crate::wire::answer::Form;
-use crate::wire::reader::Malformed;
-use crate::wire::reply::Ok as OkPacket;
 
 const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
-const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
+pub(super) const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
 
 /// What the transaction had done to rows when the savepoint was set.
 pub(super) type Mark = Kept;
@@ -35,19 +34,6 @@ pub(super) type Mark = Kept;
 /// How many statements of the session have written, those in routines among them; `None` where the server does not tell.
 #[derive(Clone, Copy, Debug)]
 struct Writes(Option<u64>);
-
-/// Rows that a statement has changed.
-struct Changed {
-    keys: Keys,
-    count: usize,
-}
-
-/// How many rows an UPDATE or DELETE has changed, by its OK payload.
-fn rows_changed(ok: &[u8]) -> Option<usize> {
-    let ok = OkPacket::decode(ok).ok()?;
-    let changed = row_counts(ok.tail).map_or(ok.affected_rows, |(_, changed)| changed);
-    changed.try_into().ok()
-}
 
 impl Session {
     /// Whether the transaction may have a snapshot that is older than what it locks now.
@@ -159,109 +145,25 @@ impl Session {
             }
             (true, _) => {}
             (false, mark) => {
-                let again = match (&moved[..], &suspects[..], mark, confined) {
+                let second = match (&moved[..], &suspects[..], mark, confined) {
                     ([moved], [of_table], Some(mark), Some(confined)) => {
                         self.keep_answer(&held.last, turn.form).await?;
-                        let changed = self.changed_alone(moved, of_table).await?;
-                        changed.map(|changed| (mark, changed, confined))
+                        self.confine(mark, (moved, of_table), confined).await?
                     }
-                    _ => None,
+                    _ => SecondRun::NotRun,
                 };
-                match again {
-                    Some((mark, changed, confined)) => {
-                        if let Err(error) =
-                            self.run_again(mark, &moved[0], changed, confined).await?
-                        {
-                            self.state.diagnostics = None;
-                            held.last = error;
-                            held.failed = true;
-                        }
+                match second {
+                    SecondRun::NotRun => self.remember_changes(moved, suspects),
+                    SecondRun::Done => {}
+                    SecondRun::Refused(error) => {
+                        self.state.diagnostics = None;
+                        held.last = error;
+                        held.failed = true;
                     }
-                    None => self.remember_changes(moved, suspects),
                 }
             }
         }
         self.let_go(&held).await
-    }
-
-    /// The rows that the client's statement has changed, where a fold has moved slots of others too, which the statement has
-    /// left alone. `None`: there are none such, or nobody can tell.
-    async fn changed_alone(
-        &mut self,
-        moved: &Moved,
-        suspects: &Suspects,
-    ) -> Result<Option<Changed>, Error> {
-        let Keys { table, predicate } = &moved.keys;
-        let pads = self.state.pads_char;
-        let Some(form) = KeyForm::of(table).filter(|form| !(pads && form.depends_on_padding()))
-        else {
-            return Ok(None);
-        };
-        let after = self
-            .digests(table, predicate.as_deref(), Look::Locked)
-            .await?;
-        let Ok(Some(after)) = after else {
-            return Ok(None);
-        };
-        let (unchanged, changed): (Vec<_>, Vec<_>) = suspects
-            .before
-            .iter()
-            .partition(|row| row.1.is_some() && after.contains(row));
-        let was_open = |key: &Key| moved.open.as_ref().is_none_or(|open| open.contains(key));
-        let changed: Vec<Key> = changed.into_iter().map(|(key, _)| key.clone()).collect();
-        let is_needed = !changed.is_empty() && unchanged.iter().any(|(key, _)| was_open(key));
-        Ok(is_needed.then(|| Changed {
-            keys: Keys {
-                table: Arc::clone(table),
-                predicate: Some(form.any_of(&changed).into_bytes()),
-            },
-            count: changed.len(),
-        }))
-    }
-
-    /// Undoes what has been done since the mark, and does it again for the changed rows alone: folds them, and runs the client's
-    /// statement, confined to them. The other rows stay as the snapshot has them. Should it not change as many rows as before,
-    /// it is done again for all rows that had been folded. The inner error is an ERR payload; the statement has changed nothing
-    /// then.
-    async fn run_again(
-        &mut self,
-        mark: Mark,
-        moved: &Moved,
-        changed: Changed,
-        (confined, parameters): (&Template, &[Vec<u8>]),
-    ) -> Result<Result<(), Vec<u8>>, Error> {
-        let Changed { keys, count } = changed;
-        let condition = keys.predicate.clone().unwrap_or_default();
-        let ways = [
-            (keys, AsOwn::No, &condition[..], Some(count)),
-            (moved.keys.clone(), AsOwn::Several, b"TRUE", None),
-        ];
-        for (keys, as_own, condition, expected) in ways {
-            if let Err(error) = self.insist(UNDO).await?.into_result() {
-                return Ok(Err(error));
-            }
-            self.state.transaction.restore(mark.clone());
-            if let Err(error) = self.fold(&Bound::Keys(keys.clone()), as_own).await? {
-                return Ok(Err(error));
-            }
-            let mut text = Vec::new();
-            let filling = Filling {
-                parameters,
-                keys: condition,
-                ..Filling::default()
-            };
-            confined.render(&filling, &mut text);
-            let ok = match self.hidden(text).await? {
-                Hidden::Ok(ok) => ok,
-                Hidden::Err(error) => return Ok(Err(error)),
-                Hidden::Row(_) => return Err(Malformed.into()),
-            };
-            if expected.is_none_or(|expected| rows_changed(&ok) == Some(expected)) {
-                self.state.transaction.rows_mut().remember_fold(keys);
-                break;
-            }
-        }
-        Ok(Ok(()))
     }
 
     /// The client's statement has changed rows that were folded: all of them, or some of the suspects.
