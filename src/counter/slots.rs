@@ -279,14 +279,16 @@ impl Slots {
 
     /// Whether this slot row has been seen, and is open for its counters if it is open at all.
     pub fn knows(&self, table: &HotTable, row: &SlotRow, slot: u16) -> bool {
-        let opened = self.opened(table, row, slot);
-        self.known.get(&self.hash(table, row, slot)) == Some(opened)
+        let pool = self.pool(table);
+        let opened = self.opened(table, &pool, row, slot);
+        self.known.get(&self.hash(table, &pool, row, slot)) == Some(opened)
     }
 
     /// Remembers that this slot row is there, unless it is known to be open for other counters.
     pub fn learn(&self, table: &HotTable, row: &SlotRow, slot: u16) {
-        let opened = self.opened(table, row, slot);
-        let hash = self.hash(table, row, slot);
+        let pool = self.pool(table);
+        let opened = self.opened(table, &pool, row, slot);
+        let hash = self.hash(table, &pool, row, slot);
         let stands = self.known.get(&hash);
         if stands.is_none_or(|stands| stands.counters == opened.counters) {
             self.known.insert(hash, opened);
@@ -296,15 +298,15 @@ impl Slots {
     /// Slot rows of this slot may be opened for these counters: this one, or where there is none nobody knows which. What was
     /// known of them for other counters is forgotten. To be called before they are opened.
     pub fn open(&self, table: &HotTable, row: Option<&SlotRow>, counters: &[usize], slot: u16) {
+        let pool = self.pool(table);
         if let Some(row) = row {
-            self.forget(table, row, slot);
+            self.known.remove(&self.hash(table, &pool, row, slot));
         }
         if table.counters.len() > 1 {
             let opening = Opening {
                 counters: self.hash_of(&counters),
                 is_of_one_text: row.is_some_and(|row| row.has_one_text),
             };
-            let pool = self.pool(table);
             let mut openings = unpoisoned(&pool.openings);
             *openings
                 .entry(slot)
@@ -315,7 +317,7 @@ impl Slots {
     }
 
     /// For what this slot row is open, if it is opened now.
-    fn opened(&self, table: &HotTable, row: &SlotRow, slot: u16) -> Opened {
+    fn opened(&self, table: &HotTable, pool: &Pool, row: &SlotRow, slot: u16) -> Opened {
         let counters = self.hash_of(&row.counters);
         if table.counters.len() < 2 {
             return Opened {
@@ -323,7 +325,6 @@ impl Slots {
                 by_others: 0,
             };
         }
-        let pool = self.pool(table);
         let openings = unpoisoned(&pool.openings);
         let may_be_its = |opening: &Opening| {
             opening.counters != counters && !(row.has_one_text && opening.is_of_one_text)
@@ -343,7 +344,8 @@ impl Slots {
 
     /// Forgets this slot row, for whatever counters it was open.
     pub fn forget(&self, table: &HotTable, row: &SlotRow, slot: u16) {
-        self.known.remove(&self.hash(table, row, slot));
+        self.known
+            .remove(&self.hash(table, &self.pool(table), row, slot));
     }
 
     /// A hash that holds as long as this process.
@@ -360,8 +362,8 @@ impl Slots {
         Arc::clone(pools.entry(self.name(table)).or_default())
     }
 
-    fn hash(&self, table: &HotTable, row: &SlotRow, slot: u16) -> u64 {
-        let generation = self.pool(table).generation.load(Ordering::Relaxed);
+    fn hash(&self, table: &HotTable, pool: &Pool, row: &SlotRow, slot: u16) -> u64 {
+        let generation = pool.generation.load(Ordering::Relaxed);
         let key = (&row.predicate, row.server);
         self.hasher
             .hash_one((self.name(table), generation, key, slot))

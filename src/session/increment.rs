@@ -12,7 +12,7 @@ use super::rights::Right;
 use super::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
-use crate::counter::{SlotLease, SlotRow, quote};
+use crate::counter::{SlotLease, SlotRow};
 use crate::metrics::TableCounts;
 use crate::sql::plan::{Increment, Reason};
 use crate::sql::template::{Filling, Template};
@@ -267,7 +267,8 @@ impl Session {
         self.count(reason);
     }
 
-    /// Whether the slot row of this key is there. What this transaction has written itself is, whatever others do.
+    /// Whether the slot row of this key is there. What this transaction has written itself, and has not folded since, is,
+    /// whatever others do.
     fn knows_slot(&self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) -> bool {
         let is_it = |written: &(Arc<HotTable>, SlotRow, u16)| {
             written.2 == slot && written.1 == *row && written.0 == *table
@@ -393,12 +394,17 @@ fn has_one_text(predicate: &[u8], table: &HotTable) -> bool {
         return false;
     };
     let column = &table.columns[key];
-    let mut words = column.definition.split(|c: char| !c.is_ascii_alphabetic());
-    let is_integer = words
-        .next()
-        .is_some_and(|word| word.to_ascii_lowercase().ends_with("int"));
-    let start = format!("{} = ", quote::name(&column.name));
-    let digits = predicate.strip_prefix(start.as_bytes()).unwrap_or_default();
+    let kind = column.definition.as_bytes();
+    let length = kind.iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let is_integer = kind[..length.count()]
+        .last_chunk()
+        .is_some_and(|end: &[u8; 3]| end.eq_ignore_ascii_case(b"int"));
+    // A name with a backtick in it is not worth the trouble.
+    let digits = predicate
+        .strip_prefix(b"`")
+        .and_then(|rest| rest.strip_prefix(column.name.as_bytes()))
+        .and_then(|rest| rest.strip_prefix(b"` = "))
+        .unwrap_or_default();
     is_integer && digits.iter().all(u8::is_ascii_digit) && !matches!(digits, [] | [b'0', _, ..])
 }
 

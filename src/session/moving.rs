@@ -256,7 +256,7 @@ impl Session {
         // Slot rows that are closed: whoever increments next must ask base first. An UPDATE that a closed row refuses
         // keeps it locked, and base is what a fold holds that waits for it. All of the table's, as another counter of the
         // row may open it again, which says nothing of what base has room for.
-        self.shared.slots.forget_all(table);
+        self.forget_slots(table);
         let pads = self.state.pads_char;
         let form = KeyForm::of(table).filter(|form| !(pads && form.depends_on_padding()));
         let named = form.as_ref().filter(|_| bound.predicate().is_some());
@@ -319,7 +319,7 @@ impl Session {
                 }
             }
         };
-        self.shared.slots.forget_all(&keys.table);
+        self.forget_slots(&keys.table);
         Ok(moved.map(|changed| {
             Some(Moved {
                 keys,
@@ -328,6 +328,12 @@ impl Session {
                 changed,
             })
         }))
+    }
+
+    /// Slot rows of this table are no longer known to be open, not even those that this transaction has opened.
+    fn forget_slots(&mut self, table: &Arc<HotTable>) {
+        self.shared.slots.forget_all(table);
+        self.state.written.retain(|(other, ..)| other != table);
     }
 
     /// The base rows that a statement of ours locks.

@@ -287,17 +287,18 @@ impl Session {
         // Before the read it was certain, and a statement that does not find its tables begins nothing.
         let is_open = self.state.status & status::IN_TRANS != 0;
         let may_be_old = is_open && self.may_have_old_snapshot();
-        let of_snapshot = &mut self.state.transaction.without_slots;
-        let may_be_old = may_be_old && !read.tables.iter().all(|table| of_snapshot.contains(table));
-        if has_slots_away && !may_be_old && !read.locks_rows() {
-            let away = read.tables.iter().filter(|table| is_named(table));
-            let new: Vec<_> = away.filter(|table| !of_snapshot.contains(table)).collect();
-            of_snapshot.extend(new.into_iter().cloned());
-        }
-        if has_slots_away && may_be_old && !read.locks_rows() {
-            return self
-                .answer_err(turn, &error_payload(DEFINITION_CHANGED))
-                .await;
+        if !read.locks_rows() {
+            for table in read.tables.iter().filter(|table| is_named(table)) {
+                let of_snapshot = &mut self.state.transaction.without_slots;
+                match of_snapshot.contains(table) {
+                    true => {}
+                    false if may_be_old => {
+                        let error = error_payload(DEFINITION_CHANGED);
+                        return self.answer_err(turn, &error).await;
+                    }
+                    false => of_snapshot.push(Arc::clone(table)),
+                }
+            }
         }
         match has_slots_away && read.tables.len() > 1 {
             // The others' slots may be there.

@@ -496,3 +496,25 @@ UPDATE IGNORE widths SET u24 = 1 WHERE id < 5 AND u24 < 5;
 SHOW WARNINGS;
 SELECT id, u24, c32 FROM widths ORDER BY id;
 ROLLBACK;
+
+== a slot row that the transaction has closed itself
+BEGIN;
+UPDATE posts SET score = score + 1 WHERE id = 3;
+COMMIT;
+BEGIN;
+UPDATE posts SET score = COALESCE(score, 0) + 2 WHERE id = 3;
+COMMIT;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id IN (3, 7);
+COMMIT;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 3;
+COMMIT;
+BEGIN;
+UPDATE posts SET score = score + 1 WHERE id = 3;
+UPDATE posts SET score = NULL WHERE id = 3;
+UPDATE posts SET views = views + 1 WHERE id IN (3, 7);
+UPDATE posts SET score = COALESCE(score, 0) + 2 WHERE id = 3;
+SELECT id, views, score FROM posts WHERE id IN (3, 7);
+COMMIT;
+SELECT id, views, score FROM posts WHERE id IN (3, 7);
