@@ -97,9 +97,9 @@ pub struct HotTable {
     /// Columns that tell when a row was last changed, and that an increment may set too: positions in `columns` of
     /// the rule's `touch` columns, and of those with ON UPDATE CURRENT_TIMESTAMP. DATETIME or TIMESTAMP.
     pub touches: Vec<usize>,
-    /// Columns of the unique keys beside the primary one: by them an INSERT may meet a row of another primary key. `None`
-    /// when the statement does not show which: a key is over an expression or a part of a column, or a trigger may set
-    /// other values.
+    /// Columns of the unique keys beside the primary one: by them an INSERT may meet a row of another primary key.
+    /// `None` when the statement does not show which: a key is over an expression or a part of a column, or a trigger
+    /// may set other values.
     pub unique_keys: Option<Vec<Vec<usize>>>,
     /// What changes its rows in statements that need not name it.
     pub changed_by: Changers,
@@ -268,7 +268,7 @@ impl Bounds {
     /// The most slots a rule may ask for.
     pub const MAX_SLOTS: u16 = 256;
 
-    /// The most that an upsert may add to the base row of an eight-byte counter beside its open slots. Within the bounds
-    /// 2^61 are spare, for two million million of such upserts between two folds.
+    /// The most that an upsert may add to the base row of an eight-byte counter beside its open slots. Within the
+    /// bounds 2^61 are spare, for two million million of such upserts between two folds.
     pub const MOST_ADDED: u64 = 1_000_000;
 }

@@ -2,7 +2,8 @@
 
 use mimalloc::MiMalloc;
 
-/// A statement allocates some dozens of small things and frees them at once: a third of its time in the C library's allocator.
+/// A statement allocates some dozens of small things and frees them at once: a third of its time in the C library's
+/// allocator.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

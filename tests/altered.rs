@@ -1,6 +1,6 @@
-//! Tables that are altered past the proxy: what it knows of them is old then. The next statement that the server refuses for that
-//! has the tables read again, and is answered as the server answers it; what the server does not refuse is noticed within a
-//! second.
+//! Tables that are altered past the proxy: what it knows of them is old then. The next statement that the server
+//! refuses for that has the tables read again, and is answered as the server answers it; what the server does not
+//! refuse is noticed within a second.
 
 mod support;
 

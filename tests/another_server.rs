@@ -1,5 +1,6 @@
-//! The upstream's address leads to another server while the old one goes on (a failover that nobody told the old one of, a
-//! load balancer, DNS): what is known of the one is not believed of the other, and the proxy's own connections follow.
+//! The upstream's address leads to another server while the old one goes on (a failover that nobody told the old one
+//! of, a load balancer, DNS): what is known of the one is not believed of the other, and the proxy's own connections
+//! follow.
 
 mod support;
 

@@ -147,7 +147,8 @@ async fn prepares_nothing_more(flavour: Flavour) {
     assert!(stage.counted("folded:columns-unknown") >= 2, "{flavour}");
 }
 
-/// A change of the table that waits keeps the original from being prepared; KILL QUERY ends that, and the client is told.
+/// A change of the table that waits keeps the original from being prepared; KILL QUERY ends that, and the client is
+/// told.
 async fn who_is_killed_while_it_is_asked_for_columns_is_told(flavour: Flavour) {
     is_told_when_killed(
         flavour,

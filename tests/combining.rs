@@ -548,8 +548,8 @@ async fn a_deadlock_of_a_batch_is_nobodys(flavour: Flavour) {
             sent
         }));
     }
-    // A session past the proxy locks the slot rows from the last key to the first, and has written more than any batch: of
-    // the two the batch is rolled back.
+    // A session past the proxy locks the slot rows from the last key to the first, and has written more than any batch:
+    // of the two the batch is rolled back.
     let mut locker = stage.direct().await;
     run(&mut locker, "CREATE TABLE weights (n INT PRIMARY KEY)").await;
     let numbers = (0..1000)

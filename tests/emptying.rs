@@ -1,5 +1,5 @@
-//! TRUNCATE and its like while others increment: what was acknowledged before it is gone with the rows, what is acknowledged
-//! behind it stays. And DDL is answered when the proxy knows the table as it is now.
+//! TRUNCATE and its like while others increment: what was acknowledged before it is gone with the rows, what is
+//! acknowledged behind it stays. And DDL is answered when the proxy knows the table as it is now.
 
 mod support;
 

@@ -248,8 +248,8 @@ async fn clients_that_vanish(flavour: Flavour) {
     );
 }
 
-/// Each reads its own increment, which folds under locks that others wait for. The first of them may deadlock, as nobody
-/// knows yet what they will do; then they queue on the row as without the proxy.
+/// Each reads its own increment, which folds under locks that others wait for. The first of them may deadlock, as
+/// nobody knows yet what they will do; then they queue on the row as without the proxy.
 async fn transactions_that_read_what_they_have_incremented(flavour: Flavour) {
     const READERS: usize = 16;
     const TRANSACTIONS: usize = 60;
@@ -291,9 +291,9 @@ async fn transactions_that_read_what_they_have_incremented(flavour: Flavour) {
 /// Stands among the errors for an increment whose answer nobody waited for.
 const AMBIGUOUS: u16 = 0;
 
-/// One connection, from its login to a random end. The connection must not be used afterwards.
-/// Each proxy has slots of its own, by a lock on the server. While one has lost that lock to another, unknowing, both write
-/// to the same slots, and nothing is lost.
+/// One connection, from its login to a random end. The connection must not be used afterwards. Each proxy has slots of
+/// its own, by a lock on the server. While one has lost that lock to another, unknowing, both write to the same slots,
+/// and nothing is lost.
 async fn several_proxies(flavour: Flavour) {
     /// So few that each of the proxies of all tests at this time has a range.
     const SLOTS: u16 = 16;
@@ -396,8 +396,8 @@ async fn slots_with_the_same_name_in_another_schema(flavour: Flavour) {
     );
 }
 
-/// What a proxy knows of a slot row is of the time before the other closed it, and set the counter to NULL. Increments of
-/// another counter open the row again.
+/// What a proxy knows of a slot row is of the time before the other closed it, and set the counter to NULL. Increments
+/// of another counter open the row again.
 async fn a_slot_row_that_another_proxy_has_closed(flavour: Flavour) {
     const SCHEMA: &str = "cs_exact_closed";
     let Twin { proxied, .. } = twin(flavour);
@@ -592,7 +592,8 @@ impl Stage {
         }
     }
 
-    /// Has clients of each proxy increment row 1, in autocommit and in transactions by turns. How much was acknowledged.
+    /// Has clients of each proxy increment row 1, in autocommit and in transactions by turns. How much was
+    /// acknowledged.
     async fn work_through(&self, proxies: &[&Proxy]) -> i64 {
         const CLIENTS: usize = 8;
         const INCREMENTS: usize = 100;
@@ -642,7 +643,8 @@ impl Stage {
         (sum.acknowledged, sum.errors)
     }
 
-    /// The first transaction with an increment of a shape increments base, until it has shown that it does nothing else.
+    /// The first transaction with an increment of a shape increments base, until it has shown that it does nothing
+    /// else.
     async fn show_that_transactions_only_increment(&self) {
         self.show_to(&self.proxy).await;
     }

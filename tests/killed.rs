@@ -187,7 +187,8 @@ async fn nothing_stays_open_behind_a_fold(flavour: Flavour) {
     killers.stop().await;
 }
 
-/// What a session must know of itself, and the columns of a read, are asked of the server; without an answer nothing is guessed.
+/// What a session must know of itself, and the columns of a read, are asked of the server; without an answer nothing is
+/// guessed.
 async fn what_we_ask_for_ourselves_may_be_killed(flavour: Flavour) {
     let stage = Stage::new(flavour, "cs_killed_questions").await;
     let mut other = stage.client().await;

@@ -1,5 +1,5 @@
-//! A statement that meets locks waits as long as it would without the proxy, and not once for each row. A deadlock that it
-//! would not be in without the proxy is not told of.
+//! A statement that meets locks waits as long as it would without the proxy, and not once for each row. A deadlock that
+//! it would not be in without the proxy is not told of.
 
 mod support;
 
@@ -73,8 +73,8 @@ async fn a_fold_of_many_locked_slot_rows_waits_once(flavour: Flavour) {
     }
 }
 
-/// Another has locked slots, and then wants the base row: an increment, or a fold, is the server's victim. MySQL has one row
-/// to wait for, and no deadlock.
+/// Another has locked slots, and then wants the base row: an increment, or a fold, is the server's victim. MySQL has
+/// one row to wait for, and no deadlock.
 async fn a_deadlock_over_slots_is_nobodys(flavour: Flavour) {
     let schema = "cs_deadlocks";
     // Not the one whose lock waits are counted above.

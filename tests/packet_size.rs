@@ -1,4 +1,5 @@
-//! What is larger than the server's max_allowed_packet is refused in the server's own words, through the proxy as directly.
+//! What is larger than the server's max_allowed_packet is refused in the server's own words, through the proxy as
+//! directly.
 //!
 //! A server says so at once and closes, whatever is still to come. What it said must not get lost on the way.
 

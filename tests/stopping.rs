@@ -1,5 +1,5 @@
-//! Told to stop, the proxy closes idle sessions at once and lets open transactions end, for a time; another may take over
-//! its port.
+//! Told to stop, the proxy closes idle sessions at once and lets open transactions end, for a time; another may take
+//! over its port.
 
 mod support;
 

@@ -102,8 +102,8 @@ async fn clients_that_misbehave_leave_nothing_upstream(flavour: Flavour) {
     assert_eq!(rows(&mut client, "SELECT views FROM posts").await, [["5"]]);
 }
 
-/// Packets and what is none, several at once, answers read or not; then a close of one kind or another. The seed and the number
-/// of clients may be set: COUNTERSINK_SEED, COUNTERSINK_CLIENTS.
+/// Packets and what is none, several at once, answers read or not; then a close of one kind or another. The seed and
+/// the number of clients may be set: COUNTERSINK_SEED, COUNTERSINK_CLIENTS.
 async fn clients_that_send_anything_leave_nothing_upstream(flavour: Flavour) {
     let from_environment = |name| {
         let text = std::env::var(name).ok()?;
@@ -506,7 +506,8 @@ impl Stage {
             password: String::new(),
             ..server.clone()
         };
-        // The roll-up takes memory once, for its connection, a moment after the start; not in the middle of a measurement.
+        // The roll-up takes memory once, for its connection, a moment after the start; not in the middle of a
+        // measurement.
         let text = format!(
             "{}{settings}counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n",
             rules_head(&account),

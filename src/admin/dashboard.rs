@@ -1,4 +1,5 @@
-//! The dashboard: one page, and what it is made of. It asks for `/status.json` and for nothing else, and needs no other host.
+//! The dashboard: one page, and what it is made of. It asks for `/status.json` and for nothing else, and needs no other
+//! host.
 
 /// A file of the page.
 #[derive(Debug)]

@@ -221,7 +221,8 @@ fn names_this_machine(request: &Request<Incoming>) -> bool {
     is_loopback || host.eq_ignore_ascii_case("localhost")
 }
 
-/// Whether a browser asks for a page of another site, which cannot read the answer but has the proxy look at what passes.
+/// Whether a browser asks for a page of another site, which cannot read the answer but has the proxy look at what
+/// passes.
 fn is_of_another_site(request: &Request<Incoming>) -> bool {
     let site = request.headers().get("sec-fetch-site");
     site.is_some_and(|site| site == "cross-site" || site == "same-site")

@@ -18,8 +18,8 @@ pub struct Worth {
     pub gain: Range,
 }
 
-/// So much is gained for each client at the row: 6.0 to 6.5 times with 16 clients, 15.4 to 29.1 times with 64, in autocommit
-/// and in transactions that stay open for 5 ms.
+/// So much is gained for each client at the row: 6.0 to 6.5 times with 16 clients, 15.4 to 29.1 times with 64, in
+/// autocommit and in transactions that stay open for 5 ms.
 const FOR_EACH_CLIENT: Range = Range {
     low: 0.24,
     high: 0.455,
@@ -46,8 +46,8 @@ pub fn gain(clients: f64) -> Worth {
     }
 }
 
-/// What so many clients gain at the row for which most wait, where most of those who wait do so for other rows: 2.7 to 3.2
-/// times were measured with 64 clients on 1,000 rows by Pareto's rule.
+/// What so many clients gain at the row for which most wait, where most of those who wait do so for other rows: 2.7 to
+/// 3.2 times were measured with 64 clients on 1,000 rows by Pareto's rule.
 pub fn gain_of_many_rows(clients: f64) -> Worth {
     const MEASURED: Range = Range {
         low: 2.7,

@@ -89,7 +89,8 @@ pub struct Crowd {
     pub row: Option<Row>,
     /// How many of them wait, on average over the time.
     pub waiting: f64,
-    /// How many of them are in a transaction that stays open behind the statement, as a share; none where it is not known.
+    /// How many of them are in a transaction that stays open behind the statement, as a share; none where it is not
+    /// known.
     pub in_transaction: Option<f64>,
 }
 

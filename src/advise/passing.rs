@@ -1,8 +1,9 @@
 //! What a proxy has seen pass, as evidence.
 //!
-//! It sees no locks. But where the time that statements spent at a row is more than the time that went by, several were at
-//! it at once, on average as many as the one is to the other, and all but one of them waited. In a transaction who has the row
-//! is no longer at the statement that took it: there all waited, but for the time that the statement takes when nobody does.
+//! It sees no locks. But where the time that statements spent at a row is more than the time that went by, several were
+//! at it at once, on average as many as the one is to the other, and all but one of them waited. In a transaction who
+//! has the row is no longer at the statement that took it: there all waited, but for the time that the statement takes
+//! when nobody does.
 
 use std::time::Duration;
 
@@ -69,8 +70,8 @@ fn is_update(text: &str) -> bool {
     verb.is_some_and(|verb| verb.eq_ignore_ascii_case("UPDATE "))
 }
 
-/// Whether it is an UPDATE that every time takes all rows of a table, or the same ones. Digests have no literals, and names
-/// that look like these words stand in quotes.
+/// Whether it is an UPDATE that every time takes all rows of a table, or the same ones. Digests have no literals, and
+/// names that look like these words stand in quotes.
 fn is_of_all_rows(text: &str) -> bool {
     let narrows = |word: &str| {
         let words = ["WHERE", "JOIN", "STRAIGHT_JOIN"];

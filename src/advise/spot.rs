@@ -77,8 +77,8 @@ impl Spot {
     }
 }
 
-/// The tables for whose rows clients wait, the one with the most first; and how many wait for rows of tables that are not
-/// known. `resolve` gives the schema of a table that is named without one.
+/// The tables for whose rows clients wait, the one with the most first; and how many wait for rows of tables that are
+/// not known. `resolve` gives the schema of a table that is named without one.
 pub(super) fn spots(evidence: &Evidence, resolve: &HashMap<String, String>) -> (Vec<Spot>, f64) {
     let mut spots: HashMap<TableName, Spot> = HashMap::new();
     let mut lost = 0.0;
@@ -148,7 +148,8 @@ fn understood(crowd: &Crowd) -> Option<Tally> {
     )
 }
 
-/// Whether a statement may wait for a row: one that does not has come behind the one that did, while the server was looked at.
+/// Whether a statement may wait for a row: one that does not has come behind the one that did, while the server was
+/// looked at.
 fn is_of_rows(text: &str) -> bool {
     let kind = sql::statement_kind(text.as_bytes(), &SessionFacts::default());
     !matches!(

@@ -52,8 +52,8 @@ pub struct Candidate {
     pub reads: Option<f64>,
     /// Increments per second; none where it was not seen.
     pub increments: Option<f64>,
-    /// Which share of the increments stands in transactions that also read the counter, or write the row otherwise; as far as
-    /// that was seen.
+    /// Which share of the increments stands in transactions that also read the counter, or write the row otherwise; as
+    /// far as that was seen.
     pub mixed: f64,
     /// What speaks against it, or is to be known: sentences.
     pub against: Vec<String>,
@@ -100,8 +100,8 @@ pub struct Replaced {
     pub is_off: bool,
 }
 
-/// Tries a rule for each table for whose rows clients wait; the one with the most is the first. Second, how many wait for
-/// rows of tables that are not known. `base` says how the rules file is beside its rules, and which there are.
+/// Tries a rule for each table for whose rows clients wait; the one with the most is the first. Second, how many wait
+/// for rows of tables that are not known. `base` says how the rules file is beside its rules, and which there are.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! What changes rows of a table in statements that need not name it: writes of tables that have a trigger, or that the table
-//! refers to by a foreign key with an action, and routines.
+//! What changes rows of a table in statements that need not name it: writes of tables that have a trigger, or that the
+//! table refers to by a foreign key with an action, and routines.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::error::Problem;
 use super::read::rows;
 
-/// Names without their schemas: a statement that has none of them in it leaves the table's rows alone, unless it does so
-/// through a view.
+/// Names without their schemas: a statement that has none of them in it leaves the table's rows alone, unless it does
+/// so through a view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Changers {

@@ -1,4 +1,5 @@
-//! Looks at the tables of all rules and says everything that is wrong, where [`load`](super::load()) stops at the first.
+//! Looks at the tables of all rules and says everything that is wrong, where [`load`](super::load()) stops at the
+//! first.
 
 use std::collections::HashMap;
 use std::sync::Arc;

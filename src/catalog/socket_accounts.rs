@@ -1,8 +1,8 @@
-//! Accounts that log in as a user of the operating system, over the unix socket behind which the proxy stands for all of
-//! its clients: MySQL's auth_socket, MariaDB's unix_socket.
+//! Accounts that log in as a user of the operating system, over the unix socket behind which the proxy stands for all
+//! of its clients: MySQL's auth_socket, MariaDB's unix_socket.
 //!
-//! A session refuses them at login (`session::connect`). Here an operator is told beforehand, as far as the control account
-//! may see them.
+//! A session refuses them at login (`session::connect`). Here an operator is told beforehand, as far as the control
+//! account may see them.
 
 use std::fs;
 

@@ -173,8 +173,8 @@ impl Reach {
     }
 }
 
-/// What an account needs on the slot table, by what it may do to the hot one: nothing that would let it read or write more
-/// than it may there.
+/// What an account needs on the slot table, by what it may do to the hot one: nothing that would let it read or write
+/// more than it may there.
 fn needed(
     table: &HotTable,
     may: impl Fn(&str) -> Reach,

@@ -1,5 +1,5 @@
-//! `countersink health`: whether the proxy of these rules serves, for the health checks of containers, whose images have no
-//! program to ask with.
+//! `countersink health`: whether the proxy of these rules serves, for the health checks of containers, whose images
+//! have no program to ask with.
 
 use std::io;
 use std::net::Ipv4Addr;

@@ -174,7 +174,8 @@ pub fn run() -> ExitCode {
 fn run_command(command: Command, log: Arc<RecentLog>) -> Result<ExitCode, Error> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Command::Serve(_) = &command {
-        // They would have memory grow by 2 MiB at a time, of which a proxy uses little. Where the system has none, so be it.
+        // They would have memory grow by 2 MiB at a time, of which a proxy uses little. Where the system has none, so
+        // be it.
         #[cfg(target_os = "linux")]
         rustix::thread::disable_transparent_huge_pages(true).ok();
         // Sessions have threads of their own; each thread more would hold memory of its own for what is left.

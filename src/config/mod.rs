@@ -81,8 +81,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads the file at `path` for work without a server: variables that are not set count as empty, and the files that
-    /// it names need not be here.
+    /// Reads the file at `path` for work without a server: variables that are not set count as empty, and the files
+    /// that it names need not be here.
     ///
     /// # Errors
     ///

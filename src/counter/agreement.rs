@@ -1,12 +1,12 @@
-//! What the proxies in front of one server tell each other of a hot table, so that none reads base alone while another puts
-//! values into slots: user locks (GET_LOCK) that each holds under its number, see [`Claims`].
+//! What the proxies in front of one server tell each other of a hot table, so that none reads base alone while another
+//! puts values into slots: user locks (GET_LOCK) that each holds under its number, see [`Claims`].
 //!
-//! A proxy that puts increments into slots says so; so does one that takes base alone for the value. Both first say it, and
-//! then ask whether another says the contrary; then neither goes on. In between there is a state that goes with either:
-//! increments go to base, reads add up what slots there are. Whoever is switched on or off goes through that.
+//! A proxy that puts increments into slots says so; so does one that takes base alone for the value. Both first say it,
+//! and then ask whether another says the contrary; then neither goes on. In between there is a state that goes with
+//! either: increments go to base, reads add up what slots there are. Whoever is switched on or off goes through that.
 //!
-//! Of a proxy that has lost its connection nothing is heard, and it goes on as before until it knows. So it is told apart by
-//! that connection whether a proxy was there all the while, see [`here`].
+//! Of a proxy that has lost its connection nothing is heard, and it goes on as before until it knows. So it is told
+//! apart by that connection whether a proxy was there all the while, see [`here`].
 //!
 //! [`Claims`]: super::node::Claims
 
@@ -79,8 +79,8 @@ pub async fn drained(conn: &mut Conn, tables: &[TableName]) -> Result<Vec<usize>
     Ok(used.into_keys().collect())
 }
 
-/// The proxies that are here, but for one's own: their numbers, and the connections by which they say what they say. As long
-/// as this stays as it is, all of them have said it all the while.
+/// The proxies that are here, but for one's own: their numbers, and the connections by which they say what they say. As
+/// long as this stays as it is, all of them have said it all the while.
 ///
 /// # Errors
 ///
@@ -110,8 +110,8 @@ pub async fn others(
     Ok(used.into_keys().collect())
 }
 
-/// Which of these proxies have a part in which of these slot tables: they read them, or take base alone for the value. By
-/// their connections, with their numbers.
+/// Which of these proxies have a part in which of these slot tables: they read them, or take base alone for the value.
+/// By their connections, with their numbers.
 ///
 /// # Errors
 ///

@@ -25,8 +25,8 @@ use crate::config::{Address, Config, UpstreamTls};
 /// So long a fold waits to be told which slot rows there are, before it goes without.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// So long after a look whether the address leads to another server there is no other: behind a load balancer each session may
-/// be on one.
+/// So long after a look whether the address leads to another server there is no other: behind a load balancer each
+/// session may be on one.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// The server's code for a table that is not there.
 const NO_SUCH_TABLE: u16 = 1146;
@@ -107,7 +107,8 @@ impl Error {
 }
 
 impl Control {
-    /// Connects once, to see whether it works and, in TLS modes `preferred` and `as_client`, whether the server has TLS.
+    /// Connects once, to see whether it works and, in TLS modes `preferred` and `as_client`, whether the server has
+    /// TLS.
     ///
     /// # Errors
     ///
@@ -222,8 +223,8 @@ impl Control {
         self.in_time(Conn::new(self.roll_ups.clone())).await
     }
 
-    /// Logs in and out again. Connections that are open do not show whether the server still lets this host in, and each
-    /// login that goes through clears what the server holds against it (manual: max_connect_errors).
+    /// Logs in and out again. Connections that are open do not show whether the server still lets this host in, and
+    /// each login that goes through clears what the server holds against it (manual: max_connect_errors).
     ///
     /// # Errors
     ///
@@ -463,9 +464,9 @@ fn looking(config: &Config, tls: Option<SslOpts>) -> Opts {
     builder(config, tls, pool()).setup(vec![setup]).into()
 }
 
-/// Row locks are not waited for at all; tables that are locked, for a second, which is the least (manual: lock_wait_timeout).
-/// The statements name keys and few rows, whatever the server's globals have sessions beware of. Times are read and written
-/// where no hour comes twice.
+/// Row locks are not waited for at all; tables that are locked, for a second, which is the least (manual:
+/// lock_wait_timeout). The statements name keys and few rows, whatever the server's globals have sessions beware of.
+/// Times are read and written where no hour comes twice.
 fn rolling_up(config: &Config, tls: Option<SslOpts>) -> Opts {
     let setup = "SET autocommit = 1, completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_big_selects = 1, \
                  time_zone = '+00:00', \

@@ -29,8 +29,8 @@ pub const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
 /// Rolls a transaction of ours back, whatever the session's `completion_type` says.
 pub const ROLLBACK: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 
-/// What stands before and behind the moves of a fold in a session that has `sql_safe_updates` on, or `sql_big_selects` off
-/// (as `max_join_size` has it); `None` where it has neither.
+/// What stands before and behind the moves of a fold in a session that has `sql_safe_updates` on, or `sql_big_selects`
+/// off (as `max_join_size` has it); `None` where it has neither.
 pub fn without_caution(safe_updates: bool, big_selects: bool) -> Option<[String; 2]> {
     let variables = [
         ("sql_safe_updates", "0", "1", safe_updates),
@@ -123,11 +123,11 @@ pub struct OpenRow {
 /// The most base rows whose keys a fold remembers; beyond, it takes the whole table.
 pub const MOST_LOCKED: usize = 1024;
 
-/// Locks the base rows under `predicate` (unqualified columns; all rows without one). Gives their keys, or one row with a
-/// count. The LIMIT stands for the session's own `sql_select_limit`; where it is met, more is locked.
+/// Locks the base rows under `predicate` (unqualified columns; all rows without one). Gives their keys, or one row with
+/// a count. The LIMIT stands for the session's own `sql_select_limit`; where it is met, more is locked.
 ///
-/// It reads a counter, which hardly any index has. A query for keys alone may be answered from an index that covers it; where
-/// the table is small, servers read such an index, and lock it, as a whole.
+/// It reads a counter, which hardly any index has. A query for keys alone may be answered from an index that covers it;
+/// where the table is small, servers read such an index, and lock it, as a whole.
 pub fn lock(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) -> Vec<u8> {
     lock_reading(table, predicate, form, &counter(table))
 }
@@ -170,8 +170,8 @@ pub enum Look {
     Consistent,
 }
 
-/// Gives the keys of the base rows under `predicate`, each with a digest of all its columns: it tells whether a statement has
-/// changed the row.
+/// Gives the keys of the base rows under `predicate`, each with a digest of all its columns: it tells whether a
+/// statement has changed the row.
 pub fn digests(table: &HotTable, predicate: Option<&[u8]>, form: &KeyForm, look: Look) -> Vec<u8> {
     // CONCAT makes text of numbers, where HEX would round them.
     let columns = table.columns.iter().map(|column| {
@@ -256,9 +256,9 @@ impl Move {
     }
 }
 
-/// Moves slot rows into base, one statement for each key. Each of them can stand alone. Before each its slot rows are locked
-/// for writing: the move would first lock them for reading, and two of those who want more wait for each other (seen on
-/// MariaDB).
+/// Moves slot rows into base, one statement for each key. Each of them can stand alone. Before each its slot rows are
+/// locked for writing: the move would first lock them for reading, and two of those who want more wait for each other
+/// (seen on MariaDB).
 pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Move> {
     let mut keys: Vec<(&Key, Vec<u16>)> = Vec::new();
     for row in rows {
@@ -268,8 +268,8 @@ pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Move> {
         }
     }
     let moves = keys.into_iter().map(|(key, slots)| {
-        // Looked up one by one. Of a list of slots optimizers make a scan of all that the key has, where that is short, and
-        // it locks those too that others hold.
+        // Looked up one by one. Of a list of slots optimizers make a scan of all that the key has, where that is short,
+        // and it locks those too that others hold.
         let numbers: Vec<_> = slots.iter().map(u16::to_string).collect();
         let listed = format!(
             "(SELECT {} AS countersink_n) AS countersink_e",
@@ -296,8 +296,8 @@ pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Move> {
     moves.collect()
 }
 
-/// Has the base row of this slot row written, though no value changes: the smallest amount that its counters know is moved
-/// from base to the slot, or the other way where base would become negative, and back again. Each statement keeps
+/// Has the base row of this slot row written, though no value changes: the smallest amount that its counters know is
+/// moved from base to the slot, or the other way where base would become negative, and back again. Each statement keeps
 /// base + SUM(slots) as it is. To be run in this order, with the base row locked.
 pub fn rewrites(table: &HotTable, form: &KeyForm, row: &OpenRow) -> Vec<Vec<u8>> {
     let (b, s, d) = (base_alias(0), slots_alias(0), "countersink_d");

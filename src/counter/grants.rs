@@ -32,8 +32,8 @@ pub fn for_control(config: &Config, account: &str) -> Vec<String> {
     grants
 }
 
-/// What a drain needs beside, which locks the slot table before it drops it, and DDL, for which both are locked; MySQL grants
-/// that on whole schemas alone.
+/// What a drain needs beside, which locks the slot table before it drops it, and DDL, for which both are locked; MySQL
+/// grants that on whole schemas alone.
 pub(crate) fn to_lock(table: &TableName, account: &str) -> String {
     let schema = quote::name(&table.schema);
     format!("GRANT LOCK TABLES ON {schema}.* TO {account};")

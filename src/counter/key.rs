@@ -39,8 +39,8 @@ impl KeyForm {
         })
     }
 
-    /// Whether a key that is written with this form may differ from its value under the sql_mode PAD_CHAR_TO_FULL_LENGTH: where a
-    /// collation does not pad, 'a' is not 'a  '.
+    /// Whether a key that is written with this form may differ from its value under the sql_mode
+    /// PAD_CHAR_TO_FULL_LENGTH: where a collation does not pad, 'a' is not 'a  '.
     pub fn depends_on_padding(&self) -> bool {
         let is_char = |form: &Form| matches!(form, Form::Char(_));
         self.columns.iter().any(|(_, form)| is_char(form))

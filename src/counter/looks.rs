@@ -48,8 +48,9 @@ impl Looks {
         }
     }
 
-    /// Asks the server to which `wanted` belongs, or, where that is `None`, the one to which the address leads now. Where a new
-    /// connection leads to another one than wanted, that one's answer is not asked for: there are no rows then.
+    /// Asks the server to which `wanted` belongs, or, where that is `None`, the one to which the address leads now.
+    /// Where a new connection leads to another one than wanted, that one's answer is not asked for: there are no rows
+    /// then.
     pub(super) async fn ask(
         &self,
         wanted: Option<&Server>,

@@ -1,10 +1,10 @@
 //! Which of several proxies in front of one server this one is: each leases slots of a range of its own, so that no two
 //! meet on a slot row.
 //!
-//! The number is claimed by a user lock of the server's (GET_LOCK), which goes with the connection that holds it. While it
-//! is lost, two proxies may lease the same slots, which costs waits; and what this proxy says of its rules is not heard, so
-//! those are agreed upon again. By another such lock for each slot table one of the proxies leads there: it looks after what
-//! the others leave behind. While two lead, or none, slots are looked through twice, or later.
+//! The number is claimed by a user lock of the server's (GET_LOCK), which goes with the connection that holds it. While
+//! it is lost, two proxies may lease the same slots, which costs waits; and what this proxy says of its rules is not
+//! heard, so those are agreed upon again. By another such lock for each slot table one of the proxies leads there: it
+//! looks after what the others leave behind. While two lead, or none, slots are looked through twice, or later.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,8 +38,8 @@ const LOOK: Duration = Duration::from_secs(5);
 /// How long the server may take to answer; beyond, the connection is taken for lost.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// A proxy that was there so long ago, and is not heard of any more, may be there still: it has lost its connection, and is
-/// about to see that, which takes a look and an answer at the most, and to claim a number again.
+/// A proxy that was there so long ago, and is not heard of any more, may be there still: it has lost its connection,
+/// and is about to see that, which takes a look and an answer at the most, and to claim a number again.
 pub const SILENCE: Duration = Duration::from_secs(15);
 
 /// The number of this proxy, held as long as this is.
@@ -56,8 +56,8 @@ pub struct Node {
     conn: Conn,
 }
 
-/// What a proxy says to the others: names of user locks, to which its number is added. They are held on the connection that
-/// holds the number, and go with it.
+/// What a proxy says to the others: names of user locks, to which its number is added. They are held on the connection
+/// that holds the number, and go with it.
 #[derive(Debug, Default)]
 pub struct Claims {
     wanted: Mutex<BTreeSet<String>>,
@@ -94,7 +94,8 @@ impl Claims {
         }
     }
 
-    /// Whether what is wanted is what is held. A proxy that never had a number can say nothing, and acts as the only one.
+    /// Whether what is wanted is what is held. A proxy that never had a number can say nothing, and acts as the only
+    /// one.
     pub fn are_held(&self) -> bool {
         let held = unpoisoned(&self.held);
         match held.number {

@@ -1,8 +1,8 @@
 //! How long what a session has been shown of its rights holds: until somebody changes rights.
 //!
-//! A change through a session of this proxy is noticed at once. For those past the proxy the server is asked, a few times
-//! a second while increments go on, how many statements it has run that change rights: any account may ask that, and it
-//! costs the server less than a millisecond.
+//! A change through a session of this proxy is noticed at once. For those past the proxy the server is asked, a few
+//! times a second while increments go on, how many statements it has run that change rights: any account may ask that,
+//! and it costs the server less than a millisecond.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::control::Control;
 /// How often the server is asked.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The server counts a statement when it begins, and its effect comes later. For so many looks after a change nothing is
-/// relied on for longer than until the next look.
+/// The server counts a statement when it begins, and its effect comes later. For so many looks after a change nothing
+/// is relied on for longer than until the next look.
 const LOOKS_AFTER_CHANGE: u8 = 3;
 
 /// After so many looks without an increment in between the server is not asked any more.
@@ -49,8 +49,8 @@ impl Drop for Change<'_> {
 }
 
 impl Rights {
-    /// What has been shown in another generation than this one does not hold any more. Read it before the server is asked.
-    /// `None`: rights are being changed, and nothing holds.
+    /// What has been shown in another generation than this one does not hold any more. Read it before the server is
+    /// asked. `None`: rights are being changed, and nothing holds.
     pub fn generation(&self) -> Option<u64> {
         match self.changes.load(Ordering::Acquire) {
             0 => Some(self.generation.load(Ordering::Acquire)),
@@ -58,8 +58,8 @@ impl Rights {
         }
     }
 
-    /// To be called before a statement is sent that changes rights, and kept until its answer has gone to the client: who
-    /// has seen that may rely on its effect.
+    /// To be called before a statement is sent that changes rights, and kept until its answer has gone to the client:
+    /// who has seen that may rely on its effect.
     pub fn change(&self) -> Change<'_> {
         self.changes.fetch_add(1, Ordering::AcqRel);
         Change { rights: self }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
-/// An expression that is another one on each server, and stays the same when one starts anew. MariaDB has no UUID of its own; two
-/// servers that have all of these alike can hardly run at one time. Each server passes over the other's half.
+/// An expression that is another one on each server, and stays the same when one starts anew. MariaDB has no UUID of
+/// its own; two servers that have all of these alike can hardly run at one time. Each server passes over the other's
+/// half.
 pub const IDENTITY: &str = "/*!80000 @@GLOBAL.server_uuid */ \
      /*M! CONCAT_WS('|', @@GLOBAL.server_id, @@hostname, @@port, @@datadir, @@socket) */";
 

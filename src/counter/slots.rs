@@ -24,9 +24,10 @@ const MOST_INCREMENTED: usize = 64;
 pub struct Slots {
     /// By hash of the slot table's name: should two ever be alike, they share slots, which correctness bears.
     pools: Mutex<HashMap<u64, Arc<Pool>>>,
-    /// Hashes of (slot table, key, slot) whose slot row was there, and for what it was opened last. A fold by another proxy may
-    /// have closed the row, and what came behind it may have left base without room, or NULL. That costs one UPDATE that is
-    /// refused, for a row is known to be open for some counters alone: whoever opens it for others forgets these.
+    /// Hashes of (slot table, key, slot) whose slot row was there, and for what it was opened last. A fold by another
+    /// proxy may have closed the row, and what came behind it may have left base without room, or NULL. That costs one
+    /// UPDATE that is refused, for a row is known to be open for some counters alone: whoever opens it for others
+    /// forgets these.
     known: quick_cache::sync::Cache<u64, Opened>,
     hasher: RandomState,
     /// Number of this proxy among those in front of the server.
@@ -40,7 +41,8 @@ pub struct Slots {
 pub struct SlotRow {
     /// Its key, as a predicate.
     pub predicate: Vec<u8>,
-    /// The predicate is the only text of this key: `` `id` = 42 ``. Of others ('a', 'A') there may be several for one row.
+    /// The predicate is the only text of this key: `` `id` = 42 ``. Of others ('a', 'A') there may be several for one
+    /// row.
     pub has_one_text: bool,
     /// The counters for which base has been asked whether it has room.
     pub counters: Vec<usize>,
@@ -111,7 +113,8 @@ pub struct SlotUse {
     pub busy: Duration,
 }
 
-/// A slot that a session holds until the lease is dropped, which is when what it has put there is committed or rolled back.
+/// A slot that a session holds until the lease is dropped, which is when what it has put there is committed or rolled
+/// back.
 #[derive(Debug)]
 pub struct SlotLease {
     table: Arc<HotTable>,
@@ -137,8 +140,8 @@ impl SlotLease {
         self.shared
     }
 
-    /// The keys under `predicate` (unqualified key columns; `None` where they cannot be told) have been incremented in this
-    /// slot: when the lease ends, they are to be rolled up.
+    /// The keys under `predicate` (unqualified key columns; `None` where they cannot be told) have been incremented in
+    /// this slot: when the lease ends, they are to be rolled up.
     pub fn incremented(&mut self, predicate: Option<&[u8]>) {
         let predicate = predicate.filter(|_| self.incremented.len() < MOST_INCREMENTED);
         if !self
@@ -295,8 +298,8 @@ impl Slots {
         }
     }
 
-    /// Slot rows of this slot may be opened for these counters: this one, or where there is none nobody knows which. What was
-    /// known of them for other counters is forgotten. To be called before they are opened.
+    /// Slot rows of this slot may be opened for these counters: this one, or where there is none nobody knows which.
+    /// What was known of them for other counters is forgotten. To be called before they are opened.
     pub fn open(&self, table: &HotTable, row: Option<&SlotRow>, counters: &[usize], slot: u16) {
         let pool = self.pool(table);
         if let Some(row) = row {
@@ -393,7 +396,8 @@ mod tests {
         assert_eq!(slots.lease(&table).slot(), 1);
     }
 
-    /// A row that another proxy has closed is opened again for one counter, which says nothing of the room for the others.
+    /// A row that another proxy has closed is opened again for one counter, which says nothing of the room for the
+    /// others.
     #[test]
     fn a_slot_row_is_known_for_the_counters_that_opened_it_last() {
         let (slots, table) = (Slots::default(), table(3));

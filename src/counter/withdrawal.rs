@@ -1,15 +1,16 @@
 //! Slot tables that are taken away for as long as DDL runs on their hot tables.
 //!
-//! RENAME, EXCHANGE PARTITION, TRUNCATE and their like wait for a metadata lock, then give a name to other rows. An increment
-//! of a slot row that is known needs no lock on the hot table: it would go on meanwhile, into slots that then stand beside
-//! rows which are not its own. So the slot table is emptied and dropped first, under LOCK TABLES of both. While it is not
-//! there, base alone is the value for every proxy: each learns that from the server, with the statement that needs it,
-//! and none has to be told. Once the statement has run, slot tables are made anew for what then has the name.
+//! RENAME, EXCHANGE PARTITION, TRUNCATE and their like wait for a metadata lock, then give a name to other rows. An
+//! increment of a slot row that is known needs no lock on the hot table: it would go on meanwhile, into slots that then
+//! stand beside rows which are not its own. So the slot table is emptied and dropped first, under LOCK TABLES of both.
+//! While it is not there, base alone is the value for every proxy: each learns that from the server, with the statement
+//! that needs it, and none has to be told. Once the statement has run, slot tables are made anew for what then has the
+//! name.
 //!
-//! Two user locks go with it. The session that runs the DDL holds [`lock_name`] on its own connection, and whoever makes
-//! the slot table takes that lock first; so it stays away for exactly as long as the statement can run, even where the proxy
-//! is lost. The session waits for the other, which the control account holds until it is done: so whoever kills the
-//! client's statement, or its connection, ends a wait that the server knows.
+//! Two user locks go with it. The session that runs the DDL holds [`lock_name`] on its own connection, and whoever
+//! makes the slot table takes that lock first; so it stays away for exactly as long as the statement can run, even
+//! where the proxy is lost. The session waits for the other, which the control account holds until it is done: so
+//! whoever kills the client's statement, or its connection, ends a wait that the server knows.
 
 use std::sync::Arc;
 
@@ -91,8 +92,8 @@ pub struct Withdrawal {
 }
 
 impl Withdrawal {
-    /// Begins to take away the slots of these tables, and waits no longer than this for who uses them. The session of this
-    /// number asked for it, and holds the lock of each.
+    /// Begins to take away the slots of these tables, and waits no longer than this for who uses them. The session of
+    /// this number asked for it, and holds the lock of each.
     ///
     /// # Errors
     ///

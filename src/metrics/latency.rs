@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::histogram::{Observed, Times};
 use crate::reason::PlanKind;
 
-/// What a statement has spent its time on. Waiting for its client, who sends a long statement or takes a long answer, is
-/// in none of them.
+/// What a statement has spent its time on. Waiting for its client, who sends a long statement or takes a long answer,
+/// is in none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Waiting for the upstream.

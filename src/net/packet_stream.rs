@@ -295,8 +295,8 @@ impl PacketStream {
         written
     }
 
-    /// For how long the peer has had this side wait since this was last asked: for bytes that [`PacketStream::fill_to`] and
-    /// what uses it wanted, and for room to write. Not for [`PacketStream::fill`].
+    /// For how long the peer has had this side wait since this was last asked: for bytes that [`PacketStream::fill_to`]
+    /// and what uses it wanted, and for room to write. Not for [`PacketStream::fill`].
     pub fn take_waited(&mut self) -> Duration {
         std::mem::take(&mut self.waited)
     }

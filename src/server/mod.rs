@@ -235,8 +235,8 @@ impl Server {
     }
 }
 
-/// Waits for the last roll-up for as long as it has something to show for it, and no longer than others, who may fill slots
-/// all the time, could keep it from its end. Whether it has come to that.
+/// Waits for the last roll-up for as long as it has something to show for it, and no longer than others, who may fill
+/// slots all the time, could keep it from its end. Whether it has come to that.
 async fn finished(mut roll_up: JoinHandle<()>, rolled_up: impl Fn() -> u64) -> bool {
     for _ in 0..ROLL_UP_TIMEOUTS {
         let before = rolled_up();

@@ -1,9 +1,9 @@
 //! Logs in after logins that came to nothing.
 //!
-//! Servers count handshakes that were broken off by the host that they came from, which is the proxy's for all clients, and
-//! at max_connect_errors refuse that host (1129) until FLUSH HOSTS. A client that leaves is turned into a failed login
-//! (`session::connect`), but what it sends may also be such that the server itself breaks off: an answer of the wrong length,
-//! attributes cut short, a plugin that it lacks. One login that goes through clears the count.
+//! Servers count handshakes that were broken off by the host that they came from, which is the proxy's for all clients,
+//! and at max_connect_errors refuse that host (1129) until FLUSH HOSTS. A client that leaves is turned into a failed
+//! login (`session::connect`), but what it sends may also be such that the server itself breaks off: an answer of the
+//! wrong length, attributes cut short, a plugin that it lacks. One login that goes through clears the count.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Threads that serve sessions, each with an event loop of its own.
 //!
-//! A session stays on the thread where it began, and its two sockets with it. Of an event loop that all threads share one
-//! of them at a time asks what has happened, and has to wake the others (`docs/performance.md` has the figures). The price
-//! is that a session that computes for long holds up those of its thread, so what takes long is computed elsewhere
-//! (`session::planning`).
+//! A session stays on the thread where it began, and its two sockets with it. Of an event loop that all threads share
+//! one of them at a time asks what has happened, and has to wake the others (`docs/performance.md` has the figures).
+//! The price is that a session that computes for long holds up those of its thread, so what takes long is computed
+//! elsewhere (`session::planning`).
 
 use std::io;
 use std::num::NonZero;
@@ -80,9 +80,9 @@ impl Worker {
     }
 }
 
-/// Lets whoever has this thread's processor finish when there is something to do here (SCHED_BATCH; manual: sched(7)). That
-/// is the server as a rule, where it shares the machine: it is interrupted less often, and more has come by the time it is
-/// done. An idle processor is taken at once, as ever.
+/// Lets whoever has this thread's processor finish when there is something to do here (SCHED_BATCH; manual: sched(7)).
+/// That is the server as a rule, where it shares the machine: it is interrupted less often, and more has come by the
+/// time it is done. An idle processor is taken at once, as ever.
 #[cfg(target_os = "linux")]
 fn interrupt_nobody() {
     use thread_priority::unix::set_thread_priority_and_policy;

@@ -1,5 +1,5 @@
-//! Statements whose plan is that of their shape: it was made once, and each one's literals fill its holes, as parameters of
-//! a prepared statement would.
+//! Statements whose plan is that of their shape: it was made once, and each one's literals fill its holes, as
+//! parameters of a prepared statement would.
 
 use std::sync::Arc;
 

@@ -27,8 +27,8 @@ use crate::wire::{capability, command, status};
 /// A batch that is away for longer waits for a lock, perhaps, and others need not wait for its lane.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A session whose upstream has not been heard for so long asks it for a sign first: servers close connections that nobody
-/// uses, after a second at the earliest.
+/// A session whose upstream has not been heard for so long asks it for a sign first: servers close connections that
+/// nobody uses, after a second at the earliest.
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// All that decides what an increment does and answers when another session writes it, beside its text.
@@ -208,8 +208,9 @@ impl Session {
         Ok(())
     }
 
-    /// Waits to be called. An upstream that closes meanwhile (KILL) ends the session; its increment may be written all the
-    /// same, as one that is killed late is. To the server a session that waits is idle, so it gives a sign now and then.
+    /// Waits to be called. An upstream that closes meanwhile (KILL) ends the session; its increment may be written all
+    /// the same, as one that is killed late is. To the server a session that waits is idle, so it gives a sign now and
+    /// then.
     async fn await_call(&mut self, mut called: oneshot::Receiver<Call>) -> Result<Call, Error> {
         let shared = Arc::clone(&self.shared);
         let _waiting = shared.metrics.count_waiting();
@@ -273,8 +274,8 @@ pub(super) async fn patiently<T>(running: impl Future<Output = T>, late: impl Fn
 }
 
 impl Session {
-    /// Takes in a statement that may take locks which are no table's, open a transaction that no flag tells of, or make a
-    /// temporary table. Judged by its words, for it may stand behind another, or be prepared.
+    /// Takes in a statement that may take locks which are no table's, open a transaction that no flag tells of, or make
+    /// a temporary table. Judged by its words, for it may stand behind another, or be prepared.
     pub(super) fn note_locks(&mut self, kind: Kind, may_lock: bool) {
         self.state.may_hold_locks |= may_lock || kind == Kind::Call;
         // The text of a statement that is prepared in SQL need not have been seen.

@@ -78,8 +78,8 @@ pub struct Session {
     stopping: Option<Instant>,
 }
 
-/// A session that has done nothing for so long is idle. When the server stops, one that has just come, or is between two
-/// statements, goes on,
+/// A session that has done nothing for so long is idle. When the server stops, one that has just come, or is between
+/// two statements, goes on,
 const QUIET: Duration = Duration::from_millis(500);
 
 /// but no longer than this.
@@ -165,8 +165,8 @@ impl Session {
         Ok(())
     }
 
-    /// Waits for the next command; false when there is none. A side that closes, or is lost, between two commands has left
-    /// nothing undone.
+    /// Waits for the next command; false when there is none. A side that closes, or is lost, between two commands has
+    /// left nothing undone.
     async fn goes_on(&mut self) -> bool {
         let waited = self.await_command().await;
         waited.unwrap_or_else(|error| {
@@ -176,8 +176,8 @@ impl Session {
         })
     }
 
-    /// Waits for the next command; false when the client has closed, or the session is to. An upstream that speaks first has something to
-    /// say before it closes (a timeout, a KILL): it is passed on.
+    /// Waits for the next command; false when the client has closed, or the session is to. An upstream that speaks
+    /// first has something to say before it closes (a timeout, a KILL): it is passed on.
     async fn await_command(&mut self) -> Result<bool, Error> {
         loop {
             if self.is_behind || self.news.has_changed().unwrap_or(false) {
@@ -240,8 +240,9 @@ impl Session {
 
     /// Acts by the hot tables as they are now, if it may.
     pub(super) fn see_hot(&mut self) {
-        // Under LOCK TABLES other slot tables than those that are locked would be out of reach. What a transaction has read
-        // and written is of the time when it began, before which there may have been no slot table, or other slots.
+        // Under LOCK TABLES other slot tables than those that are locked would be out of reach. What a transaction has
+        // read and written is of the time when it began, before which there may have been no slot table, or other
+        // slots.
         let is_free = self.state.table_locks == TableLocks::None && !self.state.may_have_snapshot();
         self.is_behind = !is_free && !self.state.bypass;
         if self.is_behind {

@@ -64,8 +64,8 @@ fn number(row: &Row) -> Option<u64> {
 type Locks = Vec<String>;
 
 impl Session {
-    /// Folds, or takes slots away, runs the DDL, and has the catalog read again. Then it answers: whoever hears of it must
-    /// find the proxy ready.
+    /// Folds, or takes slots away, runs the DDL, and has the catalog read again. Then it answers: whoever hears of it
+    /// must find the proxy ready.
     pub(super) async fn ddl(
         &mut self,
         ddl: &Ddl,
@@ -131,8 +131,9 @@ impl Session {
         self.capabilities & capability::SESSION_TRACK != 0 && tells_of_transaction(ok)
     }
 
-    /// Whether slots are to be taken away for a statement, and may be: nothing of this session's own is waited for then, and
-    /// the statement ends its open transaction in any case. The inner error is an ERR payload, and the client's.
+    /// Whether slots are to be taken away for a statement, and may be: nothing of this session's own is waited for
+    /// then, and the statement ends its open transaction in any case. The inner error is an ERR payload, and the
+    /// client's.
     async fn may_withdraw_for(
         &mut self,
         ddl: &Ddl,
@@ -171,14 +172,15 @@ impl Session {
         })
     }
 
-    /// Takes the slots of these tables away, until the locks are released. The inner error is an ERR payload, and the client's:
-    /// its statement is not to run.
+    /// Takes the slots of these tables away, until the locks are released. The inner error is an ERR payload, and the
+    /// client's: its statement is not to run.
     async fn withdraw(
         &mut self,
         tables: &[Arc<HotTable>],
         locks: &mut Locks,
     ) -> Result<Result<(), Vec<u8>>, Error> {
-        /// Of a session that may itself hold what is waited for (FLUSH TABLES WITH READ LOCK): then the server refuses DDL.
+        /// Of a session that may itself hold what is waited for (FLUSH TABLES WITH READ LOCK): then the server refuses
+        /// DDL.
         const SHORT: u64 = 5;
         let is_doubtful = self.state.may_hold_locks;
         let seconds = match self.hidden(withdrawal::PATIENCE).await? {
@@ -211,7 +213,8 @@ impl Session {
                         self.insist(withdrawal::release(&lock)).await?;
                         withdrawal.finish().await
                     }
-                    // This session may hold what is waited for (FLUSH TABLES WITH READ LOCK): then the server refuses its DDL.
+                    // This session may hold what is waited for (FLUSH TABLES WITH READ LOCK): then the server refuses
+                    // its DDL.
                     Err(error) => {
                         withdrawal.cancel().await;
                         return Ok(match is_doubtful || is_deadlock(&error) {

@@ -1,4 +1,5 @@
-//! The column definitions that a client is shown in the place of a rewritten text's own, and whether they are still right.
+//! The column definitions that a client is shown in the place of a rewritten text's own, and whether they are still
+//! right.
 //!
 //! Tables may change between the statement that gave the definitions and the one that is answered under them. What the
 //! rewritten text itself sends tells: it comes before the rows, and before anything has gone to the client.
@@ -13,8 +14,8 @@ use crate::wire::column::Sent;
 use crate::wire::command;
 use crate::wire::materialized::{Kinds, Query};
 
-/// How many things one rewritten text may be known to send: whether a temporary table is between is up to each plan, and
-/// to cursors.
+/// How many things one rewritten text may be known to send: whether a temporary table is between is up to each plan,
+/// and to cursors.
 const MOST_SEEN: usize = 4;
 
 /// How many texts a session keeps the column definitions of.
@@ -66,8 +67,8 @@ impl Definitions {
         }
     }
 
-    /// The original has been prepared again. Where it has the same columns, what is sent is one more thing that goes with
-    /// them.
+    /// The original has been prepared again. Where it has the same columns, what is sent is one more thing that goes
+    /// with them.
     pub(super) fn renew(&mut self, columns: Vec<Vec<u8>>) {
         if self.columns != columns || self.seen.len() >= MOST_SEEN {
             self.seen.clear();

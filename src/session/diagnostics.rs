@@ -1,5 +1,5 @@
-//! What MySQL would tell of the client's last statement, where by itself it would tell of a later one of ours: the COMMIT
-//! behind a fold, an upsert that counts an existing slot row twice.
+//! What MySQL would tell of the client's last statement, where by itself it would tell of a later one of ours: the
+//! COMMIT behind a fold, an upsert that counts an existing slot row twice.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,8 +66,8 @@ impl Diagnostics {
         }
     }
 
-    /// After a statement that has failed in another session, or behind whose error statements of ours have run: it had one
-    /// message.
+    /// After a statement that has failed in another session, or behind whose error statements of ours have run: it had
+    /// one message.
     pub(super) fn of_an_error() -> Self {
         Self {
             row_count: -1,
@@ -158,7 +158,8 @@ fn is_shown(role: Role, row: &[u8], errors: bool) -> bool {
 }
 
 impl Session {
-    /// The upstream's answer to SHOW WARNINGS, to be kept with these status flags cleared; `None` when that is too long.
+    /// The upstream's answer to SHOW WARNINGS, to be kept with these status flags cleared; `None` when that is too
+    /// long.
     pub(super) async fn take_messages(
         &mut self,
         cleared: u16,
@@ -209,8 +210,8 @@ impl Session {
         Ok(())
     }
 
-    /// Raises the error of a statement once more, behind a COMMIT that has cleared it, where it can be raised so that it
-    /// reads the same: then it is the upstream's to tell, in every way in which it can be asked.
+    /// Raises the error of a statement once more, behind a COMMIT that has cleared it, where it can be raised so that
+    /// it reads the same: then it is the upstream's to tell, in every way in which it can be asked.
     pub(super) async fn raise_again(&mut self, last: &[u8]) -> Result<(), Error> {
         const LONGEST_MESSAGE: usize = 128;
         let Some(diagnostics) = &self.state.diagnostics else {

@@ -22,15 +22,16 @@ pub enum Error {
     /// COM_CHANGE_USER was not carried through.
     #[error(transparent)]
     ChangeUser(#[from] ConnectError),
-    /// The session that had written this one's increment lost its upstream before the answer: whether it was committed is
-    /// not known, which is what a client without the proxy would be left with.
+    /// The session that had written this one's increment lost its upstream before the answer: whether it was committed
+    /// is not known, which is what a client without the proxy would be left with.
     #[error("upstream: lost with an increment of this session on its way")]
     Batch,
-    /// A transaction of our own could neither be committed nor rolled back, and would take in what the client does next.
+    /// A transaction of our own could neither be committed nor rolled back, and would take in what the client does
+    /// next.
     #[error("upstream: a transaction of the proxy's own could not be ended")]
     Open,
-    /// The statement was planned by tables that have been altered past the proxy since. No session ends by it: whoever runs the
-    /// statement plans it anew.
+    /// The statement was planned by tables that have been altered past the proxy since. No session ends by it: whoever
+    /// runs the statement plans it anew.
     #[error("stale plan")]
     Stale,
     /// What was kept of an answer cannot be read again.

@@ -406,8 +406,8 @@ impl Session {
         }
     }
 
-    /// The id of the rewritten text, prepared now if it is not yet. The inner error is the ERR payload when the upstream
-    /// does not prepare it.
+    /// The id of the rewritten text, prepared now if it is not yet. The inner error is the ERR payload when the
+    /// upstream does not prepare it.
     pub(super) async fn rewritten(
         &mut self,
         statement: &mut Statement,

@@ -25,7 +25,8 @@ pub(super) fn asks_to_explain(text: &[u8], kind: Kind) -> bool {
 }
 
 impl Session {
-    /// One statement as the server reads it, or what would become of it: by the plan of its text, which a shared one comes to.
+    /// One statement as the server reads it, or what would become of it: by the plan of its text, which a shared one
+    /// comes to.
     pub(super) async fn statement_or_explanation(
         &mut self,
         text: &[u8],

@@ -19,8 +19,8 @@ const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.charact
 const MORE: &str = ", @@SESSION.sql_big_selects, @@SESSION.sql_auto_is_null, \
      LEFT(@@SESSION.lc_messages, 3) = 'en_', ";
 
-/// Whether statements are logged as they are. MySQL warns of the variable (1287), and means to remove it: so it is asked for
-/// by itself, and the question behind it takes the warning away.
+/// Whether statements are logged as they are. MySQL warns of the variable (1287), and means to remove it: so it is
+/// asked for by itself, and the question behind it takes the warning away.
 const LOGS_STATEMENTS: &str = "SELECT @@SESSION.binlog_format = 'STATEMENT' AND @@GLOBAL.log_bin";
 
 const MYSQL_QUESTION: &str = "@@SESSION.transaction_isolation";

@@ -1,7 +1,7 @@
 //! A session's end in the middle of a command, of which the upstream has said why.
 //!
-//! A server that is sent more than max_allowed_packet says so at once (1153) and closes with most of the statement unread,
-//! so that the rest cannot be sent. What it said is there to be read, and is the client's answer.
+//! A server that is sent more than max_allowed_packet says so at once (1153) and closes with most of the statement
+//! unread, so that the rest cannot be sent. What it said is there to be read, and is the client's answer.
 
 use std::io;
 use std::time::Duration;
@@ -42,8 +42,8 @@ impl Session {
         }
     }
 
-    /// To be called before something is sent. Behind a packet that was too large MySQL closes, MariaDB may go on: the client
-    /// is told of the one, and not where something else was sent meanwhile, of which nobody knows what became.
+    /// To be called before something is sent. Behind a packet that was too large MySQL closes, MariaDB may go on: the
+    /// client is told of the one, and not where something else was sent meanwhile, of which nobody knows what became.
     pub(super) async fn heed_refusal(&mut self) -> Result<(), Error> {
         if self.answered.refusal.is_some() {
             Box::pin(self.ping()).await?;
@@ -86,8 +86,8 @@ impl Session {
         }
     }
 
-    /// Takes leave of a client that the upstream has spoken to last, which may be sending still. The upstream's connection is
-    /// closed first. Takes `FAREWELL` at most.
+    /// Takes leave of a client that the upstream has spoken to last, which may be sending still. The upstream's
+    /// connection is closed first. Takes `FAREWELL` at most.
     pub async fn part(self) {
         let (mut client, parts) = (self.client, self.parts);
         drop((self.upstream, self.entry));
@@ -97,8 +97,8 @@ impl Session {
         }
     }
 
-    /// What the upstream has said to a command that it did not take whole: its first packet, if that is an ERR. Behind another
-    /// one it would be about a statement of ours, and not about that of the client.
+    /// What the upstream has said to a command that it did not take whole: its first packet, if that is an ERR. Behind
+    /// another one it would be about a statement of ours, and not about that of the client.
     async fn last_word(&mut self) -> Option<(u8, Vec<u8>)> {
         let mut payload = Vec::new();
         let read = self.upstream.read_payload(&mut payload, LONGEST_WORD).await;
@@ -107,8 +107,8 @@ impl Session {
     }
 }
 
-/// Closes a stream for writing and reads on, within bounds, until its peer closes: a socket that is closed over unread bytes
-/// could take along what was written last. To be given [`FAREWELL`].
+/// Closes a stream for writing and reads on, within bounds, until its peer closes: a socket that is closed over unread
+/// bytes could take along what was written last. To be given [`FAREWELL`].
 pub(super) async fn close(stream: &mut PacketStream) -> io::Result<()> {
     stream.shutdown().await?;
     let mut drained = 0;

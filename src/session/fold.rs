@@ -42,8 +42,8 @@ pub(super) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
         ) && (is_access_denied(error) || is_unknown_column(error)))
 }
 
-/// Whether an ERR payload tells of a syntax error. A text of ours is right but for what it takes from the client's statement,
-/// which then is wrong as well.
+/// Whether an ERR payload tells of a syntax error. A text of ours is right but for what it takes from the client's
+/// statement, which then is wrong as well.
 pub(super) fn is_syntax_error(error: &[u8]) -> bool {
     const SYNTAX: u16 = 1064;
     reply::Err::decode(error).is_ok_and(|err| err.code == SYNTAX)
@@ -301,8 +301,8 @@ impl Session {
         Ok(is_read_only)
     }
 
-    /// Folds in a transaction of its own, then runs the original where MySQL would, so that it refuses what a routine writes.
-    /// What others add between the two is as if they had added it behind the statement.
+    /// Folds in a transaction of its own, then runs the original where MySQL would, so that it refuses what a routine
+    /// writes. What others add between the two is as if they had added it behind the statement.
     async fn run_read_only_over_folds(
         &mut self,
         reason: Reason,
@@ -320,8 +320,8 @@ impl Session {
         }
     }
 
-    /// Commits a transaction of ours. Where that fails (MariaDB kills a COMMIT before it has begun; an account has no more
-    /// statements) it may be open still, and would take in what the client does next.
+    /// Commits a transaction of ours. Where that fails (MariaDB kills a COMMIT before it has begun; an account has no
+    /// more statements) it may be open still, and would take in what the client does next.
     pub(super) async fn commit_own(&mut self) -> Result<Hidden, Error> {
         let committed = self.hidden(COMMIT).await?;
         if let Hidden::Err(_) = &committed {
@@ -340,8 +340,8 @@ impl Session {
 
     /// Opens a transaction and folds. The inner error is the first ERR payload.
     ///
-    /// A fold locks rows that the client's statement need not, so a deadlock that ends it is not the client's. Nothing of
-    /// the client's is in the transaction yet, and it begins anew.
+    /// A fold locks rows that the client's statement need not, so a deadlock that ends it is not the client's. Nothing
+    /// of the client's is in the transaction yet, and it begins anew.
     pub(super) async fn begin_and_fold(
         &mut self,
         begin: &str,

@@ -1,8 +1,8 @@
 //! Folds in the client's transaction, and how much of them it may see afterwards.
 //!
-//! A fold changes base rows. Under REPEATABLE READ the transaction's reads then see these as they are now, where MySQL shows
-//! rows that the transaction itself has left alone as its snapshot has them. So the fold is undone again, by a savepoint,
-//! unless the client's statement has changed the rows too. The locks stay, as the statement's own would.
+//! A fold changes base rows. Under REPEATABLE READ the transaction's reads then see these as they are now, where MySQL
+//! shows rows that the transaction itself has left alone as its snapshot has them. So the fold is undone again, by a
+//! savepoint, unless the client's statement has changed the rows too. The locks stay, as the statement's own would.
 
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ pub(super) const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
 /// What the transaction had done to rows when the savepoint was set.
 pub(super) type Mark = Kept;
 
-/// How many statements of the session have written, those in routines among them; `None` where the server does not tell.
+/// How many statements of the session have written, those in routines among them; `None` where the server does not
+/// tell.
 #[derive(Clone, Copy, Debug)]
 struct Writes(Option<u64>);
 
@@ -52,8 +53,8 @@ impl Session {
         Ok(is_set.then(|| self.state.transaction.kept_rows()))
     }
 
-    /// Undoes the folds since the mark. What the upstream has to say of the client's statement, which ended with this packet,
-    /// is kept.
+    /// Undoes the folds since the mark. What the upstream has to say of the client's statement, which ended with this
+    /// packet, is kept.
     pub(super) async fn undo_folds(
         &mut self,
         mark: Mark,
@@ -202,8 +203,8 @@ impl Session {
         self.let_go(&held).await
     }
 
-    /// Undoes the folds since the mark behind a statement that has changed nothing by its answer, unless a routine has: what it
-    /// has written would be undone as well. `before` is what had been written when the statement began.
+    /// Undoes the folds since the mark behind a statement that has changed nothing by its answer, unless a routine has:
+    /// what it has written would be undone as well. `before` is what had been written when the statement began.
     async fn undo_folds_unless_written(
         &mut self,
         mark: Mark,
@@ -250,8 +251,8 @@ impl Session {
         Ok(Writes(counts.sum()))
     }
 
-    /// The rows under `predicate` as they are, under locks. `None`: they are too many, or their keys have no names. The inner
-    /// error is an ERR payload.
+    /// The rows under `predicate` as they are, under locks. `None`: they are too many, or their keys have no names. The
+    /// inner error is an ERR payload.
     pub(super) async fn suspects(
         &mut self,
         table: &Arc<HotTable>,
@@ -293,8 +294,8 @@ impl Session {
         Ok(Ok(digested.collect()))
     }
 
-    /// Finds out which of the rows that statements of this transaction may have changed they have changed. The inner error is
-    /// an ERR payload.
+    /// Finds out which of the rows that statements of this transaction may have changed they have changed. The inner
+    /// error is an ERR payload.
     pub(super) async fn find_written(
         &mut self,
         tables: &[Arc<HotTable>],

@@ -90,8 +90,8 @@ impl Session {
         Ok(answer)
     }
 
-    /// The same for a question of ours and for the end of a transaction of ours: again, if it is interrupted. KILL QUERY is meant
-    /// for a statement of the client's, and when none runs nothing comes of it.
+    /// The same for a question of ours and for the end of a transaction of ours: again, if it is interrupted. KILL
+    /// QUERY is meant for a statement of the client's, and when none runs nothing comes of it.
     pub(super) async fn insist(&mut self, text: impl AsRef<[u8]>) -> Result<Hidden, Error> {
         const MOST: u8 = 20;
         let mut answer = self.hidden(&text).await?;

@@ -39,8 +39,8 @@ impl Hot {
         Self::in_force(catalog, Vec::new(), 0, &Arc::default())
     }
 
-    /// With an empty plan cache, and what is done counted in `metrics`. `changing` are those of the catalog's tables whose
-    /// slots take nothing.
+    /// With an empty plan cache, and what is done counted in `metrics`. `changing` are those of the catalog's tables
+    /// whose slots take nothing.
     pub(super) fn in_force(
         catalog: Catalog,
         changing: Vec<Arc<HotTable>>,

@@ -146,8 +146,8 @@ impl Session {
         }
     }
 
-    /// What a slot row is known by: base has been asked whether it has room for these counters, not for others, and on this
-    /// server, not on another to which the upstream's address has led or will.
+    /// What a slot row is known by: base has been asked whether it has room for these counters, not for others, and on
+    /// this server, not on another to which the upstream's address has led or will.
     fn slot_row(&self, predicate: &[u8], increment: &Increment) -> SlotRow {
         SlotRow {
             predicate: predicate.to_vec(),
@@ -234,9 +234,9 @@ impl Session {
         }
     }
 
-    /// Adds to a slot whether or not there is a slot row. It locks more than the client's UPDATE would, the base row and the
-    /// gap that a slot row is inserted into, so a deadlock that ends it is not the client's: it is run again, unless the
-    /// client's transaction has gone with it.
+    /// Adds to a slot whether or not there is a slot row. It locks more than the client's UPDATE would, the base row
+    /// and the gap that a slot row is inserted into, so a deadlock that ends it is not the client's: it is run again,
+    /// unless the client's transaction has gone with it.
     async fn upsert(&mut self, slotting: &Slotting<'_>, slot: u16) -> Result<Hidden, Error> {
         let may_run_again = !self.state.in_transaction() && !self.state.one_shot.is_set();
         let mut deadlocks = 0;
@@ -267,8 +267,8 @@ impl Session {
         self.count(reason);
     }
 
-    /// Whether the slot row of this key is there. What this transaction has written itself, and has not folded since, is,
-    /// whatever others do.
+    /// Whether the slot row of this key is there. What this transaction has written itself, and has not folded since,
+    /// is, whatever others do.
     fn knows_slot(&self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) -> bool {
         let is_it = |written: &(Arc<HotTable>, SlotRow, u16)| {
             written.2 == slot && written.1 == *row && written.0 == *table

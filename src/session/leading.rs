@@ -96,8 +96,8 @@ impl Session {
                 let shared = Arc::clone(&self.shared);
                 let late = || {
                     batch.give_lane_back();
-                    // One of the keys is locked by somebody: let none be with others next time, until it has been written
-                    // by itself.
+                    // One of the keys is locked by somebody: let none be with others next time, until it has been
+                    // written by itself.
                     for (part, text) in batch.parts().iter().zip(&texts) {
                         shared
                             .slots
@@ -169,7 +169,8 @@ impl Session {
         done.map(Led::Answered)
     }
 
-    /// The server has answered for the increment that this session has written by itself, if there is one: others may go.
+    /// The server has answered for the increment that this session has written by itself, if there is one: others may
+    /// go.
     pub(super) fn land_alone(&mut self) {
         if let Some(alone) = self.alone.take() {
             self.give_slots_back();
@@ -199,14 +200,14 @@ impl Session {
         }
     }
 
-    /// In autocommit nothing holds a slot behind its answer, be that an error. The batch calls the next session as it goes,
-    /// which is to find the lowest slot free.
+    /// In autocommit nothing holds a slot behind its answer, be that an error. The batch calls the next session as it
+    /// goes, which is to find the lowest slot free.
     fn give_slots_back(&mut self) {
         self.state.transaction.leases.clear();
     }
 
-    /// Keeps what may be written in one transaction: increments whose slot rows are there and nobody else's. Base rows are
-    /// not locked then, so that no part waits for a lock that another's row has.
+    /// Keeps what may be written in one transaction: increments whose slot rows are there and nobody else's. Base rows
+    /// are not locked then, so that no part waits for a lock that another's row has.
     fn share_out(&mut self, batch: &mut Batch) {
         let tables: Vec<_> = batch
             .parts()

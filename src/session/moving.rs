@@ -1,5 +1,5 @@
-//! Slots into base rows, in the open transaction: base is locked, the control account tells which slot rows are open, and
-//! these are moved, each by its name.
+//! Slots into base rows, in the open transaction: base is locked, the control account tells which slot rows are open,
+//! and these are moved, each by its name.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -92,8 +92,8 @@ impl Bound {
         }
     }
 
-    /// At least the same rows, found without a look at other tables; `None` where only the whole table is left, or nothing else
-    /// was looked at.
+    /// At least the same rows, found without a look at other tables; `None` where only the whole table is left, or
+    /// nothing else was looked at.
     fn without_reads(&self) -> Option<Self> {
         let Self::Rows {
             table,
@@ -134,8 +134,8 @@ fn keys_of(form: &KeyForm, rows: &[Row]) -> Option<Vec<Key>> {
     few.then(|| rows.iter().map(|row| form.read(row)).collect())?
 }
 
-/// Whether base rows have to be changed though what the slots hold adds up to zero, so that the transaction's reads see them
-/// as they are now, like the slots.
+/// Whether base rows have to be changed though what the slots hold adds up to zero, so that the transaction's reads see
+/// them as they are now, like the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AsOwn {
     /// They are not, or what comes after the fold changes them, or the fold is undone.
@@ -173,9 +173,9 @@ impl Moved {
 }
 
 impl Session {
-    /// Moves what the slots of these hold into base, or what those of the whole table hold, where the server does not take
-    /// the predicate for a query, or where the rows cannot be told. The inner error is an ERR payload: what has been moved
-    /// until then stays moved, and no value has changed.
+    /// Moves what the slots of these hold into base, or what those of the whole table hold, where the server does not
+    /// take the predicate for a query, or where the rows cannot be told. The inner error is an ERR payload: what has
+    /// been moved until then stays moved, and no value has changed.
     pub(super) async fn move_slots(
         &mut self,
         bound: &Bound,
@@ -219,8 +219,8 @@ impl Session {
         Ok(moved.map(|moved| moved.unwrap_or_else(unknown)))
     }
 
-    /// The same rows, or more of them where a predicate reads other tables whose rows the server would not lock for it: it could
-    /// find others when the client's statement runs. The inner error is an ERR payload.
+    /// The same rows, or more of them where a predicate reads other tables whose rows the server would not lock for it:
+    /// it could find others when the client's statement runs. The inner error is an ERR payload.
     pub(super) async fn held(&mut self, bound: &Bound) -> Result<Result<Bound, Vec<u8>>, Error> {
         let Bound::Rows { table, reads, .. } = bound else {
             return Ok(Ok(bound.clone()));
@@ -230,7 +230,8 @@ impl Session {
             if !are_locked {
                 break;
             }
-            // Of a view, and of a table of another engine, it tells something else. Whoever has rights on columns alone is not told.
+            // Of a view, and of a table of another engine, it tells something else. Whoever has rights on columns alone
+            // is not told.
             are_locked = match self.hidden(fold::show_create_of(path)).await? {
                 Hidden::Row(row) => matches!(row.get(1), Some(Some(text)) if is_of_innodb(text)),
                 Hidden::Err(error) if failure(&error) == Failure::TheClients => {
@@ -254,16 +255,16 @@ impl Session {
     ) -> Result<Result<Option<Moved>, Vec<u8>>, Error> {
         let table = bound.table();
         // Slot rows that are closed: whoever increments next must ask base first. An UPDATE that a closed row refuses
-        // keeps it locked, and base is what a fold holds that waits for it. All of the table's, as another counter of the
-        // row may open it again, which says nothing of what base has room for.
+        // keeps it locked, and base is what a fold holds that waits for it. All of the table's, as another counter of
+        // the row may open it again, which says nothing of what base has room for.
         self.forget_slots(table);
         let pads = self.state.pads_char;
         let form = KeyForm::of(table).filter(|form| !(pads && form.depends_on_padding()));
         let named = form.as_ref().filter(|_| bound.predicate().is_some());
         let lock = fold::lock(table, bound.predicate(), named);
         let mut rows = self.hidden_rows(&lock).await?;
-        // DDL past the proxy may have dropped the counter, and the table may have no slots any more. `max_join_size` may refuse
-        // to have rows read, and allow it for an index.
+        // DDL past the proxy may have dropped the counter, and the table may have no slots any more. `max_join_size`
+        // may refuse to have rows read, and allow it for an index.
         if matches!(&rows, Err(error) if is_unknown_column(error) || is_too_much(error)) {
             let lock = fold::lock_by_keys(table, bound.predicate(), named);
             rows = self.hidden_rows(&lock).await?;
@@ -342,8 +343,8 @@ impl Session {
         self.read_hidden_rows(fold::MOST_LOCKED + 1).await
     }
 
-    /// Moves these slot rows, key by key. Which keys' base rows it has changed: the server writes no row whose values stay as
-    /// they are.
+    /// Moves these slot rows, key by key. Which keys' base rows it has changed: the server writes no row whose values
+    /// stay as they are.
     async fn move_open(
         &mut self,
         keys: &Keys,
@@ -419,11 +420,11 @@ impl Session {
         }
     }
 
-    /// Runs statements of ours up to the first that fails, in a session that may refuse updates that name no key, or joins.
-    /// Their answers; the inner error is the ERR payload of the one that failed.
+    /// Runs statements of ours up to the first that fails, in a session that may refuse updates that name no key, or
+    /// joins. Their answers; the inner error is the ERR payload of the one that failed.
     ///
-    /// A lock and what is done under it stand next to each other, lock first. What is done is sent together with the next
-    /// lock, so that no lock is waited for once another has been waited for in vain.
+    /// A lock and what is done under it stand next to each other, lock first. What is done is sent together with the
+    /// next lock, so that no lock is waited for once another has been waited for in vain.
     pub(super) async fn run_all(
         &mut self,
         texts: &[Vec<u8>],
@@ -497,8 +498,8 @@ fn has_changed_all(answer: &Hidden) -> bool {
     counts.is_none_or(|(matched, changed)| matched == changed)
 }
 
-/// MySQL tells of an UPDATE of several tables that was killed by an error without a name; the client's own statement would
-/// have been killed in its own words.
+/// MySQL tells of an UPDATE of several tables that was killed by an error without a name; the client's own statement
+/// would have been killed in its own words.
 fn as_killed(error: Vec<u8>) -> Vec<u8> {
     const UNKNOWN_ERROR: u16 = 1105;
     let is_of_a_move = reply::Err::decode(&error).is_ok_and(|error| {

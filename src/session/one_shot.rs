@@ -121,8 +121,8 @@ impl Session {
             && reply::Err::decode(last).is_ok_and(|error| self.refuses(error.code, of_several))
     }
 
-    /// Whether an error says that the statement has touched no row: it was refused for its text, its names, its grants or
-    /// its transaction. Asked of both servers, error by error.
+    /// Whether an error says that the statement has touched no row: it was refused for its text, its names, its grants
+    /// or its transaction. Asked of both servers, error by error.
     fn refuses(&self, code: u16, of_several: bool) -> bool {
         const NO_ROUTINE: u16 = 1305;
         const REFUSED: [u16; 20] = [

@@ -1,12 +1,13 @@
-//! Plans are made on the session's thread where that is soon done, and on a thread apart where others would have to wait.
+//! Plans are made on the session's thread where that is soon done, and on a thread apart where others would have to
+//! wait.
 
 use std::future::pending;
 use std::panic::resume_unwind;
 
 use tokio::task::spawn_blocking;
 
-/// The longest text that is planned on the session's own thread, in bytes: a parse takes about 0.1 µs for each, and the other
-/// sessions of the thread wait meanwhile.
+/// The longest text that is planned on the session's own thread, in bytes: a parse takes about 0.1 µs for each, and the
+/// other sessions of the thread wait meanwhile.
 const LONGEST: usize = 16 * 1024;
 
 /// Whether a text of this length is planned on a thread apart.

@@ -168,8 +168,8 @@ impl Session {
         Ok(())
     }
 
-    /// Passes the answer to COM_STMT_PREPARE on for a statement of which nothing is remembered but what somebody wants to know.
-    /// Its id; `None` when it is an ERR.
+    /// Passes the answer to COM_STMT_PREPARE on for a statement of which nothing is remembered but what somebody wants
+    /// to know. Its id; `None` when it is an ERR.
     async fn pass_prepared_seen(
         &mut self,
         sequence_id: u8,
@@ -205,8 +205,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether COM_STMT_PREPARE of this text clears the messages of the statement before it. MySQL's always does, MariaDB's
-    /// where it opens a table. Neither touches ROW_COUNT().
+    /// Whether COM_STMT_PREPARE of this text clears the messages of the statement before it. MySQL's always does,
+    /// MariaDB's where it opens a table. Neither touches ROW_COUNT().
     fn clears_when_prepared(&self, text: &[u8], kind: Kind) -> bool {
         let names = |word| sql::mentions(text, word);
         !self.hot.catalog.mariadb

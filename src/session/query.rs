@@ -358,8 +358,8 @@ impl Session {
         planning::apart(move || hot.plan_anew(&text, &facts, &catalog)).await
     }
 
-    /// What becomes of a plan under LOCK TABLES, and where a statement of ours would be the one that IS NULL gives the row
-    /// to which was inserted last.
+    /// What becomes of a plan under LOCK TABLES, and where a statement of ours would be the one that IS NULL gives the
+    /// row to which was inserted last.
     pub(super) fn plan_now(&self, plan: Arc<Plan>, text: &[u8]) -> Arc<Plan> {
         let plan = self.under_table_locks(plan);
         let is_told = match &*plan {
@@ -467,8 +467,8 @@ impl Session {
     }
 }
 
-/// Whether a statement is DDL that its plan does not tell of: about a trigger or a routine, which may change hot tables,
-/// or in an executable comment.
+/// Whether a statement is DDL that its plan does not tell of: about a trigger or a routine, which may change hot
+/// tables, or in an executable comment.
 pub(super) fn may_change_the_catalog(text: &[u8], kind: Kind) -> bool {
     const PROGRAMS: [&[u8]; 3] = [b"TRIGGER", b"PROCEDURE", b"FUNCTION"];
     const VERBS: [&[u8]; 4] = [b"CREATE", b"ALTER", b"DROP", b"RENAME"];

@@ -66,8 +66,8 @@ enum Ran {
     Unprepared(Vec<u8>),
     /// Its columns are not those that are known of the original; nobody has been answered.
     Changed,
-    /// It names a column that is not there. The server has just understood the original, or was not asked; nobody has been
-    /// answered.
+    /// It names a column that is not there. The server has just understood the original, or was not asked; nobody has
+    /// been answered.
     Unnamed { is_understood: bool },
 }
 
@@ -174,8 +174,8 @@ impl Session {
         self.read_folded(read, original, turn).await.map(Ok)
     }
 
-    /// Answers a read whose text names a column that is not there: one of the client's own, or one that the table had before it
-    /// was altered past the proxy.
+    /// Answers a read whose text names a column that is not there: one of the client's own, or one that the table had
+    /// before it was altered past the proxy.
     pub(super) async fn read_as_altered(
         &mut self,
         read: &Read,
@@ -271,8 +271,9 @@ impl Session {
         }))
     }
 
-    /// Answers a read whose text was refused, as by `error` some slot table is not there: base alone is the value then, and so
-    /// it is in what others have committed since. A snapshot may be older, and show base as it was beside slots that are gone.
+    /// Answers a read whose text was refused, as by `error` some slot table is not there: base alone is the value then,
+    /// and so it is in what others have committed since. A snapshot may be older, and show base as it was beside slots
+    /// that are gone.
     pub(super) async fn read_without_slots(
         &mut self,
         read: &Read,
@@ -395,8 +396,8 @@ impl Session {
         })
     }
 
-    /// Folds what this transaction has incremented itself, and takes the locks that the read asks for. What does not go on
-    /// as a sum is counted.
+    /// Folds what this transaction has incremented itself, and takes the locks that the read asks for. What does not go
+    /// on as a sum is counted.
     pub(super) async fn prepare_to_read(
         &mut self,
         read: &Read,

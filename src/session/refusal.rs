@@ -1,5 +1,5 @@
-//! What the server would refuse without running it, found out before anything of ours is done for it: a fold would leave locks,
-//! or a transaction, behind a statement that MySQL has not even begun.
+//! What the server would refuse without running it, found out before anything of ours is done for it: a fold would
+//! leave locks, or a transaction, behind a statement that MySQL has not even begun.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -23,8 +23,8 @@ const MOST_TRIES: u8 = 20;
 /// How many shapes a session remembers that the server has understood.
 const MOST_UNDERSTOOD: usize = 256;
 
-/// Hashes of the shapes of statements that the server has understood. A collision, or a table that has changed since, costs
-/// no more than locks that a statement leaves when it is refused.
+/// Hashes of the shapes of statements that the server has understood. A collision, or a table that has changed since,
+/// costs no more than locks that a statement leaves when it is refused.
 #[derive(Debug, Default)]
 pub(super) struct Understood(HashSet<u64>);
 
@@ -47,7 +47,8 @@ pub(super) enum Foreseen {
     Nothing,
     /// It refuses the text.
     Refused,
-    /// The question has met what the statement would have met: a KILL, a lock that was waited for too long. The ERR payload.
+    /// The question has met what the statement would have met: a KILL, a lock that was waited for too long. The ERR
+    /// payload.
     Ended(Vec<u8>),
 }
 
@@ -80,8 +81,8 @@ pub(super) fn is_unknown_column(error: &[u8]) -> bool {
 }
 
 impl Session {
-    /// Asks whether the server refuses the client's statement for its text, so that nothing needs to be done before it runs.
-    /// Without a round trip for a shape that it has understood before.
+    /// Asks whether the server refuses the client's statement for its text, so that nothing needs to be done before it
+    /// runs. Without a round trip for a shape that it has understood before.
     pub(super) async fn foresee(&mut self, original: &Original) -> Result<Foreseen, Error> {
         let Some(text) = self.query_text(original)? else {
             return Ok(Foreseen::Nothing);
@@ -111,7 +112,8 @@ impl Session {
         Ok(matches!(self.foresee(original).await?, Foreseen::Refused))
     }
 
-    /// The text of a statement. Of an execution, in either protocol, only the number or the name of the statement is here.
+    /// The text of a statement. Of an execution, in either protocol, only the number or the name of the statement is
+    /// here.
     pub(super) fn query_text<'a>(&self, original: &'a Original) -> Result<Option<&'a [u8]>, Error> {
         Ok(match original {
             Original::Payload(payload) if payload.first() == Some(&command::QUERY) => {
@@ -122,9 +124,9 @@ impl Session {
         })
     }
 
-    /// The error for a statement that a fold, refused with `error`, would have had to come before. Where that is for want
-    /// of a right, or of a column, it is the original's own, if that is refused as well. A column that only the fold names
-    /// is one of a table as it was when the transaction began.
+    /// The error for a statement that a fold, refused with `error`, would have had to come before. Where that is for
+    /// want of a right, or of a column, it is the original's own, if that is refused as well. A column that only the
+    /// fold names is one of a table as it was when the transaction began.
     pub(super) async fn refusal_in_its_words(
         &mut self,
         original: &Original,
@@ -143,8 +145,8 @@ impl Session {
         }))
     }
 
-    /// Why the server would refuse a text, as far as it says so without running it: the ERR payload. Names and rights are looked
-    /// at when a statement is prepared, and no row is.
+    /// Why the server would refuse a text, as far as it says so without running it: the ERR payload. Names and rights
+    /// are looked at when a statement is prepared, and no row is.
     pub(super) async fn refusal_of(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut refused = None;
         for _ in 0..MOST_TRIES {

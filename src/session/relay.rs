@@ -149,8 +149,8 @@ impl Session {
         Ok(())
     }
 
-    /// LOAD DATA LOCAL: the client sends packets up to an empty one, numbered from `next`. A server refuses one out of order,
-    /// and then waits for the rest of the file as long as net_read_timeout; so it is told that there is none.
+    /// LOAD DATA LOCAL: the client sends packets up to an empty one, numbered from `next`. A server refuses one out of
+    /// order, and then waits for the rest of the file as long as net_read_timeout; so it is told that there is none.
     async fn pass_local_file(&mut self, mut next: u8) -> Result<(), Error> {
         loop {
             let header = self.client.peek_header().await.map_err(Error::Client)?;

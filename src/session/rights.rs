@@ -1,8 +1,8 @@
-//! An increment that goes to a slot is written with the rights on the slot table; so the server is asked whether the account
-//! has those that the client's own statement needs.
+//! An increment that goes to a slot is written with the rights on the slot table; so the server is asked whether the
+//! account has those that the client's own statement needs.
 //!
-//! It is asked once in each session, not once for each account: which rights a session has also depends on when it logged
-//! in (global privileges), chose its schema, and set its roles.
+//! It is asked once in each session, not once for each account: which rights a session has also depends on when it
+//! logged in (global privileges), chose its schema, and set its roles.
 
 use std::sync::Arc;
 

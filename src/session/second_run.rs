@@ -1,8 +1,8 @@
 //! The second run of an UPDATE or DELETE that has changed only some of the rows that were folded for it.
 //!
-//! The folds cannot be undone any more without the statement, and the rows that it has left alone would show as they are now,
-//! where the transaction's snapshot has them older. So all is undone, the changed rows are folded alone, and the statement runs
-//! once more, confined to them.
+//! The folds cannot be undone any more without the statement, and the rows that it has left alone would show as they
+//! are now, where the transaction's snapshot has them older. So all is undone, the changed rows are folded alone, and
+//! the statement runs once more, confined to them.
 
 use std::sync::Arc;
 
@@ -43,8 +43,9 @@ fn rows_changed(ok: &[u8]) -> Option<usize> {
 }
 
 impl Session {
-    /// Confines a statement that has run to the rows that it has changed, if it has left others alone whose slots had been moved.
-    /// `confined` is its text with room for a condition, and its literals; `suspects` are the rows as they were before it.
+    /// Confines a statement that has run to the rows that it has changed, if it has left others alone whose slots had
+    /// been moved. `confined` is its text with room for a condition, and its literals; `suspects` are the rows as they
+    /// were before it.
     pub(super) async fn confine(
         &mut self,
         mark: Mark,
@@ -57,8 +58,8 @@ impl Session {
         }
     }
 
-    /// The rows that the client's statement has changed, where a fold has moved slots of others too, which the statement has
-    /// left alone. `None`: there are none such, or nobody can tell.
+    /// The rows that the client's statement has changed, where a fold has moved slots of others too, which the
+    /// statement has left alone. `None`: there are none such, or nobody can tell.
     async fn changed_alone(
         &mut self,
         moved: &Moved,
@@ -92,8 +93,8 @@ impl Session {
         }))
     }
 
-    /// Undoes what has been done since the mark, and does it again for the changed rows alone. Should the statement not change as
-    /// many rows as before, it is done again for all rows that had been folded.
+    /// Undoes what has been done since the mark, and does it again for the changed rows alone. Should the statement not
+    /// change as many rows as before, it is done again for all rows that had been folded.
     async fn run_again(
         &mut self,
         mark: Mark,

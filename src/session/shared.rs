@@ -20,7 +20,8 @@ use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
 use crate::traffic::Traffic;
 
-/// So long after the last such transaction a shape goes to slots again: one odd transaction must not slow all others for good.
+/// So long after the last such transaction a shape goes to slots again: one odd transaction must not slow all others
+/// for good.
 const MIXED_COUNTS: Duration = Duration::from_secs(60);
 
 /// How many shapes of statements are remembered.
@@ -45,7 +46,8 @@ pub struct Shared {
     /// Who is connected.
     pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
-    /// [`Hot::number`] of the hot tables that were read again for a statement which then failed as before, and when that was.
+    /// [`Hot::number`] of the hot tables that were read again for a statement which then failed as before, and when
+    /// that was.
     ///
     /// [`Hot::number`]: super::Hot
     in_vain: Mutex<Option<(u64, Instant)>>,

@@ -1,4 +1,5 @@
-//! Statements as they are seen while somebody wants to know what passes. While nobody does, all of it is one look at a flag.
+//! Statements as they are seen while somebody wants to know what passes. While nobody does, all of it is one look at a
+//! flag.
 
 use std::borrow::Cow;
 use std::sync::Arc;

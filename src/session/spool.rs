@@ -1,5 +1,5 @@
-//! An answer that is kept until the proxy's own transaction around its statement has ended: locks are held for as long as
-//! the server takes, and not for as long as the client takes to read.
+//! An answer that is kept until the proxy's own transaction around its statement has ended: locks are held for as long
+//! as the server takes, and not for as long as the client takes to read.
 
 use std::io;
 

@@ -23,8 +23,8 @@ pub(super) enum Planned {
 }
 
 impl Session {
-    /// A text of ours was refused for a name that is not there, though the client's own is not. Has the tables read again
-    /// where nobody has yet. [`Error::Stale`]: the statement is to be planned anew. Ok: that helps nothing.
+    /// A text of ours was refused for a name that is not there, though the client's own is not. Has the tables read
+    /// again where nobody has yet. [`Error::Stale`]: the statement is to be planned anew. Ok: that helps nothing.
     pub(super) async fn look_again(&mut self, tables: &[Arc<HotTable>]) -> Result<(), Error> {
         let before = self.hot.number;
         let is_first = match self.state.planned {

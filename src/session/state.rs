@@ -62,8 +62,8 @@ pub(super) struct State {
     /// When the session last had an answer, of its upstream or of another session that wrote for it.
     pub served: Instant,
     /// No increment may go to a slot. CHECK constraints are not enforced (MariaDB, `check_constraint_checks`), so that
-    /// nothing would guard a slot; or statements are logged as they are (`binlog_format`), so that the server would warn of
-    /// ours (1592).
+    /// nothing would guard a slot; or statements are logged as they are (`binlog_format`), so that the server would
+    /// warn of ours (1592).
     pub unguarded: bool,
     /// `sql_auto_is_null` is on: the first statement that compares an AUTO_INCREMENT column with IS NULL, be it one of
     /// ours, finds the row that was inserted last.
@@ -242,8 +242,8 @@ impl State {
         self.status & status::IN_TRANS != 0 || self.status & status::AUTOCOMMIT == 0
     }
 
-    /// Whether a transaction may be open that sees rows as they were. An ERR does not say; in autocommit a statement that
-    /// fails leaves none, unless it was a routine.
+    /// Whether a transaction may be open that sees rows as they were. An ERR does not say; in autocommit a statement
+    /// that fails leaves none, unless it was a routine.
     pub(super) fn may_have_snapshot(&self) -> bool {
         let may_be_new = self.status & status::AUTOCOMMIT == 0 || self.kind == Kind::Call;
         self.status & status::IN_TRANS != 0 || (self.status_uncertain && may_be_new)

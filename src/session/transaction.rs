@@ -1,9 +1,9 @@
 //! What the open transaction has done to rows of hot tables, so that its reads see what MySQL would show them.
 //!
 //! A consistent read shows a row as the snapshot has it, unless the transaction has changed it: then as that left it. A
-//! counter is read as base + SUM(slots), and both parts must be of the same time. So before a read, the slots of rows that
-//! the transaction has changed are folded into base, which then is the value; and the read leaves their slots out, because
-//! the snapshot may still show what they held before.
+//! counter is read as base + SUM(slots), and both parts must be of the same time. So before a read, the slots of rows
+//! that the transaction has changed are folded into base, which then is the value; and the read leaves their slots out,
+//! because the snapshot may still show what they held before.
 
 use std::sync::Arc;
 
@@ -53,16 +53,16 @@ pub(super) type Kept = Option<Arc<Rows>>;
 pub(super) struct Rows {
     /// Keys incremented in slots: a read of their table folds them first.
     pub incremented: Vec<Keys>,
-    /// Keys whose base row the transaction has changed while their slots may hold something: a read of their table folds
-    /// them first.
+    /// Keys whose base row the transaction has changed while their slots may hold something: a read of their table
+    /// folds them first.
     pub written: Vec<Keys>,
     /// Rows of which a statement has changed some, as they were before it.
     pub suspects: Vec<Suspects>,
-    /// Keys whose base row is locked and has no open slots: base is their value now, and needs no fold. How many rows they
-    /// are, if that is known.
+    /// Keys whose base row is locked and has no open slots: base is their value now, and needs no fold. How many rows
+    /// they are, if that is known.
     pub settled: Vec<(Keys, Option<usize>)>,
-    /// Keys whose base row the transaction has changed and whose slots it has folded: its reads see that row, and not the
-    /// slots that its snapshot may show beside an older one.
+    /// Keys whose base row the transaction has changed and whose slots it has folded: its reads see that row, and not
+    /// the slots that its snapshot may show beside an older one.
     pub folded: Vec<Keys>,
     /// Keys that were among `folded` when something came that may have undone it.
     doubted: Vec<Keys>,

@@ -174,8 +174,8 @@ impl Session {
         Ok((done, held.last))
     }
 
-    /// The same, but for the answer's last packet, which is still to be sent. `hide_transaction`: that the transaction is
-    /// ours is not for the client.
+    /// The same, but for the answer's last packet, which is still to be sent. `hide_transaction`: that the transaction
+    /// is ours is not for the client.
     pub(super) async fn run_original_and_hold(
         &mut self,
         original: &Original,

@@ -1,5 +1,5 @@
-//! Writes that pass as they came: they are right on base alone, but the rows that they change are then the transaction's own,
-//! and its reads must see their counters as they are, like all else in them.
+//! Writes that pass as they came: they are right on base alone, but the rows that they change are then the
+//! transaction's own, and its reads must see their counters as they are, like all else in them.
 
 use super::Session;
 use super::error::Error;
@@ -147,8 +147,8 @@ impl Session {
     }
 }
 
-/// Whether an ERR payload tells of a value that its column or type does not take: by the expression, which may be ours, or
-/// by the number of the row, which counts those of our queries as well.
+/// Whether an ERR payload tells of a value that its column or type does not take: by the expression, which may be ours,
+/// or by the number of the row, which counts those of our queries as well.
 fn tells_of_a_value(error: &[u8]) -> bool {
     const VALUES: [u16; 6] = [1264, 1265, 1292, 1366, 1406, 1690];
     reply::Err::decode(error).is_ok_and(|err| VALUES.contains(&err.code))

@@ -1,8 +1,9 @@
 //! Whether each hot table's name in a text stands where the planner looks.
 //!
-//! The planner finds tables by walking the syntax tree, and the tree may keep a name where no walk comes by: to sqlparser
-//! the name in `SELECT .. UNION TABLE t` is a plain string. Such a table would be read from base alone. So the names in the
-//! text are compared with those that a walk meets; a statement with one too many counts as not understood.
+//! The planner finds tables by walking the syntax tree, and the tree may keep a name where no walk comes by: to
+//! sqlparser the name in `SELECT .. UNION TABLE t` is a plain string. Such a table would be read from base alone. So
+//! the names in the text are compared with those that a walk meets; a statement with one too many counts as not
+//! understood.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -34,8 +35,8 @@ pub(super) fn is_complete(context: &Context<'_>, tables: &[Arc<HotTable>]) -> bo
     names.all(|start| met.starts.contains(&start))
 }
 
-/// Whether a token may be the name of one of these tables: by how it is spelled, and because it qualifies nothing, and is
-/// itself qualified by the table's schema at most.
+/// Whether a token may be the name of one of these tables: by how it is spelled, and because it qualifies nothing, and
+/// is itself qualified by the table's schema at most.
 fn may_be_one_of(
     context: &Context<'_>,
     tokens: &[Lexeme],

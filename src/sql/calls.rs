@@ -2,8 +2,8 @@
 
 use memchr::{memchr_iter, memmem};
 
-/// What may stand before a parenthesis and is no stored function: keywords, and the built-in functions that are most common.
-/// A stored function with such a name is called by its schema and its name.
+/// What may stand before a parenthesis and is no stored function: keywords, and the built-in functions that are most
+/// common. A stored function with such a name is called by its schema and its name.
 const KNOWN: &[&str] = &[
     "ABS",
     "ALL",
@@ -115,8 +115,8 @@ pub fn may_call_routines(text: &[u8]) -> bool {
     !names_one_table(text) || memchr_iter(b'(', text).any(|open| is_call(&text[..open]))
 }
 
-/// Whether each function that a text calls gives the same for the same row, and does nothing else; `true` is certain, but for
-/// views.
+/// Whether each function that a text calls gives the same for the same row, and does nothing else; `true` is certain,
+/// but for views.
 pub(super) fn calls_alone(text: &[u8]) -> bool {
     const OF_THE_SESSION: [&[u8]; 3] = [b"LAST_INSERT_ID", b"ROW_COUNT", b"FOUND_ROWS"];
     let upper = text.to_ascii_uppercase();

@@ -2,8 +2,8 @@
 //!
 //! Where an index can serve, a server converts the constant to the column's type, and the outcome depends on the
 //! statement. MariaDB's UPDATE takes `day = '2024-01-01x'` for false; its INSERT .. SELECT takes it for the day, or
-//! refuses it in strict mode, and finds no BIT by a string. So a predicate of an UPDATE may stand in an INSERT .. SELECT
-//! only where nothing is cut off or rounded.
+//! refuses it in strict mode, and finds no BIT by a string. So a predicate of an UPDATE may stand in an INSERT ..
+//! SELECT only where nothing is cut off or rounded.
 
 use sqlparser::ast::{BinaryOperator, Expr};
 use time::macros::format_description;

@@ -164,8 +164,8 @@ pub(super) fn slots_path(table: &HotTable) -> String {
 /// server (1100) while tables are locked.
 pub(super) const READ_ALIASES: usize = 16;
 
-/// The name of a slot table in the statement's sum number `index`. Each has its own: under LOCK TABLES a statement may use a
-/// locked name once only, and no two tables may have the same.
+/// The name of a slot table in the statement's sum number `index`. Each has its own: under LOCK TABLES a statement may
+/// use a locked name once only, and no two tables may have the same.
 pub(super) fn read_alias(catalog: &Catalog, table: &Arc<HotTable>, index: usize) -> String {
     let mut tables = catalog.tables.iter();
     let ordinal = tables.position(|other| other == table).unwrap_or_default();

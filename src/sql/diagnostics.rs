@@ -139,7 +139,8 @@ pub fn may_ask(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a text, of one statement or of several, may ask for the messages or for how many there are; `false` is certain.
+/// Whether a text, of one statement or of several, may ask for the messages or for how many there are; `false` is
+/// certain.
 pub fn may_ask_for_messages(text: &[u8]) -> bool {
     let mentions_one = [b"WARNINGS".as_slice(), b"ERRORS", b"DIAGNOSTICS"]
         .iter()

@@ -96,8 +96,8 @@ impl Dialect for SessionDialect {
         supports_user_host_grantee,
     }
 
-    /// What most expressions begin with. The parser would try all of these for a type first, as in `DATE '2026-01-01'`, and
-    /// write an error about each.
+    /// What most expressions begin with. The parser would try all of these for a type first, as in `DATE '2026-01-01'`,
+    /// and write an error about each.
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         match &parser.peek_token_ref().token {
             Token::Number(..) | Token::Placeholder(_) => {

@@ -27,8 +27,8 @@ const MOST_COMPARED: usize = 16;
 pub struct Digest {
     /// The text: alone what statements that differ in their literals have in common.
     pub text: Arc<str>,
-    /// What tells which row is meant: columns that the WHERE compares by `=`, or that an INSERT gives and its
-    /// ON DUPLICATE KEY UPDATE does not set. In the order of the text; empty where that cannot be told, and for an INSERT
+    /// What tells which row is meant: columns that the WHERE compares by `=`, or that an INSERT gives and its ON
+    /// DUPLICATE KEY UPDATE does not set. In the order of the text; empty where that cannot be told, and for an INSERT
     /// of a new row.
     pub compared: Vec<Compared>,
 }
@@ -51,8 +51,8 @@ pub enum Place {
     Parameter(u16),
 }
 
-/// Whether a text has the same tokens in whatever sql_mode and character set a session is, but for the meaning of `"`: no
-/// backslash, which may be an escape, a letter or half of one, and no backquote that may be half of one.
+/// Whether a text has the same tokens in whatever sql_mode and character set a session is, but for the meaning of `"`:
+/// no backslash, which may be an escape, a letter or half of one, and no backquote that may be half of one.
 pub fn reads_the_same(text: &[u8]) -> bool {
     let is_half = |at: usize| at > 0 && !text[at - 1].is_ascii();
     memchr(b'\\', text).is_none() && !memchr_iter(b'`', text).any(is_half)

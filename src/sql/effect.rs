@@ -39,8 +39,8 @@ impl Kind {
         }
     }
 
-    /// Whether the statement may read a table without locks, so that a transaction's snapshot is made. What a BEGIN does
-    /// only its text says.
+    /// Whether the statement may read a table without locks, so that a transaction's snapshot is made. What a BEGIN
+    /// does only its text says.
     pub fn may_make_snapshot(self) -> bool {
         !matches!(
             self,

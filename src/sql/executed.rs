@@ -1,8 +1,8 @@
 //! Executable comments, read as the server reads them.
 //!
-//! `/*!50110 ROW_FORMAT=COMPACT */` is executed by servers from version 5.1.10 on, `/*! .. */` by all of MySQL's kind, and
-//! `/*M! .. */` by MariaDB alone. MariaDB takes the versions from 5.7 to 9.99 for features that it does not have, and skips
-//! them. What every server of a kind that we support does with a comment is known without its exact version.
+//! `/*!50110 ROW_FORMAT=COMPACT */` is executed by servers from version 5.1.10 on, `/*! .. */` by all of MySQL's kind,
+//! and `/*M! .. */` by MariaDB alone. MariaDB takes the versions from 5.7 to 9.99 for features that it does not have,
+//! and skips them. What every server of a kind that we support does with a comment is known without its exact version.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,8 +13,8 @@ use crate::sql::lexer::{Lexer, Token, TokenKind};
 use crate::sql::plan::SessionFacts;
 use crate::sql::statement::{Kind, is_several, statement_kind};
 
-/// The text without the marks of comments that the server executes, and without comments that it skips: it means the same,
-/// and servers take the names of columns from it as well. Where that is not certain, the text is left as it is.
+/// The text without the marks of comments that the server executes, and without comments that it skips: it means the
+/// same, and servers take the names of columns from it as well. Where that is not certain, the text is left as it is.
 pub fn executed<'a>(text: &'a [u8], facts: &SessionFacts, mariadb: bool) -> Cow<'a, [u8]> {
     if facts.unsafe_character_set || !may_have_executable_comment(text) {
         return Cow::Borrowed(text);
@@ -98,8 +98,8 @@ fn tokens<'a>(
     })
 }
 
-/// Where the `*/` stands that ends an executed comment, of which the code begins at `from`. `None` where there is none, or
-/// where something in it may hide it, or another statement.
+/// Where the `*/` stands that ends an executed comment, of which the code begins at `from`. `None` where there is none,
+/// or where something in it may hide it, or another statement.
 fn end_of_executed(text: &[u8], from: usize, facts: &SessionFacts) -> Option<usize> {
     for token in tokens(text, from, facts) {
         match token.kind {
@@ -122,7 +122,8 @@ struct Mark {
 }
 
 impl Mark {
-    /// `None` where the version is not spelled as servers spell it: five or six digits, then a space. MySQL warns of others.
+    /// `None` where the version is not spelled as servers spell it: five or six digits, then a space. MySQL warns of
+    /// others.
     fn of(comment: &[u8]) -> Option<Self> {
         let is_mariadb = comment.starts_with(b"/*M!");
         let start = if is_mariadb {

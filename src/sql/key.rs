@@ -288,8 +288,8 @@ pub(super) fn whole_key(
     (seen.len() == target.table.primary_key.len()).then_some(WholeKey { parameters })
 }
 
-/// The parameters that name the one key to which a predicate confines a statement, whatever else it asks for. `None`: there
-/// may be several.
+/// The parameters that name the one key to which a predicate confines a statement, whatever else it asks for. `None`:
+/// there may be several.
 pub(super) fn one_key(
     context: &Context<'_>,
     target: &Target<'_>,

@@ -260,8 +260,8 @@ fn is_space(byte: u8) -> bool {
     CLASSES[usize::from(byte)] == Class::Space
 }
 
-/// Whether an executable comment, executed or not, changes nothing: mysqldump and mydumper put SQL_NO_CACHE into each of their
-/// queries so.
+/// Whether an executable comment, executed or not, changes nothing: mysqldump and mydumper put SQL_NO_CACHE into each
+/// of their queries so.
 fn does_nothing(comment: &[u8]) -> bool {
     let Some(code) = comment.strip_suffix(b"*/") else {
         return false;

@@ -5,8 +5,8 @@ const STEP: usize = 32;
 
 /// Whether these bytes stand in a text, ASCII letters in either case. `word` is not empty.
 ///
-/// A text may be a megabyte of data, and its session's thread waits: so all places of a step are compared letter by letter,
-/// which takes the processor one instruction for many of them, and the same time whatever the text.
+/// A text may be a megabyte of data, and its session's thread waits: so all places of a step are compared letter by
+/// letter, which takes the processor one instruction for many of them, and the same time whatever the text.
 pub fn mentions(text: &[u8], word: &[u8]) -> bool {
     let mut rest = text;
     while rest.len() >= STEP + word.len() {

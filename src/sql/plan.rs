@@ -55,10 +55,11 @@ impl SessionFacts {
 pub enum Plan {
     /// Send the client's bytes as they are.
     Forward(Reason),
-    /// The same. It changes other columns of rows of a hot table, or inserts some; a transaction that does so sees them as they
-    /// are then, and so has to see their counters.
+    /// The same. It changes other columns of rows of a hot table, or inserts some; a transaction that does so sees them
+    /// as they are then, and so has to see their counters.
     Write(Box<Write>),
-    /// Send the client's bytes as they are, for the rule has `mode: observe`: what would become of the statement were it in force.
+    /// Send the client's bytes as they are, for the rule has `mode: observe`: what would become of the statement were
+    /// it in force.
     Observe(Box<Plan>),
     /// Add to slots instead of the base row.
     Increment(Arc<Increment>),
@@ -71,8 +72,8 @@ pub enum Plan {
     Fold(Box<Fold>),
     /// DDL on a hot table: fold in a transaction of its own, forward, then refresh the catalog.
     Ddl(Box<Ddl>),
-    /// The session makes a temporary table with a hot table's name (or may), and is asked afterwards which tables are hidden.
-    /// Those that it is filled from are folded first.
+    /// The session makes a temporary table with a hot table's name (or may), and is asked afterwards which tables are
+    /// hidden. Those that it is filled from are folded first.
     Shadow(Vec<Arc<HotTable>>),
     /// SQL-level PREPARE of a text that names hot tables (or of a text that is not known): every
     /// EXECUTE in this session folds these tables first.
@@ -107,11 +108,13 @@ impl Plan {
 pub struct Increment {
     /// The table.
     pub table: Arc<HotTable>,
-    /// For [`Plan::Combine`]: `UPDATE base SET c = c + n WHERE <key> AND c BETWEEN ..`, which matches no row where what is
-    /// added could meet the limit of the counter's type. There is no `upsert` then, and `exact` is the original alone.
+    /// For [`Plan::Combine`]: `UPDATE base SET c = c + n WHERE <key> AND c BETWEEN ..`, which matches no row where what
+    /// is added could meet the limit of the counter's type. There is no `upsert` then, and `exact` is the original
+    /// alone.
     ///
-    /// For [`Plan::Increment`]: `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`, for a statement that names one whole primary key
-    /// and nothing else. It answers as the original would; 0 rows mean that the slot row is not there.
+    /// For [`Plan::Increment`]: `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`, for a statement that names one
+    /// whole primary key and nothing else. It answers as the original would; 0 rows mean that the slot row is not
+    /// there.
     pub update: Option<Template>,
     /// Parameters that `update` compares with key columns: where one of them may equal several keys, `upsert` applies
     /// instead.
@@ -141,8 +144,8 @@ pub struct Increment {
     pub parameter_deltas: Vec<ParameterDelta>,
     /// The same for all texts that differ in their constants only.
     pub shape: u64,
-    /// An UPDATE of base that needs exactly the rights of the original, and is prepared but never run: who may not prepare
-    /// it may not run the original.
+    /// An UPDATE of base that needs exactly the rights of the original, and is prepared but never run: who may not
+    /// prepare it may not run the original.
     pub rights: Arc<[u8]>,
     /// The way that is always right: fold, then the original. Its scope is also what the transaction
     /// remembers as incremented.
@@ -197,8 +200,8 @@ pub struct Read {
     pub tables: Vec<Arc<HotTable>>,
     /// The text to send: as many parameters, in the same order, and as many columns as the original.
     pub text: Template,
-    /// For FOR UPDATE and FOR SHARE of keys outside autocommit: statements that lock base rows, then slot rows, before the
-    /// text is sent.
+    /// For FOR UPDATE and FOR SHARE of keys outside autocommit: statements that lock base rows, then slot rows, before
+    /// the text is sent.
     pub locks: Vec<Template>,
     /// `locks` wait for nobody: they are sent in autocommit as well, for the error that they may end with.
     pub fails_when_locked: bool,
@@ -225,7 +228,8 @@ impl Read {
 pub struct Write {
     /// The rows that it may change or insert.
     pub rows: FoldTable,
-    /// Parameters that name the one key of these rows: where one of them may equal several keys, the answer tells nothing.
+    /// Parameters that name the one key of these rows: where one of them may equal several keys, the answer tells
+    /// nothing.
     pub key_parameters: Vec<KeyParameter>,
     /// How its answer tells which of them it has changed.
     pub told: Told,
@@ -285,8 +289,8 @@ pub struct FoldTable {
     pub table: Arc<HotTable>,
     /// The keys.
     pub scope: Scope,
-    /// Parameters that are inserted into key columns. The scope is right where each is stored as it is written; else the
-    /// whole table is folded.
+    /// Parameters that are inserted into key columns. The scope is right where each is stored as it is written; else
+    /// the whole table is folded.
     pub stored: Vec<StoredParameter>,
 }
 
@@ -328,8 +332,8 @@ pub struct Rows {
     /// Names columns of base alone, unqualified and quoted by backticks. A locking read by it keeps the rows that the
     /// statement will meet as they are, under an isolation level that locks gaps.
     pub predicate: Template,
-    /// Other tables, with their schemas and in backticks, that the predicate reads and locks for sharing. It holds for the same
-    /// rows when the statement runs if the server locks rows of theirs, and gaps.
+    /// Other tables, with their schemas and in backticks, that the predicate reads and locks for sharing. It holds for
+    /// the same rows when the statement runs if the server locks rows of theirs, and gaps.
     pub reads: Vec<String>,
     /// What is left of the predicate without these tables; `None` where nothing is.
     pub without_reads: Option<Template>,

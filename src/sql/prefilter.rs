@@ -16,8 +16,8 @@ pub struct Prefilter {
     names: Option<AhoCorasick>,
     /// By pattern: whether it is a whole name, which cannot be the beginning of another one.
     whole: Vec<bool>,
-    /// Finds how the names begin, in each letter case: by many bytes at a time, where the processor can, and so most texts
-    /// are known to have none of them. `None`: it cannot, or there are too many.
+    /// Finds how the names begin, in each letter case: by many bytes at a time, where the processor can, and so most
+    /// texts are known to have none of them. `None`: it cannot, or there are too many.
     starts: Option<Searcher>,
 }
 

@@ -26,8 +26,8 @@ pub(super) fn fold_of(
     }
 }
 
-/// The keys that a predicate names, or else the rows for which as much of it holds as is plain: columns of the table that
-/// are not hot, compared with constants, or looked for in a column of another table.
+/// The keys that a predicate names, or else the rows for which as much of it holds as is plain: columns of the table
+/// that are not hot, compared with constants, or looked for in a column of another table.
 fn scope(context: &Context<'_>, target: &Target<'_>, predicate: Option<&Expr>) -> Scope {
     let by_key = key::scope(context, target, predicate);
     let Some(predicate) = predicate.filter(|_| by_key == Scope::Table) else {
@@ -122,8 +122,8 @@ impl Printed {
     }
 }
 
-/// A condition over unqualified columns; `None` when there is more to it than columns and constants, or when it is nested
-/// deeper than `depth`.
+/// A condition over unqualified columns; `None` when there is more to it than columns and constants, or when it is
+/// nested deeper than `depth`.
 fn printed(
     context: &Context<'_>,
     columns: &Columns<'_>,
@@ -223,8 +223,8 @@ fn printed(
     Some(text)
 }
 
-/// A query that reads one column of one table. An UPDATE or DELETE reads what is committed there, and locks it for sharing, where
-/// a query reads the snapshot, unless it says so.
+/// A query that reads one column of one table. An UPDATE or DELETE reads what is committed there, and locks it for
+/// sharing, where a query reads the snapshot, unless it says so.
 fn printed_query(context: &Context<'_>, query: &Query, depth: usize) -> Option<Printed> {
     let (inner, column, condition) = inner::read(context, query)?;
     let mut text = Printed::default();
@@ -356,7 +356,8 @@ mod tests {
             ("views IN (SELECT votes FROM comments)", "posts"),
             ("id = (SELECT post_id FROM comments)", "posts"),
             ("EXISTS (SELECT post_id FROM comments)", "posts"),
-            // Counters, other tables, functions, what is not the same twice, and NOT, whose precedence the sql_mode sets.
+            // Counters, other tables, functions, what is not the same twice, and NOT, whose precedence the sql_mode
+            // sets.
             ("views > 5", "posts"),
             ("author_id = 1 OR views > 5", "posts"),
             ("author_id = RAND()", "posts"),

@@ -1,7 +1,7 @@
 //! Whether a value that is inserted equals what the column then holds.
 //!
-//! An INSERT converts: 2.6 becomes 3 in an INT column, text is cut to length without strict mode. The row that is in its
-//! way has the converted value, which a comparison with the statement's own literal would not find.
+//! An INSERT converts: 2.6 becomes 3 in an INT column, text is cut to length without strict mode. The row that is in
+//! its way has the converted value, which a comparison with the statement's own literal would not find.
 
 use crate::catalog::Column;
 

@@ -1,5 +1,5 @@
-//! SQL text with holes: the session's slot, the client's parameters, what is added, the keys that a transaction has folded, or
-//! that a write is confined to.
+//! SQL text with holes: the session's slot, the client's parameters, what is added, the keys that a transaction has
+//! folded, or that a write is confined to.
 
 use crate::sql::Amount;
 
@@ -131,8 +131,8 @@ impl Template {
 /// What stands for a hole when its neighbours are looked at: it may be filled with any literal.
 const HOLE: u8 = b'?';
 
-/// What must stand between two texts, which end and begin so, lest a server reads the last token of the one and the first
-/// of the other as one: `SELECT` and `CAST(`, or two identifiers in backticks.
+/// What must stand between two texts, which end and begin so, lest a server reads the last token of the one and the
+/// first of the other as one: `SELECT` and `CAST(`, or two identifiers in backticks.
 pub(super) fn space_between(end: Option<u8>, beginning: Option<u8>) -> &'static str {
     // After and before these every token stands by itself.
     let is_alone = |byte: u8| byte.is_ascii_whitespace() || b"(),.;=<>+%^~".contains(&byte);

@@ -184,7 +184,8 @@ impl<'a> Words<'a> {
             .any(|&token| is_word(self.text, token, keyword))
     }
 
-    /// Whether a query stands in parentheses among the tokens that are left, or may stand in a comment that is executed.
+    /// Whether a query stands in parentheses among the tokens that are left, or may stand in a comment that is
+    /// executed.
     pub(super) fn has_subquery(&self) -> bool {
         const BEGINNINGS: [&str; 4] = ["SELECT", "TABLE", "VALUES", "WITH"];
         let rest = self.rest();

@@ -1,7 +1,8 @@
-//! What passes, in bounded memory: shapes of statements, how often and how long they ran, and the rows that they meet most.
+//! What passes, in bounded memory: shapes of statements, how often and how long they ran, and the rows that they meet
+//! most.
 //!
-//! Nothing is looked at until somebody asks ([`Traffic::look`]), and again once nobody has asked for a while. A session then
-//! makes a [`Sighting`] of each statement and hands it in when it is answered.
+//! Nothing is looked at until somebody asks ([`Traffic::look`]), and again once nobody has asked for a while. A session
+//! then makes a [`Sighting`] of each statement and hands it in when it is answered.
 
 mod prepared;
 mod report;

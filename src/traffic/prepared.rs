@@ -1,4 +1,5 @@
-//! Statements that were prepared while somebody wanted to know what passes, in bounded memory: the least asked for go first.
+//! Statements that were prepared while somebody wanted to know what passes, in bounded memory: the least asked for go
+//! first.
 
 use std::ops::Range;
 use std::sync::Arc;

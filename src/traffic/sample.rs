@@ -12,7 +12,8 @@ use super::sketch::Sketch;
 /// So long after the last question nothing is looked at any more.
 const INTEREST: Duration = Duration::from_secs(30);
 
-/// The most shapes that are told apart. With [`MOST_KEYS`], [`MOST_FOLLOWED`] and the bounds of texts and keys this is 5 MiB at most.
+/// The most shapes that are told apart. With [`MOST_KEYS`], [`MOST_FOLLOWED`] and the bounds of texts and keys this is
+/// 5 MiB at most.
 const MOST_SHAPES: usize = 256;
 
 /// The most rows of a shape that are told apart.
@@ -139,7 +140,8 @@ impl Traffic {
         self.unread.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What has been seen so far. From the first question on, and for half a minute after each, statements are looked at.
+    /// What has been seen so far. From the first question on, and for half a minute after each, statements are looked
+    /// at.
     pub fn look(&self, keys: &Keys) -> Report {
         let now = Instant::now();
         let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);

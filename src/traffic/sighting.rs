@@ -37,8 +37,8 @@ impl Sighting {
         )
     }
 
-    /// The digest of a statement. Where nothing is known of the session, only of a text that reads the same in all: what
-    /// one takes for an identifier may be a literal of another.
+    /// The digest of a statement. Where nothing is known of the session, only of a text that reads the same in all:
+    /// what one takes for an identifier may be a literal of another.
     pub fn digest(text: &[u8], facts: Option<&SessionFacts>) -> Option<Arc<Digest>> {
         let digest = match facts {
             Some(facts) => sql::digest(text, facts),

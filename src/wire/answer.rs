@@ -224,8 +224,8 @@ impl Walker {
         self.ended_by_eof
     }
 
-    /// Whether the server is left without messages of the statement; `None` where the answer does not tell: rows without
-    /// a warning may be those of SHOW WARNINGS.
+    /// Whether the server is left without messages of the statement; `None` where the answer does not tell: rows
+    /// without a warning may be those of SHOW WARNINGS.
     pub fn is_quiet(&self) -> Option<bool> {
         self.is_quiet
     }
@@ -346,8 +346,8 @@ impl Walker {
 
     /// Without DEPRECATE_EOF an EOF follows the columns. With a cursor it ends the answer.
     ///
-    /// The flag alone does not tell of a cursor: that of a routine sets it as well. But no cursor is opened for CALL, and all
-    /// result sets of a CALL announce another result.
+    /// The flag alone does not tell of a cursor: that of a routine sets it as well. But no cursor is opened for CALL,
+    /// and all result sets of a CALL announce another result.
     fn columns_eof(&mut self, payload: &[u8]) -> Role {
         let status = eof_status(payload);
         let flags = status & (status::CURSOR_EXISTS | status::MORE_RESULTS_EXISTS);

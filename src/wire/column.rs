@@ -142,7 +142,8 @@ impl Sent {
     }
 }
 
-/// Whether two definitions are of one table's column, with a number of another type: the table was changed between them.
+/// Whether two definitions are of one table's column, with a number of another type: the table was changed between
+/// them.
 pub fn is_changed(one: &[u8], other: &[u8], capabilities: u64) -> Result<bool, Malformed> {
     let one = Definition::decode(one, capabilities)?;
     let other = Definition::decode(other, capabilities)?;

@@ -42,8 +42,8 @@ impl Kinds {
         Self { query, aggregates }
     }
 
-    /// Of the column at this position, from 0. What is neither a column nor an aggregate has a type by its length also where
-    /// rows are grouped.
+    /// Of the column at this position, from 0. What is neither a column nor an aggregate has a type by its length also
+    /// where rows are grouped.
     pub fn of(&self, position: usize) -> Query {
         match (self.query, self.aggregates.get(position)) {
             (Query::Groups, Some(false)) => Query::Windows,
@@ -52,8 +52,8 @@ impl Kinds {
     }
 }
 
-/// The definition that the client is shown in place of `promised`, which the original was prepared with, when `sent`, of the
-/// rewritten text, has been through a temporary table. `None`: it has not, or makes no difference.
+/// The definition that the client is shown in place of `promised`, which the original was prepared with, when `sent`,
+/// of the rewritten text, has been through a temporary table. `None`: it has not, or makes no difference.
 pub fn materialized(
     promised: &[u8],
     sent: &[u8],
@@ -67,7 +67,8 @@ pub fn materialized(
     let is_computed = name.is_empty();
     let mut column = original.column;
     let mut decimals = original.decimals;
-    // No table has so short a BIGINT: it is computed, perhaps in a derived table, and shows itself what has become of it.
+    // No table has so short a BIGINT: it is computed, perhaps in a derived table, and shows itself what has become of
+    // it.
     let is_short = original.length < SHORTEST_BIGINT;
     let types = [column.field_type, ours.column.field_type];
     let is_int = is_short && types == [field_type::LONGLONG, field_type::LONG];
@@ -78,8 +79,8 @@ pub fn materialized(
     if !is_computed && is_int {
         column.flags &= !BINARY;
     } else if !is_computed {
-        // The rewriting has left it alone, so that it shows what has become of its keys. What is sorted by a sum goes through
-        // a temporary table where the original does not.
+        // The rewriting has left it alone, so that it shows what has become of its keys. What is sorted by a sum goes
+        // through a temporary table where the original does not.
         let is_left = [table, name] == ours.origin[1..] && query != Query::Plain;
         if !is_left || column.flags & PART_KEY == 0 || ours.column.flags & PART_KEY != 0 {
             return Ok(None);
@@ -126,7 +127,8 @@ pub fn materialized(
     reader.lenenc_bytes()?;
     let fixed = payload.len();
     payload.extend_from_slice(reader.rest());
-    // int<1> length of what follows, int<2> character_set, int<4> column_length, int<1> type, int<2> flags, int<1> decimals
+    // int<1> length of what follows, int<2> character_set, int<4> column_length, int<1> type, int<2> flags, int<1>
+    // decimals
     let parts = payload.get_mut(fixed + 7..fixed + 11).ok_or(Malformed)?;
     parts[0] = column.field_type;
     parts[1..3].copy_from_slice(&column.flags.to_le_bytes());

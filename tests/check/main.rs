@@ -1,4 +1,5 @@
-//! `countersink check` against real servers: each planted fault is found under its code, and gone when its remedy has run.
+//! `countersink check` against real servers: each planted fault is found under its code, and gone when its remedy has
+//! run.
 //!
 //! In statements and rules, `~` stands for the test's schema.
 

@@ -1,4 +1,5 @@
-//! DDL that gives the hot table's name to other rows, takes it away, or empties it; each script ends with a table `posts`.
+//! DDL that gives the hot table's name to other rows, takes it away, or empties it; each script ends with a table
+//! `posts`.
 
 use countersink::sandbox::Flavour;
 

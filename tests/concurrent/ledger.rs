@@ -1,8 +1,8 @@
 //! What each session was told, and when; whether the values that are found agree with it.
 //!
-//! The rows of a table are a *vessel*: RENAME and EXCHANGE PARTITION give a name another vessel, TRUNCATE empties one. An
-//! increment by the name reaches the vessel that had the name at some moment between its sending and its answer. Where DDL
-//! ran at the same time there are several, and it may be in any one of them, but in one it must be.
+//! The rows of a table are a *vessel*: RENAME and EXCHANGE PARTITION give a name another vessel, TRUNCATE empties one.
+//! An increment by the name reaches the vessel that had the name at some moment between its sending and its answer.
+//! Where DDL ran at the same time there are several, and it may be in any one of them, but in one it must be.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

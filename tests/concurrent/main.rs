@@ -1,6 +1,6 @@
-//! The prover for what happens at the same time: sessions increment and read one hot table through one or two proxies, while
-//! another renames it, swaps it, empties it or drops it; some are killed, some are cut off, and rules go out of force and come
-//! back. A ledger of all answers says which values may be found.
+//! The prover for what happens at the same time: sessions increment and read one hot table through one or two proxies,
+//! while another renames it, swaps it, empties it or drops it; some are killed, some are cut off, and rules go out of
+//! force and come back. A ledger of all answers says which values may be found.
 //!
 //!     COUNTERSINK_STEPS=50000 COUNTERSINK_SEED=7 cargo test --test concurrent
 
@@ -66,8 +66,8 @@ async fn prove(flavour: Flavour, schema: &'static str, proxies: usize) {
     );
 }
 
-/// The simplest round that is found to go wrong as well, on a stage of its own. What happens at the same time happens otherwise
-/// each time, so each is tried more than once.
+/// The simplest round that is found to go wrong as well, on a stage of its own. What happens at the same time happens
+/// otherwise each time, so each is tried more than once.
 async fn shorter(flavour: Flavour, schema: &'static str, proxies: usize, plan: Plan) -> String {
     const TRIES: usize = 8;
     // The proxies of the first stage are still there.

@@ -224,8 +224,8 @@ fn amount(text: &str) -> u64 {
     digits.parse::<u64>().expect("a number") * unit
 }
 
-/// The keys that are accepted where `around` puts a text, with those below them; the program tells when it meets one that
-/// is none.
+/// The keys that are accepted where `around` puts a text, with those below them; the program tells when it meets one
+/// that is none.
 fn accepted(prefix: &str, around: &dyn Fn(&str) -> String) -> BTreeSet<String> {
     let Some(names) = said_to_be_keys(&around(NONE)) else {
         return BTreeSet::new();

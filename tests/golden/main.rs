@@ -2,8 +2,8 @@
 //!
 //! `tests/cases/*.yaml` holds statements by topic. Their tables are made on a real server, and its catalog is read and
 //! written to a file as `countersink explain --save-catalog` does; the plan from that file must be the one in the case,
-//! and so must the one that a session of a proxy in front of the server gives. COUNTERSINK_REGENERATE=1 writes the plans
-//! into the files instead; read what has changed before it is committed.
+//! and so must the one that a session of a proxy in front of the server gives. COUNTERSINK_REGENERATE=1 writes the
+//! plans into the files instead; read what has changed before it is committed.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -4,7 +4,8 @@
 //! through proxies that reach the server plain, over TLS and over its unix socket. What it sees must be the same, its
 //! ordinary session (tests/clients) included, but for the host that errors name: the server sees the proxy's.
 //!
-//! The drivers are fetched by pip and npm; where Python or Node.js is missing their tests say so and pass, except in CI.
+//! The drivers are fetched by pip and npm; where Python or Node.js is missing their tests say so and pass, except in
+//! CI.
 
 #[path = "../support/twin.rs"]
 #[allow(dead_code, reason = "one server of each family does here")]

@@ -1,5 +1,5 @@
-//! Accounts that log in as a user of the operating system, where the server is reached over a unix socket: there the proxy's
-//! user would be everybody's.
+//! Accounts that log in as a user of the operating system, where the server is reached over a unix socket: there the
+//! proxy's user would be everybody's.
 
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! Runs the libraries' programs through a proxy and writes down what they sent.
 //!
-//! A program says on standard output who it is, one line of JSON; it is told where to connect. Then, for each increment,
-//! it says what it is about to do, is told to go on, and says when it is done.
+//! A program says on standard output who it is, one line of JSON; it is told where to connect. Then, for each
+//! increment, it says what it is about to do, is told to go on, and says when it is done.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Write};

@@ -1,7 +1,7 @@
 //! What object-relational mappers send for an increment is slotted, and adds what MySQL would have added.
 //!
-//! tests/cases/orm.yaml has statements of real libraries, captured by tests/orm/capture (which fetches them; see there).
-//! Here they are sent again, to a server directly and to its twin through a proxy.
+//! tests/cases/orm.yaml has statements of real libraries, captured by tests/orm/capture (which fetches them; see
+//! there). Here they are sent again, to a server directly and to its twin through a proxy.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,5 @@
-//! Two servers with the same rows: one that is asked directly, one behind a proxy, on which a part of each value lies in
-//! slots.
+//! Two servers with the same rows: one that is asked directly, one behind a proxy, on which a part of each value lies
+//! in slots.
 
 use std::time::{Duration, Instant};
 
@@ -326,8 +326,8 @@ fn is_refused(answer: &Answer) -> bool {
     packets.iter().any(|(role, _)| *role == Role::Err)
 }
 
-/// What an account may see of a packet. How columns are defined, and whether an index was of use, the transparency tests
-/// compare.
+/// What an account may see of a packet. How columns are defined, and whether an index was of use, the transparency
+/// tests compare.
 fn seen(packet: Packet) -> (Role, Vec<u8>) {
     let payload = match packet.role {
         Role::Column | Role::RowsEnd => Vec::new(),

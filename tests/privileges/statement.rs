@@ -5,8 +5,8 @@ pub struct Statement {
     /// Prepared and executed.
     pub binary: bool,
     pub texts: &'static [&'static str],
-    /// The rights on all of both tables with which it surely goes through the proxy as it goes directly. Without them the
-    /// proxy may have to refuse what MySQL allows, for want of a right that its own statements need.
+    /// The rights on all of both tables with which it surely goes through the proxy as it goes directly. Without them
+    /// the proxy may have to refuse what MySQL allows, for want of a right that its own statements need.
     pub needs: &'static [&'static str],
 }
 

@@ -1,5 +1,5 @@
-//! The proxy is killed in the middle of its work, again and again, while clients increment through it: what was acknowledged
-//! is there, and nothing twice.
+//! The proxy is killed in the middle of its work, again and again, while clients increment through it: what was
+//! acknowledged is there, and nothing twice.
 //!
 //! COUNTERSINK_KILLS and COUNTERSINK_SECONDS have it last longer; COUNTERSINK_SEED repeats the times.
 
@@ -117,8 +117,8 @@ async fn killed(flavour: Flavour) {
     );
 }
 
-/// A proxy that has seen that transactions only increment: until it has, they lock the row itself, and several that begin
-/// before the first has ended may deadlock with those that come after it (a known limit).
+/// A proxy that has seen that transactions only increment: until it has, they lock the row itself, and several that
+/// begin before the first has ended may deadlock with those that come after it (a known limit).
 async fn serve(rules: &Path, upstream: &Address) -> Serving {
     let serving = Serving::start(rules).expect("it serves");
     let address = Address {
@@ -137,8 +137,8 @@ async fn serve(rules: &Path, upstream: &Address) -> Serving {
     serving
 }
 
-/// Increments row 1 until the time is over, in autocommit or (every third client) in transactions, through whatever proxy
-/// there is.
+/// Increments row 1 until the time is over, in autocommit or (every third client) in transactions, through whatever
+/// proxy there is.
 async fn client(
     number: u64,
     upstream: Address,
@@ -153,7 +153,8 @@ async fn client(
             port: at.port(),
             ..upstream.clone()
         };
-        // A connection that the kernel made for a listener that was killed meanwhile: nobody is there, and nobody says so.
+        // A connection that the kernel made for a listener that was killed meanwhile: nobody is there, and nobody says
+        // so.
         let connected = connect_as(&to, Some("cs_rollup_killed"), Driver::CAPABILITIES);
         let Ok(Ok(mut driver)) = tokio::time::timeout(PATIENCE, connected).await else {
             tokio::time::sleep(Duration::from_millis(5)).await;

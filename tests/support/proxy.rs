@@ -74,8 +74,8 @@ impl Proxy {
 }
 
 impl Proxy {
-    /// Rolls up all of its slot tables that are chosen by the hot table's name. What somebody has locked stays where it is, as
-    /// does what is in a table that DDL has changed.
+    /// Rolls up all of its slot tables that are chosen by the hot table's name. What somebody has locked stays where it
+    /// is, as does what is in a table that DDL has changed.
     pub async fn roll_up(&self, is_chosen: impl Fn(&str) -> bool) {
         let mut kept = self.roll_up.lock().await;
         if kept.is_none() {

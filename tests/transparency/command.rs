@@ -33,8 +33,8 @@ pub enum Command {
     Pipeline,
     /// The end of a pipeline.
     End,
-    /// `\at_once 4 3: text [|| text ..]`: so many connections of their own, in autocommit mode, send one of the texts each, by
-    /// turns, so often, all at the same time. Their answers are compared whoever of them got which.
+    /// `\at_once 4 3: text [|| text ..]`: so many connections of their own, in autocommit mode, send one of the texts
+    /// each, by turns, so often, all at the same time. Their answers are compared whoever of them got which.
     AtOnce {
         connections: usize,
         times: usize,

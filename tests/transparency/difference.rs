@@ -300,7 +300,8 @@ struct Definition {
 }
 
 impl Definition {
-    /// PRI_KEY, UNIQUE_KEY, MULTIPLE_KEY, AUTO_INCREMENT, NO_DEFAULT_VALUE, PART_KEY, and the servers' own GROUP or NUM.
+    /// PRI_KEY, UNIQUE_KEY, MULTIPLE_KEY, AUTO_INCREMENT, NO_DEFAULT_VALUE, PART_KEY, and the servers' own GROUP or
+    /// NUM.
     const KEYS: u16 = 0x0002 | 0x0004 | 0x0008 | 0x0200 | 0x1000 | 0x4000 | 0x8000;
     const BINARY: u16 = 0x0080;
 

@@ -17,11 +17,12 @@ pub struct Known {
 
 /// All of them.
 ///
-/// What drivers do with what differs: key flags make Connector/J's updatable result sets, of one table without groups, where
-/// they are told as prepared, and so as they are but for GROUP BY, DISTINCT and windows. BINARY means nothing for numbers,
-/// and for strings goes with the character set, which does not differ. Drivers take an empty original name for the name
-/// itself. The types of columns decide what a driver decodes, and are the same: only a cursor's may differ, and between INT
-/// and BIGINT alone, where the client is told at each execution what it was told when it prepared, and the rows go by that.
+/// What drivers do with what differs: key flags make Connector/J's updatable result sets, of one table without groups,
+/// where they are told as prepared, and so as they are but for GROUP BY, DISTINCT and windows. BINARY means nothing for
+/// numbers, and for strings goes with the character set, which does not differ. Drivers take an empty original name for
+/// the name itself. The types of columns decide what a driver decodes, and are the same: only a cursor's may differ,
+/// and between INT and BIGINT alone, where the client is told at each execution what it was told when it prepared, and
+/// the rows go by that.
 pub const ALL: &[Known] = &[
     Known {
         cursor: false,

@@ -1,14 +1,14 @@
 //! The promise: what a client sees through the proxy is what it would see from MySQL, packet by packet.
 //!
 //! `tests/cases/transparency/*.sql` holds sessions by topic. Each is played to a plain server directly and to its twin
-//! through a proxy, in every variant of protocol and capabilities of [`variant::ALL`]; each packet of each answer must be
-//! the same. Then both sides' tables are read anew and must hold the same rows, and base + SUM(slots), added up
+//! through a proxy, in every variant of protocol and capabilities of [`variant::ALL`]; each packet of each answer must
+//! be the same. Then both sides' tables are read anew and must hold the same rows, and base + SUM(slots), added up
 //! directly, must be what the proxy says.
 //!
 //! On the proxied side a part of the counters' values lies in slots before a session begins.
 //!
-//! `COUNTERSINK_CASE=name` plays only the sessions whose names contain `name`. `COUNTERSINK_FILE=path` plays any file of
-//! SQL: `COUNTERSINK_FILE=my.sql cargo test --test transparency any_file`.
+//! `COUNTERSINK_CASE=name` plays only the sessions whose names contain `name`. `COUNTERSINK_FILE=path` plays any file
+//! of SQL: `COUNTERSINK_FILE=my.sql cargo test --test transparency any_file`.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -70,8 +70,8 @@ pub async fn play(
     player.exchanges
 }
 
-/// The same; after each step a session of its own reads every row of the tables that the session is about, which alone are rolled
-/// up. Ends behind an answer that `is_last`.
+/// The same; after each step a session of its own reads every row of the tables that the session is about, which alone
+/// are rolled up. Ends behind an answer that `is_last`.
 pub async fn play_observed(
     session: &Session,
     variant: &Variant,
@@ -441,8 +441,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// A text to each of so many connections of their own, so often, then all answers, in an order that does not tell who
-    /// was first.
+    /// A text to each of so many connections of their own, so often, then all answers, in an order that does not tell
+    /// who was first.
     async fn at_once(&mut self, connections: usize, times: usize, texts: &[String]) {
         let current = std::mem::take(&mut self.current);
         for number in 0..connections {

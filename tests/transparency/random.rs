@@ -53,8 +53,8 @@ const STATEMENTS: usize = 2_000;
 /// Every so many statements a long run says how far it is.
 const PROGRESS: usize = 5_000;
 
-/// Sequences that are played at the same time, each in a schema and through a proxy of its own. They wait for servers more than
-/// for processors, and for locks a second at a time.
+/// Sequences that are played at the same time, each in a schema and through a proxy of its own. They wait for servers
+/// more than for processors, and for locks a second at a time.
 const LANES: usize = 2;
 
 /// After so many sequences all tables are compared, rather than those alone that the sequence is about.
@@ -366,8 +366,8 @@ impl Prover {
         }
     }
 
-    /// The shortest sequence to be found that shows a difference, and the difference; or the whole one with `first`, which
-    /// was found in it, where the shortest does not show it every time.
+    /// The shortest sequence to be found that shows a difference, and the difference; or the whole one with `first`,
+    /// which was found in it, where the shortest does not show it every time.
     async fn simplest(&mut self, seed: u64, first: &[Difference]) -> String {
         let deadline = Instant::now() + PATIENCE;
         let mut tree = tree(seed);

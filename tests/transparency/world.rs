@@ -231,8 +231,9 @@ ALTER TABLE articles AUTO_INCREMENT = 100;
 ALTER TABLE comments AUTO_INCREMENT = 100;
 ";
 
-/// Moves a part of some values from base into slots; the sums stay. Two slots, and one that is zero: it is closed, as it would
-/// be where the proxy itself had set the score of its row to NULL. By their base alone the posts would stand in another order.
+/// Moves a part of some values from base into slots; the sums stay. Two slots, and one that is zero: it is closed, as
+/// it would be where the proxy itself had set the score of its row to NULL. By their base alone the posts would stand
+/// in another order.
 const INTO_SLOTS: &str = "\
 UPDATE posts SET views = views - 97 WHERE id IN (1, 3);
 UPDATE posts SET views = views - 7 WHERE id = 10;

@@ -1,11 +1,11 @@
 //! What stands between a client and opensrv-mysql.
 //!
-//! The crate writes result sets, and nothing of what a client sends reaches it as it came: it frees memory that it still
-//! reads when two packets come at once, says OK to commands that it does not know, and panics at some that are cut short.
-//! So it gets a pipe of its own, a login made up here, and then one text at a time that is UTF-8, each when the answer to
-//! the one before has been read to its end: there is never a byte in the pipe behind a packet's last one. What is no
-//! statement is answered here. Should it fail all the same, its client, which may have a part of an answer, finds the
-//! connection closed; the log tells why, and its task ends alone.
+//! The crate writes result sets, and nothing of what a client sends reaches it as it came: it frees memory that it
+//! still reads when two packets come at once, says OK to commands that it does not know, and panics at some that are
+//! cut short. So it gets a pipe of its own, a login made up here, and then one text at a time that is UTF-8, each when
+//! the answer to the one before has been read to its end: there is never a byte in the pipe behind a packet's last one.
+//! What is no statement is answered here. Should it fail all the same, its client, which may have a part of an answer,
+//! finds the connection closed; the log tells why, and its task ends alone.
 
 use std::io;
 use std::sync::Arc;

@@ -81,8 +81,8 @@ fn lower(text: &str) -> Vec<char> {
     text.to_lowercase().chars().collect()
 }
 
-/// MySQL's LIKE in a collation without letter case; the pattern is lowered. Takes as long as text and pattern multiplied,
-/// both being short.
+/// MySQL's LIKE in a collation without letter case; the pattern is lowered. Takes as long as text and pattern
+/// multiplied, both being short.
 fn is_like(text: &str, pattern: &[char]) -> bool {
     let text = lower(text);
     // Whether the pattern so far fits the first `n` letters.

@@ -1,8 +1,8 @@
 //! The console's login: its one account, by `caching_sha2_password` or `mysql_native_password`.
 //!
-//! Both are checked by a hash of a hash alone, so that the password is neither kept nor ever sent. It is our own wire code
-//! rather than the crate's, which knows but one round of authentication: MariaDB's library wants to be told that the
-//! first one was enough (`01 03`) before the OK.
+//! Both are checked by a hash of a hash alone, so that the password is neither kept nor ever sent. It is our own wire
+//! code rather than the crate's, which knows but one round of authentication: MariaDB's library wants to be told that
+//! the first one was enough (`01 03`) before the OK.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -48,8 +48,8 @@ use visit::Visit;
 
 pub use desk::Desk;
 
-/// Clients that are logging in at the same time; who comes then is told so. Whoever can connect can take these places, but
-/// none of those behind the login.
+/// Clients that are logging in at the same time; who comes then is told so. Whoever can connect can take these places,
+/// but none of those behind the login.
 const MOST_LOGINS: usize = 16;
 
 /// When a connection on which nothing comes is asked for a sign of life, and how often from then on.

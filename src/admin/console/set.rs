@@ -1,5 +1,5 @@
-//! SET and transaction control as clients send them to every server: there is nothing to set here, and nothing open. What
-//! no client says by itself is refused, for it may be a SET RULE that was meant.
+//! SET and transaction control as clients send them to every server: there is nothing to set here, and nothing open.
+//! What no client says by itself is refused, for it may be a SET RULE that was meant.
 
 use super::cursor::{Cursor, at_end, cut, refuse};
 use super::table::{Code, Refusal};

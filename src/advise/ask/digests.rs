@@ -11,7 +11,8 @@ use crate::catalog::read::rows;
 const BEFORE: &str = "SELECT SCHEMA_NAME, DIGEST, COUNT_STAR \
      FROM performance_schema.events_statements_summary_by_digest";
 
-/// The row without a digest is that of all statements for which there was no row left. Of those alone that have run since, by the server's own clock.
+/// The row without a digest is that of all statements for which there was no row left. Of those alone that have run
+/// since, by the server's own clock.
 const AFTER: &str = "SELECT SCHEMA_NAME, DIGEST, DIGEST_TEXT, COUNT_STAR \
      FROM performance_schema.events_statements_summary_by_digest \
      WHERE LAST_SEEN >= ? ORDER BY COUNT_STAR DESC LIMIT 10000";

@@ -1,5 +1,5 @@
-//! Lock waits by SHOW ENGINE INNODB STATUS (manual: "InnoDB Standard Monitor and Lock Monitor Output"), for servers whose
-//! performance_schema is off or closed.
+//! Lock waits by SHOW ENGINE INNODB STATUS (manual: "InnoDB Standard Monitor and Lock Monitor Output"), for servers
+//! whose performance_schema is off or closed.
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;

@@ -11,8 +11,8 @@ use crate::catalog::Problem;
 use crate::catalog::read::rows;
 use crate::config::TableName;
 
-/// Each lock that is waited for once, however many are before it in the queue. Of a statement within a routine the innermost
-/// comes first.
+/// Each lock that is waited for once, however many are before it in the queue. Of a statement within a routine the
+/// innermost comes first.
 const WAITERS: &str = "SELECT l.THREAD_ID, l.OBJECT_SCHEMA, l.OBJECT_NAME, l.INDEX_NAME, l.LOCK_DATA, \
      COALESCE(s.CURRENT_SCHEMA, p.PROCESSLIST_DB), COALESCE(s.SQL_TEXT, p.PROCESSLIST_INFO), t.AUTOCOMMIT \
      FROM (SELECT DISTINCT ENGINE, REQUESTING_ENGINE_LOCK_ID FROM performance_schema.data_lock_waits LIMIT 2000) AS w \

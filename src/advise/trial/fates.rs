@@ -80,8 +80,8 @@ pub(super) fn of(
     fates
 }
 
-/// In which share of the transactions with an increment of the table it is read or written once more, which then takes the
-/// row's own lock.
+/// In which share of the transactions with an increment of the table it is read or written once more, which then takes
+/// the row's own lock.
 pub(super) fn mixed(
     evidence: &Evidence,
     table: &TableName,

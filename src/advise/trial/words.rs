@@ -92,7 +92,8 @@ fn is_error(finding: &Finding) -> bool {
     finding.severity() == Severity::Error
 }
 
-/// What `check` says is worth telling before there is a rule: not that the slot table is missing, nor how the command is run.
+/// What `check` says is worth telling before there is a rule: not that the slot table is missing, nor how the command
+/// is run.
 pub(super) fn is_worth_telling(finding: &Finding) -> bool {
     !matches!(
         finding.code,

@@ -1,4 +1,5 @@
-//! `countersink bench`: what the proxy is worth on a server of the user's own, measured in a schema that comes and goes.
+//! `countersink bench`: what the proxy is worth on a server of the user's own, measured in a schema that comes and
+//! goes.
 
 mod arguments;
 mod error;

@@ -22,8 +22,8 @@ pub(super) fn print(lines: &[String]) -> io::Result<()> {
     out.flush()
 }
 
-/// A text in lines of at most `width` characters, broken at spaces. `first` stands before the first of them, and as many
-/// spaces before the others.
+/// A text in lines of at most `width` characters, broken at spaces. `first` stands before the first of them, and as
+/// many spaces before the others.
 pub(super) fn wrapped(first: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

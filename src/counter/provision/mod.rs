@@ -145,8 +145,8 @@ async fn unserved(
     }
 }
 
-/// Whether a column of a slot table holds what increments have put there: it is not of the key, and does not say whether the
-/// row is open, as only a TINYINT does.
+/// Whether a column of a slot table holds what increments have put there: it is not of the key, and does not say
+/// whether the row is open, as only a TINYINT does.
 fn is_held(slots: &Facts, column: &read::ColumnFacts) -> bool {
     let mut key = slots.primary_key().filter_map(|key| key.column.as_deref());
     column.data_type != "tinyint" && !key.any(|key| key == column.name)
@@ -375,7 +375,8 @@ async fn run(
     statement: &str,
 ) -> Result<(), Problem> {
     const WAITED: u16 = 1205;
-    // Whoever uses the slot table waits behind a statement that waits for it: by default, for a year. A second is the least.
+    // Whoever uses the slot table waits behind a statement that waits for it: by default, for a year. A second is the
+    // least.
     const PATIENCE: &str = "SET SESSION lock_wait_timeout = 1";
     let slots = || slot_table(table).to_string();
     let ran = match conn.query_drop(PATIENCE).await {

@@ -84,9 +84,9 @@ impl Marks {
     }
 }
 
-/// Whether a predicate of a client's, whose constants are numbers and strings without quotes in them, means the same on a
-/// connection of ours, which may have another sql_mode and character set. What it finds there is rolled up, and that is
-/// right whatever it finds; but it must not be another statement.
+/// Whether a predicate of a client's, whose constants are numbers and strings without quotes in them, means the same on
+/// a connection of ours, which may have another sql_mode and character set. What it finds there is rolled up, and that
+/// is right whatever it finds; but it must not be another statement.
 fn reads_the_same_everywhere(predicate: &[u8]) -> bool {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'"');
     predicate.len() <= LONGEST_PREDICATE && predicate.iter().all(is_plain)
@@ -116,8 +116,8 @@ impl Dirty {
         });
     }
 
-    /// In these tables this proxy is the one that looks after what others have left. Where it newly is, all slots are to be
-    /// looked through.
+    /// In these tables this proxy is the one that looks after what others have left. Where it newly is, all slots are
+    /// to be looked through.
     pub fn lead(&self, tables: &[Arc<HotTable>]) {
         let before = std::mem::replace(&mut *unpoisoned(&self.leads), tables.to_vec());
         let news = tables.iter().filter(|table| !is_among(&before, table));

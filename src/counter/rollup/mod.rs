@@ -3,9 +3,9 @@
 //!
 //! It moves values and changes none, whatever rows it takes. It waits for nobody: slot rows and base rows that somebody
 //! else has locked are left for the next time, and since it never waits while it holds locks, it is in no deadlock. A
-//! transaction takes few rows and lasts a few round trips. Every proxy rolls up what its own sessions have put into slots
-//! (`Dirty`), so that nothing is asked while nothing changes. The leader among them looks after the rest: what others
-//! have left when they ended, and slot rows that nobody uses any more.
+//! transaction takes few rows and lasts a few round trips. Every proxy rolls up what its own sessions have put into
+//! slots (`Dirty`), so that nothing is asked while nothing changes. The leader among them looks after the rest: what
+//! others have left when they ended, and slot rows that nobody uses any more.
 
 mod dirty;
 mod pass;
@@ -38,8 +38,8 @@ pub(super) use text::count;
 /// The keys of one transaction: it holds their base rows for as long as they take.
 const KEYS: usize = 16;
 
-/// How often rows that somebody has locked are tried again within one roll-up. A row that is incremented without a pause is
-/// free between two commits alone.
+/// How often rows that somebody has locked are tried again within one roll-up. A row that is incremented without a
+/// pause is free between two commits alone.
 const TRIES: u32 = 24;
 
 /// The longest pause between two tries.
@@ -122,8 +122,8 @@ impl RollUp {
         self
     }
 
-    /// Rolls up what is marked, each table an interval after the first mark, until `stop` is there; then all that is left,
-    /// once.
+    /// Rolls up what is marked, each table an interval after the first mark, until `stop` is there; then all that is
+    /// left, once.
     pub async fn keep(mut self, slots: &Slots, stop: impl Future<Output = ()>) {
         let dirty = slots.dirty();
         tokio::pin!(stop);
@@ -152,8 +152,8 @@ impl RollUp {
         }
     }
 
-    /// Rolls up all that is marked, however recently a slot table was searched and however much it holds. What cannot be
-    /// rolled up stays in slots.
+    /// Rolls up all that is marked, however recently a slot table was searched and however much it holds. What cannot
+    /// be rolled up stays in slots.
     async fn finish(&mut self, slots: &Slots) {
         for (table, _) in slots.dirty().due() {
             loop {
@@ -212,8 +212,8 @@ impl RollUp {
         Ok(held)
     }
 
-    /// Moves all that slots hold into base: also what a roll-up leaves, and then it waits for locks as a client would, a
-    /// second at most. How many slot rows hold something all the same: none, unless somebody increments in slots.
+    /// Moves all that slots hold into base: also what a roll-up leaves, and then it waits for locks as a client would,
+    /// a second at most. How many slot rows hold something all the same: none, unless somebody increments in slots.
     ///
     /// # Errors
     ///
@@ -260,7 +260,8 @@ impl RollUp {
         Ok(conn)
     }
 
-    /// Rolls up one table; what could not be rolled up is marked again. Whether the slot table is to be searched for more.
+    /// Rolls up one table; what could not be rolled up is marked again. Whether the slot table is to be searched for
+    /// more.
     async fn table(&mut self, slots: &Slots, table: &Arc<HotTable>) -> bool {
         let dirty = slots.dirty();
         let mut left = dirty.take(table);
@@ -464,7 +465,8 @@ async fn fold(pass: &Pass<'_>, conn: &mut Conn) -> Result<(), Error> {
     }
 }
 
-/// How long to wait after a search that took so long: searching is a small part of what goes on, however large the table.
+/// How long to wait after a search that took so long: searching is a small part of what goes on, however large the
+/// table.
 fn until_next_sweep(took: Duration) -> Duration {
     took.saturating_mul(SWEEPS_APART).min(BETWEEN_SWEEPS)
 }

@@ -56,7 +56,8 @@ pub(super) struct Rolled {
     pub(super) orphans: u64,
     /// What somebody else has locked.
     pub(super) locked: Marks,
-    /// Slot rows that stay as they are: base is NULL, or so near a limit of its type that open slots would have no room.
+    /// Slot rows that stay as they are: base is NULL, or so near a limit of its type that open slots would have no
+    /// room.
     pub(super) out_of_bounds: Vec<OpenRow>,
 }
 
@@ -69,8 +70,8 @@ pub(super) struct Pass<'a> {
 impl Pass<'_> {
     /// Rolls up the slot rows that are marked; `again` when all of them were locked a moment ago.
     ///
-    /// A connection on which this has failed, or was cancelled, must be closed, which rolls back: what the driver has not
-    /// read of several answers would stand in the way of a ROLLBACK, and the next START TRANSACTION would commit.
+    /// A connection on which this has failed, or was cancelled, must be closed, which rolls back: what the driver has
+    /// not read of several answers would stand in the way of a ROLLBACK, and the next START TRANSACTION would commit.
     pub(super) async fn run(
         &self,
         conn: &mut Conn,
@@ -85,7 +86,8 @@ impl Pass<'_> {
         let slots = self.begin(conn, &which).await?;
         let mut rolled = self.within(conn, slots).await?;
         conn.query_drop(text::END).await?;
-        // What was locked by others was left out without a word. What they have not committed concerns the next roll-up.
+        // What was locked by others was left out without a word. What they have not committed concerns the next
+        // roll-up.
         let named: usize = marks.rows.values().map(HashSet::len).sum();
         if again && rolled.moved.is_empty() && rolled.orphans == 0 {
             rolled.locked.rows.clone_from(&marks.rows);

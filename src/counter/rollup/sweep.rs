@@ -115,8 +115,8 @@ async fn find_idle(
     pass.open_rows(conn.query(found).await?)
 }
 
-/// Deletes those that hold nothing still and that nobody has locked. How many. As for [`Pass::run`], a connection on which it
-/// has failed must be closed.
+/// Deletes those that hold nothing still and that nobody has locked. How many. As for [`Pass::run`], a connection on
+/// which it has failed must be closed.
 async fn delete(pass: &Pass<'_>, conn: &mut Conn, rows: &[OpenRow]) -> Result<u64, Error> {
     let mut deleted = 0;
     for rows in rows.chunks(DELETED) {

@@ -55,7 +55,8 @@ pub(super) fn base_rows(table: &HotTable, form: &KeyForm, keys: &[Key], lock: Lo
     )
 }
 
-/// Adds to a base row. A touch column gets the time if that is later than its own; named, none sets itself to the present.
+/// Adds to a base row. A touch column gets the time if that is later than its own; named, none sets itself to the
+/// present.
 pub(super) fn add(table: &HotTable, form: &KeyForm, key: &Key, moved: &Sums) -> String {
     let counters = table.counters.iter().zip(&moved.amounts);
     let counters = counters.map(|(counter, amount)| {
@@ -78,8 +79,8 @@ pub(super) fn add(table: &HotTable, form: &KeyForm, key: &Key, moved: &Sums) -> 
     )
 }
 
-/// Empties a slot row. It stays open, for base has been seen to leave room for what may come; where there are touch columns
-/// it is closed, because an increment may not set a time before base's.
+/// Empties a slot row. It stays open, for base has been seen to leave room for what may come; where there are touch
+/// columns it is closed, because an increment may not set a time before base's.
 pub(super) fn empty(table: &HotTable, form: &KeyForm, row: &OpenRow) -> String {
     let counters = table.counters.iter();
     let counters = counters.map(|counter| format!("{} = 0", name(table, counter.column)));

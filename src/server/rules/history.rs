@@ -51,7 +51,8 @@ impl History {
         before.all(|entry| entry.replaced.is_released())
     }
 
-    /// Whether no session has a statement on this table, perhaps, which it has prepared under a catalog that did not name it.
+    /// Whether no session has a statement on this table, perhaps, which it has prepared under a catalog that did not
+    /// name it.
     pub(super) fn is_seen_by_all(&self, table: &str) -> bool {
         let mut blind = self
             .past

@@ -1,10 +1,10 @@
 //! The rules while the proxy runs: each is switched on, off and over without a session or an increment lost.
 //!
-//! A value is base + slots to those who act by a rule, and base alone to all others; the two go together only while slots
-//! hold nothing. So between the two there is a stage that goes with either (`Changing`): reads add up slots, increments go
-//! to base. A rule goes on only when no session of this proxy, and no other proxy (`counter::agreement`), acts by what does
-//! not go with the next stage; and before base alone is the value, slots are emptied, and transactions that may have seen
-//! another time have ended.
+//! A value is base + slots to those who act by a rule, and base alone to all others; the two go together only while
+//! slots hold nothing. So between the two there is a stage that goes with either (`Changing`): reads add up slots,
+//! increments go to base. A rule goes on only when no session of this proxy, and no other proxy (`counter::agreement`),
+//! acts by what does not go with the next stage; and before base alone is the value, slots are emptied, and
+//! transactions that may have seen another time have ended.
 
 mod history;
 mod others;
@@ -96,7 +96,8 @@ impl Rules {
         asked.await.unwrap_or_else(stopped)
     }
 
-    /// Where the rules stand, in the order of the file; behind them those that it has no more, until they are out of force.
+    /// Where the rules stand, in the order of the file; behind them those that it has no more, until they are out of
+    /// force.
     pub fn show(&self) -> Arc<Vec<RuleStatus>> {
         self.standings.load_full()
     }
@@ -128,8 +129,8 @@ pub(super) struct Keeper {
     shared: Arc<Shared>,
     claims: Arc<Claims>,
     standings: Vec<Standing>,
-    /// The other proxies that have a part in a slot table, by the connections on which they say so: the number of each, and
-    /// when it was last heard of.
+    /// The other proxies that have a part in a slot table, by the connections on which they say so: the number of each,
+    /// and when it was last heard of.
     partners: HashMap<(TableName, u64), (usize, Instant)>,
     /// How often this proxy had lost its own number when its rules were last agreed upon.
     losses: u64,

@@ -48,7 +48,8 @@ impl Keeper {
         }
     }
 
-    /// All proxies are heard that had a part in this rule's slot table a moment ago: what one does that is silent nobody knows.
+    /// All proxies are heard that had a part in this rule's slot table a moment ago: what one does that is silent
+    /// nobody knows.
     pub(super) async fn hears_all(&mut self, index: usize) -> Result<Here, String> {
         let here = self.see_partners().await?;
         let slots = self.standings[index].slots();

@@ -21,7 +21,8 @@ pub(super) struct Standing {
     pub misfit: Option<String>,
     /// The rows, or their columns, are not there any more: what slots hold may be nobody's.
     pub is_unreadable: bool,
-    /// The table has become another one for which there have to be other slots: it goes out of force, and comes in again.
+    /// The table has become another one for which there have to be other slots: it goes out of force, and comes in
+    /// again.
     pub is_remade: bool,
     /// Drained: base alone is the value from now on, whatever the mode.
     pub is_drained: bool,

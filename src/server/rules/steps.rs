@@ -108,8 +108,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Sees to it that the table has its slot table. The server's metadata locks are not waited for: all who use the slot table
-    /// would wait behind.
+    /// Sees to it that the table has its slot table. The server's metadata locks are not waited for: all who use the
+    /// slot table would wait behind.
     pub(super) async fn provision(&self, table: &Arc<HotTable>) -> Result<(), Obstacle> {
         let catalog = Catalog {
             tables: vec![Arc::clone(table)],
@@ -152,8 +152,8 @@ impl Keeper {
         self.provide_slots(index)
             .await
             .map_err(|why| why.to_string())?;
-        // Other proxies may have closed the slot rows that were known, and who finds that out in a transaction holds the
-        // row by then.
+        // Other proxies may have closed the slot rows that were known, and who finds that out in a transaction holds
+        // the row by then.
         self.shared.slots.forget_all(&table);
         self.standings[index].stage = Stage::Serving;
         self.publish();
@@ -215,8 +215,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Has slots emptied, in a task of its own: sessions whose DDL has the catalog read again do not wait for that. Ok when it
-    /// is done, and was begun on this side.
+    /// Has slots emptied, in a task of its own: sessions whose DDL has the catalog read again do not wait for that. Ok
+    /// when it is done, and was begun on this side.
     async fn empty(
         &mut self,
         index: usize,

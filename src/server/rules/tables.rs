@@ -53,8 +53,8 @@ impl From<provision::Error> for Obstacle {
 }
 
 impl Keeper {
-    /// Where a rule stands that no session acts by yet. Other proxies may do so if there is a slot table; then it is agreed
-    /// upon, whatever its mode.
+    /// Where a rule stands that no session acts by yet. Other proxies may do so if there is a slot table; then it is
+    /// agreed upon, whatever its mode.
     pub(super) async fn first_standings(&self, rule: &Rule) -> Vec<Standing> {
         let in_the_middle = || Stage::Changing {
             since: 0,
@@ -116,8 +116,9 @@ impl Keeper {
         self.publish();
     }
 
-    /// Has slot tables made anew that DDL has had taken away, here or through another proxy. Until they are, base alone is the
-    /// value for all, and another proxy may have come to act by that: it is asked first, as of a rule that comes in.
+    /// Has slot tables made anew that DDL has had taken away, here or through another proxy. Until they are, base alone
+    /// is the value for all, and another proxy may have come to act by that: it is asked first, as of a rule that comes
+    /// in.
     pub(super) async fn restore_slots(&mut self) {
         let mut is_any_away = false;
         for index in 0..self.standings.len() {
@@ -184,8 +185,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// A table that no longer fits its rule goes out of force, as other proxies let it. What its slots hold is moved into it
-    /// first, where they can be read still; statements are forwarded from then on.
+    /// A table that no longer fits its rule goes out of force, as other proxies let it. What its slots hold is moved
+    /// into it first, where they can be read still; statements are forwarded from then on.
     pub(super) async fn read_table_again(&mut self, index: usize) {
         let rule = self.standings[index].rule.clone();
         let loaded = match self.load(&rule).await {

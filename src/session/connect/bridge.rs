@@ -72,8 +72,8 @@ impl Sides {
         in_the_clear(plugin).filter(|_| leaves_tls)
     }
 
-    /// Whether authentication data for `plugin` in the client's first packet would be of no use upstream, or must not get
-    /// there.
+    /// Whether authentication data for `plugin` in the client's first packet would be of no use upstream, or must not
+    /// get there.
     pub(super) fn spoil_first_data(self, plugin: Option<&[u8]>) -> bool {
         let Some(plugin) = plugin else {
             return false;
@@ -121,8 +121,8 @@ pub(super) enum FromClient {
     AskKey(&'static [u8]),
     /// A secret, by this plugin, that must not go where it would go.
     Expose(&'static str),
-    /// A password that leaves TLS here: to the upstream encrypted, if its key is known beforehand. One that it gives over a
-    /// plain connection may be anybody's.
+    /// A password that leaves TLS here: to the upstream encrypted, if its key is known beforehand. One that it gives
+    /// over a plain connection may be anybody's.
     IntoPlain(PasswordPlugin, Password),
     /// Answered with our public key.
     OfferKey(PasswordPlugin),

@@ -37,7 +37,8 @@ pub struct ConnectSetup {
     pub client_tls: Option<TlsAcceptor>,
     /// The key with which clients on a plain connection encrypt a password that the upstream takes in the clear.
     pub password_key: Arc<PasswordKey>,
-    /// The upstream's RSA key, PEM text, known beforehand: passwords that come by TLS may cross to a plain upstream under it.
+    /// The upstream's RSA key, PEM text, known beforehand: passwords that come by TLS may cross to a plain upstream
+    /// under it.
     pub upstream_key: Option<Arc<[u8]>>,
     /// How long the client may take over its whole side of the handshake, and how long the upstream may take
     /// until its greeting.

@@ -1,9 +1,10 @@
-//! Accounts that prove who they are by the operating system's user at the other end of a unix socket: MySQL's auth_socket,
-//! MariaDB's unix_socket. At that end is the proxy, whoever the client is, so no such account may be let in.
+//! Accounts that prove who they are by the operating system's user at the other end of a unix socket: MySQL's
+//! auth_socket, MariaDB's unix_socket. At that end is the proxy, whoever the client is, so no such account may be let
+//! in.
 //!
-//! The packets do not tell: an account without a password, one whose password was right, and one that the plugin lets in
-//! are all answered with OK, and MariaDB tries several plugins without a word. So the server is asked, on the client's own
-//! connection, which needs no privilege for that.
+//! The packets do not tell: an account without a password, one whose password was right, and one that the plugin lets
+//! in are all answered with OK, and MariaDB tries several plugins without a word. So the server is asked, on the
+//! client's own connection, which needs no privilege for that.
 
 use super::error::ConnectError;
 use super::peer::Peer;
@@ -21,8 +22,8 @@ const QUESTION: &[u8] = b"SHOW CREATE USER CURRENT_USER()";
 /// Leaves ROW_COUNT() as a new session has it.
 const AFTERWARDS: &[u8] = b"DO 0";
 
-/// Refuses the account that has just been let in over a unix socket, if one of [`PLUGINS`] may have let it in, or the server
-/// does not tell. Not cancel safe.
+/// Refuses the account that has just been let in over a unix socket, if one of [`PLUGINS`] may have let it in, or the
+/// server does not tell. Not cancel safe.
 pub(super) async fn refuse(upstream: &mut Peer<'_>, capabilities: u64) -> Result<(), ConnectError> {
     let mut packets = Vec::new();
     for text in [QUESTION, AFTERWARDS] {

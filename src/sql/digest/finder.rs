@@ -171,8 +171,8 @@ impl Finder {
         matches!(self.before[1], Seen::Nothing | Seen::Mark(b'('))
     }
 
-    /// Loses what has been found where a mark makes more of a comparison than a column and a value. Bounds (`n > 0`) leave
-    /// the row what it is, where the others tell it.
+    /// Loses what has been found where a mark makes more of a comparison than a column and a value. Bounds (`n > 0`)
+    /// leave the row what it is, where the others tell it.
     fn doubt(&mut self, mark: u8) {
         let is_lost = match (&self.before[0], mark) {
             (Seen::Mark(b'<' | b'>' | b'!'), b'=') => false,

@@ -87,7 +87,8 @@ impl Clauses {
         self.starts[0].0..self.end
     }
 
-    /// Where a condition on rows may be added: behind the word WHERE, if there is one, and where its condition (or FROM) ends.
+    /// Where a condition on rows may be added: behind the word WHERE, if there is one, and where its condition (or
+    /// FROM) ends.
     pub(super) fn filter(&self) -> (Option<usize>, usize) {
         let last = |clause| self.starts.iter().rposition(|(_, other)| *other == clause);
         let filter = last(Clause::Where);

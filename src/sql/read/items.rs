@@ -14,7 +14,8 @@ use crate::sql::template::Template;
 /// Longest name that the server takes for an alias.
 const MAX_ALIAS: usize = 255;
 
-/// Which items of a query's select list are aggregates; empty where there is `*` among them, or the text is not a plain query.
+/// Which items of a query's select list are aggregates; empty where there is `*` among them, or the text is not a plain
+/// query.
 pub fn aggregates(text: &[u8], facts: &SessionFacts) -> Vec<bool> {
     let Ok(syntax) = syntax::parse(text, facts) else {
         return Vec::new();

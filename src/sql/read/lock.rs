@@ -87,9 +87,9 @@ fn clause(lock: &Lock, mariadb: bool) -> &'static str {
 }
 
 impl Rewriter<'_> {
-    /// Adds to each block's WHERE what its lock does at a row whose slots others hold. That row is locked for MySQL, as it
-    /// has an increment that is not committed: SKIP LOCKED leaves it out, NOWAIT fails, others wait. Slots are locked with
-    /// their row also where the statement shows no counter.
+    /// Adds to each block's WHERE what its lock does at a row whose slots others hold. That row is locked for MySQL, as
+    /// it has an increment that is not committed: SKIP LOCKED leaves it out, NOWAIT fails, others wait. Slots are
+    /// locked with their row also where the statement shows no counter.
     pub(super) fn guard_locks(&mut self, locked: &[Locked]) {
         let mut edits: Vec<Edit> = Vec::new();
         for place in locked {
@@ -114,8 +114,8 @@ impl Rewriter<'_> {
         self.rewrite.edits.extend(edits);
     }
 
-    /// Holds for a row of which others hold no slot. Slots are looked up one by one: COUNT(*) of those that are not locked
-    /// says nothing of how many there are.
+    /// Holds for a row of which others hold no slot. Slots are looked up one by one: COUNT(*) of those that are not
+    /// locked says nothing of how many there are.
     fn lock_guard(&mut self, place: &Locked) -> Option<String> {
         let block = &self.names.blocks[place.block];
         let source = &block.sources[place.source];
@@ -155,8 +155,8 @@ impl Rewriter<'_> {
     }
 }
 
-/// Statements that lock the base rows, then the slot rows, of the keys that a query names. Rows that are found otherwise are
-/// locked as the server meets them, each with its slots: whoever asks for them first may lock more.
+/// Statements that lock the base rows, then the slot rows, of the keys that a query names. Rows that are found
+/// otherwise are locked as the server meets them, each with its slots: whoever asks for them first may lock more.
 pub(super) fn statements(
     context: &Context<'_>,
     blocks: &[Block],

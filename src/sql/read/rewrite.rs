@@ -149,8 +149,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Whether base tells by itself that a counter is NULL: nothing is added to NULL. Where the block groups by a sum, base is
-    /// not to be had any more.
+    /// Whether base tells by itself that a counter is NULL: nothing is added to NULL. Where the block groups by a sum,
+    /// base is not to be had any more.
     fn is_null_as_base(&self, found: Found, clause: Clause, is_own: bool) -> bool {
         let source = &self.names.blocks[found.block].sources[found.source];
         let is_counter = |table: &Arc<HotTable>| !table.touches.contains(&found.column);

@@ -27,8 +27,8 @@ impl Inner {
         }
     }
 
-    /// A column of this table, qualified, so that it is never taken for one of a table around. A name that only a table around
-    /// has is so refused by the server (1054).
+    /// A column of this table, qualified, so that it is never taken for one of a table around. A name that only a table
+    /// around has is so refused by the server (1054).
     pub(super) fn column(&self, context: &Context<'_>, expr: &Expr) -> Option<String> {
         let path = column_path(bare(expr))?;
         let is_mine = match path {
@@ -66,7 +66,8 @@ fn is_function(name: &Ident) -> bool {
     name.quote_style.is_none() && words.any(|word| name.value.eq_ignore_ascii_case(word))
 }
 
-/// The parts of a query that is `SELECT column FROM cold [WHERE ..]` and nothing else: the table, the column, the condition.
+/// The parts of a query that is `SELECT column FROM cold [WHERE ..]` and nothing else: the table, the column, the
+/// condition.
 pub(super) fn read<'a>(
     context: &Context<'_>,
     query: &'a Query,

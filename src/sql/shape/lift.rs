@@ -28,7 +28,8 @@ pub(super) struct Lift<'a> {
     list: Option<usize>,
     /// The significant tokens before this one, the last one first.
     before: [Seen; BEFORE],
-    /// What has been lifted last, as long as nothing but space has followed. What follows may make more of it than it is.
+    /// What has been lifted last, as long as nothing but space has followed. What follows may make more of it than it
+    /// is.
     fresh: bool,
 }
 
@@ -283,8 +284,8 @@ fn kind_of(constant: &[u8], kind: TokenKind) -> Option<LiteralKind> {
     }
 }
 
-/// Whether a string stands for itself, and says nothing that the planner would go by wherever it reads it: how the client
-/// spells names (no UTF-8), or a name like ours.
+/// Whether a string stands for itself, and says nothing that the planner would go by wherever it reads it: how the
+/// client spells names (no UTF-8), or a name like ours.
 fn is_plain_text(inner: &[u8]) -> bool {
     memchr::memchr3(b'\'', b'"', b'\\', inner).is_none()
         && std::str::from_utf8(inner).is_ok()

@@ -56,8 +56,8 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
     }
 }
 
-/// An INSERT that is right on base alone. Where the keys of its rows cannot be told, they are new: of those that the server
-/// makes nothing is in slots.
+/// An INSERT that is right on base alone. Where the keys of its rows cannot be told, they are new: of those that the
+/// server makes nothing is in slots.
 fn forwarded(context: &Context<'_>, target: &Target<'_>, insert: &Insert, reason: Reason) -> Plan {
     let is_upsert = insert.on.is_some();
     let Some(rows) = rows_in_the_way(context, target, insert) else {

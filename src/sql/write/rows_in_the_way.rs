@@ -46,8 +46,8 @@ pub(super) fn rows_in_the_way(
     })
 }
 
-/// Conditions that find the rows that have a primary key of the statement's rows, and those that have another unique key
-/// of theirs; `None` when the statement does not show them.
+/// Conditions that find the rows that have a primary key of the statement's rows, and those that have another unique
+/// key of theirs; `None` when the statement does not show them.
 fn keys_of_rows(
     context: &Context<'_>,
     target: &Target<'_>,

@@ -191,7 +191,8 @@ fn an_execution_says_whether_it_is_to_open_a_cursor() {
     assert_eq!(Form::of(&[]), Form::Single);
 }
 
-/// `SELECT likes - 60 ..`, out of range, as MariaDB 10.11 answers it where a cursor is asked for: no EOF follows the columns.
+/// `SELECT likes - 60 ..`, out of range, as MariaDB 10.11 answers it where a cursor is asked for: no EOF follows the
+/// columns.
 #[test]
 fn a_cursor_that_cannot_be_filled_ends_with_its_error() {
     const ANSWER: &str = "01

@@ -27,8 +27,8 @@ const RELATED: &[&str] = &[
 ];
 
 impl Writer {
-    /// Transactions with increments of one text are known to do nothing else, until one does. The text has a number that no
-    /// other play has.
+    /// Transactions with increments of one text are known to do nothing else, until one does. The text has a number
+    /// that no other play has.
     pub(super) fn show_that_transactions_only_increment(&mut self, subject: usize, play: u64) {
         let Subject {
             name,

@@ -17,11 +17,11 @@ pub(super) enum Ended {
     /// The proxy could not fold for a read in a READ ONLY transaction.
     Refused,
     /// SKIP LOCKED and NOWAIT met other locks. Rows are missing where a fold locks more: of a whole table, where READ
-    /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table; and where a row
-    /// is being rolled up. There are rows
-    /// too many where FOR SHARE does not see the first, uncommitted increment of a row in a slot. The error of NOWAIT
-    /// comes without column definitions, and rows, before it, and does not come for a row that a scan passes by. A
-    /// statement in an executable comment is folded for; at SERIALIZABLE slots are waited for.
+    /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table; and where a
+    /// row is being rolled up. There are rows too many where FOR SHARE does not see the first, uncommitted increment of
+    /// a row in a slot. The error of NOWAIT comes without column definitions, and rows, before it, and does not come
+    /// for a row that a scan passes by. A statement in an executable comment is folded for; at SERIALIZABLE slots are
+    /// waited for.
     Skipped,
     /// Slots were made anew since the snapshot: the read is refused, as one of a table that was rebuilt (1412).
     Remade,
@@ -86,8 +86,9 @@ const READ_ONLY: u16 = 1792;
 /// The error of who reads a table that is younger than the snapshot.
 const DEFINITION_CHANGED: u16 = 1412;
 
-/// Masks what FOUND_ROWS() tells behind a SELECT that was refused: that is left from the statement before it, a question of the
-/// proxy's perhaps, and on MariaDB, in a session without one, from whichever session the server's thread had before.
+/// Masks what FOUND_ROWS() tells behind a SELECT that was refused: that is left from the statement before it, a
+/// question of the proxy's perhaps, and on MariaDB, in a session without one, from whichever session the server's
+/// thread had before.
 pub(super) fn mask_what_is_left(exchanges: &mut [Exchange]) {
     let mut is_left = false;
     for exchange in exchanges.iter_mut().filter(|one| one.request != OBSERVED) {
@@ -135,7 +136,8 @@ fn meets_other_locks(
                 && payloads(proxied, |role| role != Role::Err).is_empty()
                 && errors(direct) == errors(proxied)
         }
-        // One that is not read is folded for, and a fold waits. At SERIALIZABLE a look at which slots there are locks them.
+        // One that is not read is folded for, and a fold waits. At SERIALIZABLE a look at which slots there are locks
+        // them.
         (None, Some(_)) => {
             direct.label.contains("/*!")
                 || text.contains("SERIALIZABLE")

@@ -418,8 +418,8 @@ impl Writer {
         self.steps.split_off(before)
     }
 
-    /// Whether rows or index entries may have been deleted since the start: until they are purged, which takes its time, they
-    /// can still be locked, and so be in the way of who waits for nobody.
+    /// Whether rows or index entries may have been deleted since the start: until they are purged, which takes its
+    /// time, they can still be locked, and so be in the way of who waits for nobody.
     pub(super) fn has_deleted(&self) -> bool {
         const DELETES: &[&str] = &[
             "DELETE",

@@ -32,8 +32,8 @@ impl Writer {
         let sets_time = |text: &str| text.starts_with("SET timestamp");
         // The observer goes by the first word of the others.
         statements.retain(|statement| !takes_locks(&statement.text) && !sets_time(&statement.text));
-        // A SELECT that is refused for its spelling leaves open what FOUND_ROWS() tells; and of a question that stands in
-        // an executable comment as a whole the proxy reads nothing, which is a limit.
+        // A SELECT that is refused for its spelling leaves open what FOUND_ROWS() tells; and of a question that stands
+        // in an executable comment as a whole the proxy reads nothing, which is a limit.
         let in_comment = head.starts_with("/*!");
         if tail == "\u{a0}" || tail == ";;" || in_comment {
             statements.retain(|statement| !statement.text.contains("FOUND_ROWS"));

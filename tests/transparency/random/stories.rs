@@ -6,8 +6,8 @@ use super::rules::plays;
 use super::subject::Subject;
 use crate::command::Command;
 
-/// What a transaction does to its row, the plainest first. `{k}` names the row, `{other}` another one, `{s}` sets a column that is
-/// no counter, `{w}` is a predicate.
+/// What a transaction does to its row, the plainest first. `{k}` names the row, `{other}` another one, `{s}` sets a
+/// column that is no counter, `{w}` is a predicate.
 const DEEDS: &[(&str, &[&str])] = &[
     (
         "reads",
@@ -73,8 +73,8 @@ const DEEDS: &[(&str, &[&str])] = &[
 ];
 
 impl Writer {
-    /// A transaction of one session; another may increment the row before it is locked, and the proxy may roll up between
-    /// any two statements.
+    /// A transaction of one session; another may increment the row before it is locked, and the proxy may roll up
+    /// between any two statements.
     pub(super) fn story(&mut self, dice: &mut Dice<'_>, subject: &'static Subject) {
         let session = self.current;
         let other = (session + 1) % self.sessions;

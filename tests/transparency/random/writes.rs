@@ -83,8 +83,8 @@ impl Writer {
         self.in_protocol(&text);
     }
 
-    /// The same update by several clients at the same time, of one row or of two. Whoever comes first, the answers are the
-    /// same ones.
+    /// The same update by several clients at the same time, of one row or of two. Whoever comes first, the answers are
+    /// the same ones.
     pub(super) fn at_once(&mut self, dice: &mut Dice<'_>, subject: &'static Subject) {
         if !self.is_quiet() {
             return self.reuse(dice, subject);

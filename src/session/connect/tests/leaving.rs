@@ -1,5 +1,5 @@
-//! Clients that leave or err in the middle of a login: the upstream sees a login that fails, which it does not hold against
-//! the proxy's host, and not one that is broken off.
+//! Clients that leave or err in the middle of a login: the upstream sees a login that fails, which it does not hold
+//! against the proxy's host, and not one that is broken off.
 
 use super::*;
 
