@@ -1,6 +1,7 @@
 //! Folds: slots into the rows, then the original, in one transaction.
 
 use super::{Explanation, Keys, Sent, Situation, Way, locks};
+use crate::catalog::HotTable;
 use crate::counter::fold::{self, COMMIT, FoldStatements, OpenRow};
 use crate::counter::{Key, KeyForm};
 use crate::sql::plan::{Fold, FoldTable, Scope};
@@ -84,10 +85,7 @@ fn of_keys(keys: &Keys, situation: &Situation) -> Vec<Sent> {
     let named = Some(&form).filter(|_| predicate.is_some());
     let mut sends = vec![Sent::text(fold::lock(table, predicate, named))];
     // Key and slots are known only then.
-    let columns = table.primary_key.iter();
-    let key: Key = columns
-        .map(|&position| format!("<{}>", table.columns[position].name))
-        .collect();
+    let key = some_key(table);
     let asked = Some(std::slice::from_ref(&key)).filter(|_| predicate.is_some());
     sends.push(Sent::Control(fold::open_rows(table, &form, asked)));
     let around = fold::without_caution(situation.safe_updates, true);
@@ -102,6 +100,14 @@ fn of_keys(keys: &Keys, situation: &Situation) -> Vec<Sent> {
     }));
     sends.extend(after.map(Sent::text));
     sends
+}
+
+/// What stands for a key that is known only when the statement runs.
+pub(super) fn some_key(table: &HotTable) -> Key {
+    let columns = table.primary_key.iter();
+    columns
+        .map(|&position| format!("<{}>", table.columns[position].name))
+        .collect()
 }
 
 /// What a fold of these keys locks.

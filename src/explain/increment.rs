@@ -22,7 +22,7 @@ pub(super) fn explain(increment: &Increment, situation: &Situation) -> Explanati
 pub(super) fn explain_base(increment: &Increment) -> Explanation {
     let together = increment.update.as_ref().map(|update| Way {
         when: "When others of its kind wait, with what they add together".to_owned(),
-        sends: vec![Sent::Text(shown(update, &[]))],
+        sends: vec![Sent::Text(shown(update))],
         locks: vec![format!("{}: the one row, X", base(&increment.table))],
     });
     let alone = Way {
@@ -43,7 +43,7 @@ fn update(increment: &Increment) -> Option<Way> {
     let table = &increment.table;
     Some(Way {
         when: "When the slot row is known to be there".to_owned(),
-        sends: vec![Sent::Text(shown(increment.update.as_ref()?, &[]))],
+        sends: vec![Sent::Text(shown(increment.update.as_ref()?))],
         locks: vec![
             format!("{}: the one slot row, X", slots(table)),
             format!("{}: nothing", base(table)),
@@ -63,7 +63,7 @@ fn upsert(increment: &Increment) -> Way {
     };
     Way {
         when: when.to_owned(),
-        sends: vec![Sent::Text(shown(&increment.upsert, &[]))],
+        sends: vec![Sent::Text(shown(&increment.upsert))],
         locks: vec![
             format!("{}: {rows}", base(table)),
             format!("{}: the slot rows of this slot, X", slots(table)),

@@ -109,20 +109,20 @@ impl Sent {
     }
 }
 
-/// A template's text. The slot is the session's business, and parameters stay question marks; `folded` is what goes
-/// into the holes of a read.
-fn shown(template: &Template, folded: &[Vec<Vec<u8>>]) -> String {
-    let filling = Filling {
-        folded,
-        ..Filling::default()
-    };
+/// A template's text. The slot is the session's business, and parameters stay question marks.
+fn shown(template: &Template) -> String {
+    filled(template, &Filling::default())
+}
+
+/// The same, with its other holes filled.
+fn filled(template: &Template, filling: &Filling<'_>) -> String {
     let parts = template.pieces.split(|piece| *piece == Piece::Slot);
     let parts = parts.map(|pieces| {
         let part = Template {
             pieces: pieces.to_vec(),
         };
         let mut text = Vec::new();
-        part.render(&filling, &mut text);
+        part.render(filling, &mut text);
         String::from_utf8_lossy(&text).into_owned()
     });
     parts.collect::<Vec<_>>().join("<slot>")

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Explanation, Keys, Sent, Situation, Way, base, fold, locks, shown, slots};
+use super::{Explanation, Keys, Sent, Situation, Way, base, filled, fold, locks, shown, slots};
 use crate::catalog::HotTable;
+use crate::counter::KeyForm;
+use crate::counter::fold::open_rows;
 use crate::reason::Reason;
 use crate::sql::plan::{Fold, Read};
+use crate::sql::template::Filling;
 
 /// The plan of a read.
 pub(super) fn explain(read: &Read, situation: &Situation) -> Explanation {
@@ -55,7 +58,7 @@ fn way(read: &Read, situation: &Situation) -> Way {
     let own = own(read, situation);
     let mut sends = fold::statements(&own, situation);
     if situation.in_transaction {
-        sends.extend(read.locks.iter().map(|lock| Sent::Text(shown(lock, &[]))));
+        sends.extend(read.locks.iter().map(|lock| Sent::Text(shown(lock))));
     }
     let whole: Vec<&Keys> = situation.folded.iter().chain(&own).collect();
     let folded: Vec<_> = read
@@ -63,7 +66,24 @@ fn way(read: &Read, situation: &Situation) -> Way {
         .iter()
         .map(|table| predicates(&whole, table))
         .collect();
-    sends.push(Sent::Text(shown(&read.text, &folded)));
+    let mut open_slots = vec![None; read.tables.len()];
+    for position in read.text.asks_for_open_slots() {
+        let table = &read.tables[position];
+        if let (None, Some(form)) = (&open_slots[position], KeyForm::of(table)) {
+            sends.push(Sent::Control(open_rows(table, &form, None)));
+            open_slots[position] = Some(vec![(fold::some_key(table), 0)]);
+        }
+    }
+    let filling = Filling {
+        folded: &folded,
+        open_slots: &open_slots,
+        ..Filling::default()
+    };
+    let text = filled(&read.text, &filling);
+    // Keys and their numbers are known only then.
+    sends.push(Sent::Text(
+        text.replace(" THEN 0 ELSE ", " THEN <slots> ELSE "),
+    ));
     let is_second = read.folded_first.is_some() && situation.in_transaction;
     Way {
         when: match is_second {

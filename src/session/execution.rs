@@ -258,7 +258,7 @@ impl Session {
                 return self.answer_err(turn, &error).await.map(drop);
             }
         };
-        let text = self.render_read(read, &[]);
+        let text = self.render_read(read, &[]).await;
         let id = match self.rewritten(statement, text).await? {
             Ok(id) => id,
             Err(error) if is_unknown_column(&error) => {

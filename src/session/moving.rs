@@ -1,7 +1,7 @@
 //! Slots into base rows, in the open transaction: base is locked, the control account tells which slot rows are open,
 //! and these are moved, each by its name.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::counter::fold::{self, FoldStatements, Move, OpenRow};
 use crate::counter::{Key, KeyForm};
 use crate::sql::is_stored_as_written;
 use crate::sql::plan::{FoldTable, Scope};
-use crate::sql::template::{Filling, Template};
+use crate::sql::template::{Filling, KnownSlots, Template};
 use crate::wire::reply::{self, Ok as OkPacket};
 
 /// What is to be folded, with the client's parameters filled in.
@@ -258,8 +258,7 @@ impl Session {
         // keeps it locked, and base is what a fold holds that waits for it. All of the table's, as another counter of
         // the row may open it again, which says nothing of what base has room for.
         self.forget_slots(table);
-        let pads = self.state.pads_char;
-        let form = KeyForm::of(table).filter(|form| !(pads && form.depends_on_padding()));
+        let form = self.key_form(table);
         let named = form.as_ref().filter(|_| bound.predicate().is_some());
         let lock = fold::lock(table, bound.predicate(), named);
         let mut rows = self.hidden_rows(&lock).await?;
@@ -418,6 +417,27 @@ impl Session {
                 Some(open)
             }
         }
+    }
+
+    /// The keys of a table that have open slots, each with their number. `None` when they cannot be told, or are too
+    /// many to be named.
+    pub(super) async fn known_slots(&mut self, table: &HotTable) -> Option<KnownSlots> {
+        let form = self.key_form(table)?;
+        let server = self.server.clone()?;
+        let since = Instant::now();
+        let open = self.shared.open_rows(&server, table, &form, None).await;
+        self.asked_elsewhere_since(since);
+        let mut counts: HashMap<Key, usize> = HashMap::new();
+        for row in open? {
+            *counts.entry(row.key).or_default() += 1;
+        }
+        Some(counts.into_iter().collect())
+    }
+
+    /// How keys of a table are written in this session; `None` where they cannot be named for certain.
+    pub(super) fn key_form(&self, table: &HotTable) -> Option<KeyForm> {
+        let pads = self.state.pads_char;
+        KeyForm::of(table).filter(|form| !(pads && form.depends_on_padding()))
     }
 
     /// Runs statements of ours up to the first that fails, in a session that may refuse updates that name no key, or

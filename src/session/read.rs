@@ -1,5 +1,6 @@
 //! A read of counters: base + SUM(slots), under the column definitions of the client's own statement.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Session;
@@ -20,7 +21,7 @@ use crate::net::ReadError;
 use crate::reason::PlanKind;
 use crate::sql::plan::{Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
-use crate::sql::template::Filling;
+use crate::sql::template::{Filling, KnownSlots};
 use crate::wire::answer::Walker;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply;
@@ -147,7 +148,7 @@ impl Session {
             }
             Prepared::Refused(error) => return self.answer_err(turn, &error).await.map(Ok),
         };
-        let mut rewritten = self.render_read(read, parameters);
+        let mut rewritten = self.render_read(read, parameters).await;
         if let (false, Some(facts)) = (parameters.is_empty(), &self.state.facts) {
             rewritten = prepare::filled(&rewritten, parameters, facts);
         }
@@ -489,7 +490,8 @@ impl Session {
     }
 
     /// The text to send: the keys that this transaction has folded count by their base row alone.
-    pub(super) fn render_read(&self, read: &Read, parameters: &[Vec<u8>]) -> Vec<u8> {
+    pub(super) async fn render_read(&mut self, read: &Read, parameters: &[Vec<u8>]) -> Vec<u8> {
+        let open_slots = self.open_slots_for(read).await;
         let transaction = &self.state.transaction;
         let tables = read.tables.iter();
         let folded: Vec<_> = tables
@@ -499,10 +501,28 @@ impl Session {
         let filling = Filling {
             parameters,
             folded: &folded,
+            open_slots: &open_slots,
             ..Filling::default()
         };
         read.text.render(&filling, &mut text);
         text
+    }
+
+    /// The open slots of the tables whose locked rows a read skips.
+    async fn open_slots_for(&mut self, read: &Read) -> Vec<Option<KnownSlots>> {
+        let asked: HashSet<_> = read.text.asks_for_open_slots().collect();
+        let mut open_slots = vec![
+            None;
+            if asked.is_empty() {
+                0
+            } else {
+                read.tables.len()
+            }
+        ];
+        for table in asked {
+            open_slots[table] = self.known_slots(&read.tables[table]).await;
+        }
+        open_slots
     }
 
     /// The code of the ERR packet that the answer starts with, if it is one.

@@ -13,8 +13,8 @@ use super::folded::{Mark, UNDO};
 use super::hidden::Hidden;
 use super::moving::{AsOwn, Bound, Moved};
 use super::transaction::{Keys, Suspects};
+use crate::counter::Key;
 use crate::counter::fold::Look;
-use crate::counter::{Key, KeyForm};
 use crate::sql::template::{Filling, Template};
 use crate::wire::reader::Malformed;
 use crate::wire::reply::Ok as OkPacket;
@@ -66,9 +66,7 @@ impl Session {
         suspects: &Suspects,
     ) -> Result<Option<Changed>, Error> {
         let Keys { table, predicate } = &moved.keys;
-        let pads = self.state.pads_char;
-        let Some(form) = KeyForm::of(table).filter(|form| !(pads && form.depends_on_padding()))
-        else {
+        let Some(form) = self.key_form(table) else {
             return Ok(None);
         };
         let after = self

@@ -138,6 +138,9 @@ pub(super) fn show_template(template: &Template) -> String {
         Piece::Operand(position) => format!("(<?{position}>)"),
         Piece::Folded(table) => format!("<folded {table}>"),
         Piece::Keys => "<keys>".to_owned(),
+        Piece::OpenSlots(slots) => {
+            format!("<open slots {} by {}>", slots.table, slots.key.join(", "))
+        }
     };
     template.pieces.iter().map(piece).collect()
 }

@@ -1,5 +1,5 @@
 //! SQL text with holes: the session's slot, the client's parameters, what is added, the keys that a transaction has
-//! folded, or that a write is confined to.
+//! folded, or that a write is confined to, and how many slots of a row are open.
 
 use crate::sql::Amount;
 
@@ -27,7 +27,46 @@ pub enum Piece {
     Folded(usize),
     /// A condition over unqualified key columns that holds for the rows which a write is confined to.
     Keys,
+    /// How many slots of a row are open.
+    OpenSlots(Box<OpenSlots>),
 }
+
+/// A number, for each row of a hot table: how many of its slots are open, whether or not that is committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenSlots {
+    /// Position of the table in the plan's tables.
+    pub table: usize,
+    /// The columns of its primary key, qualified.
+    pub key: Vec<String>,
+    /// An expression that counts those alone that a consistent read sees, for when they are not known beforehand.
+    pub counted: String,
+}
+
+impl OpenSlots {
+    /// `CASE WHEN p.id = 7 THEN 2 .. ELSE 0 END`.
+    fn render(&self, known: Option<&KnownSlots>, out: &mut Vec<u8>) {
+        let Some(known) = known else {
+            out.extend_from_slice(self.counted.as_bytes());
+            return;
+        };
+        if known.is_empty() {
+            out.push(b'0');
+            return;
+        }
+        out.extend_from_slice(b"CASE");
+        for (literals, count) in known {
+            let pairs = self.key.iter().zip(literals);
+            let pairs = pairs.map(|(column, literal)| format!("{column} = {literal}"));
+            let pairs: Vec<_> = pairs.collect();
+            let case = format!(" WHEN {} THEN {count}", pairs.join(" AND "));
+            out.extend_from_slice(case.as_bytes());
+        }
+        out.extend_from_slice(b" ELSE 0 END");
+    }
+}
+
+/// The keys of a table that have open slots, as literals in key order, each with the number of its slots.
+pub type KnownSlots = Vec<(Vec<String>, usize)>;
 
 /// SQL text with holes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,6 +129,14 @@ impl Template {
             .append(other)
     }
 
+    /// The tables (positions in the plan's) whose open slots the text asks for.
+    pub fn asks_for_open_slots(&self) -> impl Iterator<Item = usize> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::OpenSlots(slots) => Some(slots.table),
+            _ => None,
+        })
+    }
+
     /// Whether there are parameters to be filled in.
     pub fn has_parameters(&self) -> bool {
         let is_parameter = |piece| matches!(piece, &Piece::Parameter(_) | &Piece::Operand(_));
@@ -116,6 +163,10 @@ impl Template {
                     None => own.render(filling, out),
                 },
                 Piece::Keys => out.extend_from_slice(filling.keys),
+                Piece::OpenSlots(slots) => {
+                    let known = filling.open_slots.get(slots.table);
+                    slots.render(known.and_then(Option::as_ref), out);
+                }
                 Piece::Folded(table) => {
                     for predicate in filling.folded.get(*table).into_iter().flatten() {
                         out.extend_from_slice(b" AND NOT (");
@@ -164,4 +215,6 @@ pub struct Filling<'a> {
     pub folded: &'a [Vec<Vec<u8>>],
     /// The condition for the rows that a write is confined to.
     pub keys: &'a [u8],
+    /// For each table of the plan, the open slots, where they are known.
+    pub open_slots: &'a [Option<KnownSlots>],
 }

@@ -10,7 +10,7 @@ use crate::sql::plan::Scope;
 use crate::sql::predicate::Target;
 use crate::sql::read::block::{Block, Lock, Place, Wait};
 use crate::sql::read::rewrite::Rewriter;
-use crate::sql::template::Template;
+use crate::sql::template::{OpenSlots, Piece, Template};
 
 /// A hot table that a block locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Rewriter<'_> {
             let (word, end) = block.clauses.filter();
             let is_end = |edit: &Edit| edit.range == (end..end);
             if let Some(edit) = edits.iter_mut().find(|edit| is_end(edit)) {
-                edit.text.push_text(format!(" AND {guard}"));
+                edit.text.push_text(" AND ").append(&guard);
                 continue;
             }
             let condition = word.map(|word| {
@@ -109,14 +109,17 @@ impl Rewriter<'_> {
             });
             edits.extend(condition.map(|start| Edit::new(start..start, "(")));
             let joint = if word.is_some() { ") AND" } else { "WHERE" };
-            edits.push(Edit::new(end..end, format!("{joint} {guard}")));
+            let mut edit = Edit::new(end..end, format!("{joint} "));
+            edit.text.append(&guard);
+            edits.push(edit);
         }
         self.rewrite.edits.extend(edits);
     }
 
-    /// Holds for a row of which others hold no slot. Slots are looked up one by one: COUNT(*) of those that are not
-    /// locked says nothing of how many there are.
-    fn lock_guard(&mut self, place: &Locked) -> Option<String> {
+    /// Holds for a row of which others hold no slot, and locks its slots: of those that are open as many can be locked
+    /// as there are. How many there are must be known beforehand. A consistent read would not see those that are not
+    /// committed or younger than the snapshot, and would make the snapshot where there is none.
+    fn lock_guard(&mut self, place: &Locked) -> Option<Template> {
         let block = &self.names.blocks[place.block];
         let source = &block.sources[place.source];
         let (table, lock) = (source.hot.as_ref()?, block.lock.as_ref()?);
@@ -138,20 +141,33 @@ impl Rewriter<'_> {
             });
             pairs.collect::<Vec<_>>().join(" AND ")
         };
-        let all = self.next_alias(table);
-        let of_row = same_key(&all, &qualifier);
+        let slots_of_row = |alias: &str| {
+            let condition = same_key(alias, &qualifier);
+            format!("{slots} AS {alias} FORCE INDEX (PRIMARY) WHERE {condition}")
+        };
+        let locked = self.next_alias(table);
         if lock.wait != Wait::SkipLocked {
-            return Some(format!(
-                "(SELECT COUNT(*) FROM {slots} AS {all} FORCE INDEX (PRIMARY) WHERE {of_row}{clause}) >= 0"
-            ));
+            return Some(Template::text(format!(
+                "(SELECT COUNT(*) FROM {}{clause}) >= 0",
+                slots_of_row(&locked)
+            )));
         }
-        let free = self.next_alias(table);
-        let same_slot = same_key(&free, &all);
-        let slot = quoted(table.slot_column());
-        Some(format!(
-            "(SELECT COUNT(*) FROM {slots} AS {all} WHERE {of_row} AND (SELECT COUNT(*) FROM {slots} AS {free} \
-             FORCE INDEX (PRIMARY) WHERE {same_slot} AND {free}.{slot} = {all}.{slot}{clause}) = 0) = 0"
-        ))
+        let seen = self.next_alias(table);
+        let open = quoted(table.open_column());
+        let count = |alias: &str| {
+            let from = slots_of_row(alias);
+            format!("(SELECT COALESCE(SUM({alias}.{open}), 0) FROM {from}")
+        };
+        let mut guard = Template::text(format!("{}{clause}) >= ", count(&locked)));
+        guard.push(Piece::OpenSlots(Box::new(OpenSlots {
+            table: self.index_of(table),
+            key: keys
+                .clone()
+                .map(|key| format!("{qualifier}.{}", quoted(key)))
+                .collect(),
+            counted: format!("{})", count(&seen)),
+        })));
+        Some(guard)
     }
 }
 

@@ -386,7 +386,8 @@ impl<'a> Rewriter<'a> {
         alias
     }
 
-    fn index_of(&mut self, table: &Arc<HotTable>) -> usize {
+    /// Position of a table in those of the plan.
+    pub(super) fn index_of(&mut self, table: &Arc<HotTable>) -> usize {
         let tables = &mut self.rewrite.tables;
         tables
             .iter()

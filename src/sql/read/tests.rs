@@ -167,9 +167,8 @@ fn locking_reads() {
         assert_eq!(plan.lines().count(), 1 + locks, "{plan}");
     }
     // A row whose slots others hold is left out, however much of its value is asked for.
-    const FREE: &str = "(SELECT COUNT(*) FROM `shop`.`posts_slots` AS `countersink_s` WHERE `countersink_s`.`id` = p.`id` \
-         AND (SELECT COUNT(*) FROM `shop`.`posts_slots` AS `countersink_s2` FORCE INDEX (PRIMARY) WHERE `countersink_s2`.`id` = \
-         `countersink_s`.`id` AND `countersink_s2`.`slot` = `countersink_s`.`slot` FOR UPDATE SKIP LOCKED) = 0) = 0";
+    const FREE: &str = "(SELECT COALESCE(SUM(`countersink_s`.`open`), 0) FROM `shop`.`posts_slots` AS `countersink_s` \
+         FORCE INDEX (PRIMARY) WHERE `countersink_s`.`id` = p.`id` FOR UPDATE SKIP LOCKED) >= <open slots 0 by p.`id`>";
     let skipping = [
         (
             "SELECT id FROM posts p LIMIT 1",

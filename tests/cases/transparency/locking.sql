@@ -292,3 +292,60 @@ DELETE FROM posts WHERE id = 2 OR id = 3;
 SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
 \connection b
 ROLLBACK;
+
+== SKIP LOCKED makes no snapshot
+BEGIN;
+SELECT id FROM posts WHERE id = 1 FOR UPDATE SKIP LOCKED;
+\connection b
+UPDATE posts SET title = 'new', views = views + 1 WHERE id = 2;
+\connection a
+SELECT id, title, views FROM posts ORDER BY id;
+COMMIT;
+
+== SKIP LOCKED sees slots that are younger than the snapshot
+BEGIN;
+SELECT id, views FROM posts ORDER BY id;
+\connection b
+INSERT INTO posts (id, author_id, title) VALUES (77, 1, 'later');
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 3;
+UPDATE posts SET views = views + 1 WHERE id = 77;
+COMMIT;
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 3;
+UPDATE posts SET views = views + 1 WHERE id = 77;
+\connection a
+SELECT id, views FROM posts WHERE id > 2 ORDER BY id FOR UPDATE SKIP LOCKED;
+[mariadb] SELECT id FROM posts ORDER BY id LOCK IN SHARE MODE SKIP LOCKED;
+[mysql] SELECT id, views FROM posts ORDER BY id FOR SHARE SKIP LOCKED;
+COMMIT;
+\connection b
+ROLLBACK;
+
+== the first increment of a row is locked against sharing
+INSERT INTO posts (id, author_id, title) VALUES (77, 1, 'new'), (78, 1, 'newer');
+\connection b
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 77;
+\connection a
+[mariadb] SELECT id FROM posts ORDER BY id LOCK IN SHARE MODE SKIP LOCKED;
+[mysql] SELECT id FROM posts ORDER BY id FOR SHARE SKIP LOCKED;
+[mysql] SELECT id, views FROM posts WHERE id = ? FOR SHARE SKIP LOCKED; <- 77
+[mysql] SELECT id, views FROM posts WHERE id = ? FOR SHARE SKIP LOCKED; <- 78
+SELECT id, views FROM posts ORDER BY id DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
+\connection b
+ROLLBACK;
+
+== SKIP LOCKED waits for nobody at SERIALIZABLE
+\connection b
+BEGIN;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+\connection a
+SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+BEGIN;
+SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+SELECT id FROM posts WHERE author_id = 1 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+COMMIT;
+\connection b
+ROLLBACK;

@@ -18,10 +18,8 @@ pub(super) enum Ended {
     Refused,
     /// SKIP LOCKED and NOWAIT met other locks. Rows are missing where a fold locks more: of a whole table, where READ
     /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table; and where a
-    /// row is being rolled up. There are rows too many where FOR SHARE does not see the first, uncommitted increment of
-    /// a row in a slot. The error of NOWAIT comes without column definitions, and rows, before it, and does not come
-    /// for a row that a scan passes by. A statement in an executable comment is folded for; at SERIALIZABLE slots are
-    /// waited for.
+    /// row is being rolled up. The error of NOWAIT comes without column definitions, and rows, before it, and does not
+    /// come for a row that a scan passes by. A statement in an executable comment is folded for.
     Skipped,
     /// Slots were made anew since the snapshot: the read is refused, as one of a table that was rebuilt (1412).
     Remade,
@@ -122,10 +120,9 @@ fn meets_other_locks(
             let (theirs, ours) = (rows(all_direct), rows(all_proxied));
             // Behind DDL the table is rolled up at once.
             let may_lack = session.fresh || may_lock_more(text);
-            let is_allowed = may_lack && is_part(&ours, &theirs)
-                || direct.label.contains("FOR SHARE") && is_part(&theirs, &ours);
             let definitions = |exchange| payloads(exchange, is_definition);
-            is_allowed
+            may_lack
+                && is_part(&ours, &theirs)
                 && definitions(direct) == definitions(proxied)
                 && ends_with_rows(direct)
                 && ends_with_rows(proxied)
@@ -136,12 +133,9 @@ fn meets_other_locks(
                 && payloads(proxied, |role| role != Role::Err).is_empty()
                 && errors(direct) == errors(proxied)
         }
-        // One that is not read is folded for, and a fold waits. At SERIALIZABLE a look at which slots there are locks
-        // them.
+        // One that is not read is folded for, and a fold waits.
         (None, Some(_)) => {
-            direct.label.contains("/*!")
-                || text.contains("SERIALIZABLE")
-                || (direct.label.contains("NOWAIT") && may_lock_more(text))
+            direct.label.contains("/*!") || (direct.label.contains("NOWAIT") && may_lock_more(text))
         }
         // Increments in slots lock no row that does not match.
         (Some(_), None) => {
