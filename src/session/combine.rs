@@ -154,7 +154,7 @@ impl Session {
         self.write_ping().await?;
         let mut walker = Walker::new(Form::Single, self.capabilities);
         self.read_packet(&mut walker, &mut Vec::new()).await?;
-        self.observe(&walker);
+        self.observe_hidden(&walker);
         Ok(())
     }
 
@@ -176,8 +176,7 @@ impl Session {
             && !state.one_shot.is_set()
             && !state.unguarded
             && state.is_quiet
-            && !state.end_untold
-            && !state.end_owed
+            && state.tracked.is_at_rest()
             && !state.may_hold_locks
     }
 

@@ -16,7 +16,6 @@ use super::shared::Shared;
 use super::sighted::schema_named;
 use super::state::{State, TableLocks};
 use super::timing::Timing;
-use super::tracked::tells_of_transaction;
 use crate::config::Bypass;
 use crate::counter::server::Server;
 use crate::metrics::Metrics;
@@ -109,7 +108,8 @@ impl Session {
         let login = &connected.login;
         let account = Account::new(&login.user, login.schema.as_deref());
         let entry = shared.sessions.enter(connected.thread_id, client, account);
-        let mut state = State::new(connected.login.status);
+        let hot = shared.hot();
+        let mut state = State::new(connected.login.status, hot.catalog.mariadb);
         state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
         state.bypass = covers(&bypass, &connected.login);
         Self {
@@ -117,7 +117,7 @@ impl Session {
             upstream: connected.upstream,
             capabilities: connected.capabilities,
             schema: schema_named(connected.login.schema.as_deref()),
-            hot: shared.hot(),
+            hot,
             shared,
             state,
             server: None,
@@ -290,7 +290,8 @@ impl Session {
                 self.pass_command().await?;
                 let walker = self.pass_answer(Form::Single).await?;
                 if walker.error().is_none() {
-                    self.state.reset(walker.status().unwrap_or_default());
+                    let status = walker.status().unwrap_or_default();
+                    self.state.reset(status, self.hot.catalog.mariadb);
                 }
             }
             command::SET_OPTION => self.set_option().await?,
@@ -372,7 +373,7 @@ impl Session {
         let status = login
             .as_ref()
             .map_or(self.state.status, |login| login.status);
-        self.state.reset(status);
+        self.state.reset(status, self.hot.catalog.mariadb);
         self.state.status_uncertain = login.is_none();
         if let Some(login) = login {
             self.state.bypass = covers(&self.bypass, &login);
@@ -395,12 +396,6 @@ impl Session {
                 self.shared.learn_pure(*shape);
             }
         }
-        let was_open = self.state.status & status::IN_TRANS != 0;
-        if let Some(status) = walker.status() {
-            let has_ended = was_open && ended(status);
-            self.state.end_untold =
-                (self.state.end_untold || has_ended) && walker.is_ended_by_eof();
-        }
         // SHOW WARNINGS and GET DIAGNOSTICS leave what they tell.
         if let Some(is_quiet) = walker.is_quiet()
             && self.state.kind != Kind::Show
@@ -410,32 +405,10 @@ impl Session {
         self.state.observe(walker.status(), walker.error());
     }
 
-    /// The same for an answer to a statement of ours, which ended with this packet.
-    pub(super) fn observe_hidden(&mut self, walker: &Walker, last: &[u8]) {
-        self.note_told(walker, last);
+    /// The same for an answer to a statement of ours.
+    pub(super) fn observe_hidden(&mut self, walker: &Walker) {
+        self.state.tracked.see_ours(walker);
         self.observe(walker);
-    }
-
-    /// Such an answer may tell what the client has not been told: that its transaction has ended.
-    pub(super) fn note_told(&mut self, walker: &Walker, last: &[u8]) {
-        let state = &self.state;
-        let has_ended = |status| status & status::IN_TRANS == 0;
-        // What an error has ended is told by the first OK behind it.
-        let was_open = state.status & status::IN_TRANS != 0
-            && state.status_uncertain
-            && !state.is_own_transaction;
-        let is_untold = state.end_untold || (was_open && walker.status().is_some_and(has_ended));
-        let tracks = self.capabilities & capability::SESSION_TRACK != 0;
-        if tracks && is_untold && !walker.is_ended_by_eof() && tells_of_transaction(last) {
-            self.state.end_owed = true;
-        }
-    }
-
-    /// An answer has ended so for the client.
-    pub(super) fn observe_passed(&mut self, walker: &Walker) {
-        self.observe(walker);
-        let has_told = walker.status().is_some() && !walker.is_ended_by_eof();
-        self.state.end_owed &= !has_told;
     }
 
     /// Where statements are counted.

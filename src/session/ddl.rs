@@ -13,14 +13,12 @@ use super::moving::{AsOwn, Bound};
 use super::query::statement_text;
 use super::read::is_without_slots;
 use super::state::TableLocks;
-use super::tracked::{add_end, tells_of_transaction};
 use super::transaction::{Keys, Transaction};
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::{fold, withdrawal};
 use crate::sql::Kind;
 use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
-use crate::wire::capability;
 use crate::wire::reader::Malformed;
 use crate::wire::{command, reply, status};
 
@@ -77,7 +75,7 @@ impl Session {
         if self.state.status_uncertain {
             self.hidden("DO 0").await?;
         }
-        let (mut is_end_told, mut mark) = (false, None);
+        let mut mark = None;
         let mut locks = Locks::new();
         let may_withdraw = match self.may_withdraw_for(ddl, original).await? {
             Ok(may_withdraw) => may_withdraw,
@@ -86,10 +84,8 @@ impl Session {
         let refused = if may_withdraw {
             if self.state.in_transaction() {
                 // The statement would commit it, and it may hold locks that are waited for.
-                match self.hidden(COMMIT).await? {
-                    Hidden::Ok(ok) => is_end_told = self.is_told_of_transaction(&ok),
-                    Hidden::Err(error) => return self.answer_err(turn, &error).await,
-                    Hidden::Row(_) => return Err(Malformed.into()),
+                if let Err(error) = self.hidden(COMMIT).await?.into_result() {
+                    return self.answer_err(turn, &error).await;
                 }
             }
             self.withdraw(&ddl.tables, &mut locks).await?.err()
@@ -100,7 +96,7 @@ impl Session {
             }
             self.fold_for_ddl(ddl).await?.err()
         };
-        let mut held = match refused {
+        let held = match refused {
             Some(error) => Held::refused(turn, error),
             None => self.run_original_and_hold(original, turn, false).await?,
         };
@@ -116,19 +112,10 @@ impl Session {
         if !held.failed || !locks.is_empty() {
             self.refresh_catalog().await;
         }
-        if is_end_told && !held.failed {
-            add_end(&mut held.last);
-        }
-        self.state.end_owed |= is_end_told && held.failed;
         if held.failed && !locks.is_empty() {
             self.raise_again(&held.last).await?;
         }
         self.let_go(&held).await
-    }
-
-    /// Whether an OK packet to a statement of ours tells of the client's transaction.
-    fn is_told_of_transaction(&self, ok: &[u8]) -> bool {
-        self.capabilities & capability::SESSION_TRACK != 0 && tells_of_transaction(ok)
     }
 
     /// Whether slots are to be taken away for a statement, and may be: nothing of this session's own is waited for
@@ -351,16 +338,13 @@ impl Session {
         if original.may_open_cursor() && !self.hot.catalog.mariadb {
             return self.run_original(original, turn).await;
         }
-        let mut is_end_told = false;
         if let Some(flush) = &lock.flush {
             // Where tables are locked already it is refused, and they stay so.
             if self.state.table_locks != TableLocks::None {
                 return self.run_original(original, turn).await;
             }
-            match self.hidden(flush).await? {
-                Hidden::Err(error) => return self.answer_err(turn, &error).await,
-                Hidden::Ok(ok) => is_end_told = self.is_told_of_transaction(&ok),
-                Hidden::Row(_) => return Err(Malformed.into()),
+            if let Err(error) = self.hidden(flush).await?.into_result() {
+                return self.answer_err(turn, &error).await;
             }
         }
         // OK and ERR read the same in either protocol (MariaDB prepares LOCK TABLES).
@@ -380,7 +364,7 @@ impl Session {
             self.shared.refresh().await;
             locked = self.hidden(fold::lock_tables(lock)).await?;
         }
-        let mut answer = match locked {
+        let answer = match locked {
             Hidden::Ok(ok) => ok,
             // The message would quote what we have added. The statement has done nothing.
             Hidden::Err(error) if is_syntax_error(&error) => {
@@ -398,9 +382,6 @@ impl Session {
             Hidden::Err(error) => return self.answer_err(turn, &error).await,
             Hidden::Row(_) => return Err(Malformed.into()),
         };
-        if is_end_told {
-            add_end(&mut answer);
-        }
         // It has committed; what it may have opened since (with autocommit off) holds no slot and no fold.
         self.state.transaction = Transaction::default();
         self.state.table_locks = match lock.written.len() == lock.tables.len() {

@@ -174,9 +174,6 @@ impl Session {
             let mut payload = Vec::new();
             let role = self.read_packet(&mut walker, &mut payload).await?;
             length += payload.len();
-            if walker.is_done() {
-                self.note_told(&walker, &payload);
-            }
             if length > MOST_MESSAGES {
                 packets.clear();
                 continue;
@@ -186,6 +183,7 @@ impl Session {
             }
             packets.push((role, payload));
         }
+        self.state.tracked.see_ours(&walker);
         Ok((length <= MOST_MESSAGES).then_some(packets))
     }
 
@@ -351,7 +349,7 @@ impl Session {
                 columns.push(payload);
             }
         }
-        self.observe(&walker);
+        self.observe_hidden(&walker);
         Ok(columns)
     }
 

@@ -30,7 +30,7 @@ impl Session {
     ) -> Result<(), Error> {
         self.keep_up(statement).await?;
         self.state.control.clone_from(&statement.control);
-        self.state.locks_for_update = statement.locks_for_update;
+        self.state.access = statement.access;
         if let Some(asks) = statement.asks.clone() {
             Box::pin(self.execute_asking(id, statement, &asks)).await?;
         } else {

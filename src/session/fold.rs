@@ -209,7 +209,7 @@ impl Session {
     ) -> Result<Done, Error> {
         // A read may be folded for in a READ ONLY session; a write is to be refused.
         let begin = match self.state.kind {
-            Kind::Select | Kind::Do | Kind::Set { .. } if !self.state.locks_for_update => {
+            Kind::Select | Kind::Do | Kind::Set { .. } if !self.state.access.locks_for_update => {
                 BEGIN_TO_WRITE
             }
             _ => BEGIN,
@@ -219,11 +219,8 @@ impl Session {
                 .run_read_only_over_folds(reason, folds, original, turn)
                 .await;
         }
-        let is_owed = std::mem::take(&mut self.state.end_owed);
-        let end_untold = std::mem::take(&mut self.state.end_untold) || is_owed;
         if let Err(error) = self.begin_and_fold(begin, folds).await? {
             self.commit_own().await?;
-            self.state.end_owed = end_untold;
             if needs_no_fold(reason, &error) || self.is_refused(original).await? {
                 self.set_one_shot().await?;
                 return self.run_original(original, turn).await;
@@ -275,16 +272,18 @@ impl Session {
                 let news = News {
                     written: has_written(&last, self.state.kind == Kind::Update),
                     used_up: was_set,
-                    end_untold,
                 };
                 add_commit(&mut last, ok, news);
             }
             _ => {}
         }
+        let failed = last.first() == Some(&reply::ERR);
+        if !failed {
+            self.tell_of_transaction(&mut last)?;
+        }
         self.restore_one_shot(&last, reason).await?;
         self.raise_again(&last).await?;
         self.send_spooled(ended.spool).await?;
-        let failed = last.first() == Some(&reply::ERR);
         Ok(Done {
             sequence_id: self.answer(ended.sequence_id, &last).await?,
             failed,

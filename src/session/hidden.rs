@@ -81,11 +81,14 @@ impl Session {
     /// Runs one statement and takes its answer in.
     pub(super) async fn hidden(&mut self, text: impl AsRef<[u8]>) -> Result<Hidden, Error> {
         let text = text.as_ref();
-        self.state.is_own_transaction |= text.starts_with(BEGIN.as_bytes());
+        if text.starts_with(BEGIN.as_bytes()) {
+            self.state.tracked.begin_own();
+        }
         self.write_query(text).await?;
         let answer = self.read_hidden().await?;
-        if text == COMMIT.as_bytes() || text == ROLLBACK.as_bytes() {
-            self.state.is_own_transaction = false;
+        let ends = text == COMMIT.as_bytes() || text == ROLLBACK.as_bytes();
+        if ends && matches!(answer, Hidden::Ok(_)) {
+            self.state.tracked.end_own();
         }
         Ok(answer)
     }
@@ -131,7 +134,7 @@ impl Session {
                 role => break role,
             }
         };
-        self.observe_hidden(&walker, &payload);
+        self.observe_hidden(&walker);
         Ok(match role {
             Role::Ok => Hidden::Ok(payload),
             Role::RowsEnd => Hidden::Row(row),
@@ -155,7 +158,7 @@ impl Session {
                 _ => {}
             }
         }
-        self.observe_hidden(&walker, &payload);
+        self.observe_hidden(&walker);
         Ok(match error {
             Some(payload) => Err(payload),
             None => Ok(rows),

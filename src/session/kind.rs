@@ -2,11 +2,12 @@
 
 use super::Session;
 use super::refusal::is_code_of_the_text;
-use super::state::TableLocks;
+use super::state::{Access, TableLocks};
 use super::transaction::Transaction;
 use crate::reason::Reason;
 use crate::sql::plan::SessionFacts;
-use crate::sql::{self, Kind, TransactionControl};
+use crate::sql::{self, Kind, TransactionControl, mentions};
+use crate::wire::session_state::TransactionState;
 
 /// The kind of a statement; comments and first words read the same under all facts.
 pub(super) fn kind_of(text: &[u8]) -> Kind {
@@ -26,6 +27,37 @@ impl Session {
     pub(super) fn control_in(&self, text: &[u8], kind: Kind) -> Option<TransactionControl> {
         let facts = self.state.facts.as_deref();
         sql::transaction_control(text, kind, facts.unwrap_or(&SessionFacts::default()))
+    }
+
+    /// What the text of a statement says that it does to tables. No text: its kind is all that is known.
+    pub(super) fn access_in(&self, text: Option<&[u8]>, kind: Kind) -> Access {
+        let facts = self.state.facts.as_deref();
+        let locks = |text: &[u8]| match facts {
+            Some(facts) => sql::locks_for_update(text, kind, facts),
+            None => sql::locks_for_update(text, kind, &SessionFacts::default()),
+        };
+        let locks_for_update = text.is_some_and(locks);
+        let names = |word: &[u8]| text.is_some_and(|text| mentions(text, word));
+        let state = match kind {
+            Kind::Select | Kind::With if locks_for_update => TransactionState::WRITTEN,
+            Kind::Select | Kind::With if text.is_none() || names(b"FROM") => TransactionState::READ,
+            _ if kind.is_write() => {
+                let mut state = TransactionState::WRITTEN;
+                if names(b"SELECT") || names(b"JOIN") {
+                    state = state.with(TransactionState::READ);
+                }
+                // By several unique keys it may meet one row or another.
+                if names(b"DUPLICATE") && !self.hot.catalog.mariadb {
+                    state = state.with(TransactionState::UNSAFE);
+                }
+                state
+            }
+            _ => TransactionState::NONE,
+        };
+        Access {
+            locks_for_update,
+            state,
+        }
     }
 
     /// What a statement of this kind ends, before it runs.
@@ -83,7 +115,8 @@ impl Session {
                 let has_read = !by_text || !kind.is_write() || self.state.may_call_routines;
                 self.state.transaction.may_have_snapshot |=
                     kind.may_make_snapshot() && !self.state.makes_no_snapshot && has_read;
-                let is_consistent = !self.state.makes_no_snapshot && !self.state.locks_for_update;
+                let is_consistent =
+                    !self.state.makes_no_snapshot && !self.state.access.locks_for_update;
                 self.state.transaction.has_snapshot |=
                     !failed && is_consistent && self.state.reads_a_table;
             }

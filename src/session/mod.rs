@@ -55,6 +55,7 @@ mod state;
 mod timing;
 mod tracked;
 mod transaction;
+mod transaction_state;
 mod turn;
 mod user_variables;
 mod write;

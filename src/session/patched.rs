@@ -7,7 +7,8 @@ use super::Session;
 use super::definitions::{Agreement, Definitions};
 use super::error::Error;
 use super::spool::Spool;
-use super::tracked::{add_end, hide_transaction};
+use super::tracked::hide_transaction;
+use super::transaction_state::Tracked;
 use crate::sql::{Following, quoting};
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::column::{Column, RowEncoder, Sent, is_changed};
@@ -15,6 +16,7 @@ use crate::wire::materialized::materialized;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::session_state::TransactionState;
 use crate::wire::{capability, status};
 
 /// Answers are gathered into writes of about this size, in bytes.
@@ -87,8 +89,12 @@ struct Patching<'a> {
     agreement: Option<Agreement>,
     is_refused: bool,
     capabilities: u64,
-    /// The last packet has to tell that a transaction of the client's has ended.
-    owes_end: bool,
+    tracked: Tracked,
+    /// What the statement does to tables in the client's transaction.
+    adds: TransactionState,
+    /// Its EOF packets are those of a result set.
+    has_results: bool,
+    sends_rows: bool,
     held: Option<Vec<u8>>,
     following: Option<Arc<Following>>,
     spool: Option<Spool>,
@@ -113,7 +119,10 @@ impl Session {
             agreement: None,
             is_refused: false,
             capabilities: self.capabilities,
-            owes_end: self.state.end_owed,
+            tracked: self.state.tracked,
+            adds: self.state.access.state,
+            has_results: form != Form::Prepared,
+            sends_rows: false,
             held: None,
             following: self.following.clone(),
         };
@@ -156,7 +165,12 @@ impl Session {
         if let Some(held) = &patching.held {
             self.note_refusal(held);
         }
-        self.observe_passed(&walker);
+        self.state.tracked = patching.tracked;
+        if walker.is_ended_by_eof() || walker.error().is_some() {
+            let adds = self.state.adds_with(walker.sends_rows());
+            self.state.tracked.see_untold(&walker, adds);
+        }
+        self.observe(&walker);
         Ok(Ended {
             walker,
             sequence_id: patching.sequence_id,
@@ -299,12 +313,13 @@ impl Patching<'_> {
             Role::Ok | Role::RowsEnd | Role::Separator => {
                 let (clear, set) = (self.patch.clear_status, self.patch.set_status);
                 patch_status(payload, clear, set);
-                let tracks = self.capabilities & capability::SESSION_TRACK != 0;
-                if self.patch.hide_transaction && tracks && role != Role::Separator {
-                    hide_transaction(payload);
-                }
-                if self.owes_end && last {
-                    add_end(payload);
+                let is_eof = role == Role::Separator
+                    || (role == Role::RowsEnd
+                        && self.capabilities & capability::DEPRECATE_EOF == 0);
+                match self.capabilities & capability::SESSION_TRACK != 0 {
+                    true if is_eof && self.has_results => self.flag_what_is_due(role, payload),
+                    true if !is_eof => self.tell_of_transaction(payload)?,
+                    _ => {}
                 }
             }
             Role::Err => {
@@ -327,9 +342,37 @@ impl Patching<'_> {
         Ok(())
     }
 
+    fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
+        if self.patch.hide_transaction {
+            hide_transaction(payload);
+            return Ok(());
+        }
+        let adds = match self.sends_rows {
+            true => self.adds.with(TransactionState::ROWS_SENT),
+            false => self.adds,
+        };
+        let status = OkPacket::decode(payload)?.status;
+        self.tracked.tell(payload, status, adds);
+        Ok(())
+    }
+
+    /// MariaDB says in an EOF packet that a change of the transaction is still to be told: ours are not the client's.
+    fn flag_what_is_due(&self, role: Role, payload: &mut [u8]) {
+        let adds = match role {
+            Role::RowsEnd => self.adds.with(TransactionState::ROWS_SENT),
+            _ => self.adds,
+        };
+        match self.tracked.is_due(adds) {
+            Some(true) => patch_status(payload, 0, status::SESSION_STATE_CHANGED),
+            Some(false) => patch_status(payload, status::SESSION_STATE_CHANGED, 0),
+            None => {}
+        }
+    }
+
     /// The rewritten statement must have the columns that the client was promised, or nothing can be trusted.
     fn column_count(&mut self, payload: &[u8]) -> Result<(), Error> {
         let count = Reader::new(payload).lenenc()?;
+        self.sends_rows = true;
         self.sent.clear();
         self.shown.clear();
         match self.patch.columns {

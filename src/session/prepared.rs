@@ -16,7 +16,7 @@ use super::parameters::Typing;
 use super::patched::Patch;
 use super::query::may_change_the_catalog;
 use super::rights::may_change_rights;
-use super::state::Unseen;
+use super::state::{Access, Unseen};
 use crate::catalog::HotTable;
 use crate::net::PacketStream;
 use crate::sql::diagnostics::{self, Question};
@@ -54,8 +54,8 @@ pub(super) struct Statement {
     pub one_shot: Effect,
     /// What it does to the transaction.
     pub control: Option<TransactionControl>,
-    /// It is a query that locks rows as if it wrote them.
-    pub locks_for_update: bool,
+    /// What it does to tables.
+    pub access: Access,
     /// It is DDL that its plan does not tell of.
     pub may_change_the_catalog: bool,
     pub parameters: u16,
@@ -91,6 +91,7 @@ impl Session {
         let seen = self.sight_prepared(text, kind);
         let changes_rights = may_change_rights(text, kind, false);
         let is_watched = self.may_change_out_of_sight(text, kind);
+        let access = self.access_in(Some(text), kind);
         let clears = self.clears_when_prepared(text, kind);
         self.note_locks(kind, may_lock);
         self.state.prepares_rights |= changes_rights;
@@ -106,7 +107,8 @@ impl Session {
                 None => self.state.diagnostics = None,
                 id => {
                     self.clear_messages(clears);
-                    Unseen::add(&mut self.state.unseen, id, &self.hot.prepared_under);
+                    let known = id.map(|id| (id, access));
+                    Unseen::add(&mut self.state.unseen, known, &self.hot.prepared_under);
                     if let Some(id) = id.filter(|_| is_watched == Some(false)) {
                         Unseen::leave_unwatched(&mut self.state.unseen, id, self.hot.number);
                     }
@@ -130,7 +132,7 @@ impl Session {
         let facts = self.state.facts.clone().unwrap_or_default();
         let effect = self.state.one_shot.effect(&text, kind, &facts);
         let control = self.control_in(&text, kind);
-        let locks_for_update = sql::locks_for_update(&text, kind, &facts);
+        let access = self.access_in(Some(&text), kind);
         let asks = match diagnostics::question(&text, &facts).filter(|_| may_ask) {
             Some(question @ (Question::Numbers(_) | Question::Into(_))) => Some(Asks {
                 text: text.clone(),
@@ -145,7 +147,7 @@ impl Session {
         if let Some(statement) = self.pass_prepared(1, kind, plan, clears).await? {
             statement.one_shot = effect;
             statement.control = control;
-            statement.locks_for_update = locks_for_update;
+            statement.access = access;
             statement.may_change_the_catalog = may_change_the_catalog(&text, kind);
             statement.asks = asks;
             let parameters = statement.parameters;
@@ -157,7 +159,7 @@ impl Session {
                 statement.planned_by = planned_by;
             } else {
                 let id = self.state.last_prepared;
-                Unseen::add(&mut self.state.unseen, Some(id), &now);
+                Unseen::add(&mut self.state.unseen, Some((id, access)), &now);
                 if is_watched == Some(false) {
                     Unseen::leave_unwatched(&mut self.state.unseen, id, planned_by);
                 }
@@ -200,7 +202,7 @@ impl Session {
         let prepared = self.pass_prepared(sequence_id, kind, plan, clears).await?;
         if prepared.is_some() {
             let id = self.state.last_prepared;
-            Unseen::add(&mut self.state.unseen, Some(id), &now);
+            Unseen::add(&mut self.state.unseen, Some((id, Access::default())), &now);
         }
         Ok(())
     }
@@ -248,7 +250,7 @@ impl Session {
             asks: None,
             one_shot: Effect::Ends,
             control: None,
-            locks_for_update: false,
+            access: Access::default(),
             may_change_the_catalog: false,
             parameters: ok.parameters,
             columns: Definitions::new(columns, None),
@@ -308,12 +310,18 @@ impl Session {
                 self.state.diagnostics = None;
                 // It may be a query.
                 self.state.transaction.may_have_snapshot = true;
+                let of_unseen = self
+                    .state
+                    .unseen
+                    .as_ref()
+                    .and_then(|unseen| unseen.ids.get(&id));
+                self.state.access = of_unseen.copied().unwrap_or_default();
             }
             let executes = command_byte == command::STMT_EXECUTE;
             // None that does not exist: the error is all there is to tell then, behind the one before it.
             let unseen = self.state.unseen.as_ref();
             let is_watched = unseen.is_some_and(|unseen| {
-                let exists = id == LAST_PREPARED || unseen.ids.contains(&id);
+                let exists = id == LAST_PREPARED || unseen.ids.contains_key(&id);
                 exists && !unseen.is_unwatched(id, self.hot.number)
             });
             if executes && is_watched {

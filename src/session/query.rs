@@ -18,7 +18,7 @@ use super::one_shot::Effect;
 use super::parameters::whole_tables;
 use super::planning;
 use super::rights::may_change_rights;
-use super::state::{TableLocks, Unseen};
+use super::state::{Access, TableLocks, Unseen};
 use super::turn::{Done, Original, Turn};
 use crate::catalog::{Catalog, HotTable};
 use crate::net::PacketStream;
@@ -88,8 +88,13 @@ impl Session {
         let found = match self.glance(text, kind, &mut shape) {
             Glance::Pass(reason) => {
                 let control = self.control_in(text, kind);
+                let access = match self.state.in_transaction() {
+                    true => self.access_in(Some(text), kind),
+                    false => Access::default(),
+                };
                 self.shape = shape;
                 self.state.control = control;
+                self.state.access = access;
                 self.state.diagnostics = None;
                 self.learn_from_forwarded(reason, kind);
                 if kind == Kind::Prepare && !self.state.bypass {
@@ -295,8 +300,7 @@ impl Session {
             Told::Not => None,
         };
         self.state.control = self.control_in(text, kind);
-        let facts = self.state.facts.clone().unwrap_or_default();
-        self.state.locks_for_update = sql::locks_for_update(text, kind, &facts);
+        self.state.access = self.access_in(Some(text), kind);
         self.before(kind);
         self.watch(Some(text), kind).await?;
         let done = match edited {

@@ -359,7 +359,7 @@ impl Session {
             while !walker.is_done() {
                 self.read_packet(&mut walker, &mut last).await?;
             }
-            self.observe(&walker);
+            self.observe_hidden(&walker);
         }
         let is_told = last.first() == Some(&reply::ERR);
         let messages = match wrapped && is_told {

@@ -7,6 +7,7 @@ use super::error::Error;
 use super::patched::Patch;
 use crate::net::{PacketStream, ReadError};
 use crate::wire::answer::{Form, Next, Role, Walker};
+use crate::wire::capability;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 
 impl Session {
@@ -50,8 +51,11 @@ impl Session {
     /// Passes the upstream's answer on, as it comes. Not cancel safe.
     pub(super) async fn pass_answer(&mut self, form: Form) -> Result<Walker, Error> {
         let mut walker = Walker::new(form, self.capabilities);
-        if self.state.end_owed && !walker.is_done() {
-            return Box::pin(self.pass_answer_with_end(form)).await;
+        if self.capabilities & capability::SESSION_TRACK != 0
+            && !self.state.tracked.is_passed_on()
+            && !walker.is_done()
+        {
+            return Box::pin(self.pass_answer_telling(form)).await;
         }
         // Bytes of the packet last told that have not been passed yet.
         let mut left_of_packet = 0;
@@ -90,12 +94,14 @@ impl Session {
                 self.await_upstream().await?;
             }
         }
-        self.observe_passed(&walker);
+        let adds = self.state.adds_with(walker.sends_rows());
+        self.state.tracked.see_passed(&walker, adds);
+        self.observe(&walker);
         Ok(walker)
     }
 
-    /// The same where the answer has to tell the end of a transaction that a statement of ours was told.
-    async fn pass_answer_with_end(&mut self, form: Form) -> Result<Walker, Error> {
+    /// The same where the server has told statements of ours what the client is to be told of its transaction.
+    async fn pass_answer_telling(&mut self, form: Form) -> Result<Walker, Error> {
         let header = loop {
             if let Some(header) = Header::decode(self.upstream.buffered()) {
                 break header;

@@ -16,10 +16,12 @@ use super::rights::Shown;
 use super::sql_prepared::SqlPrepared;
 use super::stale::Planned;
 use super::transaction::Transaction;
+use super::transaction_state::Tracked;
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Kind, TransactionControl};
+use crate::wire::session_state::TransactionState;
 use crate::wire::status;
 
 /// A session between two commands.
@@ -41,12 +43,8 @@ pub(super) struct State {
     pub pads_char: bool,
     /// The open transaction may have another isolation level than the session.
     pub isolation_doubted: bool,
-    /// A transaction has ended, and no OK packet since could tell of it: the next one will.
-    pub end_untold: bool,
-    /// An OK packet to a statement of ours has told of it, so that the next one of the client's will not by itself.
-    pub end_owed: bool,
-    /// The transaction that is open is ours, around a statement of the client's.
-    pub is_own_transaction: bool,
+    /// What OK packets tell of the transaction.
+    pub tracked: Tracked,
     /// The upstream holds no messages of an earlier statement, which SHOW WARNINGS would tell.
     pub is_quiet: bool,
     /// It may hold locks that are no table's: FLUSH TABLES WITH READ LOCK, XA.
@@ -104,8 +102,8 @@ pub(super) struct State {
     pub kind: Kind,
     /// What it does to the transaction, if it succeeds and its text says so.
     pub control: Option<TransactionControl>,
-    /// It is a query that locks rows as if it wrote them, which a READ ONLY session refuses.
-    pub locks_for_update: bool,
+    /// What it does to tables.
+    pub access: Access,
     /// It reads tables under locks alone, so that it makes no snapshot.
     pub makes_no_snapshot: bool,
     /// It reads a table, and so makes a snapshot, unless it locks the rows.
@@ -121,11 +119,20 @@ pub(super) struct State {
     pub written: Vec<(Arc<HotTable>, SlotRow, u16)>,
 }
 
+/// What a statement does to tables, as far as its text says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Access {
+    /// It is a query that locks rows as if it wrote them, which a READ ONLY session refuses.
+    pub locks_for_update: bool,
+    /// What that makes of the state of its transaction.
+    pub state: TransactionState,
+}
+
 /// Prepared statements of which nothing is remembered.
 #[derive(Debug)]
 pub(super) struct Unseen {
-    /// Those of the binary protocol that have not been closed, by their ids.
-    pub ids: HashSet<u32>,
+    /// Those of the binary protocol that have not been closed, by their ids, and what they do to tables.
+    pub ids: HashMap<u32, Access>,
     /// Those among them that change no rows out of sight, by the hot tables with this number.
     unwatched: (u64, HashSet<u32>),
     /// There are others, made by PREPARE.
@@ -136,9 +143,13 @@ pub(super) struct Unseen {
 
 impl Unseen {
     /// One more, with its id in the binary protocol.
-    pub(super) fn add(unseen: &mut Option<Self>, id: Option<u32>, now: &Arc<PreparedUnder>) {
+    pub(super) fn add(
+        unseen: &mut Option<Self>,
+        id: Option<(u32, Access)>,
+        now: &Arc<PreparedUnder>,
+    ) {
         let unseen = unseen.get_or_insert_with(|| Self {
-            ids: HashSet::new(),
+            ids: HashMap::new(),
             unwatched: (0, HashSet::new()),
             has_named: false,
             _since: Arc::clone(now),
@@ -186,7 +197,7 @@ pub(super) enum TableLocks {
 }
 
 impl State {
-    pub(super) fn new(status: u16) -> Self {
+    pub(super) fn new(status: u16, mariadb: bool) -> Self {
         let now = Instant::now();
         Self {
             status,
@@ -197,9 +208,7 @@ impl State {
             big_selects: true,
             pads_char: false,
             isolation_doubted: false,
-            end_untold: false,
-            end_owed: false,
-            is_own_transaction: false,
+            tracked: Tracked::new(mariadb),
             is_quiet: true,
             may_hold_locks: false,
             combining: Combining::Unknown,
@@ -227,7 +236,7 @@ impl State {
             one_shot: OneShot::default(),
             kind: Kind::Other,
             control: None,
-            locks_for_update: false,
+            access: Access::default(),
             makes_no_snapshot: false,
             reads_a_table: false,
             may_call_routines: true,
@@ -240,6 +249,14 @@ impl State {
     /// Whether a statement now belongs to a transaction that the client ends.
     pub(super) fn in_transaction(&self) -> bool {
         self.status & status::IN_TRANS != 0 || self.status & status::AUTOCOMMIT == 0
+    }
+
+    /// What the statement that runs does to its transaction, as the server tells of it.
+    pub(super) fn adds_with(&self, rows: bool) -> TransactionState {
+        match rows {
+            true => self.access.state.with(TransactionState::ROWS_SENT),
+            false => self.access.state,
+        }
     }
 
     /// Whether a transaction may be open that sees rows as they were. An ERR does not say; in autocommit a statement
@@ -285,11 +302,11 @@ impl State {
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER.
-    pub(super) fn reset(&mut self, status: u16) {
+    pub(super) fn reset(&mut self, status: u16, mariadb: bool) {
         *self = Self {
             multi_statements: self.multi_statements,
             bypass: self.bypass,
-            ..Self::new(status)
+            ..Self::new(status, mariadb)
         };
     }
 }

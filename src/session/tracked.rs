@@ -2,67 +2,15 @@
 //! the client's statement: it does not show, and what its COMMIT tells of the client's write does.
 
 use super::as_update::row_counts;
-use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
+use crate::wire::reader::Reader;
 use crate::wire::reply::{self, Ok as OkPacket};
-use crate::wire::status;
-
-const SYSTEM_VARIABLES: u8 = 0;
-const GTIDS: u8 = 3;
-const TRANSACTION_CHARACTERISTICS: u8 = 4;
-const TRANSACTION_STATE: u8 = 5;
+use crate::wire::session_state::{
+    Change, GTIDS, SYSTEM_VARIABLES, TRANSACTION_CHARACTERISTICS, TRANSACTION_STATE, changes,
+    with_changes,
+};
 
 /// MariaDB's variable that holds the GTID of the last write.
 const LAST_GTID: &[u8] = b"last_gtid";
-
-/// A change: its kind and what follows.
-type Change = (u8, Vec<u8>);
-
-/// The changes that an OK packet with SESSION_TRACK tells of.
-fn changes(payload: &[u8]) -> Result<Vec<Change>, Malformed> {
-    let ok = OkPacket::decode(payload)?;
-    if ok.status & status::SESSION_STATE_CHANGED == 0 {
-        return Ok(Vec::new());
-    }
-    let mut tail = Reader::new(ok.tail);
-    tail.lenenc_bytes()?;
-    let mut reader = Reader::new(tail.lenenc_bytes()?);
-    let mut changes = Vec::new();
-    while !reader.rest().is_empty() {
-        changes.push((reader.u8()?, reader.lenenc_bytes()?.to_vec()));
-    }
-    Ok(changes)
-}
-
-/// The same OK packet with these changes.
-fn with_changes(payload: &[u8], changes: &[Change]) -> Result<Vec<u8>, Malformed> {
-    let ok = OkPacket::decode(payload)?;
-    let info = match ok.tail.is_empty() {
-        true => &[],
-        false => Reader::new(ok.tail).lenenc_bytes()?,
-    };
-    let mut told = Vec::new();
-    for (kind, change) in changes {
-        told.push(*kind);
-        put_lenenc_bytes(&mut told, change);
-    }
-    let mut tail = Vec::new();
-    if !info.is_empty() || !told.is_empty() {
-        put_lenenc_bytes(&mut tail, info);
-    }
-    let mut status = ok.status | status::SESSION_STATE_CHANGED;
-    match told.is_empty() {
-        true => status &= !status::SESSION_STATE_CHANGED,
-        false => put_lenenc_bytes(&mut tail, &told),
-    }
-    let mut patched = Vec::with_capacity(payload.len() + told.len());
-    OkPacket {
-        status,
-        tail: &tail,
-        ..ok
-    }
-    .encode(&mut patched);
-    Ok(patched)
-}
 
 /// Takes the changes of transaction state and characteristics out of an OK packet with SESSION_TRACK.
 pub(super) fn hide_transaction(payload: &mut Vec<u8>) {
@@ -78,27 +26,6 @@ pub(super) fn hide_transaction(payload: &mut Vec<u8>) {
     }
 }
 
-/// Adds to the client's answer that no transaction is open any more, unless it tells of one itself.
-pub(super) fn add_end(payload: &mut Vec<u8>) {
-    /// Its length, and that nothing is going on (manual: "SESSION_TRACK_TRANSACTION_STATE").
-    const NO_TRANSACTION: &[u8] = b"\x08________";
-    let Ok(mut all) = changes(payload) else {
-        return;
-    };
-    if !all.iter().any(|(kind, _)| *kind == TRANSACTION_STATE) {
-        all.push((TRANSACTION_STATE, NO_TRANSACTION.to_vec()));
-        if let Ok(patched) = with_changes(payload, &all) {
-            *payload = patched;
-        }
-    }
-}
-
-/// Whether an OK packet with SESSION_TRACK tells of the state of a transaction.
-pub(super) fn tells_of_transaction(payload: &[u8]) -> bool {
-    let told = changes(payload).unwrap_or_default();
-    told.iter().any(|(kind, _)| *kind == TRANSACTION_STATE)
-}
-
 /// What of our COMMIT's news is the client's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
@@ -106,8 +33,6 @@ pub(super) struct News {
     pub written: bool,
     /// The characteristics of transactions: what was set for one is used up.
     pub used_up: bool,
-    /// That there is no transaction: it has not been told that its last one has ended.
-    pub end_untold: bool,
 }
 
 /// Adds to the client's answer what our COMMIT tells.
@@ -124,7 +49,6 @@ pub(super) fn add_commit(payload: &mut Vec<u8>, commit: &[u8], news: News) {
     all.extend(told.into_iter().filter(|change| {
         (news.written && is_gtid(change))
             || (news.used_up && change.0 == TRANSACTION_CHARACTERISTICS)
-            || (news.end_untold && change.0 == TRANSACTION_STATE)
     }));
     if all.len() > before
         && let Ok(patched) = with_changes(payload, &all)
@@ -174,11 +98,7 @@ mod tests {
         ];
         let told = |written, used_up| {
             let mut payload = ok.to_vec();
-            let news = News {
-                written,
-                used_up,
-                ..News::default()
-            };
+            let news = News { written, used_up };
             add_commit(&mut payload, &commit, news);
             payload
         };

@@ -3,10 +3,11 @@
 use super::Session;
 use super::error::Error;
 use super::patched::{Patch, patch_status};
-use super::tracked::add_end;
 use crate::wire::answer::Form;
+use crate::wire::capability;
 use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
+use crate::wire::reply::Ok as OkPacket;
 use crate::wire::status;
 
 /// The client's own command, to be run as it came.
@@ -213,13 +214,22 @@ impl Session {
         mut payload: Vec<u8>,
     ) -> Result<Done, Error> {
         patch_status(&mut payload, 0, turn.patch().set_status);
-        if std::mem::take(&mut self.state.end_owed) {
-            add_end(&mut payload);
-        }
+        self.tell_of_transaction(&mut payload)?;
         Ok(Done {
             sequence_id: self.answer(turn.sequence_id, &payload).await?,
             failed: false,
         })
+    }
+
+    /// Has an OK payload, which is to be the client's, tell what its own statements have made of its transaction.
+    pub(super) fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
+        if self.capabilities & capability::SESSION_TRACK != 0 {
+            let status = OkPacket::decode(payload)?.status;
+            self.state
+                .tracked
+                .tell(payload, status, self.state.access.state);
+        }
+        Ok(())
     }
 
     /// Answers with an ERR payload.

@@ -85,7 +85,7 @@ impl Session {
                 _ => {}
             }
         }
-        self.observe(&walker);
+        self.observe_hidden(&walker);
         if row.len() != 3 * names.len() || types.len() != row.len() {
             return Ok(None);
         }

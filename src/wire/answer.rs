@@ -9,6 +9,7 @@ use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, Header, MAX_PAYLOAD};
 use crate::wire::reader::Reader;
 use crate::wire::reply::{self, Ok};
+use crate::wire::session_state::TransactionState;
 use crate::wire::status;
 
 /// The form of the answer that a command gets.
@@ -150,6 +151,8 @@ pub struct Walker {
     /// The packet at the front continues the one before.
     continued: bool,
     deprecate_eof: bool,
+    /// OK packets tell of changes of the session's state.
+    tracks: bool,
     /// The client has asked for a cursor.
     may_open_cursor: bool,
     /// The rows are output parameters.
@@ -160,6 +163,8 @@ pub struct Walker {
     ended_by_eof: bool,
     is_quiet: Option<bool>,
     prepared: Option<u32>,
+    sends_rows: bool,
+    transaction_state: Option<TransactionState>,
 }
 
 /// Flags of COM_STMT_EXECUTE that ask for a cursor: CURSOR_TYPE_READ_ONLY, FOR_UPDATE and SCROLLABLE.
@@ -167,6 +172,9 @@ const CURSOR_TYPES: u8 = 0x01 | 0x02 | 0x04;
 
 /// Bytes of an OK payload up to and with the warning count, at most.
 const OK_PREFIX: usize = 1 + 9 + 9 + 2 + 2;
+
+/// Bytes of an OK payload that tells of changes, at most: what is longer is not looked into.
+const TRACKED_OK: usize = 4 * 1024;
 
 impl Walker {
     /// Starts at the first packet of an answer of this form, between peers with these capabilities.
@@ -183,6 +191,7 @@ impl Walker {
             state,
             continued: false,
             deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
+            tracks: capabilities & capability::SESSION_TRACK != 0,
             may_open_cursor: form == Form::Cursor,
             output_parameters: false,
             status: None,
@@ -191,6 +200,8 @@ impl Walker {
             ended_by_eof: false,
             is_quiet: None,
             prepared: None,
+            sends_rows: false,
+            transaction_state: None,
         }
     }
 
@@ -222,6 +233,16 @@ impl Walker {
     /// Whether the last result ended in an EOF packet, which tells nothing of the session's state.
     pub fn is_ended_by_eof(&self) -> bool {
         self.ended_by_eof
+    }
+
+    /// Whether it has a result set.
+    pub fn sends_rows(&self) -> bool {
+        self.sends_rows
+    }
+
+    /// What its OK packets have said of the transaction last, if they have said something.
+    pub fn transaction_state(&self) -> Option<TransactionState> {
+        self.transaction_state
     }
 
     /// Whether the server is left without messages of the statement; `None` where the answer does not tell: rows
@@ -262,6 +283,7 @@ impl Walker {
                 _,
             ) => 0,
             (State::Rows, Some(first)) if !is_end_of_rows(*first, header) => 1,
+            (_, Some(&(reply::OK | reply::EOF))) if self.tracks => TRACKED_OK,
             _ => OK_PREFIX,
         }
     }
@@ -329,6 +351,7 @@ impl Walker {
             Some(&reply::OK) => {
                 let (status, warnings) =
                     Ok::decode(payload).map_or((0, 1), |ok| (ok.status, ok.warnings));
+                self.track(payload);
                 self.ended_by_eof = false;
                 self.is_quiet = Some(warnings == 0);
                 self.end_of_result(status);
@@ -338,6 +361,7 @@ impl Walker {
             Some(&reply::LOCAL_INFILE) => Role::LocalInfile,
             _ => {
                 let left = Reader::new(payload).lenenc().unwrap_or(0);
+                self.sends_rows = true;
                 self.state = State::Columns { left };
                 Role::ColumnCount
             }
@@ -362,7 +386,10 @@ impl Walker {
 
     fn end_of_rows(&mut self, payload: &[u8]) {
         let (mut status, warnings) = match Ok::decode(payload) {
-            Result::Ok(ok) if self.deprecate_eof => (ok.status, ok.warnings),
+            Result::Ok(ok) if self.deprecate_eof => {
+                self.track(payload);
+                (ok.status, ok.warnings)
+            }
             _ => (eof_status(payload), eof_warnings(payload)),
         };
         // MySQL announces the OK that follows output parameters in the EOF before their row alone.
@@ -374,6 +401,13 @@ impl Walker {
         }
         self.ended_by_eof = !self.deprecate_eof;
         self.end_of_result(status);
+    }
+
+    fn track(&mut self, payload: &[u8]) {
+        if self.tracks {
+            let told = TransactionState::of(payload);
+            self.transaction_state = told.or(self.transaction_state);
+        }
     }
 
     fn end_of_result(&mut self, status: u16) {
@@ -439,6 +473,7 @@ impl Walker {
         match payload.first() {
             Some(&reply::OK) => {
                 self.status = Ok::decode(payload).ok().map(|ok| ok.status);
+                self.track(payload);
                 Role::Ok
             }
             Some(&reply::ERR) => self.err(payload),

@@ -19,4 +19,5 @@ pub mod packet;
 pub mod reader;
 pub mod reply;
 pub mod result_set;
+pub mod session_state;
 pub mod status;
