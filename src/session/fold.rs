@@ -278,9 +278,7 @@ impl Session {
             _ => {}
         }
         let failed = last.first() == Some(&reply::ERR);
-        if !failed {
-            self.tell_of_transaction(&mut last)?;
-        }
+        self.tell_of_transaction(&mut last)?;
         self.restore_one_shot(&last, reason).await?;
         self.raise_again(&last).await?;
         self.send_spooled(ended.spool).await?;

@@ -7,7 +7,7 @@ use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
-use crate::wire::reply::Ok as OkPacket;
+use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
 
 /// The client's own command, to be run as it came.
@@ -221,9 +221,15 @@ impl Session {
         })
     }
 
-    /// Has an OK payload, which is to be the client's, tell what its own statements have made of its transaction.
+    /// Has the last packet of the client's answer, unless it is an ERR or an EOF, tell what its own statements have made
+    /// of its transaction.
     pub(super) fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
-        if self.capabilities & capability::SESSION_TRACK != 0 {
+        let tells = match payload.first() {
+            Some(&reply::OK) => true,
+            Some(&reply::EOF) => self.capabilities & capability::DEPRECATE_EOF != 0,
+            _ => false,
+        };
+        if tells && self.capabilities & capability::SESSION_TRACK != 0 {
             let status = OkPacket::decode(payload)?.status;
             self.state
                 .tracked

@@ -68,11 +68,12 @@ pub(super) fn waits(exchange: &Exchange) -> bool {
     lock_conflict(exchange).is_some() && !waits_for_nobody(&exchange.label)
 }
 
-/// Whether a sequence has a fold that locks more rows than MySQL does: where READ COMMITTED lets go of them, and for
-/// rows that are looked for by several unique keys.
+/// Whether a sequence has a fold that locks more rows than MySQL does: where READ COMMITTED lets go of them, for rows
+/// that are looked for by several unique keys, and of a whole table for a query among the arguments of CALL.
 pub(super) fn may_lock_more(session: &str) -> bool {
     const SIGNS: [&str; 3] = ["ISOLATION LEVEL READ", "ON DUPLICATE KEY", "REPLACE"];
-    SIGNS.iter().any(|sign| session.contains(sign))
+    let calls = |line: &str| line.contains("CALL") && line.contains("(SELECT");
+    SIGNS.iter().any(|sign| session.contains(sign)) || session.lines().any(calls)
 }
 
 /// The error of who has waited too long.

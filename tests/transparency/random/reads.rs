@@ -101,7 +101,7 @@ impl Writer {
             .collect();
         let clause = dice.pick(&[" FOR UPDATE", " FOR SHARE"]);
         // Of whichever session: it waits for none. Where other rows may be locked, only whole rows tell which.
-        let skipping = match clause == " FOR SHARE" || self.may_lock_more() {
+        let skipping = match self.may_lock_more() {
             true => ALL_ROWS,
             false => SKIPPING,
         };
