@@ -128,6 +128,7 @@ impl Session {
                 Foreseen::Ended(error) => return self.answer_err(turn, &error).await,
             }
             self.learn_mixed();
+            self.note_locking_update();
         }
         let confined = fold.confined.as_ref().zip(parameters);
         self.fold_in_transaction(fold.reason, &folds, confined, original, turn)

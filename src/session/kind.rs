@@ -72,6 +72,13 @@ impl Session {
         }
     }
 
+    /// An UPDATE of a hot table is to run: it reads under locks alone, for it calls no routine, and the table has no
+    /// trigger for it.
+    pub(super) fn note_locking_update(&mut self) {
+        let state = &mut self.state;
+        state.makes_no_snapshot |= state.kind == Kind::Update && !state.may_call_routines;
+    }
+
     /// What a statement of this kind may have changed, after it has run.
     pub(super) fn after(&mut self, kind: Kind, failed: bool) {
         if kind.may_change_session() {

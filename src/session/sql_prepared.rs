@@ -245,6 +245,11 @@ impl Session {
             Some(Prepared::Off(kind)) => *kind,
             Some(Prepared::Unread) | None => Kind::Execute,
         };
+        let text = match &prepared {
+            Some(Prepared::Text(text)) => Some(&text.text[..]),
+            _ => None,
+        };
+        self.state.access = self.access_in(text, kind);
         self.before(kind);
         let may_change_the_catalog = match &prepared {
             Some(Prepared::Text(text)) => may_change_the_catalog(&text.text, kind),

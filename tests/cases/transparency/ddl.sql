@@ -297,3 +297,14 @@ COMMIT;
 ALTER TABLE posts RENAME COLUMN seen TO views;
 UPDATE posts SET views = views + 1 WHERE id = 1;
 SELECT * FROM posts ORDER BY id;
+
+== an UPDATE makes no snapshot when slots have gone [fresh]
+ALTER TABLE posts RENAME COLUMN views TO seen;
+BEGIN;
+UPDATE posts SET title = 'x' WHERE title = 'second';
+UPDATE posts SET likes = likes * 2 WHERE id = 1;
+[direct] SELECT * FROM posts ORDER BY id;
+SELECT likes FROM posts WHERE id = 1;
+COMMIT;
+ALTER TABLE posts RENAME COLUMN seen TO views;
+SELECT * FROM posts ORDER BY id;
