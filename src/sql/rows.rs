@@ -133,6 +133,8 @@ fn printed(
     let depth = depth.checked_sub(1)?;
     let column = |expr: &Expr| columns.printed(context, expr);
     let constant = |expr: &Expr| Some(key::key_value(context, expr)?.text);
+    let columns_of = |expr: &Expr| each(expr, column);
+    let constants_of = |expr: &Expr| each(expr, constant);
     let mut text = Printed::default();
     match expr {
         Expr::Nested(inner) => return printed(context, columns, inner, depth),
@@ -152,9 +154,9 @@ fn printed(
             text.push_text(")");
         }
         Expr::BinaryOp { left, op, right } => {
-            let (left, right) = match column(left) {
-                Some(left) => (left, constant(right)?),
-                None => (constant(left)?, column(right)?),
+            let (left, right) = match columns_of(left) {
+                Some(left) => (left, constants_of(right)?),
+                None => (constants_of(left)?, columns_of(right)?),
             };
             text.append(&left)
                 .push_text(format!(" {} ", comparison(op)?))
@@ -165,11 +167,11 @@ fn printed(
             list,
             negated,
         } => {
-            text.append(&column(expr)?)
+            text.append(&columns_of(expr)?)
                 .push_text(if *negated { " NOT IN (" } else { " IN (" });
             for (index, value) in list.iter().enumerate() {
                 text.push_text(if index == 0 { "" } else { ", " })
-                    .append(&constant(value)?);
+                    .append(&constants_of(value)?);
             }
             text.push_text(")");
         }
@@ -220,6 +222,20 @@ fn printed(
         }
         _ => return None,
     }
+    Some(text)
+}
+
+/// An operand, or each of those of a row: `(a, b)`.
+fn each(expr: &Expr, print: impl Fn(&Expr) -> Option<Template>) -> Option<Template> {
+    let Expr::Tuple(parts) = bare(expr) else {
+        return print(expr);
+    };
+    let mut text = Template::text("(");
+    for (index, part) in parts.iter().enumerate() {
+        text.push_text(if index == 0 { "" } else { ", " })
+            .append(&print(part)?);
+    }
+    text.push_text(")");
     Some(text)
 }
 
@@ -278,6 +294,16 @@ mod tests {
         let cases = [
             ("id = 3 AND title = 'x'", "posts where `id` = 3"),
             ("title = 'x'", "posts of base where `title` = 'x'"),
+            (
+                "(p.id, author_id) = (1, ?) AND title = 'x'",
+                "posts of base where (`id`, `author_id`) = (1, <?0>) AND `title` = 'x'",
+            ),
+            (
+                "(id, author_id) NOT IN ((1, 2), (3, 4))",
+                "posts of base where (`id`, `author_id`) NOT IN ((1, 2), (3, 4))",
+            ),
+            ("(id, views) = (1, 2)", "posts"),
+            ("(id, author_id) = (1, title)", "posts"),
             ("p.title = ?", "posts of base where `title` = <?0>"),
             (
                 "author_id IN (1, 2) AND views > 5 AND title NOT LIKE 'x%'",

@@ -292,6 +292,19 @@ DELETE FROM posts WHERE id = 2 OR id = 3;
 SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
 \connection b
 ROLLBACK;
+BEGIN;
+UPDATE posts SET views = views * 2 WHERE (id, author_id) = (1, 1);
+\connection a
+SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+\connection b
+ROLLBACK;
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+UPDATE posts SET title = 'x' WHERE (id, author_id) = (1, 1);
+\connection a
+SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+\connection b
+ROLLBACK;
 
 == SKIP LOCKED makes no snapshot
 BEGIN;
