@@ -26,9 +26,10 @@ impl Writer {
         assignments(dice, subject, qualifier, &mut text);
         let before = text.sql.len();
         self.condition(dice, subject, &mut text);
-        // Which row is the last depends on the index that is used.
-        let is_last_seen = text.sql[..before].contains("LAST_INSERT_ID");
-        if is_last_seen && !text.sql[before..].contains(" ORDER BY ") {
+        // Which row is the last, or is refused as `at row 2`, depends on the index that is used.
+        let is_order_seen = text.sql[..before].contains("LAST_INSERT_ID")
+            || text.sql[before..].contains(" OR ");
+        if is_order_seen && !text.sql[before..].contains(" ORDER BY ") {
             text.push(" ORDER BY ").push(&subject.key.join(", "));
         }
         self.statement(text, false);
