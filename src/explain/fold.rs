@@ -26,6 +26,9 @@ pub(super) fn explain(fold: &Fold, situation: &Situation) -> Explanation {
             "Where the transaction has a snapshot, and the statement changes only some of these rows, the folds are undone, and \
              the statement runs once more for the rows that it changes.",
         ),
+        (fold.in_snapshot.is_some() && situation.in_transaction).then_some(
+            "Where the transaction has a snapshot, an execution whose parameters are known reads sums, and nothing is folded.",
+        ),
         done.then_some("What the transaction has folded already is not folded again."),
         moves.then_some(
             "Slots are moved key by key, those that the control account finds open (<slots>); where none is, nothing is.",

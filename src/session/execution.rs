@@ -180,6 +180,15 @@ impl Session {
             // What is fetched from a cursor then comes from the original.
             self.close_rewritten(statement).await?;
         }
+        let in_snapshot = match &*plan {
+            Plan::Fold(fold) if may_read => self.read_in_snapshot(fold),
+            _ => None,
+        };
+        if let (Some(read), Some(literals)) = (in_snapshot, &literals) {
+            return self
+                .execute_read(read, &execute, statement, literals, &original)
+                .await;
+        }
         match (&*plan, &literals) {
             (Plan::Combine(increment), literals) => {
                 let amounts = exact_amounts(increment, values.as_deref().unwrap_or_default());
@@ -206,6 +215,8 @@ impl Session {
                     .await?;
             }
             (Plan::Fold(fold), literals) => {
+                // What is fetched from a cursor then comes from the original.
+                self.close_rewritten(statement).await?;
                 self.fold_then_original(fold, literals.as_deref(), &original, turn)
                     .await?;
             }

@@ -19,7 +19,7 @@ use crate::counter::fold::ROLLBACK;
 use crate::metrics::TableCounts;
 use crate::reason::PlanKind;
 use crate::sql::Kind;
-use crate::sql::plan::{Fold, Reason};
+use crate::sql::plan::{Fold, Read, Reason};
 use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::reply::{self, Ok as OkPacket};
@@ -133,6 +133,13 @@ impl Session {
         let confined = fold.confined.as_ref().zip(parameters);
         self.fold_in_transaction(fold.reason, &folds, confined, original, turn)
             .await
+    }
+
+    /// How a query is read that is otherwise folded for, where the open transaction may have a snapshot: that shows base
+    /// as it was, however much is folded.
+    pub(super) fn read_in_snapshot<'a>(&self, fold: &'a Fold) -> Option<&'a Read> {
+        let has_snapshot = self.state.in_transaction() && self.may_have_old_snapshot();
+        fold.in_snapshot.as_deref().filter(|_| has_snapshot)
     }
 
     /// The open transaction locks base rows for another reason than increments. Two that do so, and hold slots, may

@@ -361,8 +361,13 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
+        let read = match plan {
+            Plan::Read(read) => Some(&**read),
+            Plan::Fold(fold) => self.read_in_snapshot(fold),
+            _ => None,
+        };
         match (plan, literals) {
-            (Plan::Read(read), Some(literals)) => {
+            (_, Some(literals)) if let Some(read) = read => {
                 self.read(read, text, &literals, original, turn).await
             }
             (Plan::Fold(fold), literals) => {

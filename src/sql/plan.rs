@@ -259,6 +259,9 @@ pub struct Fold {
     pub with_sums: Option<WithSums>,
     /// For writes of one hot table: the original, confined to some of its rows.
     pub confined: Option<Template>,
+    /// For queries whose columns have types that an execution alone tells: how they are read where the transaction has
+    /// a snapshot, which a fold would not change.
+    pub in_snapshot: Option<Box<Read>>,
 }
 
 /// A write of other tables with sums in place of the counters that it reads.
@@ -278,6 +281,7 @@ impl Fold {
             reason,
             with_sums: None,
             confined: None,
+            in_snapshot: None,
         }
     }
 }

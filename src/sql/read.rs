@@ -75,10 +75,7 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
             Reason::NotHot
         });
     }
-    if has_parameter_in_items(context, &survey.blocks) {
-        return unresolved(context, query);
-    }
-    Plan::Read(Box::new(Read {
+    let read = Read {
         text: rewritten(context, &rewrite.edits),
         locks: lock::statements(context, &survey.blocks, &locked),
         fails_when_locked: lock::waits_for_nothing(blocks, &locked),
@@ -96,7 +93,19 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
             Reason::SummedLocked
         },
         tables: with_locked(rewrite.tables, &survey.blocks, &locked),
-    }))
+    };
+    if !has_parameter_in_items(context, &survey.blocks) {
+        return Plan::Read(Box::new(read));
+    }
+    match unresolved(context, query) {
+        Plan::Fold(mut fold) => {
+            // MariaDB takes such a column for a DOUBLE until it is executed, and so would its rows be read.
+            let is_told = locked.is_empty() && !context.catalog.mariadb;
+            fold.in_snapshot = is_told.then(|| Box::new(read));
+            Plan::Fold(fold)
+        }
+        other => other,
+    }
 }
 
 /// The edits that put sums in place of the counters that a query in a write reads; `None` where it is not understood,

@@ -61,7 +61,8 @@ fn of_read(read: &Read) -> usize {
 fn of_fold(fold: &Fold) -> usize {
     let with_sums = fold.with_sums.as_ref();
     let with_sums = with_sums.map_or(0, |sums| of_template(&sums.text));
-    let texts = with_sums + fold.confined.as_ref().map_or(0, of_template);
+    let read = fold.in_snapshot.as_deref().map_or(0, of_read);
+    let texts = with_sums + read + fold.confined.as_ref().map_or(0, of_template);
     size_of::<Fold>() + ALLOCATION + fold.folds.iter().map(of_fold_table).sum::<usize>() + texts
 }
 

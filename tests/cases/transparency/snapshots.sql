@@ -518,3 +518,25 @@ UPDATE posts SET score = COALESCE(score, 0) + 2 WHERE id = 3;
 SELECT id, views, score FROM posts WHERE id IN (3, 7);
 COMMIT;
 SELECT id, views, score FROM posts WHERE id IN (3, 7);
+
+== a parameter in the select list reads the snapshot [mysql]
+START TRANSACTION WITH CONSISTENT SNAPSHOT;
+\roll_up
+SELECT n + ? FROM hits WHERE path = ?; <- 7, '/'
+[direct] PREPARE p FROM 'SELECT n + ? FROM hits WHERE path = ?';
+[direct] SET @n = 7, @k = '/';
+[direct] EXECUTE p USING @n, @k;
+[direct] EXECUTE p USING @n, @k;
+SELECT views + ?, COALESCE(score, ?) FROM posts ORDER BY id; <- 1, 2
+\connection b
+UPDATE hits SET n = n + 5 WHERE path = '/';
+\connection a
+SELECT n + ? FROM hits WHERE path = ?; <- 7, '/'
+[direct] EXECUTE p USING @n, @k;
+SELECT n FROM hits WHERE path = '/';
+UPDATE hits SET n = n + 1 WHERE path = '/';
+SELECT n + ? FROM hits WHERE path = ?; <- 7, '/'
+[direct] EXECUTE p USING @n, @k;
+COMMIT;
+SELECT n + ? FROM hits WHERE path = ?; <- 7, '/'
+[direct] DEALLOCATE PREPARE p;

@@ -27,8 +27,8 @@ impl Writer {
         let before = text.sql.len();
         self.condition(dice, subject, &mut text);
         // Which row is the last, or is refused as `at row 2`, depends on the index that is used.
-        let is_order_seen = text.sql[..before].contains("LAST_INSERT_ID")
-            || text.sql[before..].contains(" OR ");
+        let is_order_seen =
+            text.sql[..before].contains("LAST_INSERT_ID") || text.sql[before..].contains(" OR ");
         if is_order_seen && !text.sql[before..].contains(" ORDER BY ") {
             text.push(" ORDER BY ").push(&subject.key.join(", "));
         }
