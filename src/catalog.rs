@@ -103,6 +103,8 @@ pub struct HotTable {
     pub unique_keys: Option<Vec<Vec<usize>>>,
     /// What changes its rows in statements that need not name it.
     pub changed_by: Changers,
+    /// It has triggers: its writes may read other tables, and without locks.
+    pub has_triggers: bool,
     /// Most slots of a key (the rule's `slots`); 0: there is no slot table.
     pub slots: u16,
     /// How often its slots are rolled up (the rule's `rollup`).

@@ -58,6 +58,7 @@ pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>
         touches,
         unique_keys: unique_keys(facts),
         changed_by: facts.changed_by.clone(),
+        has_triggers: has_triggers(facts),
         slots: rule.slots,
         rollup: rule.rollup,
     })
@@ -98,6 +99,15 @@ fn all<T>(
             Err(problems)
         }
     }
+}
+
+fn has_triggers(facts: &Facts) -> bool {
+    let all = [
+        &facts.update_triggers,
+        &facts.insert_triggers,
+        &facts.other_triggers,
+    ];
+    all.iter().any(|names| !names.is_empty())
 }
 
 /// The unique keys beside the primary one.

@@ -42,6 +42,9 @@ pub(crate) struct Facts {
     /// Names of the triggers before INSERT.
     #[serde(default)]
     pub(crate) insert_triggers: Vec<String>,
+    /// Names of the others.
+    #[serde(default)]
+    pub(crate) other_triggers: Vec<String>,
     /// The clauses of the CHECK constraints.
     pub(crate) checks: Vec<String>,
     /// One entry per column of a foreign key of this table.
@@ -186,11 +189,17 @@ pub(crate) async fn table(
     else {
         return Ok(None);
     };
+    let triggers = triggers(conn, &schema, &name).await?;
+    let names = |of: fn(&Trigger) -> bool| {
+        let found = triggers.iter().filter(|trigger| of(trigger));
+        found.map(|trigger| trigger.name.clone()).collect()
+    };
     let mut facts = Facts {
         columns: columns(conn, &schema, &name).await?,
         indexes: indexes(conn, server, &schema, &name).await?,
-        update_triggers: triggers(conn, "%UPDATE%", "%", &schema, &name).await?,
-        insert_triggers: triggers(conn, "%INSERT%", "BEFORE", &schema, &name).await?,
+        update_triggers: names(Trigger::is_for_update),
+        insert_triggers: names(Trigger::is_before_insert),
+        other_triggers: names(|trigger| !trigger.is_for_update() && !trigger.is_before_insert()),
         changed_by: changers::of(conn, &schema, &name).await?,
         schema,
         name,
@@ -313,19 +322,37 @@ async fn indexes(
         .collect())
 }
 
-async fn triggers(
-    conn: &mut Conn,
-    events: &str,
-    timing: &str,
-    schema: &str,
-    name: &str,
-) -> Result<Vec<String>, Problem> {
-    let query = "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS \
-                 WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? \
-                 AND EVENT_MANIPULATION LIKE ? AND ACTION_TIMING LIKE ?";
-    let tuple = mysql_async::from_row_opt::<String>;
-    let parameters = (schema, name, events, timing);
-    rows(conn, "the triggers", query, parameters, tuple).await
+/// A trigger of a table.
+struct Trigger {
+    name: String,
+    /// `UPDATE`; several on MariaDB, with commas.
+    events: String,
+    /// `BEFORE` or `AFTER`.
+    timing: String,
+}
+
+impl Trigger {
+    fn is_for_update(&self) -> bool {
+        self.events.contains("UPDATE")
+    }
+
+    fn is_before_insert(&self) -> bool {
+        self.events.contains("INSERT") && self.timing == "BEFORE"
+    }
+}
+
+async fn triggers(conn: &mut Conn, schema: &str, name: &str) -> Result<Vec<Trigger>, Problem> {
+    let query = "SELECT TRIGGER_NAME, EVENT_MANIPULATION, ACTION_TIMING FROM information_schema.TRIGGERS \
+                 WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ?";
+    let map = |row: Row| {
+        let (name, events, timing) = mysql_async::from_row_opt(row)?;
+        Ok(Trigger {
+            name,
+            events,
+            timing,
+        })
+    };
+    rows(conn, "the triggers", query, (schema, name), map).await
 }
 
 async fn checks(conn: &mut Conn, schema: &str, name: &str) -> Result<Vec<String>, Problem> {

@@ -128,7 +128,11 @@ impl Session {
                 Foreseen::Ended(error) => return self.answer_err(turn, &error).await,
             }
             self.learn_mixed();
-            self.note_locking_update();
+        }
+        // A statement that can be confined writes the table that is folded for it.
+        let writes_alone = fold.confined.is_some() || fold.inserts_alone;
+        if let (true, [only]) = (writes_alone, &fold.folds[..]) {
+            self.note_locking_write(&only.table);
         }
         let confined = fold.confined.as_ref().zip(parameters);
         self.fold_in_transaction(fold.reason, &folds, confined, original, turn)

@@ -4,6 +4,7 @@ use super::Session;
 use super::refusal::is_code_of_the_text;
 use super::state::{Access, TableLocks};
 use super::transaction::Transaction;
+use crate::catalog::HotTable;
 use crate::reason::Reason;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{self, Kind, TransactionControl, mentions};
@@ -72,11 +73,11 @@ impl Session {
         }
     }
 
-    /// An UPDATE of a hot table is to run: it reads under locks alone, for it calls no routine, and the table has no
-    /// trigger for it.
-    pub(super) fn note_locking_update(&mut self) {
+    /// A write of this table is to run. What it reads it locks, unless a routine or a trigger reads more.
+    pub(super) fn note_locking_write(&mut self, table: &HotTable) {
         let state = &mut self.state;
-        state.makes_no_snapshot |= state.kind == Kind::Update && !state.may_call_routines;
+        let is_alone = !state.may_call_routines && !table.has_triggers;
+        state.makes_no_snapshot |= state.kind.is_write() && is_alone;
     }
 
     /// What a statement of this kind may have changed, after it has run.

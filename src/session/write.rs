@@ -71,7 +71,7 @@ impl Session {
     ) -> Result<Done, Error> {
         self.learn_from_forwarded(write.reason, self.state.kind);
         self.count(write.reason);
-        self.note_locking_update();
+        self.note_locking_write(&write.rows.table);
         if !self.state.in_transaction() {
             return self.run_original(original, turn).await;
         }

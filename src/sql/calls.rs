@@ -130,9 +130,21 @@ fn is_call(before: &[u8]) -> bool {
     let is_part = |byte: &u8| {
         byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'`' | b'"' | 0x80..)
     };
-    let start = before.iter().rposition(|byte| !is_part(byte));
-    let (rest, name) = before.split_at(start.map_or(0, |at| at + 1));
-    let is_qualified = rest.trim_ascii_end().last() == Some(&b'.');
+    let last_name = |text: &'_ [u8]| {
+        let start = text.iter().rposition(|byte| !is_part(byte));
+        start.map_or(0, |at| at + 1)
+    };
+    let (rest, name) = before.split_at(last_name(before));
+    let mut rest = rest.trim_ascii_end();
+    let is_qualified = rest.last() == Some(&b'.');
+    if is_qualified {
+        let schema = rest[..rest.len() - 1].trim_ascii_end();
+        rest = schema[..last_name(schema)].trim_ascii_end();
+    }
+    // INSERT INTO posts (id, ..)
+    if rest[last_name(rest)..].eq_ignore_ascii_case(b"INTO") {
+        return false;
+    }
     let is_known = || {
         let mut known = KNOWN.iter();
         known.any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
@@ -148,6 +160,16 @@ fn names_one_table(text: &[u8]) -> bool {
         .iter()
         .any(|word| count(word) > 0);
     let lists = |part: &[u8]| part.contains(&b',');
+    let statement = upper.trim_ascii_start();
+    let is_insert = statement.starts_with(b"INSERT") || statement.starts_with(b"REPLACE");
+    if is_insert {
+        return !has_others && count("SELECT") == 0 && count("TABLE") == 0;
+    }
+    let update = statement.strip_prefix(b"UPDATE");
+    let updated = update.and_then(|rest| Some(&rest[..memmem::find(rest, b"SET")?]));
+    if let (Some(updated), 0, false) = (updated, count("SELECT"), has_others) {
+        return !lists(updated);
+    }
     let is_alone = match (count("SELECT"), memmem::find(&upper, b"FROM")) {
         (0, _) => !lists(&upper),
         (1, Some(from)) => count("FROM") == 1 && !lists(&upper[from..]),
@@ -171,6 +193,9 @@ mod tests {
             "SELECT 1, 2 * (3 + 4)",
             "UPDATE posts SET views = views * (2) WHERE id = 1",
             "DELETE FROM posts WHERE id = 1",
+            "UPDATE posts SET views = GREATEST(views - 1, 0), likes = 2 WHERE id IN (1, 2)",
+            "INSERT INTO posts (id, title) VALUES (1, CONCAT('a', 'b')), (2, 'x') ON DUPLICATE KEY UPDATE title = VALUES(title)",
+            "replace into `shop` . `posts`(id) values (7)",
             "",
         ] {
             assert!(!may_call_routines(text.as_bytes()), "{text}");
@@ -188,6 +213,10 @@ mod tests {
             "SELECT views FROM posts WHERE id IN (SELECT id FROM others)",
             "DO (SELECT views FROM posts)",
             "UPDATE posts, others SET views = 1",
+            "UPDATE posts SET views = logged(1), likes = 2",
+            "INSERT INTO posts (id) VALUES (logged(1))",
+            "INSERT INTO posts (id) SELECT id FROM others",
+            "INSERT INTO posts (id) TABLE others",
             "DELETE posts FROM posts JOIN others ON 1",
         ] {
             assert!(may_call_routines(text.as_bytes()), "{text}");

@@ -44,6 +44,7 @@ pub(crate) fn posts() -> Arc<HotTable> {
         touches: Vec::new(),
         unique_keys: Some(Vec::new()),
         changed_by: Changers::default(),
+        has_triggers: false,
         counters: vec![
             Counter {
                 column: 3,
@@ -93,6 +94,7 @@ pub(super) fn hits() -> Arc<HotTable> {
         touches: Vec::new(),
         unique_keys: Some(Vec::new()),
         changed_by: Changers::default(),
+        has_triggers: false,
         counters: vec![Counter {
             column: 2,
             domain: Domain::Integer {

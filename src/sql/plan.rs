@@ -259,6 +259,8 @@ pub struct Fold {
     pub with_sums: Option<WithSums>,
     /// For writes of one hot table: the original, confined to some of its rows.
     pub confined: Option<Template>,
+    /// For an INSERT or REPLACE that names no table but the one that is folded for it.
+    pub inserts_alone: bool,
     /// For queries whose columns have types that an execution alone tells: how they are read where the transaction has
     /// a snapshot, which a fold would not change.
     pub in_snapshot: Option<Box<Read>>,
@@ -281,6 +283,7 @@ impl Fold {
             reason,
             with_sums: None,
             confined: None,
+            inserts_alone: false,
             in_snapshot: None,
         }
     }

@@ -50,7 +50,10 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
         }
     }
     match effect {
-        Effect::Folds(reason) => Plan::Fold(Box::new(Fold::new(folds, reason))),
+        Effect::Folds(reason) => Plan::Fold(Box::new(Fold {
+            inserts_alone: !reads,
+            ..Fold::new(folds, reason)
+        })),
         Effect::Forwards(_) if reads => Plan::Fold(Box::new(Fold::new(folds, Reason::MultiTable))),
         Effect::Forwards(reason) => forwarded(context, &target, insert, reason),
     }

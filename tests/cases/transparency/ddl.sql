@@ -308,3 +308,16 @@ SELECT likes FROM posts WHERE id = 1;
 COMMIT;
 ALTER TABLE posts RENAME COLUMN seen TO views;
 SELECT * FROM posts ORDER BY id;
+
+== other writes make no snapshot when slots have gone [fresh]
+ALTER TABLE posts RENAME COLUMN views TO seen;
+BEGIN;
+INSERT INTO posts (id, author_id, title) VALUES (77, 1, 'x');
+INSERT INTO posts (id, author_id, title) VALUES (77, 1, 'y') ON DUPLICATE KEY UPDATE title = 'z';
+REPLACE INTO posts (id, author_id, title) VALUES (78, 1, 'w');
+DELETE FROM posts WHERE id = 5;
+[direct] SELECT * FROM posts ORDER BY id;
+SELECT likes FROM posts WHERE id = 1;
+COMMIT;
+ALTER TABLE posts RENAME COLUMN seen TO views;
+SELECT * FROM posts ORDER BY id;
