@@ -181,7 +181,8 @@ impl Session {
             self.close_rewritten(statement).await?;
         }
         let in_snapshot = match &*plan {
-            Plan::Fold(fold) if may_read => self.read_in_snapshot(fold),
+            // The text of one that asks about the statement before it is another one at each execution.
+            Plan::Fold(fold) if may_read && statement.asks.is_none() => self.read_in_snapshot(fold),
             _ => None,
         };
         if let (Some(read), Some(literals)) = (in_snapshot, &literals) {
@@ -215,8 +216,10 @@ impl Session {
                     .await?;
             }
             (Plan::Fold(fold), literals) => {
-                // What is fetched from a cursor then comes from the original.
-                self.close_rewritten(statement).await?;
+                if fold.in_snapshot.is_some() && statement.asks.is_none() {
+                    // What is fetched from a cursor then comes from the original.
+                    self.close_rewritten(statement).await?;
+                }
                 self.fold_then_original(fold, literals.as_deref(), &original, turn)
                     .await?;
             }
