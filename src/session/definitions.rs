@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::hidden::{encode_prepare, encode_query, encode_statement_command};
-use crate::sql::{aggregates, mentions};
+use super::hidden::{LARGEST_ANSWER, encode_prepare, encode_query, encode_statement_command};
+use super::turn::{Original, Turn};
+use crate::sql::{aggregates, may_call_routines, mentions};
+use crate::wire::answer::{Next, Role, Walker};
 use crate::wire::column::Sent;
 use crate::wire::command;
 use crate::wire::materialized::{Kinds, Query};
@@ -172,6 +174,75 @@ impl Session {
         Some(Kinds::new(query, aggregates))
     }
 
+    /// Makes the column definitions of a text those of this execution, if it can be run for them. The inner error is the
+    /// ERR payload of the execution.
+    pub(super) async fn define_as_executed(
+        &mut self,
+        text: &[u8],
+        original: &Original,
+    ) -> Result<Result<(), Vec<u8>>, Error> {
+        if !may_run_twice(text) {
+            return Ok(Ok(()));
+        }
+        let columns = match self.columns_as_executed(original).await? {
+            Ok(columns) => columns,
+            Err(error) => return Ok(Err(error)),
+        };
+        let definitions = match self.state.definitions.remove(text) {
+            Some(mut known) => {
+                Arc::make_mut(&mut known).renew(columns);
+                known
+            }
+            None => Arc::new(Definitions::new(columns, self.column_kinds(text))),
+        };
+        self.remember_definitions(text, definitions);
+        Ok(Ok(()))
+    }
+
+    fn remember_definitions(&mut self, text: &[u8], definitions: Arc<Definitions>) {
+        let known = &mut self.state.definitions;
+        if known.len() >= MOST_DEFINITIONS {
+            known.clear();
+        }
+        known.insert(text.to_vec(), definitions);
+    }
+
+    /// Runs a query for its column definitions, and leaves its rows. The inner error is the ERR payload that it ends
+    /// with before them.
+    pub(super) async fn columns_as_executed(
+        &mut self,
+        original: &Original,
+    ) -> Result<Result<Vec<Vec<u8>>, Vec<u8>>, Error> {
+        let turn = Turn::single(original.form());
+        self.send_original(original, turn).await?;
+        let mut walker = Walker::new(turn.form, self.capabilities);
+        let (mut columns, mut error) = (Vec::new(), None);
+        let mut payload = Vec::new();
+        while !walker.is_done() {
+            match walker.next(self.upstream.buffered()) {
+                Next::Need(_) => self.await_upstream_only().await?,
+                Next::Packet {
+                    role: role @ (Role::Column | Role::Err),
+                    ..
+                } => {
+                    let read = self.upstream.read_payload(&mut payload, LARGEST_ANSWER);
+                    read.await.map_err(Error::Upstream)?;
+                    walker.read_whole();
+                    match role {
+                        Role::Column => columns.push(std::mem::take(&mut payload)),
+                        _ => error = Some(std::mem::take(&mut payload)),
+                    }
+                }
+                Next::Packet { length, .. } => self.skip_upstream(length).await?,
+            }
+        }
+        self.observe_hidden(&walker);
+        Ok(match error.filter(|_| columns.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(columns),
+        })
+    }
+
     /// Takes in how the answer under these definitions agreed with them; false when it did not, and nothing has gone to
     /// the client.
     pub(super) fn note_agreement(
@@ -188,13 +259,9 @@ impl Session {
             return agrees;
         }
         let mut definitions = sent.definitions;
-        let known = &mut self.state.definitions;
-        known.remove(text);
-        if known.len() >= MOST_DEFINITIONS {
-            known.clear();
-        }
+        self.state.definitions.remove(text);
         Arc::make_mut(&mut definitions).note(agreement);
-        known.insert(text.to_vec(), definitions);
+        self.remember_definitions(text, definitions);
         agrees
     }
 
@@ -208,6 +275,11 @@ impl Session {
         encode_statement_command(&mut close, command::STMT_CLOSE, id);
         self.write_upstream(&close).await
     }
+}
+
+/// Whether nothing comes of running a query once more.
+pub(super) fn may_run_twice(text: &[u8]) -> bool {
+    keeps_types(text) && !may_call_routines(text)
 }
 
 /// Whether a text has the same columns as long as no table changes, and may be run once more when one has. Variables

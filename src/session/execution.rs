@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Session;
-use super::definitions::Agreement;
+use super::definitions::{Agreement, may_run_twice};
 use super::error::Error;
 use super::hidden::{Failure, encode_prepare, encode_statement_command, failure};
 use super::parameters::{exact_amounts, whole_tables};
@@ -182,8 +182,30 @@ impl Session {
         }
         let in_snapshot = match &*plan {
             // The text of one that asks about the statement before it is another one at each execution.
-            Plan::Fold(fold) if may_read && statement.asks.is_none() => self.read_in_snapshot(fold),
+            Plan::Fold(fold) if may_read && statement.asks.is_none() => {
+                self.read_in_snapshot(fold, &statement.text)
+            }
             _ => None,
+        };
+        let in_snapshot = match in_snapshot {
+            Some(read) if may_run_twice(&statement.text) => {
+                let execute = execute.without_cursor();
+                let execute = execute.encode(id, &statement.types, capabilities);
+                match self
+                    .columns_as_executed(&Original::Payload(execute))
+                    .await?
+                {
+                    Ok(columns) => {
+                        statement.columns.renew(columns);
+                        Some(read)
+                    }
+                    Err(error) if failure(&error) == Failure::TheClients => {
+                        return self.answer_err(turn, &error).await.map(drop);
+                    }
+                    Err(_) => None,
+                }
+            }
+            in_snapshot => in_snapshot,
         };
         if let (Some(read), Some(literals)) = (in_snapshot, &literals) {
             return self

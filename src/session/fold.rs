@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::Session;
 use super::as_update::row_counts;
+use super::definitions::may_run_twice;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::hidden::{Hidden, MOST_DEADLOCKS, is_deadlock};
@@ -141,9 +142,12 @@ impl Session {
 
     /// How a query is read that is otherwise folded for, where the open transaction may have a snapshot: that shows base
     /// as it was, however much is folded.
-    pub(super) fn read_in_snapshot<'a>(&self, fold: &'a Fold) -> Option<&'a Read> {
+    pub(super) fn read_in_snapshot<'a>(&self, fold: &'a Fold, text: &[u8]) -> Option<&'a Read> {
         let has_snapshot = self.state.in_transaction() && self.may_have_old_snapshot();
-        fold.in_snapshot.as_deref().filter(|_| has_snapshot)
+        // MariaDB takes a column with a parameter for a DOUBLE until the query is executed.
+        let is_told = !self.hot.catalog.mariadb || may_run_twice(text);
+        let read = fold.in_snapshot.as_deref();
+        read.filter(|_| has_snapshot && is_told)
     }
 
     /// The open transaction locks base rows for another reason than increments. Two that do so, and hold slots, may

@@ -12,7 +12,7 @@ use crate::wire::packet::encode_packet;
 use crate::wire::reply::{self, Ok as OkPacket};
 
 /// The most an answer to a statement of ours may hold, in bytes.
-const LARGEST_ANSWER: usize = 1024 * 1024;
+pub(super) const LARGEST_ANSWER: usize = 1024 * 1024;
 
 /// The answer to a statement of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -216,7 +216,7 @@ impl Session {
     }
 
     /// Takes so many bytes of the upstream's, and forgets them.
-    async fn skip_upstream(&mut self, mut left: usize) -> Result<(), Error> {
+    pub(super) async fn skip_upstream(&mut self, mut left: usize) -> Result<(), Error> {
         while left > 0 {
             let filled = self.upstream.fill_to(1).await;
             filled.map_err(Error::Upstream)?;

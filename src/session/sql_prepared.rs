@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::Session;
 use super::diagnostics::Told;
 use super::error::Error;
-use super::hidden::{Hidden, query_payload};
+use super::hidden::{Failure, Hidden, failure, query_payload};
 use super::kind::kind_of;
 use super::parameters::whole_tables;
 use super::query::may_change_the_catalog;
@@ -363,7 +363,16 @@ impl Session {
     ) -> Result<Done, Error> {
         let read = match plan {
             Plan::Read(read) => Some(&**read),
-            Plan::Fold(fold) => self.read_in_snapshot(fold),
+            Plan::Fold(fold) if literals.is_some() => match self.read_in_snapshot(fold, text) {
+                Some(read) => match self.define_as_executed(text, original).await? {
+                    Ok(()) => Some(read),
+                    Err(error) if failure(&error) == Failure::TheClients => {
+                        return self.answer_err(turn, &error).await;
+                    }
+                    Err(_) => None,
+                },
+                None => None,
+            },
             _ => None,
         };
         match (plan, literals) {

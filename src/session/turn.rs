@@ -6,6 +6,7 @@ use super::patched::{Patch, patch_status};
 use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::command;
+use crate::wire::execute::CURSOR_TYPES;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
@@ -30,13 +31,11 @@ impl Original {
 
     /// Whether it is a prepared statement that is to open a cursor, or may be.
     pub(super) fn may_open_cursor(&self) -> bool {
-        /// CURSOR_TYPE_READ_ONLY, CURSOR_TYPE_FOR_UPDATE, CURSOR_TYPE_SCROLLABLE; PARAMETER_COUNT_AVAILABLE is none.
-        const ANY_CURSOR: u8 = 0x01 | 0x02 | 0x04;
         match self {
             Self::Stream => true,
             Self::Payload(payload) => match payload[..] {
                 // int<1> command, int<4> statement_id, int<1> flags
-                [command::STMT_EXECUTE, _, _, _, _, flags, ..] => flags & ANY_CURSOR != 0,
+                [command::STMT_EXECUTE, _, _, _, _, flags, ..] => flags & CURSOR_TYPES != 0,
                 _ => payload.first() != Some(&command::QUERY),
             },
         }

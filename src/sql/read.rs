@@ -99,9 +99,7 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
     }
     match unresolved(context, query) {
         Plan::Fold(mut fold) => {
-            // MariaDB takes such a column for a DOUBLE until it is executed, and so would its rows be read.
-            let is_told = locked.is_empty() && !context.catalog.mariadb;
-            fold.in_snapshot = is_told.then(|| Box::new(read));
+            fold.in_snapshot = locked.is_empty().then(|| Box::new(read));
             Plan::Fold(fold)
         }
         other => other,

@@ -6,6 +6,7 @@
 
 use crate::wire::capability;
 use crate::wire::command;
+use crate::wire::execute::CURSOR_TYPES;
 use crate::wire::packet::{HEADER_LENGTH, Header, MAX_PAYLOAD};
 use crate::wire::reader::Reader;
 use crate::wire::reply::{self, Ok};
@@ -166,9 +167,6 @@ pub struct Walker {
     sends_rows: bool,
     transaction_state: Option<TransactionState>,
 }
-
-/// Flags of COM_STMT_EXECUTE that ask for a cursor: CURSOR_TYPE_READ_ONLY, FOR_UPDATE and SCROLLABLE.
-const CURSOR_TYPES: u8 = 0x01 | 0x02 | 0x04;
 
 /// Bytes of an OK payload up to and with the warning count, at most.
 const OK_PREFIX: usize = 1 + 9 + 9 + 2 + 2;

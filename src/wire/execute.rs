@@ -8,6 +8,9 @@ use crate::wire::reader::{Malformed, Reader};
 /// Flag of COM_STMT_EXECUTE: a parameter count stands in front of the parameters.
 const PARAMETER_COUNT_AVAILABLE: u8 = 0x08;
 
+/// Flags of COM_STMT_EXECUTE that ask for a cursor: CURSOR_TYPE_READ_ONLY, FOR_UPDATE and SCROLLABLE.
+pub const CURSOR_TYPES: u8 = 0x01 | 0x02 | 0x04;
+
 /// A COM_STMT_EXECUTE payload, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Execute<'a> {
@@ -97,6 +100,14 @@ impl<'a> Execute<'a> {
             out.extend_from_slice(self.values);
         }
         out
+    }
+
+    /// The same, with all rows at once in its answer.
+    pub fn without_cursor(self) -> Self {
+        Self {
+            flags: self.flags & !CURSOR_TYPES,
+            ..self
+        }
     }
 
     /// The first `parameters` values under `types` (those of this packet or of an earlier one).

@@ -519,7 +519,7 @@ SELECT id, views, score FROM posts WHERE id IN (3, 7);
 COMMIT;
 SELECT id, views, score FROM posts WHERE id IN (3, 7);
 
-== a parameter in the select list reads the snapshot [mysql]
+== a parameter in the select list reads the snapshot
 START TRANSACTION WITH CONSISTENT SNAPSHOT;
 \roll_up
 SELECT n + ? FROM hits WHERE path = ?; <- 7, '/'
@@ -528,6 +528,11 @@ SELECT n + ? FROM hits WHERE path = ?; <- 7, '/'
 [direct] EXECUTE p USING @n, @k;
 [direct] EXECUTE p USING @n, @k;
 SELECT views + ?, COALESCE(score, ?) FROM posts ORDER BY id; <- 1, 2
+SELECT n + ? FROM hits WHERE path = ?; <- 1.5, '/'
+SELECT n + ? FROM hits WHERE path = ?; <- NULL, '/'
+SELECT CONCAT(?, n) FROM hits WHERE path = ?; <- 'a', '/'
+SELECT CONCAT(?, n), SUM(n) + ? FROM hits GROUP BY path ORDER BY path; <- 'abcd', 2
+SELECT n + ? FROM hits WHERE path = ?; <- 7, '/'
 \connection b
 UPDATE hits SET n = n + 5 WHERE path = '/';
 \connection a
