@@ -98,6 +98,7 @@ fn catalog() -> Catalog {
         touches: Vec::new(),
         unique_keys: Some(Vec::new()),
         changed_by: Changers::default(),
+        cascades: Vec::new(),
         has_triggers: false,
         slots: 32,
         rollup: std::time::Duration::from_secs(1),

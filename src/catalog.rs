@@ -3,6 +3,7 @@
 //! The types here are pure data; [`load`] fills them through the control account.
 
 mod bounds;
+mod cascades;
 mod changers;
 pub(crate) mod check;
 mod error;
@@ -18,6 +19,7 @@ mod socket_accounts;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use cascades::Cascade;
 pub use changers::Changers;
 pub(crate) use check::definition;
 pub use error::{Error, Problem};
@@ -103,6 +105,8 @@ pub struct HotTable {
     pub unique_keys: Option<Vec<Vec<usize>>>,
     /// What changes its rows in statements that need not name it.
     pub changed_by: Changers,
+    /// By whose writes its rows are deleted, or get other primary keys.
+    pub cascades: Vec<Cascade>,
     /// It has triggers: its writes may read other tables, and without locks.
     pub has_triggers: bool,
     /// Most slots of a key (the rule's `slots`); 0: there is no slot table.

@@ -91,6 +91,8 @@ reasons! {
         "REPLACE deletes the row that is in its way; its slots go with it."
     Upsert "folded:upsert"
         "An upsert that does more than add, or may reach the limit of the counter's type: what it sets depends on the whole value."
+    Cascade "folded:cascade"
+        "Writes a table whose foreign keys delete rows of a hot one, or change their keys; the slots of these are moved into them first."
     MultiTable "folded:multi-table"
         "Writes over several tables, or writes from a query that reads a counter, so the rows must hold the whole values first."
     Unresolved "folded:unresolved"

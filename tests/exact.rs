@@ -32,6 +32,7 @@ on_both![
     several_proxies,
     slots_with_the_same_name_in_another_schema,
     a_slot_row_that_another_proxy_has_closed,
+    rows_that_go_with_those_of_tables_farther_above,
 ];
 
 async fn autocommit_increments_of_one_row(flavour: Flavour) {
@@ -431,6 +432,52 @@ async fn a_slot_row_that_another_proxy_has_closed(flavour: Flavour) {
         run(&mut knows, &added).await;
         let value = format!("SELECT views, score FROM posts WHERE id = {id}");
         assert_eq!(rows(&mut closes, &value).await, [["1", "2"]], "{opened_by}");
+    }
+}
+
+/// By foreign keys of the tables between, and of the hot table to itself.
+async fn rows_that_go_with_those_of_tables_farther_above(flavour: Flavour) {
+    const SCHEMA: &str = "cs_exact_above";
+    const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE author = 1 AND n = 1";
+    const NEW: &str = "INSERT INTO people VALUES (1); INSERT INTO authors VALUES (1); \
+                       INSERT INTO posts VALUES (1, 1, NULL, 0), (1, 2, 1, 0)";
+    let Twin { plain, proxied, .. } = twin(flavour);
+    let tables = "CREATE TABLE people (id INT PRIMARY KEY); \
+                  CREATE TABLE authors (id INT PRIMARY KEY, \
+                  FOREIGN KEY (id) REFERENCES people (id) ON DELETE CASCADE ON UPDATE CASCADE); \
+                  CREATE TABLE posts (author INT, n INT, answers INT NULL UNIQUE, views INT NOT NULL, \
+                  PRIMARY KEY (author, n), UNIQUE (n), \
+                  FOREIGN KEY (author) REFERENCES authors (id) ON DELETE CASCADE ON UPDATE CASCADE, \
+                  FOREIGN KEY (answers) REFERENCES posts (n) ON DELETE CASCADE)";
+    create_schema(plain, SCHEMA, tables).await;
+    create_schema(proxied, SCHEMA, tables).await;
+    let rules = format!("counters:\n- {{table: {SCHEMA}.posts, columns: [views], rollup: 1h}}\n");
+    let proxy = Proxy::start(proxied, &rules);
+    let mut clients = [
+        connect(plain, Some(SCHEMA)).await,
+        connect(&proxy.address, Some(SCHEMA)).await,
+    ];
+    for write in [
+        "DELETE FROM people WHERE id = 1",
+        "DELETE p FROM people p JOIN authors a ON a.id = p.id",
+        "DELETE FROM posts WHERE n = 1",
+        "UPDATE people SET id = 3 WHERE id = 1",
+    ] {
+        let mut answers = Vec::new();
+        for client in &mut clients {
+            let mut values = Vec::new();
+            run_all(client, NEW).await;
+            run(client, INCREMENT).await;
+            run(client, &INCREMENT.replace("n = 1", "n = 2")).await;
+            run(client, write).await;
+            values.push(rows(client, "SELECT * FROM posts ORDER BY n").await);
+            run(client, "DELETE FROM people").await;
+            run_all(client, NEW).await;
+            values.push(rows(client, "SELECT * FROM posts ORDER BY n").await);
+            run(client, "DELETE FROM people").await;
+            answers.push(values);
+        }
+        assert_eq!(answers[0], answers[1], "{write}");
     }
 }
 

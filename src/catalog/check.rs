@@ -58,6 +58,7 @@ pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>
         touches,
         unique_keys: unique_keys(facts),
         changed_by: facts.changed_by.clone(),
+        cascades: facts.cascades.clone(),
         has_triggers: has_triggers(facts),
         slots: rule.slots,
         rollup: rule.rollup,
@@ -132,7 +133,7 @@ fn unique_keys(facts: &Facts) -> Option<Vec<Vec<usize>>> {
     Some(keys.into_iter().map(|(_, columns)| columns).collect())
 }
 
-/// What MySQL does to the table's keys without a statement of its own on it, if anything: warnings, by foreign key.
+/// What MySQL may do to the table's keys out of sight, if anything: by foreign key.
 pub(crate) fn cascades(facts: &Facts) -> impl Iterator<Item = (&ForeignKeyFacts, String)> {
     let in_key = |column: &str| facts.primary_key().any(|key| is(&key.column, column));
     let cascading = facts.foreign_keys.iter().filter(move |key| {
@@ -140,8 +141,8 @@ pub(crate) fn cascades(facts: &Facts) -> impl Iterator<Item = (&ForeignKeyFacts,
     });
     cascading.map(|key| {
         let warning = format!(
-            "the foreign key `{}` of {} deletes rows or changes keys by CASCADE, which the proxy does not see: \
-             slots of such rows stay behind",
+            "the foreign key `{}` of {} deletes rows or changes keys by CASCADE: where a trigger or a routine writes the \
+             table that it refers to, slots of such rows stay behind",
             key.name,
             full_name(facts)
         );

@@ -38,9 +38,7 @@ pub async fn survey(conn: &mut Conn, config: &Config) -> Result<(Catalog, Snapsh
     for rule in planning(config) {
         let facts = describe(conn, &server, rule).await;
         let facts = facts.map_err(|problem| about(rule, problem))?;
-        if let Some(warning) = hot.add(rule, &facts)? {
-            tracing::warn!("{}{warning}", rule.place("table"));
-        }
+        hot.add(rule, &facts)?;
         snapshot.tables.push(facts);
     }
     Ok((hot.catalog, snapshot))
@@ -100,8 +98,8 @@ impl HotTables {
         }
     }
 
-    /// Adds a rule's table; what an operator should know of it.
-    fn add(&mut self, rule: &Rule, facts: &Facts) -> Result<Option<String>, Error> {
+    /// Adds a rule's table.
+    fn add(&mut self, rule: &Rule, facts: &Facts) -> Result<(), Error> {
         if let Some(first) = self.seen.insert(check::full_name(facts), rule.index) {
             return Err(about(rule, Problem::SameTable { first }));
         }
@@ -113,11 +111,7 @@ impl HotTables {
             _ => &mut self.catalog.without_slots,
         };
         list.push(table);
-        if !has_slots {
-            return Ok(None);
-        }
-        let warning = check::cascades(facts).next();
-        Ok(warning.map(|(_, warning)| warning))
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, FromRowError, Params, Row};
 use serde::{Deserialize, Serialize};
 
+use super::cascades::{self, Cascade};
 use super::changers::{self, Changers};
 use super::error::Problem;
 use super::letter_case::is_same_table;
@@ -52,6 +53,9 @@ pub(crate) struct Facts {
     /// What changes its rows beside statements that name it.
     #[serde(default)]
     pub(crate) changed_by: Changers,
+    /// Foreign keys by which rows go, or get other keys, in statements that need not name it.
+    #[serde(default)]
+    pub(crate) cascades: Vec<Cascade>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -82,13 +86,16 @@ pub(crate) struct IndexFacts {
     pub(crate) expression: String,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ForeignKeyFacts {
     pub(crate) name: String,
     pub(crate) column: String,
     pub(crate) update_rule: String,
     pub(crate) delete_rule: String,
+    /// Schema, table and column that it refers to; empty in a file of an older version.
+    #[serde(default)]
+    pub(crate) referenced: (String, String, String),
 }
 
 impl Facts {
@@ -215,6 +222,7 @@ pub(crate) async fn table(
             facts.foreign_keys = foreign_keys(conn, &facts.schema, &facts.name).await?;
         }
     }
+    facts.cascades = cascades::of(conn, &facts).await?;
     Ok(Some(facts))
 }
 
@@ -235,7 +243,7 @@ async fn shown_constraints(conn: &mut Conn, facts: &mut Facts) -> Result<(), Pro
     })?;
     let (_, statement) = shown.unwrap_or_default();
     facts.checks = show_create::checks(&statement);
-    facts.foreign_keys = show_create::foreign_keys(&statement);
+    facts.foreign_keys = show_create::foreign_keys(&statement, &facts.schema);
     Ok(())
 }
 
@@ -364,25 +372,29 @@ async fn checks(conn: &mut Conn, schema: &str, name: &str) -> Result<Vec<String>
     rows(conn, "the CHECK constraints", query, (schema, name), tuple).await
 }
 
-async fn foreign_keys(
+pub(super) async fn foreign_keys(
     conn: &mut Conn,
     schema: &str,
     name: &str,
 ) -> Result<Vec<ForeignKeyFacts>, Problem> {
-    let query = "SELECT k.CONSTRAINT_NAME, k.COLUMN_NAME, r.UPDATE_RULE, r.DELETE_RULE \
+    let query = "SELECT k.CONSTRAINT_NAME, k.COLUMN_NAME, r.UPDATE_RULE, r.DELETE_RULE, \
+                 k.REFERENCED_TABLE_SCHEMA, k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME \
                  FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r \
                  ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME \
                  AND r.TABLE_NAME = k.TABLE_NAME \
-                 WHERE k.TABLE_SCHEMA = ? AND k.TABLE_NAME = ? AND k.REFERENCED_TABLE_NAME IS NOT NULL";
-    let tuple = mysql_async::from_row_opt::<(String, String, String, String)>;
-    let rows = rows(conn, "the foreign keys", query, (schema, name), tuple).await?;
-    Ok(rows
-        .into_iter()
-        .map(|(name, column, update_rule, delete_rule)| ForeignKeyFacts {
+                 WHERE k.TABLE_SCHEMA = ? AND k.TABLE_NAME = ? AND k.REFERENCED_TABLE_NAME IS NOT NULL \
+                 ORDER BY k.CONSTRAINT_NAME, k.ORDINAL_POSITION";
+    let map = |row: Row| {
+        type Flat = (String, String, String, String, String, String, String);
+        let (name, column, update_rule, delete_rule, schema, table, referenced) =
+            mysql_async::from_row_opt::<Flat>(row)?;
+        Ok(ForeignKeyFacts {
             name,
             column,
             update_rule,
             delete_rule,
+            referenced: (schema, table, referenced),
         })
-        .collect())
+    };
+    rows(conn, "the foreign keys", query, (schema, name), map).await
 }

@@ -16,13 +16,15 @@ pub(super) fn checks(statement: &str) -> Vec<String> {
         .collect()
 }
 
-/// One entry per column of a foreign key.
-pub(super) fn foreign_keys(statement: &str) -> Vec<ForeignKeyFacts> {
-    statement.lines().flat_map(foreign_key).collect()
+/// One entry per column of a foreign key of a table in this schema.
+pub(super) fn foreign_keys(statement: &str, schema: &str) -> Vec<ForeignKeyFacts> {
+    let lines = statement.lines();
+    lines.flat_map(|line| foreign_key(line, schema)).collect()
 }
 
-/// `` CONSTRAINT `fk` FOREIGN KEY (`a`, `b`) REFERENCES `p` (`id`) ON DELETE CASCADE ``.
-fn foreign_key(line: &str) -> Vec<ForeignKeyFacts> {
+/// `` CONSTRAINT `fk` FOREIGN KEY (`a`, `b`) REFERENCES `p` (`id`, `n`) ON DELETE CASCADE ``; a table of another schema
+/// is `` `s`.`p` ``.
+fn foreign_key(line: &str, schema: &str) -> Vec<ForeignKeyFacts> {
     let parts = line
         .trim_start()
         .strip_prefix("CONSTRAINT `")
@@ -35,13 +37,22 @@ fn foreign_key(line: &str) -> Vec<ForeignKeyFacts> {
         true => "CASCADE".to_owned(),
         false => String::new(),
     };
+    let unquoted = |name: &str| name.replace("``", "`");
+    let (table, referenced) = reference
+        .rsplit_once("`)")
+        .and_then(|(names, _)| names.split_once(" (`"))
+        .unwrap_or_default();
+    let table = table.trim_matches('`');
+    let (schema, table) = table.split_once("`.`").unwrap_or((schema, table));
+    let columns = columns.split("`, `");
     columns
-        .split("`, `")
-        .map(|column| ForeignKeyFacts {
-            name: name.replace("``", "`"),
-            column: column.replace("``", "`"),
+        .zip(referenced.split("`, `"))
+        .map(|(column, referenced)| ForeignKeyFacts {
+            name: unquoted(name),
+            column: unquoted(column),
             update_rule: rule("ON UPDATE CASCADE"),
             delete_rule: rule("ON DELETE CASCADE"),
+            referenced: (unquoted(schema), unquoted(table), unquoted(referenced)),
         })
         .collect()
 }
@@ -56,7 +67,8 @@ mod tests {
   `v` int(11) DEFAULT NULL COMMENT 'it''s ` a CHECK (`v`)' CHECK (`v` < 5),
   `w` int(11) DEFAULT NULL CHECK (`w` < (5)),
   PRIMARY KEY (`id`),
-  CONSTRAINT `f``k` FOREIGN KEY (`v`, `w``w`) REFERENCES `p` (`id`) ON DELETE CASCADE ON UPDATE SET NULL,
+  CONSTRAINT `f``k` FOREIGN KEY (`v`, `w``w`) REFERENCES `p``p` (`id`, `n``n`) ON DELETE CASCADE ON UPDATE SET NULL,
+  CONSTRAINT `other` FOREIGN KEY (`id`) REFERENCES `s`.`p` (`id`),
   CONSTRAINT `CONSTRAINT_1` CHECK (`views` between -64 and 64)
 ) ENGINE=InnoDB";
 
@@ -74,18 +86,23 @@ mod tests {
 
     #[test]
     fn foreign_keys_are_found() {
-        let found: Vec<_> = foreign_keys(SHOWN)
-            .into_iter()
-            .map(|key| (key.name, key.column, key.update_rule, key.delete_rule))
-            .collect();
-        let key = |column: &str| {
-            (
-                "f`k".to_owned(),
-                column.to_owned(),
-                String::new(),
-                "CASCADE".to_owned(),
-            )
+        let key = |name: &str, column: &str, delete_rule: &str, referenced: [&str; 3]| {
+            let [schema, table, of_parent] = referenced.map(str::to_owned);
+            ForeignKeyFacts {
+                name: name.to_owned(),
+                column: column.to_owned(),
+                update_rule: String::new(),
+                delete_rule: delete_rule.to_owned(),
+                referenced: (schema, table, of_parent),
+            }
         };
-        assert_eq!(found, [key("v"), key("w`w")]);
+        assert_eq!(
+            foreign_keys(SHOWN, "shop"),
+            [
+                key("f`k", "v", "CASCADE", ["shop", "p`p", "id"]),
+                key("f`k", "w`w", "CASCADE", ["shop", "p`p", "n`n"]),
+                key("other", "id", "", ["s", "p", "id"]),
+            ]
+        );
     }
 }

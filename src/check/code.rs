@@ -106,8 +106,8 @@ codes! {
     UnservedValues, "unserved-values", Error;
     /// An account may use the hot table and not its slot table.
     ClientGrants, "client-grants", Warning;
-    /// A foreign key deletes rows of the hot table, or changes their keys.
-    Cascade, "cascade", Warning;
+    /// A foreign key deletes rows of the hot table, or changes their keys, perhaps out of sight.
+    Cascade, "cascade", Notice;
     /// An index on a counter.
     CounterIndexed, "counter-indexed", Warning;
     /// A CHECK names a counter.

@@ -141,6 +141,7 @@ mod tests {
             touches: Vec::new(),
             unique_keys: None,
             changed_by: Changers::default(),
+            cascades: Vec::new(),
             has_triggers: false,
             slots: 1,
             rollup: std::time::Duration::ZERO,

@@ -187,6 +187,7 @@ mod tests {
             touches: vec![0],
             unique_keys: None,
             changed_by: Changers::default(),
+            cascades: Vec::new(),
             has_triggers: false,
             slots: 8,
             rollup: Duration::from_secs(1),

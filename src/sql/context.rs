@@ -188,19 +188,21 @@ pub(super) fn hot_by_words<'a>(
 /// The hot tables whose names occur anywhere in a text, whatever they mean there.
 pub(super) fn mentioned(text: &[u8], catalog: &Catalog) -> Vec<Arc<HotTable>> {
     let text = text.to_ascii_lowercase();
-    let occurs = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        let is_there = |form: &str| memchr::memmem::find(&text, form.as_bytes()).is_some();
-        let is_there_doubled = |quote: char| {
-            name.contains(quote) && is_there(&name.replace(quote, &format!("{quote}{quote}")))
-        };
-        // Beyond ASCII, letter case and character set are not ours to judge.
-        !name.is_ascii() || is_there(&name) || is_there_doubled('`') || is_there_doubled('"')
-    };
     catalog
         .tables
         .iter()
-        .filter(|table| occurs(&table.name))
+        .filter(|table| may_name(&text, &table.name))
         .cloned()
         .collect()
+}
+
+/// Whether this name may occur in a text, whose ASCII letters are small.
+pub(super) fn may_name(text: &[u8], name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_there = |form: &str| memchr::memmem::find(text, form.as_bytes()).is_some();
+    let is_there_doubled = |quote: char| {
+        name.contains(quote) && is_there(&name.replace(quote, &format!("{quote}{quote}")))
+    };
+    // Beyond ASCII, letter case and character set are not ours to judge.
+    !name.is_ascii() || is_there(&name) || is_there_doubled('`') || is_there_doubled('"')
 }

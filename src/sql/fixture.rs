@@ -44,6 +44,7 @@ pub(crate) fn posts() -> Arc<HotTable> {
         touches: Vec::new(),
         unique_keys: Some(Vec::new()),
         changed_by: Changers::default(),
+        cascades: Vec::new(),
         has_triggers: false,
         counters: vec![
             Counter {
@@ -94,6 +95,7 @@ pub(super) fn hits() -> Arc<HotTable> {
         touches: Vec::new(),
         unique_keys: Some(Vec::new()),
         changed_by: Changers::default(),
+        cascades: Vec::new(),
         has_triggers: false,
         counters: vec![Counter {
             column: 2,

@@ -12,6 +12,7 @@
 mod accounted;
 mod amount;
 mod calls;
+mod cascade;
 mod comparison;
 mod context;
 mod ddl;

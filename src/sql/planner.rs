@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::catalog::{Catalog, HotTable};
 use crate::sql::accounted;
+use crate::sql::cascade::with_cascades;
 use crate::sql::context::{Context, mentioned};
 use crate::sql::ddl::{self, fold_tables};
 use crate::sql::executed::executed;
@@ -35,6 +36,13 @@ fn plan_in_force(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
         return Plan::Forward(Reason::Off);
     }
     let kind = statement_kind(text, facts);
+    let plan = plan_by_names(text, facts, catalog, kind);
+    let as_deleted = |text: &[u8]| plan_by_names(text, facts, catalog, Kind::Delete);
+    with_cascades(plan, text, (facts, catalog, kind), as_deleted)
+}
+
+/// The plan by the hot tables that the text names.
+fn plan_by_names(text: &[u8], facts: &SessionFacts, catalog: &Catalog, kind: Kind) -> Plan {
     let tables = mentioned(text, catalog);
     if let Kind::Ddl = kind {
         return match (

@@ -1,11 +1,13 @@
 //! The first look at a text: can it concern a hot table at all?
 
+use std::collections::BTreeSet;
+
 use aho_corasick::packed::{MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use crate::catalog::Catalog;
 
-/// Finds hot tables' names in statement text.
+/// Finds the names of hot tables in statement text, and of those whose rows take rows of hot tables with them.
 ///
 /// An identifier has no escapes but the doubled backtick, so a text that does not contain a table's name
 /// does not name that table. (It may still reach it: through a view, a routine, `DROP DATABASE`, or EXECUTE
@@ -38,7 +40,12 @@ impl Prefilter {
     pub fn new(catalog: &Catalog) -> Self {
         let tables = catalog.tables.iter().chain(&catalog.without_slots);
         let tables = tables.chain(&catalog.observed);
-        let patterns: Vec<Pattern> = tables.flat_map(|table| patterns(&table.name)).collect();
+        let names = tables.flat_map(|table| {
+            let above = table.cascades.iter().map(|cascade| &cascade.name);
+            std::iter::once(&table.name).chain(above)
+        });
+        let names: BTreeSet<&String> = names.collect();
+        let patterns: Vec<Pattern> = names.into_iter().flat_map(|name| patterns(name)).collect();
         let whole = patterns.iter().map(|pattern| pattern.whole).collect();
         if patterns.iter().any(|pattern| pattern.bytes.is_empty()) {
             return Self {

@@ -84,12 +84,20 @@ const COLD: &[&str] = &["authors", "comments", "tallies"];
 const TOPICS: &[&str] = &["out_of_sight", "any_file"];
 
 /// Rows that a foreign key, a trigger or a routine changes.
-const RELATED: &[Hot] = &[Hot {
-    name: "threads",
-    key: &["id"],
-    counters: &["replies"],
-    touch: &[],
-}];
+const RELATED: &[Hot] = &[
+    Hot {
+        name: "threads",
+        key: &["id"],
+        counters: &["replies"],
+        touch: &[],
+    },
+    Hot {
+        name: "medals",
+        key: &["board", "grade"],
+        counters: &["won"],
+        touch: &[],
+    },
+];
 
 const CREATE: &str = "\
 CREATE TABLE posts (
@@ -177,6 +185,9 @@ const CREATE_RELATED: &[&str] = &[
     "CREATE TABLE threads (
        id INT NOT NULL PRIMARY KEY, board INT NULL, name VARCHAR(200) NOT NULL, replies INT NOT NULL DEFAULT 0,
        FOREIGN KEY (board) REFERENCES boards (id) ON DELETE SET NULL ON UPDATE CASCADE)",
+    "CREATE TABLE medals (
+       board INT NOT NULL, grade CHAR(6) NOT NULL, won INT NOT NULL DEFAULT 0, PRIMARY KEY (board, grade),
+       FOREIGN KEY (board) REFERENCES boards (id) ON DELETE CASCADE ON UPDATE CASCADE)",
     "CREATE TRIGGER renamed AFTER UPDATE ON boards FOR EACH ROW UPDATE threads SET name = NEW.name WHERE id = OLD.id",
     "CREATE PROCEDURE retitle (k INT, new VARCHAR(50)) UPDATE posts SET title = new WHERE id = k",
     "CREATE FUNCTION retitled (k INT, new VARCHAR(50)) RETURNS INT DETERMINISTIC MODIFIES SQL DATA
@@ -200,6 +211,7 @@ const CREATE_RELATED: &[&str] = &[
 const FILL_RELATED: &str = "\
 INSERT INTO boards VALUES (1, 'news'), (2, 'talk');
 INSERT INTO threads VALUES (1, 1, 'first', 10), (2, 2, 'second', 20), (3, NULL, 'third', 0);
+INSERT INTO medals VALUES (1, 'gold', 10), (1, 'silver', 5), (2, 'gold', 20), (2, 'silver', 0);
 ";
 
 const FILL: &str = "\
@@ -263,6 +275,8 @@ INSERT INTO topics_slots (id, slot, replies, changed_at) VALUES (1, 0, 1, '2020-
 const RELATED_INTO_SLOTS: &str = "\
 UPDATE threads SET replies = replies - 3 WHERE id IN (1, 2);
 INSERT INTO threads_slots (id, slot, replies) VALUES (1, 0, 3), (2, 0, 2), (2, 1, 1);
+UPDATE medals SET won = won - 2 WHERE grade = 'gold';
+INSERT INTO medals_slots (board, grade, slot, won) VALUES (1, 'gold', 0, 2), (2, 'gold', 0, 1), (2, 'gold', 2, 1);
 ";
 
 /// The schema of a topic.
@@ -307,6 +321,7 @@ impl World {
         /// Words, and the tables that foreign keys, triggers and routines change for them.
         const OUT_OF_SIGHT: &[(&str, &str)] = &[
             ("boards", "threads"),
+            ("boards", "medals"),
             ("retitle", "posts"),
             ("logged", "tallies"),
             ("logs", "tallies"),

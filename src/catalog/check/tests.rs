@@ -306,6 +306,7 @@ fn only_cascades_that_reach_keys_are_worth_a_warning() {
             column: column.to_owned(),
             update_rule: update_rule.to_owned(),
             delete_rule: delete_rule.to_owned(),
+            ..ForeignKeyFacts::default()
         });
         cascades(&facts).next().is_some()
     };

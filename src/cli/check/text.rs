@@ -128,7 +128,7 @@ mod tests {
         let report = report(vec![
             server,
             finding(Code::Engine, Some("a.b")),
-            finding(Code::Cascade, Some("a.b")),
+            finding(Code::CounterIndexed, Some("a.b")),
         ]);
         let expected = "\
 the server (MySQL 9.7.4)
@@ -143,7 +143,7 @@ a.b
        A (
          b
        );
-  warning: cascade
+  warning: counter-indexed
     so it is
     -> do this:
        A (

@@ -62,6 +62,7 @@ fn posts() -> HotTable {
         touches: Vec::new(),
         unique_keys: Some(Vec::new()),
         changed_by: Changers::default(),
+        cascades: Vec::new(),
         has_triggers: false,
         slots: 64,
         rollup: std::time::Duration::from_secs(1),

@@ -186,3 +186,49 @@ UPDATE posts SET views = views + 1 WHERE id = 1;
 SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;
 SET @v = (SELECT logged(116) + views FROM posts WHERE id = 1);
 SELECT id FROM tallies ORDER BY id;
+
+== rows that a foreign key's action deletes, or gives another key
+UPDATE medals SET won = won + 7 WHERE board = 1 AND grade = 'gold';
+UPDATE medals SET won = won + 7 WHERE board = 2 AND grade = 'gold';
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+UPDATE boards SET id = id + 10 WHERE id = 1;
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+UPDATE boards SET id = ? WHERE name = ?; <- 1, 'news'
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+DELETE FROM boards WHERE id = 2;
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+INSERT INTO boards VALUES (2, 'again');
+INSERT INTO medals VALUES (2, 'gold', 1);
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+UPDATE medals SET won = won + 7 WHERE board = 2 AND grade = 'gold';
+BEGIN;
+DELETE b FROM boards b JOIN authors a ON a.id = b.id WHERE b.id = 2;
+INSERT INTO boards VALUES (2, 'once more');
+INSERT INTO medals VALUES (2, 'gold', 1);
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+ROLLBACK;
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+[direct] PREPARE p FROM 'DELETE FROM boards WHERE id = ?';
+[direct] SET @id = 2;
+[direct] EXECUTE p USING @id;
+[direct] DEALLOCATE PREPARE p;
+INSERT INTO boards VALUES (2, 'and more');
+INSERT INTO medals VALUES (2, 'gold', 1);
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+UPDATE medals SET won = won + 7 WHERE board = 1 AND grade = 'gold';
+REPLACE INTO boards VALUES (1, 'replaced');
+INSERT INTO medals VALUES (1, 'gold', 1);
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+UPDATE medals SET won = won + 7 WHERE board = 1 AND grade = 'gold';
+BEGIN;
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+\connection b
+UPDATE medals SET won = won + 5 WHERE board = 1 AND grade = 'gold';
+UPDATE medals SET won = won + 5 WHERE board = 2 AND grade = 'gold';
+\connection a
+UPDATE boards SET id = 12 WHERE id = 2;
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+DELETE FROM boards WHERE id = 12 OR id = 1;
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+COMMIT;
+SELECT board, grade, won FROM medals ORDER BY board, grade;

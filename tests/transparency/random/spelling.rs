@@ -110,6 +110,7 @@ const NAMES: &[&str] = &[
     "prices",
     "stock",
     "threads",
+    "medals",
     "authors",
     "id",
     "views",

@@ -252,4 +252,23 @@ pub const SUBJECTS: &[Subject] = &[
         settings: &["name = CONCAT(name, '.')", "board = 2", "board = NULL"],
         row: ("id, board, name, replies", "{0}, 1, 'name {0}', {n}"),
     },
+    Subject {
+        name: "medals",
+        key: &["board", "grade"],
+        keys: [
+            &["1", "'gold'"],
+            &["2", "'gold'"],
+            &["1", "'silver'"],
+            &["1", "'bronze'"],
+            &["2", "'bronze'"],
+            &["9", "'gold'"],
+            &["2", "'silver'"],
+            &["11", "'gold'"],
+            &["1", "'gold '"],
+        ],
+        counters: &["won"],
+        conditions: &["board = 1", "grade LIKE '%l%'", "grade > 'h'"],
+        settings: &["won = won", "board = board"],
+        row: ("board, grade, won", "{0}, {1}, {n}"),
+    },
 ];
