@@ -308,9 +308,17 @@ impl Session {
             let ended = self.pass_patched(turn.form, patch).await?;
             self.close_asked(sent.asked).await?;
             if self.note_agreement(text, sent, ended.agreement) {
+                let failed = ended.walker.error().is_some();
+                if !failed && matches!(question, Question::Count(_)) {
+                    // It leaves the messages.
+                    self.state.diagnostics = Some(Diagnostics {
+                        row_count: -1,
+                        ..diagnostics
+                    });
+                }
                 return Ok(Told::Done(Done {
                     sequence_id: ended.sequence_id,
-                    failed: ended.walker.error().is_some(),
+                    failed,
                 }));
             }
             self.may_run_again()?;

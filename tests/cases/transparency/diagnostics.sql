@@ -284,3 +284,13 @@ UPDATE posts SET views = views + 1 WHERE author_id = 1;
 SET @a = 1;
 SELECT views FROM posts WHERE id = 1;
 [direct] SHOW WARNINGS;
+
+== SHOW COUNT leaves the messages of a refused statement
+SELECT (SELECT MAX(views) FROM posts) AS most PROCEDURE this_is_none_that_would_be_known_to_anyone_who_has_read_the_manual('x');
+[direct] SHOW COUNT(*) ERRORS;
+[direct] SHOW COUNT(*) WARNINGS;
+[direct] SHOW WARNINGS;
+[direct] SELECT ROW_COUNT();
+SELECT (SELECT MAX(views) FROM posts) AS most PROCEDURE this_is_none_that_would_be_known_to_anyone_who_has_read_the_manual('x');
+[direct] SHOW COUNT(*) WARNINGS;
+[direct] SELECT @@warning_count;

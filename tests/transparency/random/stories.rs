@@ -47,7 +47,7 @@ const DEEDS: &[(&str, &[&str])] = &[
             "UPDATE {t} SET {c} = {c} WHERE {k}",
             "DELETE FROM {t} WHERE {other}",
             "DELETE FROM {t} WHERE {k}",
-            "UPDATE tallies SET views = (SELECT MAX({c}) FROM {t}) WHERE id = 1",
+            "UPDATE tallies SET body = (SELECT MAX({c}) FROM {t}) WHERE id = 1",
         ],
     ),
     (
