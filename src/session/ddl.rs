@@ -10,6 +10,7 @@ use super::fold::{COMMIT, has_messages, is_syntax_error};
 use super::hidden::{Failure, Hidden, Row, failure, is_interrupted};
 use super::kind::kind_of;
 use super::moving::{AsOwn, Bound};
+use super::one_shot::is_read_only;
 use super::query::statement_text;
 use super::read::is_without_slots;
 use super::state::TableLocks;
@@ -139,7 +140,10 @@ impl Session {
 
     /// Whether the server can read a statement; whatever it refuses it for then, it has committed before. The inner
     /// error is that of a KILL, which was meant for the statement.
-    async fn is_understood(&mut self, original: &Original) -> Result<Result<bool, Vec<u8>>, Error> {
+    pub(super) async fn is_understood(
+        &mut self,
+        original: &Original,
+    ) -> Result<Result<bool, Vec<u8>>, Error> {
         let Original::Payload(payload) = original else {
             return Ok(Ok(false));
         };
@@ -155,7 +159,8 @@ impl Session {
         Ok(match self.ask_to_prepare(&text).await? {
             None => Ok(true),
             Some(error) if is_interrupted(&error) => Err(error),
-            Some(_) => Ok(false),
+            // MariaDB commits nothing to prepare it.
+            Some(error) => Ok(is_read_only(&error)),
         })
     }
 

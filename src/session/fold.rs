@@ -102,6 +102,21 @@ impl Session {
         {
             return Ok(done);
         }
+        if fold.commits_first
+            && self.state.in_transaction()
+            && self.state.status & status::IN_TRANS_READONLY != 0
+        {
+            // A fold is a write.
+            match self.is_understood(original).await? {
+                Ok(true) => {
+                    if let Err(error) = self.hidden(COMMIT).await?.into_result() {
+                        return self.answer_err(turn, &error).await;
+                    }
+                }
+                Ok(false) => return self.run_original(original, turn).await,
+                Err(error) => return self.answer_err(turn, &error).await,
+            }
+        }
         self.count(fold.reason);
         if fold.reason.plan() == Some(PlanKind::Fold) {
             for fold in &fold.folds {

@@ -17,6 +17,11 @@ const MOST_TEXTS: usize = 8;
 /// The server's code for a write in a READ ONLY transaction.
 const READ_ONLY: u16 = 1792;
 
+/// Whether an ERR payload tells of a write in a transaction that may only read.
+pub(super) fn is_read_only(error: &[u8]) -> bool {
+    reply::Err::decode(error).is_ok_and(|error| error.code == READ_ONLY)
+}
+
 /// What has been set for the next transaction.
 #[derive(Debug, Default)]
 pub(super) struct OneShot {

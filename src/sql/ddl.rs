@@ -14,6 +14,17 @@ pub(super) fn fold_tables(tables: Vec<Arc<HotTable>>, reason: Reason) -> Plan {
     Plan::Fold(Box::new(Fold::new(folds, reason)))
 }
 
+/// The same, for a statement that commits the open transaction.
+fn commits_first(plan: Plan) -> Plan {
+    match plan {
+        Plan::Fold(fold) => Plan::Fold(Box::new(Fold {
+            commits_first: true,
+            ..*fold
+        })),
+        plan => plan,
+    }
+}
+
 /// Reads one DDL statement after the other by its words.
 struct Reader<'a> {
     text: &'a [u8],
@@ -102,7 +113,8 @@ impl Reader<'_> {
             return match (table, is_temporary) {
                 (Some(_), true) => Plan::Shadow(reads),
                 _ if reads.is_empty() => Plan::Forward(Reason::NotHot),
-                _ => fold_tables(reads, Reason::MultiTable),
+                (_, true) => fold_tables(reads, Reason::MultiTable),
+                (_, false) => commits_first(fold_tables(reads, Reason::MultiTable)),
             };
         }
         match (table, is_temporary) {

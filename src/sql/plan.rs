@@ -261,6 +261,8 @@ pub struct Fold {
     pub confined: Option<Template>,
     /// For an INSERT or REPLACE that names no table but the one that is folded for it.
     pub inserts_alone: bool,
+    /// For DDL that reads what is folded: it commits the open transaction before all else.
+    pub commits_first: bool,
     /// For queries whose columns have types that an execution alone tells: how they are read where the transaction has
     /// a snapshot, which a fold would not change.
     pub in_snapshot: Option<Box<Read>>,
@@ -284,6 +286,7 @@ impl Fold {
             with_sums: None,
             confined: None,
             inserts_alone: false,
+            commits_first: false,
             in_snapshot: None,
         }
     }
