@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Login};
 use countersink::sandbox::{Address, Flavour};
+use countersink::wire::capability;
 use countersink::wire::packet::{HEADER_LENGTH, Header};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -96,7 +97,9 @@ async fn clients_that_misbehave_leave_nothing_upstream(flavour: Flavour) {
     vanish_in_queries(&stage).await;
     vanish_in_a_result(&stage).await;
     vanish_in_a_statement(&stage).await;
+    let miscounts = break_off_a_local_file(&stage).await;
     stage.wait_until_alone().await;
+    drop(miscounts);
     // And the proxy goes on.
     let mut client = connect(&address, Some(&stage.schema)).await;
     assert_eq!(rows(&mut client, "SELECT views FROM posts").await, [["5"]]);
@@ -366,6 +369,27 @@ async fn vanish_in_a_statement(stage: &Stage) {
     drop(client); // with its transaction open
 }
 
+/// Clients that send a part of a file: one is gone, the other has miscounted its packets and waits. For the rest the
+/// server waits longer than the test does.
+async fn break_off_a_local_file(stage: &Stage) -> Raw {
+    let mut direct = connect(&stage.root, None).await;
+    run(&mut direct, "SET GLOBAL local_infile = 1").await;
+    let begin = async |sequence_id| {
+        let mut client = Raw::login(&stage.address(), &stage.schema).await;
+        client.query("SET net_read_timeout = 100000").await;
+        client.read_result().await;
+        client
+            .query("LOAD DATA LOCAL INFILE 'any' INTO TABLE numbers")
+            .await;
+        read_some(&mut client.socket).await;
+        let packet = [&[2, 0, 0, sequence_id][..], b"9\n"].concat();
+        client.socket.write_all(&packet).await.expect("sent");
+        client
+    };
+    drop(begin(2).await);
+    begin(7).await
+}
+
 /// A client of its own bytes, for answers that are not to be gathered.
 struct Raw {
     socket: TcpStream,
@@ -377,6 +401,7 @@ impl Raw {
         let same = socket.try_clone().expect("a second handle");
         let login = Login {
             schema: Some(schema),
+            capabilities: Driver::CAPABILITIES | capability::LOCAL_FILES,
             ..Login::new(&address.user, &address.password)
         };
         let stream = TcpStream::from_std(same).expect("a socket");
