@@ -8,6 +8,7 @@ use super::error::Error;
 use super::kind::kind_of;
 use super::patched::prepare_again;
 use super::prepared::Statement;
+use super::read::Parameters;
 use super::turn::{Done, Original, Turn};
 use crate::sql::diagnostics::{Question, may_ask, may_be_question};
 use crate::sql::plan::{Plan, Reason};
@@ -62,7 +63,9 @@ impl Session {
     ) -> Result<Done, Error> {
         let plan = self.plan(edited).await?;
         if let Plan::Read(read) = &*plan {
-            return self.read(read, text, &[], original, turn).await;
+            return self
+                .read(read, text, Parameters::default(), original, turn)
+                .await;
         }
         match original {
             Original::Payload(payload) if kind_of(text) != Kind::Select => {

@@ -117,7 +117,7 @@ impl Session {
             Plan::Read(read) => {
                 let literals = literals();
                 match self
-                    .read_as(read, shape.text(), &literals, original, turn)
+                    .read_as(read, shape.text(), literals[..].into(), original, turn)
                     .await?
                 {
                     Ok(done) => Ok(done),

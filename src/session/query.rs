@@ -17,6 +17,7 @@ use super::kind::kind_of;
 use super::one_shot::Effect;
 use super::parameters::whole_tables;
 use super::planning;
+use super::read::Parameters;
 use super::rights::may_change_rights;
 use super::state::{Access, TableLocks, Unseen};
 use super::turn::{Done, Original, Turn};
@@ -426,7 +427,10 @@ impl Session {
                 self.increment(increment, (&[], amounts.as_deref()), original, turn)
                     .await
             }
-            Plan::Read(read) => self.read(read, text, &[], original, turn).await,
+            Plan::Read(read) => {
+                self.read(read, text, Parameters::default(), original, turn)
+                    .await
+            }
             Plan::Fold(fold) => {
                 self.fold_then_original(fold, Some(&[]), original, turn)
                     .await

@@ -59,6 +59,25 @@ struct Query<'a> {
     count: Option<Reason>,
 }
 
+/// What stands for the placeholders of a text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Parameters<'a> {
+    /// The values as literals; empty where there are no placeholders.
+    pub literals: &'a [Vec<u8>],
+    /// The user variables of EXECUTE .. USING, where the server is to take the values from them: what type a column
+    /// gets of a parameter, only an execution tells.
+    pub variables: Option<&'a [Vec<u8>]>,
+}
+
+impl<'a> From<&'a [Vec<u8>]> for Parameters<'a> {
+    fn from(literals: &'a [Vec<u8>]) -> Self {
+        Self {
+            literals,
+            variables: None,
+        }
+    }
+}
+
 /// What became of a run of a rewritten text.
 enum Ran {
     /// The client has its answer.
@@ -89,7 +108,7 @@ impl Session {
         &mut self,
         read: &Read,
         text: &[u8],
-        parameters: &[Vec<u8>],
+        parameters: Parameters<'_>,
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
@@ -124,10 +143,11 @@ impl Session {
         &mut self,
         read: &Read,
         text: &[u8],
-        parameters: &[Vec<u8>],
+        parameters: Parameters<'_>,
         original: &Original,
         turn: Turn,
     ) -> Result<Result<Done, Vec<u8>>, Error> {
+        let literals = parameters.literals;
         if self.locks_before(read).await? {
             match self.foresee(original).await? {
                 Foreseen::Nothing => {}
@@ -141,17 +161,27 @@ impl Session {
                 }
             }
         }
-        let reason = match self.prepare_to_read(read, parameters).await? {
+        let reason = match self.prepare_to_read(read, literals).await? {
             Prepared::Summed(reason) => reason,
             Prepared::Folded(mark) => {
                 return self.run_over_folds(mark, original, turn).await.map(Ok);
             }
             Prepared::Refused(error) => return self.answer_err(turn, &error).await.map(Ok),
         };
-        let mut rewritten = self.render_read(read, parameters).await;
-        if let (false, Some(facts)) = (parameters.is_empty(), &self.state.facts) {
-            rewritten = prepare::filled(&rewritten, parameters, facts);
-        }
+        let rewritten = match (parameters.variables, &self.state.facts) {
+            (Some(variables), _) => {
+                let text = self.render_read(read, &[]).await;
+                match self.prepare_in_sql(&text, variables).await? {
+                    Ok(execute) => execute,
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+            (None, Some(facts)) if !literals.is_empty() => {
+                let facts = Arc::clone(facts);
+                prepare::filled(&self.render_read(read, literals).await, literals, &facts)
+            }
+            _ => self.render_read(read, literals).await,
+        };
         let mut query = Query {
             text,
             rewritten: &rewritten,

@@ -11,8 +11,10 @@ use super::diagnostics::Told;
 use super::error::Error;
 use super::hidden::{Failure, Hidden, failure, query_payload};
 use super::kind::kind_of;
+use super::literal::string_literal;
 use super::parameters::whole_tables;
 use super::query::may_change_the_catalog;
+use super::read::Parameters;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};
 use super::user_variables::{Variable, unhex};
@@ -302,6 +304,23 @@ impl Session {
         let Some(using) = using.filter(|_| parameters.is_some() && may_have_values(&plan)) else {
             return self.execute_plan(&plan, text, None, original, turn).await;
         };
+        if let Plan::Fold(fold) = &*plan
+            && let Some(read) = self.read_in_snapshot(fold, text)
+        {
+            match self.define_as_executed(text, original).await? {
+                Ok(()) => {
+                    let parameters = Parameters {
+                        literals: &[],
+                        variables: Some(&using),
+                    };
+                    return self.read(read, text, parameters, original, turn).await;
+                }
+                Err(error) if failure(&error) == Failure::TheClients => {
+                    return self.answer_err(turn, &error).await;
+                }
+                Err(_) => {}
+            }
+        }
         let Some(values) = self.user_variables(&using).await? else {
             return self.execute_plan(&plan, text, None, original, turn).await;
         };
@@ -361,23 +380,10 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        let read = match plan {
-            Plan::Read(read) => Some(&**read),
-            Plan::Fold(fold) if literals.is_some() => match self.read_in_snapshot(fold, text) {
-                Some(read) => match self.define_as_executed(text, original).await? {
-                    Ok(()) => Some(read),
-                    Err(error) if failure(&error) == Failure::TheClients => {
-                        return self.answer_err(turn, &error).await;
-                    }
-                    Err(_) => None,
-                },
-                None => None,
-            },
-            _ => None,
-        };
         match (plan, literals) {
-            (_, Some(literals)) if let Some(read) = read => {
-                self.read(read, text, &literals, original, turn).await
+            (Plan::Read(read), Some(literals)) => {
+                self.read(read, text, literals[..].into(), original, turn)
+                    .await
             }
             (Plan::Fold(fold), literals) => {
                 self.fold_then_original(fold, literals.as_deref(), original, turn)
@@ -389,6 +395,23 @@ impl Session {
             }
             (plan, _) => self.act(plan, text, original, turn).await,
         }
+    }
+
+    /// Has the server prepare a text of ours in SQL: the text that executes it with these user variables. It stays
+    /// prepared until the next one: DEALLOCATE would clear its warnings. The inner error is an ERR payload.
+    pub(super) async fn prepare_in_sql(
+        &mut self,
+        text: &[u8],
+        variables: &[Vec<u8>],
+    ) -> Result<Result<Vec<u8>, Vec<u8>>, Error> {
+        let facts = self.facts().await?.unwrap_or_default();
+        let literal = string_literal(text, facts.no_backslash_escapes);
+        let prepare = [b"PREPARE countersink_read FROM ", &literal[..]].concat();
+        if let Err(error) = self.hidden(prepare).await?.into_result() {
+            return Ok(Err(error));
+        }
+        let execute = b"EXECUTE countersink_read USING ";
+        Ok(Ok([&execute[..], &variables.join(&b", "[..])].concat()))
     }
 }
 

@@ -528,6 +528,20 @@ SELECT n + ? FROM hits WHERE path = ?; <- 7, '/'
 [direct] EXECUTE p USING @n, @k;
 [direct] EXECUTE p USING @n, @k;
 SELECT views + ?, COALESCE(score, ?) FROM posts ORDER BY id; <- 1, 2
+[direct] SET @n = 1.5;
+[direct] EXECUTE p USING @n, @k;
+[direct] PREPARE p FROM 'SELECT n + ? FROM hits WHERE path = ?';
+[direct] SET @n = 'it''s';
+[direct] EXECUTE p USING @n, @k;
+[direct] PREPARE p FROM 'SELECT n + ? FROM hits WHERE path = ?';
+[direct] SET @n = 2.5e0;
+[direct] EXECUTE p USING @n, @k;
+[direct] SHOW WARNINGS;
+[direct] SET @n = NULL;
+[direct] EXECUTE p USING @n, @k;
+[direct] PREPARE p FROM 'SELECT n + ? FROM hits WHERE path = ?';
+[direct] SET @n = 7;
+[direct] EXECUTE p USING @n, @k;
 SELECT n + ? FROM hits WHERE path = ?; <- 1.5, '/'
 SELECT n + ? FROM hits WHERE path = ?; <- NULL, '/'
 SELECT CONCAT(?, n) FROM hits WHERE path = ?; <- 'a', '/'
