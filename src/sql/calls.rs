@@ -112,7 +112,12 @@ const KNOWN: &[&str] = &[
 
 /// Whether a text may call one, itself or by a view; `false` is certain. CALL is not looked for.
 pub fn may_call_routines(text: &[u8]) -> bool {
-    !names_one_table(text) || memchr_iter(b'(', text).any(|open| is_call(&text[..open]))
+    !names_one_table(text) || has_calls(text)
+}
+
+/// Whether functions are called in a text that may be stored ones; `false` is certain.
+pub(super) fn has_calls(text: &[u8]) -> bool {
+    memchr_iter(b'(', text).any(|open| is_call(&text[..open]))
 }
 
 /// Whether each function that a text calls gives the same for the same row, and does nothing else; `true` is certain,
@@ -121,7 +126,7 @@ pub(super) fn calls_alone(text: &[u8]) -> bool {
     const OF_THE_SESSION: [&[u8]; 3] = [b"LAST_INSERT_ID", b"ROW_COUNT", b"FOUND_ROWS"];
     let upper = text.to_ascii_uppercase();
     let names = |word: &&[u8]| memmem::find(&upper, word).is_some();
-    !OF_THE_SESSION.iter().any(names) && !memchr_iter(b'(', text).any(|open| is_call(&text[..open]))
+    !OF_THE_SESSION.iter().any(names) && !has_calls(text)
 }
 
 /// Whether what stands before a parenthesis is the name of a function that may be stored.

@@ -1,5 +1,6 @@
 //! Characteristics for the next transaction alone (manual: "SET TRANSACTION Statement", without SESSION or GLOBAL).
 
+use crate::sql::calls::has_calls;
 use crate::sql::lexer::TokenKind;
 use crate::sql::mention::mentions;
 use crate::sql::plan::SessionFacts;
@@ -64,10 +65,10 @@ pub fn survives(text: &[u8], kind: Kind, facts: &SessionFacts) -> bool {
             let messages = ["WARNINGS", "ERRORS", "COUNT"];
             words.accept("SHOW") && messages.iter().any(|word| words.accept(word))
         }
-        // A function may look into tables.
+        // A stored function may look into tables.
         Kind::Do | Kind::Select => {
             let words = Words::new(text, facts);
-            !words.has("FROM") && !words.has("TABLE") && !text.contains(&b'(')
+            !words.has("FROM") && !words.has("TABLE") && !has_calls(text)
         }
         _ => false,
     }
@@ -133,6 +134,8 @@ mod tests {
             super::survives(text.as_bytes(), kind, &facts)
         };
         assert!(survives("SELECT @@autocommit"));
+        assert!(survives("SELECT ROW_COUNT(), (1 + 1)"));
+        assert!(!survives("SELECT stored()"));
         assert!(survives("SET @a = 1"));
         assert!(survives("SET completion_type = 0"));
         assert!(survives(

@@ -427,7 +427,12 @@ fn without_number(payload: &[u8]) -> Vec<u8> {
     };
     let (before, rest) = payload.split_at(start + BEFORE.len());
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    [before, b"its number", &rest[digits..]].concat()
+    let mut row = [before, b"its number", &rest[digits..]].concat();
+    // What stands before the message is its length, in one byte.
+    if let Some(length) = start.checked_sub(1) {
+        row[length] = row[length].saturating_sub(u8::try_from(digits).unwrap_or(u8::MAX));
+    }
+    row
 }
 
 /// An OK payload with the system variables that it tells of in one order: MariaDB keeps them in a hash of addresses, so

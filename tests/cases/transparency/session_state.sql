@@ -609,3 +609,17 @@ UPDATE posts SET views = views + 1 WHERE author_id = 1;
 SET lc_messages = 'en_GB';
 UPDATE posts SET views = views + 1 WHERE id = 1;
 UPDATE posts SET views = views + 1 WHERE author_id = 1;
+
+== a SELECT of a built-in function leaves characteristics of the next transaction
+SET TRANSACTION READ ONLY;
+SELECT n FROM hits WHERE path = '/none' FOR UPDATE;
+[direct] SELECT ROW_COUNT(); UPDATE daily SET n = n + 1 WHERE day = '2024-02-29' AND token = 'ab';
+UPDATE posts SET title = 'b' WHERE id = 10;
+SET TRANSACTION READ ONLY;
+SELECT CONCAT('a', 'b'), (SELECT 1);
+UPDATE posts SET views = 5 WHERE id = 10;
+UPDATE posts SET views = views + 1 WHERE id = 10;
+BEGIN;
+UPDATE posts SET views = 6 WHERE id = 10;
+COMMIT;
+UPDATE posts SET views = 7 WHERE id = 10;
