@@ -191,5 +191,9 @@ pub(super) fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
         Plan::Write(write) => vec![&write.rows.table],
         Plan::Forward(_) | Plan::Observe(_) | Plan::Combine(_) => Vec::new(),
     };
-    Fold::new(tables.into_iter().map(FoldTable::whole).collect(), reason)
+    let folds = tables.into_iter().map(FoldTable::whole).collect();
+    Fold {
+        commits_first: matches!(plan, Plan::Fold(fold) if fold.commits_first),
+        ..Fold::new(folds, reason)
+    }
 }

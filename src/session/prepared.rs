@@ -144,11 +144,12 @@ impl Session {
         let kinds = self.column_kinds(&text);
         let shadowed = self.state.shadowed.clone();
         let (planned_by, now) = (self.hot.number, Arc::clone(&self.hot.prepared_under));
+        let may_change_the_catalog = may_change_the_catalog(&text, kind, &self.hot.catalog);
         if let Some(statement) = self.pass_prepared(1, kind, plan, clears).await? {
             statement.one_shot = effect;
             statement.control = control;
             statement.access = access;
-            statement.may_change_the_catalog = may_change_the_catalog(&text, kind);
+            statement.may_change_the_catalog = may_change_the_catalog;
             statement.asks = asks;
             let parameters = statement.parameters;
             if hot {

@@ -153,7 +153,7 @@ impl Session {
             || (self.state.diagnostics.is_some() && may_be_question(text, kind))
             || self.state.one_shot.is_set()
             || sql::one_shot::may_be(text, kind)
-            || may_change_the_catalog(text, kind)
+            || may_change_the_catalog(text, kind, &self.hot.catalog)
         {
             return Glance::Look;
         }
@@ -225,10 +225,17 @@ impl Session {
         self.client.fill_to(HEAD).await.map_err(Error::Client)
     }
 
-    /// A fold of all tables that a statement too long to be read names.
+    /// A fold of all tables that a statement too long to be read names, or whose rows may go with those of one that it
+    /// names.
     pub(super) fn fold_of_named(&self, text: &[u8]) -> Fold {
         let catalog = self.catalog();
-        let folds = catalog.tables.iter().filter(|table| names(text, table));
+        let takes_rows = matches!(
+            kind_of(text),
+            Kind::Delete | Kind::Update | Kind::Replace | Kind::With
+        );
+        let folds = catalog.tables.iter().filter(|table| {
+            names(text, &table.name) || (takes_rows && names_one_above(text, table))
+        });
         Fold::new(folds.map(FoldTable::whole).collect(), Reason::TooLong)
     }
 
@@ -324,7 +331,7 @@ impl Session {
         let facts = self.state.facts.clone().unwrap_or_default();
         let effect = self.state.one_shot.effect(text, kind, &facts);
         self.after_one_shot(&effect, done.failed);
-        if !done.failed && may_change_the_catalog(text, kind) {
+        if !done.failed && may_change_the_catalog(text, kind, &self.hot.catalog) {
             self.catalog_may_have_changed(kind).await;
         }
         self.after_ddl(kind);
@@ -476,14 +483,17 @@ impl Session {
 }
 
 /// Whether a statement is DDL that its plan does not tell of: about a trigger or a routine, which may change hot
-/// tables, or in an executable comment.
-pub(super) fn may_change_the_catalog(text: &[u8], kind: Kind) -> bool {
+/// tables, or a table whose rows take theirs with them, or in an executable comment.
+pub(super) fn may_change_the_catalog(text: &[u8], kind: Kind, catalog: &Catalog) -> bool {
     const PROGRAMS: [&[u8]; 3] = [b"TRIGGER", b"PROCEDURE", b"FUNCTION"];
     const VERBS: [&[u8]; 4] = [b"CREATE", b"ALTER", b"DROP", b"RENAME"];
     let mentions_one = |words: &[&[u8]]| words.iter().any(|word| sql::mentions(text, word));
     let has = |mark: &[u8]| memmem::find(text, mark).is_some();
     match kind {
-        Kind::Ddl => mentions_one(&PROGRAMS),
+        Kind::Ddl => {
+            let mut tables = catalog.tables.iter();
+            mentions_one(&PROGRAMS) || tables.any(|table| names_one_above(text, table))
+        }
         Kind::Other => (has(b"/*!") || has(b"/*M!")) && mentions_one(&VERBS),
         _ => false,
     }
@@ -515,8 +525,14 @@ pub(super) fn statement_text(payload: &[u8], capabilities: u64) -> Result<&[u8],
     Ok(reader.rest())
 }
 
-fn names(text: &[u8], table: &HotTable) -> bool {
-    let name = table.name.as_bytes();
+fn names(text: &[u8], name: &str) -> bool {
+    let name = name.as_bytes();
     text.windows(name.len())
         .any(|window| window.eq_ignore_ascii_case(name))
+}
+
+/// Whether a text names a table whose rows take rows of this one with them.
+fn names_one_above(text: &[u8], table: &HotTable) -> bool {
+    let mut cascades = table.cascades.iter();
+    cascades.any(|cascade| names(text, &cascade.name))
 }

@@ -254,7 +254,9 @@ impl Session {
         self.state.access = self.access_in(text, kind);
         self.before(kind);
         let may_change_the_catalog = match &prepared {
-            Some(Prepared::Text(text)) => may_change_the_catalog(&text.text, kind),
+            Some(Prepared::Text(text)) => {
+                may_change_the_catalog(&text.text, kind, &self.hot.catalog)
+            }
             _ => false,
         };
         let done = match prepared {

@@ -132,6 +132,10 @@ pub(super) fn calls_alone(text: &[u8]) -> bool {
 /// Whether what stands before a parenthesis is the name of a function that may be stored.
 fn is_call(before: &[u8]) -> bool {
     let before = before.trim_ascii_end();
+    // A name may stand before the comment.
+    if before.ends_with(b"*/") {
+        return true;
+    }
     let is_part = |byte: &u8| {
         byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'`' | b'"' | 0x80..)
     };
@@ -207,6 +211,7 @@ mod tests {
         }
         for text in [
             "SELECT logged(1), views FROM posts",
+            "SELECT logged/**/(1), views FROM posts",
             "SELECT `logged` (1)",
             "SELECT shop.count(1)",
             "SELECT \"logged\"(1)",

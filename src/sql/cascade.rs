@@ -4,7 +4,6 @@
 //! has reached them.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use sqlparser::ast::{
     AssignmentTarget, Delete, FromTable, Ident, ObjectName, Statement, TableFactor, TableObject,
@@ -16,8 +15,9 @@ use sqlparser::tokenizer::Token;
 use crate::catalog::letter_case::is_same;
 use crate::catalog::{Cascade, Catalog, HotTable};
 use crate::sql::context::{Context, base_path, ident, may_name, quoted};
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionFacts};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope, SessionFacts};
 use crate::sql::statement::Kind;
+use crate::sql::template::{Piece, Template};
 use crate::sql::words::{Words, identifier};
 use crate::sql::{read, syntax};
 
@@ -28,19 +28,19 @@ pub(super) fn with_cascades(
     (facts, catalog, kind): (&SessionFacts, &Catalog, Kind),
     plan_of: impl Fn(&[u8]) -> Plan,
 ) -> Plan {
-    let reached = folds(text, facts, catalog, kind, plan_of);
-    if reached.is_empty() {
+    let Some(reached) = reached(text, facts, catalog, kind, plan_of) else {
         return plan;
-    }
+    };
     let (mut folds, reason) = match plan {
         Plan::Fold(fold) => (fold.folds, fold.reason),
-        Plan::Write(write) => (vec![write.rows], Reason::Cascade),
-        Plan::Increment(increment) => (vec![FoldTable::whole(&increment.table)], Reason::Cascade),
-        Plan::Combine(increment) => (vec![FoldTable::whole(&increment.table)], Reason::Cascade),
-        Plan::Forward(_) => (Vec::new(), Reason::Cascade),
+        Plan::Write(write) => (vec![write.rows], reached.reason),
+        Plan::Increment(increment) | Plan::Combine(increment) => {
+            (vec![FoldTable::whole(&increment.table)], reached.reason)
+        }
+        Plan::Forward(_) => (Vec::new(), reached.reason),
         other => return other,
     };
-    for fold in reached {
+    for fold in reached.folds {
         match folds.iter_mut().find(|other| other.table == fold.table) {
             Some(other) => *other = FoldTable::whole(&fold.table),
             None => folds.push(fold),
@@ -50,22 +50,41 @@ pub(super) fn with_cascades(
 }
 
 /// What a statement reaches by foreign keys.
-fn folds(
+struct Reached {
+    folds: Vec<FoldTable>,
+    reason: Reason,
+}
+
+fn reached(
     text: &[u8],
     facts: &SessionFacts,
     catalog: &Catalog,
     kind: Kind,
     plan_of: impl Fn(&[u8]) -> Plan,
-) -> Vec<FoldTable> {
-    let may_write = kind.is_write() || matches!(kind, Kind::With | Kind::Other);
+) -> Option<Reached> {
+    let is_of_kind = |cascade: &Cascade| match kind {
+        Kind::Delete | Kind::LoadData => cascade.on_delete,
+        Kind::Update | Kind::Insert => cascade.on_update,
+        Kind::Replace | Kind::With | Kind::Other => true,
+        _ => false,
+    };
+    // As most tables have none, the text need not be looked at.
     let mut cascades = catalog.tables.iter().flat_map(|table| &table.cascades);
-    if !may_write || cascades.clone().next().is_none() {
-        return Vec::new();
+    if !cascades.any(is_of_kind) {
+        return None;
     }
     let lower = text.to_ascii_lowercase();
-    let is_named = |cascade: &Cascade| may_name(&lower, &cascade.name);
-    if !cascades.any(is_named) {
-        return Vec::new();
+    let is_named = |cascade: &Cascade| is_of_kind(cascade) && may_name(&lower, &cascade.name);
+    let of_table = |table: &'_ HotTable| -> Vec<Cascade> {
+        let named = table.cascades.iter().filter(|cascade| is_named(cascade));
+        // To itself the rows that it reaches are not known. They are left to the roll-up.
+        let others = named.filter(|cascade| !is_itself(table, cascade));
+        others.cloned().collect()
+    };
+    let named = catalog.tables.iter().map(|table| (table, of_table(table)));
+    let named: Vec<_> = named.filter(|(_, cascades)| !cascades.is_empty()).collect();
+    if named.is_empty() {
+        return None;
     }
     let syntax = syntax::parse(text, facts).ok();
     let statement = syntax.as_ref().map(|syntax| {
@@ -77,32 +96,25 @@ fn folds(
         };
         (context, &syntax.statement)
     });
-    let mut folds = Vec::new();
-    for table in &catalog.tables {
-        let cascades = table.cascades.iter().filter(|cascade| is_named(cascade));
-        let reached: Vec<&Cascade> = match &statement {
-            Some((_, Statement::Query(query))) if read::is_query(query) => Vec::new(),
-            Some((context, Statement::Delete(delete))) => cascades
-                .filter(|cascade| cascade.on_delete && may_delete(context, delete, cascade))
-                .collect(),
-            Some((context, Statement::Update(update))) => cascades
-                .filter(|cascade| cascade.on_update && may_assign(context, update, cascade))
-                .collect(),
-            Some((context, Statement::Insert(insert))) => cascades
-                .filter(|cascade| {
-                    is_named_by(context, &insert.table, cascade)
-                        && may_reach(text, facts, kind, cascade)
-                })
-                .collect(),
-            _ => cascades
-                .filter(|cascade| may_reach(text, facts, kind, cascade))
-                .collect(),
-        };
-        let one = match (reached.as_slice(), &statement) {
-            ([], _) => continue,
-            ([cascade], Some((context, statement))) if !is_recursive(table) => {
-                rows(context, statement, table, cascade)
+    let (mut folds, mut reason) = (Vec::new(), Reason::CascadingDelete);
+    for (table, mut cascades) in named {
+        cascades.retain(|cascade| match &statement {
+            Some((_, Statement::Query(query))) if read::is_query(query) => false,
+            Some((context, Statement::Delete(delete))) => may_delete(context, delete, cascade),
+            Some((context, Statement::Update(update))) => may_assign(context, update, cascade),
+            Some((context, Statement::Insert(insert))) => {
+                is_named_by(context, &insert.table, cascade)
+                    && may_reach(text, facts, kind, cascade)
             }
+            _ => may_reach(text, facts, kind, cascade),
+        });
+        let only_deletes = |cascade: &Cascade| !cascade.on_update || kind == Kind::Delete;
+        if !cascades.iter().all(only_deletes) {
+            reason = Reason::CascadingUpdate;
+        }
+        let one = match (cascades.as_slice(), &statement) {
+            ([], _) => continue,
+            ([cascade], Some((context, statement))) => rows(context, statement, table, cascade),
             _ => None,
         };
         // As the planner understands a DELETE of the rows that the action reaches.
@@ -110,15 +122,28 @@ fn folds(
             Plan::Fold(fold) => fold.folds.into_iter().find(|fold| fold.table == *table),
             _ => None,
         });
-        folds.push(confined.unwrap_or_else(|| FoldTable::whole(table)));
+        let mut fold = confined.unwrap_or_else(|| FoldTable::whole(table));
+        if let Scope::Rows(rows) = &mut fold.scope {
+            lock_to_write(&mut rows.predicate);
+        }
+        folds.push(fold);
     }
-    folds
+    (!folds.is_empty()).then_some(Reached { folds, reason })
 }
 
-/// Whether the action on some rows of a table goes on to others of it.
-fn is_recursive(table: &Arc<HotTable>) -> bool {
-    let mut cascades = table.cascades.iter();
-    cascades.any(|cascade| cascade.schema == table.schema && cascade.name == table.name)
+fn is_itself(table: &HotTable, cascade: &Cascade) -> bool {
+    cascade.schema == table.schema && cascade.name == table.name
+}
+
+/// Has the query that a predicate ends with lock its rows as the statement will: two that held them shared would wait
+/// for each other.
+fn lock_to_write(predicate: &mut Template) {
+    const SHARED: &[u8] = b" LOCK IN SHARE MODE)";
+    if let Some(Piece::Text(last)) = predicate.pieces.last_mut()
+        && let Some(rest) = last.strip_suffix(SHARED)
+    {
+        *last = [rest, b" FOR UPDATE)"].concat();
+    }
 }
 
 /// Whether a DELETE may delete rows of the table above.
@@ -207,9 +232,11 @@ fn may_reach(text: &[u8], facts: &SessionFacts, kind: Kind, cascade: &Cascade) -
                 })
         }
         Kind::LoadData => cascade.on_delete && words.has("REPLACE"),
+        Kind::Replace => true,
+        // REPLACE is a function as well.
         _ => {
-            (cascade.on_delete && has(&["DELETE", "REPLACE"], &words))
-                || (cascade.on_update && has(&["UPDATE", "REPLACE"], &words))
+            (cascade.on_delete && has(&["DELETE"], &words))
+                || (cascade.on_update && has(&["UPDATE"], &words))
         }
     }
 }
@@ -326,32 +353,40 @@ mod tests {
 
     #[test]
     fn what_an_action_reaches_is_folded_first() {
-        let of_authors = |from: &str| {
-            format!(
-                "fold Cascade: posts of base where `author_id` IN (SELECT {from} LOCK IN SHARE MODE)"
-            )
+        let of_authors = |kind: &str, from: &str| {
+            format!("fold {kind}: posts of base where `author_id` IN (SELECT {from} FOR UPDATE)")
         };
-        let all = || "fold Cascade: posts".to_owned();
+        let (deletes, updates) = ("CascadingDelete", "CascadingUpdate");
+        let all = |kind: &str| format!("fold {kind}: posts");
         let none = || "forward NotHot".to_owned();
         let cases = [
             (
                 "DELETE FROM authors WHERE id = 1",
-                of_authors("`authors`.`id` FROM `shop`.`authors` WHERE `authors`.`id` = 1"),
+                of_authors(
+                    deletes,
+                    "`authors`.`id` FROM `shop`.`authors` WHERE `authors`.`id` = 1",
+                ),
             ),
             (
                 "DELETE FROM shop.authors WHERE id > ?;",
-                of_authors("`authors`.`id` FROM `shop`.`authors` WHERE `authors`.`id` > <?0>"),
+                of_authors(
+                    deletes,
+                    "`authors`.`id` FROM `shop`.`authors` WHERE `authors`.`id` > <?0>",
+                ),
             ),
             (
                 "DELETE IGNORE FROM `authors` a WHERE a.id IN (1, 2)",
-                of_authors("`a`.`id` FROM `shop`.`authors` AS `a` WHERE `a`.`id` IN (1, 2)"),
+                of_authors(
+                    deletes,
+                    "`a`.`id` FROM `shop`.`authors` AS `a` WHERE `a`.`id` IN (1, 2)",
+                ),
             ),
             (
                 "DELETE FROM authors",
-                of_authors("`authors`.`id` FROM `shop`.`authors`"),
+                of_authors(deletes, "`authors`.`id` FROM `shop`.`authors`"),
             ),
-            ("DELETE FROM authors WHERE id = 1 LIMIT 1", all()),
-            ("DELETE a FROM authors a JOIN tags ON 1", all()),
+            ("DELETE FROM authors WHERE id = 1 LIMIT 1", all(deletes)),
+            ("DELETE a FROM authors a JOIN tags ON 1", all(deletes)),
             ("DELETE FROM other.authors", none()),
             (
                 "DELETE FROM tags WHERE id IN (SELECT id FROM authors)",
@@ -359,17 +394,23 @@ mod tests {
             ),
             (
                 "UPDATE authors SET id = 2 WHERE id = 1",
-                of_authors("`authors`.`id` FROM `shop`.`authors` WHERE `authors`.`id` = 1"),
+                of_authors(
+                    updates,
+                    "`authors`.`id` FROM `shop`.`authors` WHERE `authors`.`id` = 1",
+                ),
             ),
             (
                 "UPDATE authors SET name = (SELECT 1 FROM x WHERE y), ID = 3 WHERE id = ?",
-                of_authors("`authors`.`id` FROM `shop`.`authors` WHERE `authors`.`id` = <?0>"),
+                of_authors(
+                    updates,
+                    "`authors`.`id` FROM `shop`.`authors` WHERE `authors`.`id` = <?0>",
+                ),
             ),
             // Parameters behind that one have other numbers.
-            ("UPDATE authors SET id = ? WHERE id = ?", all()),
+            ("UPDATE authors SET id = ? WHERE id = ?", all(updates)),
             ("UPDATE authors SET name = 'x' WHERE id = 1", none()),
-            ("UPDATE tags, authors SET authors.id = 1", all()),
-            ("REPLACE INTO authors VALUES (1, 'x')", all()),
+            ("UPDATE tags, authors SET authors.id = 1", all(updates)),
+            ("REPLACE INTO authors VALUES (1, 'x')", all(updates)),
             ("REPLACE INTO tags SELECT * FROM authors", none()),
             (
                 "INSERT INTO authors (id) VALUES (1) ON DUPLICATE KEY UPDATE name = 'x'",
@@ -377,9 +418,9 @@ mod tests {
             ),
             (
                 "INSERT INTO authors (id) VALUES (1) ON DUPLICATE KEY UPDATE id = 5",
-                all(),
+                all(updates),
             ),
-            ("WITH a AS (SELECT 1) DELETE FROM authors", all()),
+            ("WITH a AS (SELECT 1) DELETE FROM authors", all(updates)),
             (
                 "WITH a AS (SELECT 1) SELECT id FROM authors FOR UPDATE",
                 none(),
@@ -391,7 +432,7 @@ mod tests {
             ),
             (
                 "DELETE FROM authors WHERE id IN (SELECT author_id FROM posts WHERE title = '')",
-                all(),
+                all(deletes),
             ),
             (
                 "DELETE FROM authors WHERE id IN (SELECT author_id FROM posts WHERE views = 0)",
@@ -405,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_is_of_one_kind_or_both_and_may_go_on() {
+    fn an_action_is_of_one_kind_or_both() {
         let delete = "DELETE FROM authors WHERE id = 1";
         let only_deletes = || vec![cascade("authors", true, false)];
         assert_eq!(
@@ -418,17 +459,21 @@ mod tests {
         let of_itself = || cascade("posts", true, false);
         assert_eq!(
             planned(vec![of_itself()], "DELETE FROM posts WHERE id = 1"),
-            "fold Delete: posts"
+            "fold Delete: posts where `id` = 1"
         );
         let mut both = only_deletes();
         both.push(of_itself());
-        assert_eq!(planned(both, delete), "fold Cascade: posts");
+        assert_eq!(
+            planned(both, delete),
+            "fold CascadingDelete: posts of base where `author_id` IN (SELECT `authors`.`id` FROM `shop`.`authors` \
+             WHERE `authors`.`id` = 1 FOR UPDATE)"
+        );
 
         let mut farther = cascade("countries", true, false);
         farther.referring.clear();
         assert_eq!(
             planned(vec![farther], "DELETE FROM countries WHERE id = 1"),
-            "fold Cascade: posts"
+            "fold CascadingDelete: posts"
         );
     }
 }

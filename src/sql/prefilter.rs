@@ -6,15 +6,26 @@ use aho_corasick::packed::{MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use crate::catalog::Catalog;
+use crate::sql::mention::mentions;
 
-/// Finds the names of hot tables in statement text, and of those whose rows take rows of hot tables with them.
+/// Finds hot tables' names in statement text.
 ///
 /// An identifier has no escapes but the doubled backtick, so a text that does not contain a table's name
 /// does not name that table. (It may still reach it: through a view, a routine, `DROP DATABASE`, or EXECUTE
 /// of a text that was hidden in a variable.)
 #[derive(Debug)]
 pub struct Prefilter {
-    /// `None`: every text may concern a hot table.
+    hot: Names,
+    /// Tables whose rows take rows of hot ones with them, by foreign keys; `None` where there are none.
+    above: Option<Names>,
+    /// What may do so.
+    taking: Vec<&'static [u8]>,
+}
+
+/// Finds names.
+#[derive(Debug)]
+struct Names {
+    /// `None`: every text may have one in it.
     names: Option<AhoCorasick>,
     /// By pattern: whether it is a whole name, which cannot be the beginning of another one.
     whole: Vec<bool>,
@@ -38,14 +49,38 @@ struct Pattern {
 impl Prefilter {
     /// A filter for the names of the catalog's tables.
     pub fn new(catalog: &Catalog) -> Self {
-        let tables = catalog.tables.iter().chain(&catalog.without_slots);
-        let tables = tables.chain(&catalog.observed);
-        let names = tables.flat_map(|table| {
-            let above = table.cascades.iter().map(|cascade| &cascade.name);
-            std::iter::once(&table.name).chain(above)
-        });
-        let names: BTreeSet<&String> = names.collect();
-        let patterns: Vec<Pattern> = names.into_iter().flat_map(|name| patterns(name)).collect();
+        let with_slots = catalog.tables.iter().chain(&catalog.observed);
+        let cascades = with_slots.clone().flat_map(|table| &table.cascades);
+        let above: BTreeSet<&str> = cascades.clone().map(|cascade| &*cascade.name).collect();
+        let mut taking: Vec<&'static [u8]> = Vec::new();
+        if cascades.clone().any(|cascade| cascade.on_delete) {
+            taking.extend([b"DELETE".as_slice(), b"REPLACE"]);
+        }
+        if cascades.clone().any(|cascade| cascade.on_update) {
+            taking.extend([b"UPDATE".as_slice(), b"REPLACE"]);
+        }
+        let tables = with_slots.chain(&catalog.without_slots);
+        Self {
+            hot: Names::new(tables.map(|table| &*table.name)),
+            above: (!above.is_empty()).then(|| Names::new(above.into_iter())),
+            taking,
+        }
+    }
+
+    /// Whether the text may name a hot table, or write a table whose rows take rows of one with them. `false` is
+    /// certain.
+    pub fn may_concern(&self, text: &[u8]) -> bool {
+        self.hot.may_occur(text)
+            || self.above.as_ref().is_some_and(|above| {
+                let takes = || self.taking.iter().any(|word| mentions(text, word));
+                above.may_occur(text) && takes()
+            })
+    }
+}
+
+impl Names {
+    fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        let patterns: Vec<Pattern> = names.flat_map(patterns).collect();
         let whole = patterns.iter().map(|pattern| pattern.whole).collect();
         if patterns.iter().any(|pattern| pattern.bytes.is_empty()) {
             return Self {
@@ -67,8 +102,8 @@ impl Prefilter {
         }
     }
 
-    /// Whether the text may name a hot table. `false` is certain.
-    pub fn may_concern(&self, text: &[u8]) -> bool {
+    /// Whether one of them may stand in a text. `false` is certain.
+    fn may_occur(&self, text: &[u8]) -> bool {
         let Some(names) = &self.names else {
             return true;
         };
@@ -149,7 +184,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::catalog::HotTable;
+    use crate::catalog::{Cascade, HotTable};
     use crate::sql::fixture;
 
     fn table(name: &str) -> Arc<HotTable> {
@@ -177,13 +212,41 @@ mod tests {
     }
 
     #[test]
+    fn a_table_above_is_looked_for_in_what_may_take_rows() {
+        let with = |on_delete, on_update| {
+            let mut posts = (*fixture::posts()).clone();
+            posts.cascades.push(Cascade {
+                schema: "shop".to_owned(),
+                name: "authors".to_owned(),
+                columns: vec!["id".to_owned()],
+                referring: vec!["author_id".to_owned()],
+                on_delete,
+                on_update,
+            });
+            Prefilter::new(&Catalog {
+                tables: vec![Arc::new(posts)],
+                ..Catalog::default()
+            })
+        };
+        let (deletes, updates) = (with(true, false), with(false, true));
+        let concerns = |filter: &Prefilter, text: &str| filter.may_concern(text.as_bytes());
+        assert!(concerns(&deletes, "delete from Authors"));
+        assert!(concerns(&updates, "UPDATE authors SET id = 2"));
+        assert!(!concerns(&deletes, "UPDATE authors SET id = 2"));
+        assert!(!concerns(&updates, "DELETE FROM authors"));
+        for text in ["SELECT * FROM authors", "DELETE FROM authors_tags"] {
+            assert!(!concerns(&deletes, text) && !concerns(&updates, text));
+        }
+    }
+
+    #[test]
     fn many_names_and_short_ones_are_found_in_any_letter_case() {
         let names: Vec<String> = (0..40).map(|number| format!("t{number}_hits")).collect();
         let many = Prefilter::new(&Catalog {
             tables: names.iter().map(|name| table(name)).collect(),
             ..Catalog::default()
         });
-        assert!(many.starts.is_none());
+        assert!(many.hot.starts.is_none());
         assert!(many.may_concern(b"SELECT n FROM T39_HITS"));
         let text = "SELECT something FROM somewhere WHERE a = 5 AND b IN (1, 2, 3)";
         for name in ["q", "qz", "qzx", "qzxy", "q_1", "\u{e9}qz"] {

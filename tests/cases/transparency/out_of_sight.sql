@@ -232,3 +232,16 @@ DELETE FROM boards WHERE id = 12 OR id = 1;
 SELECT board, grade, won FROM medals ORDER BY board, grade;
 COMMIT;
 SELECT board, grade, won FROM medals ORDER BY board, grade;
+
+== what is not reached by a foreign key's action stays as the snapshot has it
+BEGIN;
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+\connection b
+UPDATE medals SET won = won + 5 WHERE board = 1 AND grade = 'gold';
+UPDATE medals SET won = won + 5 WHERE board = 1 AND grade = 'silver';
+\connection a
+DELETE FROM boards WHERE id = 2 ORDER BY name LIMIT 1;
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+COMMIT;
+SELECT board, grade, won FROM medals ORDER BY board, grade;
+\roll_up
