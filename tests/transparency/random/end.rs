@@ -69,10 +69,15 @@ pub(super) fn waits(exchange: &Exchange) -> bool {
 }
 
 /// Whether a sequence has a fold that locks more rows than MySQL does: where READ COMMITTED lets go of them, for rows
-/// that are looked for by several unique keys, and of a whole table for a query among the arguments of CALL, and for a
-/// statement in an executable comment that has a comment in it, which is not read.
+/// that are looked for by several unique keys, and of a whole table for a query among the arguments of CALL, and for
+/// what is not read: PROCEDURE ANALYSE(), and a statement in an executable comment that has a comment in it.
 pub(super) fn may_lock_more(session: &str) -> bool {
-    const SIGNS: [&str; 3] = ["ISOLATION LEVEL READ", "ON DUPLICATE KEY", "REPLACE"];
+    const SIGNS: [&str; 4] = [
+        "ISOLATION LEVEL READ",
+        "ON DUPLICATE KEY",
+        "REPLACE",
+        "PROCEDURE",
+    ];
     let calls = |line: &str| line.contains("CALL") && line.contains("(SELECT");
     let nests = |line: &str| line.contains("/*!") && line.matches("/*").count() > 1;
     SIGNS.iter().any(|sign| session.contains(sign))
@@ -139,7 +144,10 @@ fn meets_other_locks(
         }
         // One that is not read is folded for, and a fold waits.
         (None, Some(_)) => {
-            direct.label.contains("/*!") || (direct.label.contains("NOWAIT") && may_lock_more(text))
+            let is_unread = ["/*!", "UNION"]
+                .iter()
+                .any(|sign| direct.label.contains(sign));
+            is_unread || (direct.label.contains("NOWAIT") && may_lock_more(text))
         }
         // Increments in slots lock no row that does not match.
         (Some(_), None) => {
