@@ -52,6 +52,12 @@ pub(super) fn is_syntax_error(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| err.code == SYNTAX)
 }
 
+/// Whether a transaction that has begun so may only read.
+fn may_only_read(begun: &Hidden) -> bool {
+    matches!(begun, Hidden::Ok(ok)
+        if OkPacket::decode(ok).is_ok_and(|ok| ok.status & status::IN_TRANS_READONLY != 0))
+}
+
 /// Whether an answer's last packet tells of warnings, or is an error.
 pub(super) fn has_messages(last: &[u8], form: Form) -> bool {
     match (last.first(), OkPacket::decode(last)) {
@@ -334,8 +340,10 @@ impl Session {
     /// Whether the next transaction is READ ONLY. What is set for it alone is still set afterwards.
     async fn is_read_only(&mut self) -> Result<bool, Error> {
         let begun = self.hidden(BEGIN).await?;
-        let is_read_only = matches!(&begun, Hidden::Ok(ok)
-            if OkPacket::decode(ok).is_ok_and(|ok| ok.status & status::IN_TRANS_READONLY != 0));
+        let is_read_only = may_only_read(&begun);
+        if is_read_only {
+            self.recall_one_shot().await?;
+        }
         self.commit_own().await?;
         self.set_one_shot().await?;
         Ok(is_read_only)
@@ -389,7 +397,11 @@ impl Session {
     ) -> Result<Result<(), Vec<u8>>, Error> {
         let mut deadlocks = 0;
         loop {
-            let mut result = self.hidden(begin).await?.into_result();
+            let begun = self.hidden(begin).await?;
+            if may_only_read(&begun) {
+                self.recall_one_shot().await?;
+            }
+            let mut result = begun.into_result();
             for bound in folds {
                 if result.is_ok() {
                     result = self.move_slots(bound, AsOwn::No).await?.map(drop);

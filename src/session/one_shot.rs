@@ -6,6 +6,7 @@
 
 use super::Session;
 use super::error::Error;
+use super::hidden::Hidden;
 use crate::reason::Reason;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Kind, one_shot};
@@ -29,6 +30,9 @@ pub(super) struct OneShot {
     texts: Vec<Vec<u8>>,
     /// They have been sent again while the statement at hand ran.
     again: bool,
+    /// The same before a statement of which nobody knows whether it has used them up: a CALL, a query whose names are
+    /// those of common table expressions.
+    doubted: Vec<Vec<u8>>,
 }
 
 /// What a statement does to it.
@@ -78,8 +82,8 @@ impl OneShot {
 
     /// A statement has ended that may have used it up.
     fn end(&mut self) {
-        if !std::mem::take(&mut self.again) {
-            self.texts.clear();
+        if !std::mem::take(&mut self.again) && self.is_set() {
+            self.doubted = std::mem::take(&mut self.texts);
         }
     }
 }
@@ -89,6 +93,25 @@ impl Session {
     pub(super) async fn set_one_shot_again(&mut self) -> Result<(), Error> {
         self.set_one_shot().await?;
         self.state.one_shot.again = true;
+        Ok(())
+    }
+
+    /// A transaction of ours has begun as one that may only read. Where that is not the session's own way, what the
+    /// client had set for one transaction was still there.
+    pub(super) async fn recall_one_shot(&mut self) -> Result<(), Error> {
+        if self.state.one_shot.is_set() || self.state.one_shot.doubted.is_empty() {
+            return Ok(());
+        }
+        let doubted = std::mem::take(&mut self.state.one_shot.doubted);
+        let of_session = match self.hot.catalog.mariadb {
+            true => "SELECT @@SESSION.tx_read_only",
+            false => "SELECT @@SESSION.transaction_read_only",
+        };
+        if let Hidden::Row(row) = self.hidden(of_session).await?
+            && matches!(row.first(), Some(Some(value)) if value == b"0")
+        {
+            self.state.one_shot.texts = doubted;
+        }
         Ok(())
     }
 

@@ -245,3 +245,25 @@ SELECT board, grade, won FROM medals ORDER BY board, grade;
 COMMIT;
 SELECT board, grade, won FROM medals ORDER BY board, grade;
 \roll_up
+
+== what is set for one transaction is found again where it was in doubt
+SET TRANSACTION READ ONLY;
+CALL in_and_out(?, ?); <- 3, 3
+UPDATE prices SET sold = sold + 1, sold = sold + 2 WHERE price = 1.00;
+UPDATE posts SET title = 'a' WHERE id = 10;
+BEGIN;
+UPDATE posts SET title = 'b' WHERE id = 10;
+COMMIT;
+UPDATE posts SET title = 'c' WHERE id = 10;
+SET TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY;
+WITH articles AS (SELECT 1 AS opens) SELECT opens FROM articles;
+UPDATE posts SET views = 5 WHERE id = 10;
+UPDATE posts SET title = 'd' WHERE id = 10;
+SELECT views FROM posts WHERE id = 10;
+UPDATE posts SET title = 'e' WHERE id = 10;
+SET SESSION TRANSACTION READ ONLY;
+SET TRANSACTION READ ONLY;
+SELECT name FROM authors WHERE id = 1;
+UPDATE posts SET views = 5 WHERE id = 10;
+SET SESSION TRANSACTION READ WRITE;
+UPDATE posts SET views = 6 WHERE id = 10;
