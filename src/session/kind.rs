@@ -132,7 +132,7 @@ impl Session {
         let locks = &mut self.state.table_locks;
         match kind {
             Kind::UnlockTables | Kind::Begin if !failed => *locks = TableLocks::None,
-            // Of tables that are not hot; hot ones are out of reach then.
+            // Of tables that are not hot. Hot ones are out of reach then, but for the actions of foreign keys (a limit).
             Kind::LockTables if !failed && *locks == TableLocks::None => {
                 *locks = TableLocks::Plain;
             }

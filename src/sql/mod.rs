@@ -6,8 +6,8 @@
 //! Layout, in the order data flows: `prefilter`, `mention`; `lexer`, `statement` (tokens of our own, first words);
 //! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables`, `prepare`, `one_shot`
 //! (read by words alone), `accounted` (no hot table stands where nobody looks), `increment`, `write` (planned by syntax
-//! tree), `read` (counters in queries); `planner` puts them together; `shape` tells which statements share a plan;
-//! `digest` and `tally` tell of statements for which there is no rule yet.
+//! tree), `read` (counters in queries), `cascade` (rows that foreign keys take along); `planner` puts them together;
+//! `shape` tells which statements share a plan; `digest` and `tally` tell of statements for which there is no rule yet.
 
 mod accounted;
 mod amount;
