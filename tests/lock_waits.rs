@@ -5,18 +5,20 @@ mod support;
 
 use std::time::Duration;
 
-use countersink::driver::Reply;
+use countersink::driver::{Driver, Reply};
 use countersink::sandbox::{Address, Flavour};
 use countersink::wire::capability;
 use support::client::{connect, connect_as, create_schema, number, run};
 use support::on_both;
 use support::proxy::Proxy;
 use support::twin::twin;
+use tokio::task::JoinHandle;
 
 on_both![
     a_fold_of_many_locked_slot_rows_waits_once,
     a_deadlock_over_slots_is_nobodys,
     a_locking_read_locks_what_it_meets,
+    deletes_that_cascade_wait_one_for_the_other,
 ];
 
 const TABLES: &str =
@@ -31,7 +33,7 @@ async fn a_fold_of_many_locked_slot_rows_waits_once(flavour: Flavour) {
     let proxy = Proxy::start(upstream, &rules);
     // Of clients with several statements in a packet, and without.
     for capabilities in [0, capability::MULTI_STATEMENTS] {
-        let capabilities = countersink::driver::Driver::CAPABILITIES | capabilities;
+        let capabilities = Driver::CAPABILITIES | capabilities;
         let client = connect_as(&proxy.address, Some(schema), capabilities).await;
         let mut client = client.expect("a session");
         run(
@@ -100,15 +102,7 @@ async fn a_deadlock_over_slots_is_nobodys(flavour: Flavour) {
             run(&mut client, statement).await;
             client
         });
-        let waits = format!(
-            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {session} \
-             AND trx_state = 'LOCK WAIT'"
-        );
-        while number(&mut direct, &waits).await == 0 {
-            assert!(!task.is_finished(), "{statement}: it has to wait");
-            // The server makes the table anew only when nobody has read it for a tenth of a second.
-            tokio::time::sleep(Duration::from_millis(150)).await;
-        }
+        until_blocked(&mut direct, session, &task).await;
         run(&mut holder, "UPDATE posts SET title = 'x' WHERE id = 1").await;
         run(&mut holder, "ROLLBACK").await;
         let mut client = task.await.expect("it is no victim");
@@ -199,4 +193,52 @@ async fn others_beside(
     }
     run(&mut holder, "ROLLBACK").await;
     answers
+}
+
+/// Each locks the row above as its DELETE will, before it folds the rows below.
+async fn deletes_that_cascade_wait_one_for_the_other(flavour: Flavour) {
+    let schema = "cs_lock_cascades";
+    let tables = "CREATE TABLE authors (id INT PRIMARY KEY); INSERT INTO authors VALUES (1); \
+        CREATE TABLE posts (id INT PRIMARY KEY, author INT NOT NULL, views INT NOT NULL, \
+        FOREIGN KEY (author) REFERENCES authors (id) ON DELETE CASCADE); \
+        INSERT INTO posts VALUES (1, 1, 0)";
+    let upstream = &twin(flavour).proxied;
+    let mut direct = create_schema(upstream, schema, tables).await;
+    let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n");
+    let proxy = Proxy::start(upstream, &rules);
+    let mut holder = connect(upstream, Some(schema)).await;
+    run(&mut holder, "BEGIN").await;
+    run(&mut holder, "SELECT * FROM posts WHERE id = 1 FOR UPDATE").await;
+    let mut deletes = Vec::new();
+    for _ in 0..2 {
+        let mut client = connect(&proxy.address, Some(schema)).await;
+        let session = client.thread_id();
+        let task = tokio::spawn(async move {
+            // What is not in a transaction would be tried again.
+            run(&mut client, "BEGIN").await;
+            let answer = client.query("DELETE FROM authors WHERE id = 1").await;
+            run(&mut client, "COMMIT").await;
+            answer
+        });
+        until_blocked(&mut direct, session, &task).await;
+        deletes.push(task);
+    }
+    run(&mut holder, "ROLLBACK").await;
+    for delete in deletes {
+        let answer = delete.await.expect("it ends").expect("an answer");
+        assert!(matches!(answer, Reply::Ok(_)), "{answer:?}");
+    }
+}
+
+/// Waits until a session's statement, which is the task's, waits for a lock.
+async fn until_blocked<T>(direct: &mut Driver, session: u32, task: &JoinHandle<T>) {
+    let waits = format!(
+        "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {session} \
+         AND trx_state = 'LOCK WAIT'"
+    );
+    while number(direct, &waits).await == 0 {
+        assert!(!task.is_finished(), "it has to wait");
+        // The server makes the table anew only when nobody has read it for a tenth of a second.
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
 }
