@@ -7,7 +7,7 @@ use super::transaction::Transaction;
 use crate::catalog::HotTable;
 use crate::reason::Reason;
 use crate::sql::plan::SessionFacts;
-use crate::sql::{self, Kind, TransactionControl, mentions};
+use crate::sql::{self, Kind, TransactionControl, is_table_query, mentions};
 use crate::wire::session_state::TransactionState;
 
 /// The kind of a statement; comments and first words read the same under all facts.
@@ -41,7 +41,12 @@ impl Session {
         let names = |word: &[u8]| text.is_some_and(|text| mentions(text, word));
         let state = match kind {
             Kind::Select | Kind::With if locks_for_update => TransactionState::WRITTEN,
-            Kind::Select | Kind::With if text.is_none() || names(b"FROM") => TransactionState::READ,
+            Kind::Select | Kind::With
+                if text.is_none_or(|text| names(b"FROM") || is_table_query(text)) =>
+            {
+                TransactionState::READ
+            }
+            Kind::Begin if names(b"SNAPSHOT") => TransactionState::READ,
             _ if kind.is_write() => {
                 let mut state = TransactionState::WRITTEN;
                 if names(b"SELECT") || names(b"JOIN") {

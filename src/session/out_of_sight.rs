@@ -16,7 +16,7 @@ use super::transaction::Suspects;
 use crate::catalog::HotTable;
 use crate::counter::fold::{self, Look};
 use crate::counter::{Key, KeyForm};
-use crate::sql::{Kind, may_call_routines, mentions};
+use crate::sql::{Kind, is_table_query, may_call_routines, mentions};
 use crate::wire::command;
 use crate::wire::packet::HEADER_LENGTH;
 use crate::wire::status;
@@ -116,7 +116,9 @@ impl Session {
 
 /// Whether a statement that succeeds has surely read a table without locks, and so made a snapshot.
 fn reads_a_table(text: Option<&[u8]>, kind: Kind) -> bool {
-    let is_consistent = |text: &[u8]| mentions(text, b"FROM") && !mentions(text, b"SHARE");
+    let is_consistent = |text: &[u8]| {
+        (mentions(text, b"FROM") || is_table_query(text)) && !mentions(text, b"SHARE")
+    };
     matches!(kind, Kind::Select | Kind::With) && text.is_none_or(is_consistent)
 }
 

@@ -360,7 +360,7 @@ mod tests {
             ),
             ("GRANT SELECT ON posts TO me", "forward Metadata"),
             ("HANDLER posts OPEN", "fold NotParsed: posts"),
-            ("TABLE posts", "fold NotParsed: posts"),
+            ("TABLE posts FOR UPDATE", "fold NotParsed: posts"),
             (
                 "LOAD DATA INFILE 'x' INTO TABLE posts",
                 "forward InsertOnly",

@@ -12,6 +12,7 @@ use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::mention::mentions;
 use crate::sql::plan::{Ddl, Plan, Reason, SessionFacts};
 use crate::sql::statement::{Kind, is_off, statement_kind};
+use crate::sql::table_query::with_selects;
 use crate::sql::words::Words;
 use crate::sql::{lock_tables, prepare, read, syntax, write};
 
@@ -20,6 +21,10 @@ use crate::sql::{lock_tables, prepare, read, syntax, write};
 /// It never fails: what is not understood is forwarded, after a fold where it could matter.
 pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
     let text = &*executed(text, facts, catalog.mariadb);
+    let text = match catalog.mariadb {
+        true => text,
+        false => &*with_selects(text, facts),
+    };
     let plan = plan_in_force(text, facts, catalog);
     if plan != Plan::Forward(Reason::NotHot) || catalog.observed.is_empty() {
         return plan;

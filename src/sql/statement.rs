@@ -90,7 +90,7 @@ pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
     upper.copy_from_slice(first);
     upper.make_ascii_uppercase();
     match str::from_utf8(upper).unwrap_or_default() {
-        "SELECT" => Kind::Select,
+        "SELECT" | "TABLE" => Kind::Select,
         "WITH" => Kind::With,
         "INSERT" => Kind::Insert,
         "REPLACE" => Kind::Replace,

@@ -199,3 +199,18 @@ SELECT views FROM nosuch;
 SELECT views FROM posts WHERE id = 1;
 DO 1;
 COMMIT;
+
+== the state of a transaction with a snapshot, behind a fold
+SET SESSION session_track_transaction_info = 'STATE';
+BEGIN;
+UPDATE posts SET views = 7 WHERE id = 404;
+START TRANSACTION WITH CONSISTENT SNAPSHOT;
+UPDATE posts SET views = 7 WHERE title = 'none';
+START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
+COMMIT;
+LOCK TABLES prices WRITE;
+BEGIN;
+[direct] UNLOCK TABLES;
+UPDATE daily SET n = ?; <- 1.5
+START TRANSACTION WITH CONSISTENT SNAPSHOT;
+COMMIT;

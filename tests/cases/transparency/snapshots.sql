@@ -559,3 +559,21 @@ SELECT n + ? FROM hits WHERE path = ?; <- 7, '/'
 COMMIT;
 SELECT n + ? FROM hits WHERE path = ?; <- 7, '/'
 [direct] DEALLOCATE PREPARE p;
+
+== TABLE reads the snapshot
+BEGIN;
+SELECT name FROM authors ORDER BY id;
+\roll_up
+TABLE topics;
+(TABLE topics ORDER BY replies DESC LIMIT 1);
+SELECT id, replies FROM topics UNION SELECT 9, 9 ORDER BY id;
+SELECT * FROM (TABLE topics) AS t ORDER BY id;
+SELECT 1, 'one', 1, NULL UNION ALL TABLE topics ORDER BY 1, 2;
+UPDATE topics SET replies = replies + 1 WHERE id = 2;
+TABLE topics;
+COMMIT;
+TABLE topics;
+TABLE topics LIMIT ?; <- 1
+TABLE topics WHERE id = 1;
+TABLE topics AS t;
+SELECT COUNT(*) FROM topics WHERE id IN (SELECT id FROM (TABLE topics) AS t);
