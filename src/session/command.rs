@@ -266,6 +266,7 @@ impl Session {
             command::QUERY
             | command::STMT_PREPARE
             | command::STMT_EXECUTE
+            | command::STMT_FETCH
             | command::STMT_SEND_LONG_DATA
             | command::STMT_CLOSE => {}
             _ => self.state.diagnostics = None,
@@ -284,6 +285,10 @@ impl Session {
                     command_byte == command::STMT_EXECUTE && self.state.prepares_rights;
                 let _change = changes_rights.then(|| shared.rights.change());
                 self.statement_command(command_byte).await?;
+                if command_byte == command::STMT_FETCH && self.state.last_error.is_some() {
+                    // The rows of a cursor leave the messages of the statement, an error takes their place.
+                    self.state.diagnostics = None;
+                }
             }
             command::INIT_DB => self.change_schema().await?,
             command::RESET_CONNECTION => {

@@ -76,7 +76,7 @@ impl Diagnostics {
         }
     }
 
-    /// A statement that the upstream has prepared since has cleared the messages.
+    /// There are no messages: the statement has left none, or one that the upstream has prepared since has cleared them.
     pub(super) fn clear_messages(&mut self) {
         self.messages = None;
         self.counts = Some((0, 0));
@@ -257,11 +257,19 @@ impl Session {
         let is_select = kind == Kind::Select && !self.is_hot(text, kind);
         let rewritten = match question {
             Question::Messages { errors, limit } => {
-                let Some(messages) = &diagnostics.messages else {
-                    return Ok(Told::Not);
+                // There are none, whatever a statement of ours has been warned of since: behind ROLLBACK TO SAVEPOINT
+                // servers warn of temporary tables and of tables without transactions (1751, 1196).
+                let none = match (&diagnostics.messages, diagnostics.counts) {
+                    (None, Some((0, 0))) => self.take_messages(0).await?,
+                    _ => None,
+                };
+                let (messages, limit) = match (&diagnostics.messages, &none) {
+                    (Some(messages), _) => (messages, *limit),
+                    (None, Some(none)) => (none, Some((0, 0))),
+                    (None, None) => return Ok(Told::Not),
                 };
                 self.count(Reason::Metadata);
-                let done = self.show(messages, *errors, *limit, turn).await?;
+                let done = self.show(messages, *errors, limit, turn).await?;
                 self.state.diagnostics = Some(diagnostics);
                 return Ok(Told::Done(done));
             }

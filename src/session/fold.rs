@@ -62,8 +62,8 @@ fn may_only_read(begun: &Hidden) -> bool {
 pub(super) fn has_messages(last: &[u8], form: Form) -> bool {
     match (last.first(), OkPacket::decode(last)) {
         (Some(&reply::ERR), _) => true,
-        // EOF of old: the count stands first.
-        (Some(&reply::EOF), _) if last.len() == 5 => last[1..3] != [0, 0],
+        // EOF of old: the count stands first. MySQL opens a cursor with one that counts nothing.
+        (Some(&reply::EOF), _) if last.len() == 5 => last[1..3] != [0, 0] || form == Form::Cursor,
         (Some(_), Ok(ok)) => matches!(form, Form::Results | Form::Cursor) && ok.warnings > 0,
         _ => false,
     }

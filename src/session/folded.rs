@@ -66,11 +66,15 @@ impl Session {
     }
 
     async fn keep_answer(&mut self, last: &[u8], form: Form) -> Result<(), Error> {
-        let messages = match has_messages(last, form) {
-            true => self.take_messages(0).await?,
-            false => None,
+        let diagnostics = match has_messages(last, form) {
+            true => Diagnostics::of(last, self.take_messages(0).await?),
+            false => {
+                let mut quiet = Diagnostics::of(last, None);
+                quiet.clear_messages();
+                quiet
+            }
         };
-        self.state.diagnostics = Some(Diagnostics::of(last, messages));
+        self.state.diagnostics = Some(diagnostics);
         Ok(())
     }
 

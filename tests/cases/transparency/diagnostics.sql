@@ -294,3 +294,15 @@ SELECT (SELECT MAX(views) FROM posts) AS most PROCEDURE this_is_none_that_would_
 SELECT (SELECT MAX(views) FROM posts) AS most PROCEDURE this_is_none_that_would_be_known_to_anyone_who_has_read_the_manual('x');
 [direct] SHOW COUNT(*) WARNINGS;
 [direct] SELECT @@warning_count;
+
+== no warning of a savepoint of ours behind a temporary table
+BEGIN;
+SELECT sold FROM prices WHERE price = 1.00;
+CREATE TEMPORARY TABLE sums (n INT);
+SELECT sold FROM prices WHERE price = 1.00 FOR UPDATE;
+[direct] SHOW WARNINGS;
+SELECT sold FROM prices WHERE price = 1.00 FOR UPDATE;
+[direct] SHOW COUNT(*) WARNINGS;
+SELECT sold / 0 FROM prices WHERE price = 1.00 FOR UPDATE;
+[direct] SHOW WARNINGS;
+ROLLBACK;

@@ -48,8 +48,8 @@ pub(super) fn end(
         (
             pairs().position(|(direct, proxied)| {
                 session.fresh
-                    && error(proxied) == Some(DEFINITION_CHANGED)
-                    && error(direct) != Some(DEFINITION_CHANGED)
+                    && error(proxied).is_some_and(is_definition_changed)
+                    && !error(direct).is_some_and(is_definition_changed)
             }),
             Ended::Remade,
         ),
@@ -90,8 +90,11 @@ const LOCK_WAIT_TIMEOUT: u16 = 1205;
 /// The error of who may not write, for which a fold is taken.
 const READ_ONLY: u16 = 1792;
 
-/// The error of who reads a table that is younger than the snapshot.
-const DEFINITION_CHANGED: u16 = 1412;
+/// Whether an error is that of who reads a table that is younger than the snapshot. MariaDB has another one for it in a
+/// write ("insufficient history for index").
+fn is_definition_changed(code: u16) -> bool {
+    matches!(code, 1412 | 159)
+}
 
 /// Masks what FOUND_ROWS() tells behind a SELECT that was refused: that is left from the statement before it, a
 /// question of the proxy's perhaps, and on MariaDB, in a session without one, from whichever session the server's
