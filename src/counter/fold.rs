@@ -23,6 +23,12 @@ use crate::sql::plan::LockTables;
 /// Ends LOCK TABLES.
 pub const UNLOCK: &str = "UNLOCK TABLES";
 
+/// Opens a transaction with the characteristics that the client has asked for.
+pub const BEGIN: &str = "START TRANSACTION";
+
+/// The same, but for the access mode.
+pub const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
+
 /// Ends the transaction around a fold in autocommit; says what it means whatever `completion_type` is.
 pub const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
 

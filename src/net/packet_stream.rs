@@ -67,6 +67,12 @@ impl PacketStream {
     /// Largest packet that may be looked at whole where it lies; the buffer grows to hold it and shrinks again.
     pub const LARGEST_PEEK: usize = 1024 * 1024;
 
+    /// Longest that [`PacketStream::lingering_close`] may take, or any other leave-taking.
+    pub const LINGER: Duration = Duration::from_secs(1);
+
+    /// What [`PacketStream::lingering_close`] reads at most, in bytes.
+    const MOST_DRAINED: usize = 64 * 1024 * 1024;
+
     /// Wraps a connected transport. Until [`PacketStream::scrub`] what comes is taken for secret.
     pub fn new(transport: Box<dyn Transport>) -> Self {
         Self {
@@ -312,6 +318,22 @@ impl PacketStream {
     /// Says that nothing more will be written; what the peer still sends can be read.
     pub async fn shutdown(&mut self) -> io::Result<()> {
         self.transport.shutdown().await
+    }
+
+    /// Closes the stream for writing and reads on, within bounds, until the peer closes: a socket that is closed over
+    /// unread bytes resets the connection, and the peer may lose what was written last. To be given
+    /// [`PacketStream::LINGER`].
+    pub async fn lingering_close(&mut self) -> io::Result<()> {
+        self.shutdown().await?;
+        let mut drained = 0;
+        while drained < Self::MOST_DRAINED {
+            self.consume(self.buffered().len());
+            match self.fill().await? {
+                0 => break,
+                read => drained += read,
+            }
+        }
+        Ok(())
     }
 }
 

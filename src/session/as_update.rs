@@ -54,16 +54,6 @@ impl InfoText {
     }
 }
 
-/// How many rows an UPDATE has matched and changed, by the tail of its OK packet in any language.
-pub(super) fn row_counts(tail: &[u8]) -> Option<(u64, u64)> {
-    let info = Reader::new(tail).lenenc_bytes().unwrap_or(tail);
-    let numbers = info.split(|byte| !byte.is_ascii_digit());
-    let mut numbers = numbers.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
-    let counts = (numbers.next()?, numbers.next()?);
-    let _warnings: u64 = numbers.next()?;
-    numbers.next().is_none().then_some(counts)
-}
-
 /// The parts of a text around its numbers, if these are three.
 fn around_numbers(info: &[u8]) -> Option<[Vec<u8>; 4]> {
     let mut parts = vec![Vec::new()];

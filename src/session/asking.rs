@@ -6,7 +6,7 @@ use super::Session;
 use super::diagnostics::Told;
 use super::error::Error;
 use super::kind::kind_of;
-use super::patched::prepare_again;
+use super::link::rewrite::prepare_again;
 use super::prepared::Statement;
 use super::read::Parameters;
 use super::turn::{Done, Original, Turn};
@@ -102,7 +102,7 @@ impl Session {
                 let Some(assignment) = told.assigned(items) else {
                     return self.execute_as_planned(id, statement).await;
                 };
-                self.drop_command();
+                self.link.drop_command();
                 let turn = Turn::single(Form::Results);
                 return self.assign(told, assignment, turn).await.map(drop);
             }
@@ -133,8 +133,8 @@ impl Session {
             return self.pass_statement(statement.kind, Reason::TooLong).await;
         }
         let payload = self.command_payload().to_vec();
-        self.drop_command();
-        let capabilities = self.capabilities;
+        self.link.drop_command();
+        let capabilities = self.link.capabilities;
         let turn = Turn::single(Form::of(&payload));
         let Ok(execute) = Execute::decode(&payload, statement.parameters, capabilities) else {
             let original = Original::Payload(payload);

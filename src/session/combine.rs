@@ -11,9 +11,9 @@ use super::Session;
 use super::as_update::InfoText;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::hidden::Hidden;
 use super::increment::Slotting;
 use super::leading::Led;
+use super::link::internal::InternalResponse;
 use super::state::TableLocks;
 use super::turn::Done;
 use crate::counter::combine::{Addition, Call, CombineKey, Entered, Group, GroupName, Outcome};
@@ -21,8 +21,7 @@ use crate::net::ReadError;
 use crate::reason::Reason;
 use crate::sql::{Kind, mentions};
 use crate::wire::answer::{Form, Walker};
-use crate::wire::packet::encode_packet;
-use crate::wire::{capability, command, status};
+use crate::wire::{capability, status};
 
 /// A batch that is away for longer waits for a lock, perhaps, and others need not wait for its lane.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -133,7 +132,7 @@ impl Session {
             return Ok(None);
         }
         let group = Arc::clone(group);
-        if self.state.heard.elapsed() >= SILENCE {
+        if self.link.heard.elapsed() >= SILENCE {
             self.ping().await?;
         }
         let addition = Addition {
@@ -147,22 +146,6 @@ impl Session {
             amounts: amounts.to_vec(),
         };
         Ok(Some((group, addition)))
-    }
-
-    /// Shows the upstream that the connection is in use, and that it goes on.
-    pub(super) async fn ping(&mut self) -> Result<(), Error> {
-        self.write_ping().await?;
-        let mut walker = Walker::new(Form::Single, self.capabilities);
-        self.read_packet(&mut walker, &mut Vec::new()).await?;
-        self.observe_hidden(&walker);
-        Ok(())
-    }
-
-    async fn write_ping(&mut self) -> Result<(), Error> {
-        let mut packet = Vec::new();
-        encode_packet(&mut packet, 0, &[command::PING]);
-        let written = self.upstream.write(&packet).await;
-        written.map_err(Error::NotSent)
     }
 
     /// Whether nothing of this session's own has to do with what its next increment does and answers.
@@ -189,12 +172,12 @@ impl Session {
         let answer = self.insist(question).await?;
         let is_true = |value: &Option<Vec<u8>>| value.as_deref() == Some(b"1");
         self.state.combining = match answer {
-            Hidden::Row(mut row) if row.len() > 2 && is_true(&row[0]) => {
+            InternalResponse::Row(mut row) if row.len() > 2 && is_true(&row[0]) => {
                 let has_own_time = is_true(&row[1]);
                 let name = GroupName {
                     server: self.server.clone(),
                     facts: row.split_off(2),
-                    capabilities: self.capabilities & !capability::SSL,
+                    capabilities: self.link.capabilities & !capability::SSL,
                 };
                 Combining::With {
                     group: self.shared.groups.group(name),
@@ -214,29 +197,29 @@ impl Session {
         let shared = Arc::clone(&self.shared);
         let _waiting = shared.metrics.count_waiting();
         let since = Instant::now();
-        let mut signs = Walker::new(Form::Nothing, self.capabilities);
+        let mut signs = Walker::new(Form::Nothing, self.link.capabilities);
         let mut next_sign = pin!(tokio::time::sleep(SILENCE));
         loop {
             // A sign is answered before anything else is said there.
-            while !signs.is_done() && !self.upstream.buffered().is_empty() {
-                self.read_packet(&mut signs, &mut Vec::new()).await?;
+            while !signs.is_done() && !self.link.upstream.buffered().is_empty() {
+                self.link.read_packet(&mut signs, &mut Vec::new()).await?;
                 self.observe(&signs);
             }
             tokio::select! {
                 biased;
                 // A sender never goes without a word; should it, nobody knows what became of the increment.
                 call = &mut called, if signs.is_done() => {
-                    self.combining_since(since);
+                    self.link.combining_since(since);
                     return Ok(call.unwrap_or(Call::Done(Outcome::Lost)));
                 }
-                read = self.upstream.fill(), if !self.upstream.is_full() => {
+                read = self.link.upstream.fill(), if !self.link.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
                         return Err(Error::Upstream(ReadError::Closed));
                     }
                 }
                 () = &mut next_sign, if signs.is_done() => {
-                    self.write_ping().await?;
-                    signs = Walker::new(Form::Single, self.capabilities);
+                    self.link.write_ping().await?;
+                    signs = Walker::new(Form::Single, self.link.capabilities);
                     next_sign.as_mut().reset(tokio::time::Instant::now() + SILENCE);
                 }
             }

@@ -5,27 +5,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
-use super::farewell::Answered;
 use super::hot::Hot;
 use super::leading::Alone;
+use super::link::Link;
 use super::registry::{Account, Entry, News};
 use super::shared::Shared;
 use super::sighted::schema_named;
 use super::state::{State, TableLocks};
-use super::timing::Timing;
 use crate::config::Bypass;
 use crate::counter::server::Server;
-use crate::metrics::Metrics;
 use crate::net::{Cut, PacketStream, ReadError};
-use crate::sql::{Following, Kind, Shape};
-use crate::wire::answer::{Form, Walker};
+use crate::sql::{Following, Shape};
+use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, Header};
-use crate::wire::status;
 
 /// A session in the command phase.
 ///
@@ -33,18 +31,13 @@ use crate::wire::status;
 /// (up to [`PacketStream::LARGEST_PEEK`]); for good the prepared statements that concern hot tables, and column
 /// definitions of some rewritten reads.
 pub struct Session {
-    pub(super) client: PacketStream,
-    pub(super) upstream: PacketStream,
-    /// As negotiated; the same on both sides save TLS.
-    pub(super) capabilities: u64,
+    pub(super) link: Link,
     pub(super) shared: Arc<Shared>,
     /// The hot tables as this session last saw them: a transaction goes by those of the time when it began.
     pub(super) hot: Arc<Hot>,
     pub(super) state: State,
     /// The server to which its upstream connection leads, once that was asked.
     pub(super) server: Option<Server>,
-    /// Where the time of the command at hand goes.
-    pub(super) timing: Timing,
     /// The current schema as far as it is known without a question, for those who want to know what passes.
     pub(super) schema: Option<String>,
     /// What the open transaction has written, while somebody wants to know what passes.
@@ -55,12 +48,6 @@ pub struct Session {
     pub(super) shape: Shape,
     /// The increment that it writes by itself, and that others of the same key wait for.
     pub(super) alone: Option<Alone>,
-    /// The client has closed its sending side.
-    pub(super) client_closed: bool,
-    /// The upstream has been told so, and nothing more can be sent there.
-    pub(super) upstream_told: bool,
-    /// How far the command at hand is answered.
-    pub(super) answered: Answered,
     /// What stands behind the statement at hand in its packet.
     pub(super) following: Option<Arc<Following>>,
     /// The session ends by another's will than the client's, which is to hear why.
@@ -113,9 +100,7 @@ impl Session {
         state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
         state.bypass = covers(&bypass, &connected.login);
         Self {
-            client: connected.client,
-            upstream: connected.upstream,
-            capabilities: connected.capabilities,
+            link: Link::new(connected.client, connected.upstream, connected.capabilities),
             schema: schema_named(connected.login.schema.as_deref()),
             hot,
             shared,
@@ -124,11 +109,7 @@ impl Session {
             written: Vec::new(),
             alone: None,
             number: 0,
-            timing: Timing::start(),
             shape: Shape::default(),
-            client_closed: false,
-            upstream_told: false,
-            answered: Answered::default(),
             following: None,
             parts: false,
             reauthentication: connected.reauthentication,
@@ -147,8 +128,7 @@ impl Session {
     /// When a side was lost in the middle of a command.
     pub async fn run(&mut self) -> Result<(), Error> {
         while self.goes_on().await {
-            self.start_timing();
-            self.answered = Answered::default();
+            self.link.start();
             match self.command().await {
                 Ok(Flow::Next) => {}
                 Ok(Flow::Close) => break,
@@ -158,11 +138,39 @@ impl Session {
                     return Err(error);
                 }
             }
-            self.end_timing();
+            if let Some((plan, spent)) = self.link.end_timing() {
+                self.metrics().latency.statement(plan, &spent);
+            }
             let in_transaction = self.state.in_transaction();
-            self.entry.rests(in_transaction, self.state.served);
+            self.entry.rests(in_transaction, self.link.served);
         }
         Ok(())
+    }
+
+    /// Tells the client why the upstream was lost, if that has said so. Takes bounded time, whatever the client does.
+    async fn say_why(&mut self, error: &Error) {
+        let farewell = async {
+            if let Some((sequence_id, error)) = self.link.unsaid(error).await {
+                self.answer(sequence_id, &error).await?;
+                let closed = self.link.client.lingering_close().await;
+                closed.map_err(Error::client)?;
+            }
+            Ok::<_, Error>(())
+        };
+        if let Ok(Err(error)) = timeout(PacketStream::LINGER, farewell).await {
+            tracing::debug!("the client was not told why its session was lost: {error}");
+        }
+    }
+
+    /// Takes leave of a client that the upstream has spoken to last, which may be sending still. The upstream's
+    /// connection is closed first. Takes [`PacketStream::LINGER`] at most.
+    pub async fn part(self) {
+        let (mut client, parts) = (self.link.client, self.parts);
+        drop((self.link.upstream, self.entry));
+        if parts {
+            // The client may be gone already.
+            let _ = timeout(PacketStream::LINGER, client.lingering_close()).await;
+        }
     }
 
     /// Waits for the next command; false when there is none. A side that closes, or is lost, between two commands has
@@ -187,42 +195,42 @@ impl Session {
             if self.entry.is_killed() {
                 return Ok(false);
             }
-            match Header::decode(self.client.buffered()) {
+            match Header::decode(self.link.client.buffered()) {
                 // A command byte, or an empty packet, which is no command but gets an answer.
                 Some(header)
-                    if self.client.buffered().len() > HEADER_LENGTH || header.length == 0 =>
+                    if self.link.client.buffered().len() > HEADER_LENGTH || header.length == 0 =>
                 {
                     return Ok(true);
                 }
                 _ => {}
             }
-            if self.client_closed {
+            if self.link.client_closed {
                 return Ok(false);
             }
             let in_transaction = self.state.in_transaction();
             let closes_at = self
                 .stopping
                 .filter(|_| !in_transaction)
-                .map(|stopping| (self.state.served + QUIET).min(stopping + GRACE));
+                .map(|stopping| (self.link.served + QUIET).min(stopping + GRACE));
             if closes_at.is_some_and(|at| at <= Instant::now()) {
                 return Ok(false);
             }
             tokio::select! {
                 biased;
                 // First, for it is what comes as a rule: what stands behind it is not even asked then.
-                read = self.client.fill() => {
+                read = self.link.client.fill() => {
                     if read.map_err(Error::client)? == 0 {
-                        self.client_closed = true;
+                        self.link.client_closed = true;
                     }
                 }
                 _ = self.news.changed() => self.heed_news(),
                 () = until(closes_at), if closes_at.is_some() => {}
-                read = self.upstream.fill(), if !self.upstream.is_full() => {
+                read = self.link.upstream.fill(), if !self.link.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
                         return Err(Error::Upstream(ReadError::Closed));
                     }
-                    let length = self.upstream.buffered().len();
-                    let passed = self.upstream.forward(length, &mut self.client).await;
+                    let length = self.link.upstream.buffered().len();
+                    let passed = self.link.upstream.forward(length, &mut self.link.client).await;
                     passed.map_err(Error::client)?;
                 }
             }
@@ -256,10 +264,11 @@ impl Session {
 
     /// Handles the command at the front of the client's stream.
     async fn command(&mut self) -> Result<Flow, Error> {
-        let empty = Header::decode(self.client.buffered()).is_some_and(|header| header.length == 0);
+        let empty =
+            Header::decode(self.link.client.buffered()).is_some_and(|header| header.length == 0);
         let command_byte = match empty {
             true => NO_COMMAND,
-            false => self.client.buffered()[HEADER_LENGTH],
+            false => self.link.client.buffered()[HEADER_LENGTH],
         };
         self.entry.begins(command_byte);
         match command_byte {
@@ -312,7 +321,7 @@ impl Session {
                     Form::Endless => {
                         // It may go on for months, and nothing in it is a statement.
                         self.hot = Arc::new(self.hot.of_nothing());
-                        self.pass_everything().await?;
+                        self.link.pass_everything().await?;
                     }
                     form => self.pass_answer(form).await.map(drop)?,
                 }
@@ -357,17 +366,18 @@ impl Session {
 
     /// COM_CHANGE_USER: the login once more.
     async fn change_user(&mut self) -> Result<(), Error> {
-        self.client.expect_secrets();
-        self.upstream.expect_secrets();
+        self.link.client.expect_secrets();
+        self.link.upstream.expect_secrets();
         let mut command = Vec::new();
         let read = self
+            .link
             .client
             .read_payload(&mut command, connect::PACKET_LIMIT);
         read.await.map_err(Error::Client)?;
         let outcome = connect::change_user(
             &self.reauthentication,
-            &mut self.client,
-            &mut self.upstream,
+            &mut self.link.client,
+            &mut self.link.upstream,
             &command,
         );
         // Refused, the session may go on (MariaDB) or be closed by the upstream (MySQL); either way it is reset.
@@ -387,38 +397,6 @@ impl Session {
             self.schema = schema_named(login.schema.as_deref());
         }
         Ok(())
-    }
-
-    /// Takes in how an answer ended.
-    pub(super) fn observe(&mut self, walker: &Walker) {
-        let ended = |status| status & status::IN_TRANS == 0;
-        let transaction = &self.state.transaction;
-        if walker.status().is_some_and(ended)
-            && walker.error().is_none()
-            && !transaction.proves_nothing
-        {
-            for shape in &transaction.shapes {
-                self.shared.learn_pure(*shape);
-            }
-        }
-        // SHOW WARNINGS and GET DIAGNOSTICS leave what they tell.
-        if let Some(is_quiet) = walker.is_quiet()
-            && self.state.kind != Kind::Show
-        {
-            self.state.is_quiet = is_quiet;
-        }
-        self.state.observe(walker.status(), walker.error());
-    }
-
-    /// The same for an answer to a statement of ours.
-    pub(super) fn observe_hidden(&mut self, walker: &Walker) {
-        self.state.tracked.see_ours(walker);
-        self.observe(walker);
-    }
-
-    /// Where statements are counted.
-    pub(super) fn metrics(&self) -> &Metrics {
-        &self.shared.metrics
     }
 }
 

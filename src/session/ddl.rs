@@ -7,8 +7,8 @@ use super::Session;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::fold::{COMMIT, has_messages, is_syntax_error};
-use super::hidden::{Failure, Hidden, Row, failure, is_interrupted};
 use super::kind::kind_of;
+use super::link::internal::{Failure, InternalResponse, Row, failure, is_interrupted};
 use super::moving::{AsOwn, Bound};
 use super::one_shot::is_read_only;
 use super::query::statement_text;
@@ -74,7 +74,7 @@ impl Session {
         self.count(Reason::Ddl);
         // After an error only the upstream knows.
         if self.state.status_uncertain {
-            self.hidden("DO 0").await?;
+            self.run_internal("DO 0").await?;
         }
         let mut mark = None;
         let mut locks = Locks::new();
@@ -85,7 +85,7 @@ impl Session {
         let refused = if may_withdraw {
             if self.state.in_transaction() {
                 // The statement would commit it, and it may hold locks that are waited for.
-                if let Err(error) = self.hidden(COMMIT).await?.into_result() {
+                if let Err(error) = self.run_internal(COMMIT).await?.into_result() {
                     return self.answer_err(turn, &error).await;
                 }
             }
@@ -151,7 +151,7 @@ impl Session {
         if payload.first() != Some(&command::QUERY) {
             return Ok(Ok(self.hot.catalog.mariadb || !original.may_open_cursor()));
         }
-        let text = statement_text(payload, self.capabilities)?;
+        let text = statement_text(payload, self.link.capabilities)?;
         if kind_of(text) == Kind::Execute {
             return Ok(Ok(true));
         }
@@ -175,11 +175,11 @@ impl Session {
         /// DDL.
         const SHORT: u64 = 5;
         let is_doubtful = self.state.may_hold_locks;
-        let seconds = match self.hidden(withdrawal::PATIENCE).await? {
-            Hidden::Row(row) if is_doubtful => number(&row).unwrap_or(1).clamp(1, SHORT),
-            Hidden::Row(row) => number(&row).unwrap_or(1).max(1),
-            Hidden::Err(error) => return Ok(Err(error)),
-            Hidden::Ok(_) => return Err(Malformed.into()),
+        let seconds = match self.run_internal(withdrawal::PATIENCE).await? {
+            InternalResponse::Row(row) if is_doubtful => number(&row).unwrap_or(1).clamp(1, SHORT),
+            InternalResponse::Row(row) => number(&row).unwrap_or(1).max(1),
+            InternalResponse::Err(error) => return Ok(Err(error)),
+            InternalResponse::Ok(_) => return Err(Malformed.into()),
         };
         let names: BTreeSet<_> = tables
             .iter()
@@ -234,12 +234,14 @@ impl Session {
 
     /// Takes a user lock. The inner error is an ERR payload.
     async fn take_lock(&mut self, name: &str, seconds: u64) -> Result<Result<(), Vec<u8>>, Error> {
-        let answer = self.hidden(withdrawal::lock(name, seconds)).await?;
+        let answer = self.run_internal(withdrawal::lock(name, seconds)).await?;
         Ok(match answer {
-            Hidden::Row(row) if number(&row) == Some(1) => Ok(()),
-            Hidden::Err(error) => Err(error),
+            InternalResponse::Row(row) if number(&row) == Some(1) => Ok(()),
+            InternalResponse::Err(error) => Err(error),
             // MariaDB is killed without an error.
-            Hidden::Row(row) if row.first() == Some(&None) => Err(error_payload(INTERRUPTED)),
+            InternalResponse::Row(row) if row.first() == Some(&None) => {
+                Err(error_payload(INTERRUPTED))
+            }
             _ => Err(error_payload(WAITED)),
         })
     }
@@ -313,7 +315,7 @@ impl Session {
             for table in self.hot.catalog.tables.clone() {
                 let question = fold::show_create(&table);
                 let is_temporary = match self.insist(question).await? {
-                    Hidden::Row(row) => matches!(
+                    InternalResponse::Row(row) => matches!(
                         row.get(1),
                         Some(Some(text)) if text.starts_with(b"CREATE TEMPORARY")
                     ),
@@ -348,14 +350,14 @@ impl Session {
             if self.state.table_locks != TableLocks::None {
                 return self.run_original(original, turn).await;
             }
-            if let Err(error) = self.hidden(flush).await?.into_result() {
+            if let Err(error) = self.run_internal(flush).await?.into_result() {
                 return self.answer_err(turn, &error).await;
             }
         }
         // OK and ERR read the same in either protocol (MariaDB prepares LOCK TABLES).
-        let mut locked = self.hidden(fold::lock_tables(lock)).await?;
+        let mut locked = self.run_internal(fold::lock_tables(lock)).await?;
         for _ in 0..MOST_TRIES {
-            if !matches!(&locked, Hidden::Err(error) if is_without_slots(error)) {
+            if !matches!(&locked, InternalResponse::Err(error) if is_without_slots(error)) {
                 break;
             }
             // DDL has slots away, perhaps: its end is waited for, as its metadata lock would be.
@@ -367,16 +369,16 @@ impl Session {
                 self.insist(withdrawal::release(&name)).await?;
             }
             self.shared.refresh().await;
-            locked = self.hidden(fold::lock_tables(lock)).await?;
+            locked = self.run_internal(fold::lock_tables(lock)).await?;
         }
         let answer = match locked {
-            Hidden::Ok(ok) => ok,
+            InternalResponse::Ok(ok) => ok,
             // The message would quote what we have added. The statement has done nothing.
-            Hidden::Err(error) if is_syntax_error(&error) => {
+            InternalResponse::Err(error) if is_syntax_error(&error) => {
                 return self.run_original(original, turn).await;
             }
             // The slots are gone, as a counter of the rule has another name: there is nothing to fold.
-            Hidden::Err(error) if is_without_slots(&error) => {
+            InternalResponse::Err(error) if is_without_slots(&error) => {
                 let done = self.run_original(original, turn).await?;
                 if !done.failed {
                     self.state.transaction = Transaction::default();
@@ -384,8 +386,8 @@ impl Session {
                 }
                 return Ok(done);
             }
-            Hidden::Err(error) => return self.answer_err(turn, &error).await,
-            Hidden::Row(_) => return Err(Malformed.into()),
+            InternalResponse::Err(error) => return self.answer_err(turn, &error).await,
+            InternalResponse::Row(_) => return Err(Malformed.into()),
         };
         // It has committed; what it may have opened since (with autocommit off) holds no slot and no fold.
         self.state.transaction = Transaction::default();
@@ -394,7 +396,7 @@ impl Session {
             false => TableLocks::Read,
         };
         for text in fold::under_locks(lock) {
-            self.hidden(text).await?;
+            self.run_internal(text).await?;
         }
         self.answer_ok(turn, answer).await
     }

@@ -8,106 +8,14 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::hidden::{LARGEST_ANSWER, encode_prepare, encode_query, encode_statement_command};
+use super::link::definitions::{Agreement, Definitions};
 use super::turn::{Original, Turn};
 use crate::sql::{aggregates, may_call_routines, mentions};
-use crate::wire::answer::{Next, Role, Walker};
-use crate::wire::column::Sent;
-use crate::wire::command;
+use crate::wire::command::{self, encode_prepare, encode_query, encode_statement_command};
 use crate::wire::materialized::{Kinds, Query};
-
-/// How many things one rewritten text may be known to send: whether a temporary table is between is up to each plan,
-/// and to cursors.
-const MOST_SEEN: usize = 4;
 
 /// How many texts a session keeps the column definitions of.
 const MOST_DEFINITIONS: usize = 128;
-
-/// Definitions to show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Definitions {
-    /// One payload per column.
-    pub columns: Vec<Vec<u8>>,
-    /// What the original's columns are; `None` where a temporary table between changes nothing (MariaDB).
-    pub kinds: Option<Kinds>,
-    /// What the rewritten text sent while these were right.
-    seen: Vec<Vec<Sent>>,
-    standing: Standing,
-}
-
-/// What is to be thought of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// The original has just been prepared for them; what the rewritten text sends next goes with them.
-    Fresh,
-    /// What goes with them is known.
-    Known,
-    /// Something else was sent; the original is to be prepared again.
-    Doubted,
-}
-
-/// Whether what a rewritten text has sent goes with the definitions.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Agreement {
-    /// As it did before.
-    Known,
-    /// It is to be remembered.
-    New(Vec<Sent>),
-    /// No: the tables have changed, or the plan. The answer has been read to its end, and nothing of it has gone to the
-    /// client.
-    Not,
-}
-
-impl Definitions {
-    /// For an original that has just been prepared.
-    pub(super) fn new(columns: Vec<Vec<u8>>, kinds: Option<Kinds>) -> Self {
-        Self {
-            columns,
-            kinds,
-            seen: Vec::new(),
-            standing: Standing::Fresh,
-        }
-    }
-
-    /// The original has been prepared again. Where it has the same columns, what is sent is one more thing that goes
-    /// with them.
-    pub(super) fn renew(&mut self, columns: Vec<Vec<u8>>) {
-        if self.columns != columns || self.seen.len() >= MOST_SEEN {
-            self.seen.clear();
-        }
-        self.columns = columns;
-        self.standing = Standing::Fresh;
-    }
-
-    pub(super) fn is_fresh(&self) -> bool {
-        self.standing == Standing::Fresh
-    }
-
-    pub(super) fn is_doubted(&self) -> bool {
-        self.standing == Standing::Doubted
-    }
-
-    /// Compares with what the rewritten text has sent. `is_changed`: a column is not that of the original.
-    pub(super) fn compare(&self, sent: Vec<Sent>, is_changed: bool) -> Agreement {
-        match self.is_fresh() {
-            _ if self.seen.contains(&sent) => Agreement::Known,
-            true if !is_changed => Agreement::New(sent),
-            _ => Agreement::Not,
-        }
-    }
-
-    /// Takes in how the last answer agreed.
-    pub(super) fn note(&mut self, agreement: Agreement) {
-        self.standing = match agreement {
-            Agreement::Not => Standing::Doubted,
-            Agreement::Known => Standing::Known,
-            Agreement::New(sent) => {
-                self.seen.push(sent);
-                Standing::Known
-            }
-        };
-    }
-}
 
 /// A rewritten read on its way.
 pub(super) struct SentRead {
@@ -129,15 +37,15 @@ impl Session {
         let mut out = Vec::new();
         let known = self.state.definitions.get(text);
         if let Some(definitions) = known.filter(|known| !known.is_doubted()).cloned() {
-            encode_query(&mut out, rewritten, self.capabilities);
+            encode_query(&mut out, rewritten, self.link.capabilities);
             self.write_upstream(&out).await?;
             let asked = None;
             return Ok(Ok(SentRead { definitions, asked }));
         }
         encode_prepare(&mut out, text);
-        encode_query(&mut out, rewritten, self.capabilities);
+        encode_query(&mut out, rewritten, self.link.capabilities);
         self.write_upstream(&out).await?;
-        let statement = match self.read_prepared().await? {
+        let statement = match self.link.read_prepared().await? {
             Ok(statement) => statement,
             Err(error) => return Ok(Err(error)),
         };
@@ -215,32 +123,9 @@ impl Session {
     ) -> Result<Result<Vec<Vec<u8>>, Vec<u8>>, Error> {
         let turn = Turn::single(original.form());
         self.send_original(original, turn).await?;
-        let mut walker = Walker::new(turn.form, self.capabilities);
-        let (mut columns, mut error) = (Vec::new(), None);
-        let mut payload = Vec::new();
-        while !walker.is_done() {
-            match walker.next(self.upstream.buffered()) {
-                Next::Need(_) => self.await_upstream_only().await?,
-                Next::Packet {
-                    role: role @ (Role::Column | Role::Err),
-                    ..
-                } => {
-                    let read = self.upstream.read_payload(&mut payload, LARGEST_ANSWER);
-                    read.await.map_err(Error::Upstream)?;
-                    walker.read_whole();
-                    match role {
-                        Role::Column => columns.push(std::mem::take(&mut payload)),
-                        _ => error = Some(std::mem::take(&mut payload)),
-                    }
-                }
-                Next::Packet { length, .. } => self.skip_upstream(length).await?,
-            }
-        }
-        self.observe_hidden(&walker);
-        Ok(match error.filter(|_| columns.is_empty()) {
-            Some(error) => Err(error),
-            None => Ok(columns),
-        })
+        let (columns, walker) = self.link.read_columns(turn.form).await?;
+        self.observe_internal(&walker);
+        Ok(columns)
     }
 
     /// Takes in how the answer under these definitions agreed with them; false when it did not, and nothing has gone to
@@ -268,7 +153,7 @@ impl Session {
     /// Closes the statement that gave the definitions. Not before the answer is there: to a server that looks whether
     /// its client has gone, a command that waits is a client.
     pub(super) async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
-        let Some(id) = asked.filter(|_| !self.upstream_told) else {
+        let Some(id) = asked.filter(|_| !self.link.upstream_told) else {
             return Ok(());
         };
         let mut close = Vec::new();

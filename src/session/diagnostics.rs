@@ -5,11 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Session;
-use super::definitions::{Definitions, SentRead};
+use super::definitions::SentRead;
 use super::error::Error;
-use super::hidden::{Hidden, encode_query};
+use super::link::definitions::Definitions;
+use super::link::internal::InternalResponse;
+use super::link::rewrite::{Rewrite, patch_status};
 use super::literal::string_literal;
-use super::patched::{Patch, patch_status};
 use super::read::RUNS;
 use super::turn::{Done, Turn};
 use crate::reason::Reason;
@@ -17,6 +18,7 @@ use crate::sql::Kind;
 use crate::sql::diagnostics::{Number, Question};
 use crate::sql::template::{Filling, Template};
 use crate::wire::answer::{Form, Role, Walker};
+use crate::wire::command::encode_query;
 use crate::wire::packet::encode_packet;
 use crate::wire::reader::{Malformed, Reader};
 use crate::wire::reply::{self, Ok as OkPacket};
@@ -165,14 +167,14 @@ impl Session {
         cleared: u16,
     ) -> Result<Option<Vec<(Role, Vec<u8>)>>, Error> {
         let mut out = Vec::new();
-        encode_query(&mut out, b"SHOW WARNINGS", self.capabilities);
+        encode_query(&mut out, b"SHOW WARNINGS", self.link.capabilities);
         self.write_upstream(&out).await?;
-        let mut walker = Walker::new(Form::Results, self.capabilities);
+        let mut walker = Walker::new(Form::Results, self.link.capabilities);
         let mut packets = Vec::new();
         let mut length = 0;
         while !walker.is_done() {
             let mut payload = Vec::new();
-            let role = self.read_packet(&mut walker, &mut payload).await?;
+            let role = self.link.read_packet(&mut walker, &mut payload).await?;
             length += payload.len();
             if length > MOST_MESSAGES {
                 packets.clear();
@@ -190,7 +192,7 @@ impl Session {
     /// Asks the upstream for the numbers that tell of the client's last statement, before statements of our own.
     pub(super) async fn keep_numbers(&mut self) -> Result<(), Error> {
         let question = "SELECT ROW_COUNT(), @@warning_count, @@error_count";
-        let Hidden::Row(row) = self.hidden(question).await? else {
+        let InternalResponse::Row(row) = self.run_internal(question).await? else {
             return Ok(());
         };
         let number = |position: usize| -> Option<i64> {
@@ -237,7 +239,7 @@ impl Session {
         )
         .into_bytes();
         text.extend(string_literal(message, plain));
-        if let Hidden::Err(raised) = self.hidden(text).await?
+        if let InternalResponse::Err(raised) = self.run_internal(text).await?
             && raised == last
         {
             self.state.diagnostics = None;
@@ -294,26 +296,26 @@ impl Session {
             let sent = match self.send_read(text, &rewritten).await? {
                 Ok(sent) => sent,
                 Err(_) if is_repeatable(text, question) => {
-                    self.read_hidden().await?;
+                    self.read_internal().await?;
                     // MySQL prepares no text that names these variables.
                     let definitions = Definitions::new(self.columns_of(text).await?, None);
                     let definitions = Arc::new(definitions);
                     let mut out = Vec::new();
-                    encode_query(&mut out, &rewritten, self.capabilities);
+                    encode_query(&mut out, &rewritten, self.link.capabilities);
                     self.write_upstream(&out).await?;
                     let asked = None;
                     SentRead { definitions, asked }
                 }
                 Err(_) => {
-                    self.read_hidden().await?;
+                    self.read_internal().await?;
                     return Ok(Told::Not);
                 }
             };
-            let patch = Patch {
+            let patch = Rewrite {
                 columns: Some(&sent.definitions),
-                ..turn.patch()
+                ..turn.rewrite()
             };
-            let ended = self.pass_patched(turn.form, patch).await?;
+            let ended = self.pass_rewritten(turn.form, patch).await?;
             self.close_asked(sent.asked).await?;
             if self.note_agreement(text, sent, ended.agreement) {
                 let failed = ended.walker.error().is_some();
@@ -341,31 +343,31 @@ impl Session {
         assignment: Vec<u8>,
         turn: Turn,
     ) -> Result<Done, Error> {
-        match self.hidden(assignment).await? {
-            Hidden::Ok(ok) => {
+        match self.run_internal(assignment).await? {
+            InternalResponse::Ok(ok) => {
                 // It leaves what it tells of.
                 self.state.diagnostics = Some(diagnostics);
                 self.answer_ok(turn, ok).await
             }
-            Hidden::Err(error) => self.answer_err(turn, &error).await,
-            Hidden::Row(_) => Err(Malformed.into()),
+            InternalResponse::Err(error) => self.answer_err(turn, &error).await,
+            InternalResponse::Row(_) => Err(Malformed.into()),
         }
     }
 
     /// The column definitions of a query that may be run for their sake.
     async fn columns_of(&mut self, text: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let mut out = Vec::new();
-        encode_query(&mut out, text, self.capabilities);
+        encode_query(&mut out, text, self.link.capabilities);
         self.write_upstream(&out).await?;
-        let mut walker = Walker::new(Form::Results, self.capabilities);
+        let mut walker = Walker::new(Form::Results, self.link.capabilities);
         let mut columns = Vec::new();
         while !walker.is_done() {
             let mut payload = Vec::new();
-            if self.read_packet(&mut walker, &mut payload).await? == Role::Column {
+            if self.link.read_packet(&mut walker, &mut payload).await? == Role::Column {
                 columns.push(payload);
             }
         }
-        self.observe_hidden(&walker);
+        self.observe_internal(&walker);
         Ok(columns)
     }
 
@@ -390,11 +392,11 @@ impl Session {
             }
             let mut payload = payload.clone();
             if matches!(role, Role::RowsEnd | Role::Separator) {
-                patch_status(&mut payload, 0, turn.patch().set_status);
+                patch_status(&mut payload, 0, turn.rewrite().set_status);
             }
             sequence_id = encode_packet(&mut out, sequence_id, &payload);
         }
-        self.client.write(&out).await.map_err(Error::client)?;
+        self.link.client.write(&out).await.map_err(Error::client)?;
         Ok(Done {
             sequence_id,
             failed: false,

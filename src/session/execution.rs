@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::Session;
-use super::definitions::{Agreement, may_run_twice};
+use super::definitions::may_run_twice;
 use super::error::Error;
-use super::hidden::{Failure, encode_prepare, encode_statement_command, failure};
+use super::link::definitions::Agreement;
+use super::link::internal::{Failure, failure};
+use super::link::rewrite::{Rewrite, Rewritten, prepare_again};
 use super::parameters::{exact_amounts, whole_tables};
-use super::patched::{Ended, Patch, prepare_again};
 use super::prepared::Statement;
 use super::read::{NO_SUCH_TABLE, OUT_OF_RANGE, Prepared, RUNS, is_without_slots};
 use super::refusal::{UNKNOWN_COLUMN, is_of_the_text, is_unknown_column};
@@ -15,7 +16,7 @@ use super::stale::Planned;
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Plan, Read, Reason};
 use crate::wire::answer::Form;
-use crate::wire::command;
+use crate::wire::command::{self, encode_prepare, encode_statement_command};
 use crate::wire::execute::Execute;
 use crate::wire::reader::Malformed;
 
@@ -130,7 +131,7 @@ impl Session {
             return self.fold_then_stream(statement, Reason::TooLong).await;
         }
         let payload = self.command_payload().to_vec();
-        self.drop_command();
+        self.link.drop_command();
         self.state.planned = Planned::Once;
         let mut done = self.execute_payload(id, statement, &payload, turn).await;
         while let Err(Error::Stale) = done {
@@ -150,7 +151,7 @@ impl Session {
         payload: &[u8],
         turn: Turn,
     ) -> Result<(), Error> {
-        let capabilities = self.capabilities;
+        let capabilities = self.link.capabilities;
         let execute = Execute::decode(payload, statement.parameters, capabilities);
         let Ok(execute) = execute else {
             // Let the upstream say what is wrong with it.
@@ -308,7 +309,7 @@ impl Session {
             }
         };
         self.count_read(read, reason);
-        let packet = execute.encode(id, &statement.types, self.capabilities);
+        let packet = execute.encode(id, &statement.types, self.link.capabilities);
         let Some(ended) = self.execute_rewritten(&packet, statement, &HELD).await? else {
             if statement.long_data {
                 // It is gone with the execution, and the original has never had it.
@@ -352,20 +353,20 @@ impl Session {
         packet: &[u8],
         statement: &mut Statement,
         hold_errors: &'static [u16],
-    ) -> Result<Option<Ended>, Error> {
+    ) -> Result<Option<Rewritten>, Error> {
         if statement.columns.is_doubted() {
             self.ask_for_columns(statement).await?;
         }
         let form = Form::of(packet);
         for _ in 0..RUNS {
             self.send_payload(packet).await?;
-            let patch = Patch {
+            let patch = Rewrite {
                 columns: Some(&statement.columns),
                 binary: true,
                 hold_errors,
-                ..Turn::single(form).patch()
+                ..Turn::single(form).rewrite()
             };
-            let mut ended = self.pass_patched(form, patch).await?;
+            let mut ended = self.pass_rewritten(form, patch).await?;
             let agreement = match ended.is_refused {
                 true => Some(Agreement::Not),
                 false => ended.agreement.take(),
@@ -412,7 +413,7 @@ impl Session {
         };
         encode_prepare(&mut out, text);
         self.write_upstream(&out).await?;
-        if let Ok(prepared) = self.read_prepared().await? {
+        if let Ok(prepared) = self.link.read_prepared().await? {
             statement.columns.renew(prepared.columns);
             self.close_asked(Some(prepared.id)).await?;
         }
@@ -458,7 +459,7 @@ impl Session {
         let mut out = Vec::new();
         encode_prepare(&mut out, &text);
         self.write_upstream(&out).await?;
-        let prepared = match self.read_prepared().await? {
+        let prepared = match self.link.read_prepared().await? {
             Ok(prepared) => prepared,
             Err(error) => return Ok(Err(error)),
         };

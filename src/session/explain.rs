@@ -45,7 +45,7 @@ impl Session {
     async fn explain(&mut self, text: &[u8], turn: Turn) -> Result<Done, Error> {
         self.count(Reason::Explained);
         if self.state.status_uncertain {
-            self.hidden("DO 0").await?;
+            self.run_internal("DO 0").await?;
         }
         let facts = self.facts().await?.unwrap_or_default();
         let statement = sql::explained(text, &facts).unwrap_or_default();
@@ -138,10 +138,10 @@ impl Session {
             | status::IN_TRANS_READONLY
             | status::AUTOCOMMIT
             | status::NO_BACKSLASH_ESCAPES;
-        let status = self.state.status & kept | turn.patch().set_status;
+        let status = self.state.status & kept | turn.rewrite().set_status;
         let mut out = Vec::new();
-        let sequence_id = result.encode(&mut out, turn.sequence_id, status, self.capabilities);
-        self.client.write(&out).await.map_err(Error::client)?;
+        let sequence_id = result.encode(&mut out, turn.sequence_id, status, self.link.capabilities);
+        self.link.client.write(&out).await.map_err(Error::client)?;
         Ok(Done {
             sequence_id,
             failed: false,

@@ -7,7 +7,7 @@ use super::Session;
 use super::as_update::InfoText;
 use super::combine::Combining;
 use super::error::Error;
-use super::hidden::Hidden;
+use super::link::internal::InternalResponse;
 use super::rights::Shown;
 use crate::counter::server::{IDENTITY, Server};
 use crate::sql::plan::SessionFacts;
@@ -44,11 +44,13 @@ impl Session {
                 false => MYSQL_QUESTION,
             };
             let logs_statements = match self.insist(LOGS_STATEMENTS).await? {
-                Hidden::Row(row) => row.first().is_some_and(|is| is.as_deref() == Some(b"1")),
+                InternalResponse::Row(row) => {
+                    row.first().is_some_and(|is| is.as_deref() == Some(b"1"))
+                }
                 _ => false,
             };
             let question = format!("{QUESTION}{IDENTITY}{MORE}{more}");
-            if let Hidden::Row(row) = self.insist(question).await? {
+            if let InternalResponse::Row(row) = self.insist(question).await? {
                 let facts = facts(&row);
                 let schema = facts.schema.as_deref();
                 self.entry.set_schema(schema.map(str::as_bytes));

@@ -3,34 +3,28 @@
 use std::collections::HashSet;
 
 use super::Session;
-use super::as_update::row_counts;
 use super::definitions::may_run_twice;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::hidden::{Hidden, MOST_DEADLOCKS, is_deadlock};
+use super::link::internal::{InternalResponse, MOST_DEADLOCKS, is_deadlock};
+use super::link::rewrite::Rewrite;
+use super::link::tracked::{News, add_commit, has_written};
 use super::moving::{AsOwn, Bound, Moved};
-use super::patched::Patch;
 use super::read::is_without_slots;
 use super::refusal::{Foreseen, is_unknown_column};
 use super::rights::is_access_denied;
-use super::tracked::{News, add_commit, has_written};
 use super::turn::{Done, Original, Turn};
 pub(super) use crate::counter::fold::COMMIT;
-use crate::counter::fold::ROLLBACK;
+use crate::counter::fold::{BEGIN, BEGIN_TO_WRITE, ROLLBACK};
 use crate::metrics::TableCounts;
 use crate::reason::PlanKind;
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Read, Reason, Scope};
 use crate::wire::answer::Form;
 use crate::wire::capability;
+use crate::wire::reply::row_counts;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
-
-/// Opens a transaction with the characteristics that the client has asked for.
-pub(super) const BEGIN: &str = "START TRANSACTION";
-
-/// The same, but for the access mode.
-pub(super) const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
 
 /// Whether the original is right although the fold failed: a slot table that is not there holds nothing, and an
 /// increment needs no fold to be counted, only rights that this account may not have, and columns as they were. Slots of
@@ -53,8 +47,8 @@ pub(super) fn is_syntax_error(error: &[u8]) -> bool {
 }
 
 /// Whether a transaction that has begun so may only read.
-fn may_only_read(begun: &Hidden) -> bool {
-    matches!(begun, Hidden::Ok(ok)
+fn may_only_read(begun: &InternalResponse) -> bool {
+    matches!(begun, InternalResponse::Ok(ok)
         if OkPacket::decode(ok).is_ok_and(|ok| ok.status & status::IN_TRANS_READONLY != 0))
 }
 
@@ -102,7 +96,7 @@ impl Session {
         turn: Turn,
     ) -> Result<Done, Error> {
         if self.state.status_uncertain {
-            self.hidden("DO 0").await?;
+            self.run_internal("DO 0").await?;
         }
         if let Some(done) = self
             .write_with_sums(fold, parameters, original, turn)
@@ -117,7 +111,7 @@ impl Session {
             // A fold is a write.
             match self.is_understood(original).await? {
                 Ok(true) => {
-                    if let Err(error) = self.hidden(COMMIT).await?.into_result() {
+                    if let Err(error) = self.run_internal(COMMIT).await?.into_result() {
                         return self.answer_err(turn, &error).await;
                     }
                 }
@@ -287,14 +281,14 @@ impl Session {
             return self.fail_as_fold(original, turn, &error).await;
         }
         let turn = self.send_original(original, turn).await?;
-        let patch = Patch {
+        let patch = Rewrite {
             clear_status: status::IN_TRANS | status::IN_TRANS_READONLY,
             hold_last: true,
             spools: true,
             hide_transaction: true,
-            ..turn.patch()
+            ..turn.rewrite()
         };
-        let ended = self.pass_patched(turn.form, patch).await?;
+        let ended = self.pass_rewritten(turn.form, patch).await?;
         let held = ended.held.unwrap_or_default();
         self.learn_language(&held);
         // MySQL's COMMIT clears the messages, MariaDB's keeps them, but neither keeps that there was an error.
@@ -313,11 +307,11 @@ impl Session {
         let committed = self.commit_own().await?;
         let mut last = held;
         match &committed {
-            Hidden::Err(error) => {
+            InternalResponse::Err(error) => {
                 self.state.diagnostics = None;
                 last.clone_from(error);
             }
-            Hidden::Ok(ok) if self.capabilities & capability::SESSION_TRACK != 0 => {
+            InternalResponse::Ok(ok) if self.link.capabilities & capability::SESSION_TRACK != 0 => {
                 let news = News {
                     written: has_written(&last, self.state.kind == Kind::Update),
                     used_up: was_set,
@@ -330,7 +324,7 @@ impl Session {
         self.tell_of_transaction(&mut last)?;
         self.restore_one_shot(&last, reason).await?;
         self.raise_again(&last).await?;
-        self.send_spooled(ended.spool).await?;
+        self.link.send_spooled(ended.spool).await?;
         Ok(Done {
             sequence_id: self.answer(ended.sequence_id, &last).await?,
             failed,
@@ -339,7 +333,7 @@ impl Session {
 
     /// Whether the next transaction is READ ONLY. What is set for it alone is still set afterwards.
     async fn is_read_only(&mut self) -> Result<bool, Error> {
-        let begun = self.hidden(BEGIN).await?;
+        let begun = self.run_internal(BEGIN).await?;
         let is_read_only = may_only_read(&begun);
         if is_read_only {
             self.recall_one_shot().await?;
@@ -370,9 +364,9 @@ impl Session {
 
     /// Commits a transaction of ours. Where that fails (MariaDB kills a COMMIT before it has begun; an account has no
     /// more statements) it may be open still, and would take in what the client does next.
-    pub(super) async fn commit_own(&mut self) -> Result<Hidden, Error> {
-        let committed = self.hidden(COMMIT).await?;
-        if let Hidden::Err(_) = &committed {
+    pub(super) async fn commit_own(&mut self) -> Result<InternalResponse, Error> {
+        let committed = self.run_internal(COMMIT).await?;
+        if let InternalResponse::Err(_) = &committed {
             self.roll_back_own().await?;
         }
         Ok(committed)
@@ -381,7 +375,7 @@ impl Session {
     /// Rolls back a transaction of ours. If that is refused, it ends with the connection.
     pub(super) async fn roll_back_own(&mut self) -> Result<(), Error> {
         match self.insist(ROLLBACK).await? {
-            Hidden::Err(_) => Err(Error::Open),
+            InternalResponse::Err(_) => Err(Error::Open),
             _ => Ok(()),
         }
     }
@@ -397,7 +391,7 @@ impl Session {
     ) -> Result<Result<(), Vec<u8>>, Error> {
         let mut deadlocks = 0;
         loop {
-            let begun = self.hidden(begin).await?;
+            let begun = self.run_internal(begin).await?;
             if may_only_read(&begun) {
                 self.recall_one_shot().await?;
             }
@@ -448,7 +442,7 @@ impl Session {
     ) -> Result<Done, Error> {
         let mut turn = turn;
         if matches!(original, Original::Stream) {
-            turn.sequence_id = self.skip_command().await?.wrapping_add(1);
+            turn.sequence_id = self.link.skip_command().await?.wrapping_add(1);
         }
         let error = self.refusal_in_its_words(original, error).await?;
         self.answer_err(turn, &error).await

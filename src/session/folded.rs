@@ -11,7 +11,7 @@ use super::as_update::InfoText;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::fold::{changes_nothing, has_messages, needs_no_fold};
-use super::hidden::{Hidden, Row};
+use super::link::internal::{InternalResponse, Row};
 use super::moving::{AsOwn, Bound, Moved};
 use super::refusal::is_unknown_column;
 use super::second_run::SecondRun;
@@ -80,7 +80,7 @@ impl Session {
 
     async fn undo(&mut self, mark: Mark, last: &[u8]) -> Result<(), Error> {
         // Refused where the statement's error has ended the transaction, and the savepoint with it.
-        if let Hidden::Ok(_) = self.insist(UNDO).await? {
+        if let InternalResponse::Ok(_) = self.insist(UNDO).await? {
             self.state.transaction.restore(mark);
         }
         self.raise_again(last).await
@@ -245,7 +245,7 @@ impl Session {
                                 'Com_load')";
         const ROWS: usize = 9;
         self.write_query(QUESTION.as_bytes()).await?;
-        let Ok(rows) = self.read_hidden_rows(ROWS).await? else {
+        let Ok(rows) = self.read_internal_rows(ROWS).await? else {
             return Ok(Writes(None));
         };
         let counts = rows.iter().map(|row| {
@@ -287,7 +287,7 @@ impl Session {
         };
         self.write_query(&fold::digests(table, predicate, &form, look))
             .await?;
-        let rows = match self.read_hidden_rows(fold::MOST_LOCKED + 1).await? {
+        let rows = match self.read_internal_rows(fold::MOST_LOCKED + 1).await? {
             Err(error) => return Ok(Err(error)),
             Ok(rows) => rows,
         };

@@ -6,7 +6,9 @@ use super::Session;
 use super::as_update::{InfoText, as_update};
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::hidden::{Failure, Hidden, MOST_DEADLOCKS, affected_rows, failure, is_deadlock};
+use super::link::internal::{
+    Failure, InternalResponse, MOST_DEADLOCKS, affected_rows, failure, is_deadlock,
+};
 use super::moving::Bound;
 use super::rights::Right;
 use super::transaction::Keys;
@@ -195,14 +197,14 @@ impl Session {
         }
         if let (Some(update), Some(row), true) = (&increment.update, slot_row, is_known) {
             match self.run_template(update, slot, parameters).await? {
-                Hidden::Ok(ok) if affected_rows(&ok)? > 0 => {
+                InternalResponse::Ok(ok) if affected_rows(&ok)? > 0 => {
                     self.learn_language(&ok);
                     self.found_slot(&increment.table, row, slot);
                     return self.slotted(slotting, slot, ok).await;
                 }
                 // Closed by a fold, or full: base must be asked.
-                Hidden::Err(error) if is_check_violation(&error) => {}
-                Hidden::Err(error) => return self.refused(slotting, &error).await,
+                InternalResponse::Err(error) if is_check_violation(&error) => {}
+                InternalResponse::Err(error) => return self.refused(slotting, &error).await,
                 _ => self.shared.slots.forget(&increment.table, row, slot),
             }
         }
@@ -213,38 +215,44 @@ impl Session {
                 .await;
         }
         match self.upsert(slotting, slot).await? {
-            Hidden::Ok(ok) => match as_update(&ok, self.capabilities, &self.state.info)? {
-                None => {
-                    // No such row: MySQL says so in its own words.
-                    self.count_increment(Reason::Slotted, &increment.table);
-                    let seen = self.run_original_and_see(slotting.original, turn).await?;
-                    Ok(seen.0)
-                }
-                Some(ok) => {
-                    if let Some(row) = slot_row {
-                        self.found_slot(&increment.table, row, slot);
+            InternalResponse::Ok(ok) => {
+                match as_update(&ok, self.link.capabilities, &self.state.info)? {
+                    None => {
+                        // No such row: MySQL says so in its own words.
+                        self.count_increment(Reason::Slotted, &increment.table);
+                        let seen = self.run_original_and_see(slotting.original, turn).await?;
+                        Ok(seen.0)
                     }
-                    // The upstream's own count has existing slot rows twice.
-                    self.state.diagnostics = Some(Diagnostics::of(&ok, None));
-                    self.slotted(slotting, slot, ok).await
+                    Some(ok) => {
+                        if let Some(row) = slot_row {
+                            self.found_slot(&increment.table, row, slot);
+                        }
+                        // The upstream's own count has existing slot rows twice.
+                        self.state.diagnostics = Some(Diagnostics::of(&ok, None));
+                        self.slotted(slotting, slot, ok).await
+                    }
                 }
-            },
-            Hidden::Err(error) => self.refused(slotting, &error).await,
-            Hidden::Row(_) => Err(Malformed.into()),
+            }
+            InternalResponse::Err(error) => self.refused(slotting, &error).await,
+            InternalResponse::Row(_) => Err(Malformed.into()),
         }
     }
 
     /// Adds to a slot whether or not there is a slot row. It locks more than the client's UPDATE would, the base row
     /// and the gap that a slot row is inserted into, so a deadlock that ends it is not the client's: it is run again,
     /// unless the client's transaction has gone with it.
-    async fn upsert(&mut self, slotting: &Slotting<'_>, slot: u16) -> Result<Hidden, Error> {
+    async fn upsert(
+        &mut self,
+        slotting: &Slotting<'_>,
+        slot: u16,
+    ) -> Result<InternalResponse, Error> {
         let may_run_again = !self.state.in_transaction() && !self.state.one_shot.is_set();
         let mut deadlocks = 0;
         loop {
             let upsert = &slotting.increment.upsert;
             let answer = self.run_template(upsert, slot, slotting.parameters).await?;
             match answer {
-                Hidden::Err(error)
+                InternalResponse::Err(error)
                     if may_run_again && is_deadlock(&error) && deadlocks < MOST_DEADLOCKS =>
                 {
                     deadlocks += 1;
@@ -257,7 +265,7 @@ impl Session {
     /// Takes the words of the session's language from an answer, if that is an UPDATE's.
     pub(super) fn learn_language(&mut self, ok: &[u8]) {
         if self.state.kind == Kind::Update {
-            self.state.info.learn(ok, self.capabilities);
+            self.state.info.learn(ok, self.link.capabilities);
         }
     }
 
@@ -370,7 +378,7 @@ impl Session {
         template: &Template,
         slot: u16,
         parameters: &[Vec<u8>],
-    ) -> Result<Hidden, Error> {
+    ) -> Result<InternalResponse, Error> {
         let mut text = Vec::new();
         let filling = Filling {
             slot,
@@ -378,7 +386,7 @@ impl Session {
             ..Filling::default()
         };
         template.render(&filling, &mut text);
-        self.hidden(text).await
+        self.run_internal(text).await
     }
 }
 

@@ -6,15 +6,16 @@ use super::Session;
 use super::as_update::{InfoText, as_update};
 use super::combine::patiently;
 use super::error::Error;
-use super::fold::{BEGIN, COMMIT};
-use super::hidden::{Hidden, affected_rows, encode_query};
 use super::increment::{Slotting, is_check_violation};
-use super::patched::patch_status;
+use super::link::internal::{InternalResponse, affected_rows};
+use super::link::rewrite::patch_status;
 use super::turn::Done;
 use crate::catalog::HotTable;
 use crate::counter::combine::{Batch, Outcome};
+use crate::counter::fold::{BEGIN, COMMIT};
 use crate::counter::unpoisoned;
 use crate::sql::template::{Filling, Template};
+use crate::wire::command::encode_query;
 use crate::wire::reader::Malformed;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
@@ -272,52 +273,54 @@ impl Session {
     /// Writes the sums of one key by a statement that is its own transaction.
     async fn write_one(&mut self, texts: &Texts) -> Result<Outcome, Error> {
         if let Some(update) = &texts.update {
-            match self.hidden(update).await? {
-                Hidden::Ok(ok) if texts.has_written(&ok)? => {
-                    let ok = texts.answer(ok, self.capabilities, &self.state.info)?;
+            match self.run_internal(update).await? {
+                InternalResponse::Ok(ok) if texts.has_written(&ok)? => {
+                    let ok = texts.answer(ok, self.link.capabilities, &self.state.info)?;
                     return Ok(Outcome::Committed(ok.into()));
                 }
-                Hidden::Ok(_) => {}
+                InternalResponse::Ok(_) => {}
                 // Closed by a fold, or full: base must be asked.
-                Hidden::Err(error) if is_check_violation(&error) => {}
-                Hidden::Err(error) if is_the_leaders(&error) => {
+                InternalResponse::Err(error) if is_check_violation(&error) => {}
+                InternalResponse::Err(error) if is_the_leaders(&error) => {
                     return Ok(Outcome::Failed(error.into()));
                 }
-                Hidden::Err(error) => return Ok(failed(error)),
-                Hidden::Row(_) => return Err(Malformed.into()),
+                InternalResponse::Err(error) => return Ok(failed(error)),
+                InternalResponse::Row(_) => return Err(Malformed.into()),
             }
         }
         let Some(upsert) = &texts.upsert else {
             return Ok(Outcome::NotWritten);
         };
-        Ok(match self.hidden(upsert).await? {
-            Hidden::Ok(ok) => match as_update(&ok, self.capabilities, &self.state.info)? {
-                Some(ok) => Outcome::Committed(ok.into()),
-                // No such row: MySQL tells each of them in its own words.
-                None => Outcome::NotWritten,
-            },
-            Hidden::Err(error) if is_the_leaders(&error) => Outcome::Failed(error.into()),
-            Hidden::Err(error) => failed(error),
-            Hidden::Row(_) => return Err(Malformed.into()),
+        Ok(match self.run_internal(upsert).await? {
+            InternalResponse::Ok(ok) => {
+                match as_update(&ok, self.link.capabilities, &self.state.info)? {
+                    Some(ok) => Outcome::Committed(ok.into()),
+                    // No such row: MySQL tells each of them in its own words.
+                    None => Outcome::NotWritten,
+                }
+            }
+            InternalResponse::Err(error) if is_the_leaders(&error) => Outcome::Failed(error.into()),
+            InternalResponse::Err(error) => failed(error),
+            InternalResponse::Row(_) => return Err(Malformed.into()),
         })
     }
 
     /// Writes the sums of several keys in one transaction, sent at once.
     async fn write_all(&mut self, texts: &[Texts]) -> Result<Vec<Outcome>, Error> {
         let mut out = Vec::new();
-        encode_query(&mut out, BEGIN.as_bytes(), self.capabilities);
+        encode_query(&mut out, BEGIN.as_bytes(), self.link.capabilities);
         for update in texts.iter().filter_map(|text| text.update.as_ref()) {
-            encode_query(&mut out, update, self.capabilities);
+            encode_query(&mut out, update, self.link.capabilities);
         }
         // Its flags tell whether the transaction has come so far.
-        encode_query(&mut out, b"DO 0", self.capabilities);
-        encode_query(&mut out, COMMIT.as_bytes(), self.capabilities);
+        encode_query(&mut out, b"DO 0", self.link.capabilities);
+        encode_query(&mut out, COMMIT.as_bytes(), self.link.capabilities);
         self.write_upstream(&out).await?;
-        let begun = self.read_hidden().await?;
+        let begun = self.read_internal().await?;
         let mut steps = Vec::with_capacity(texts.len());
         // Whether the transaction is open behind the last answer; an ERR does not say.
         let mut is_open = match &begun {
-            Hidden::Ok(ok) => Some(is_in_transaction(ok)),
+            InternalResponse::Ok(ok) => Some(is_in_transaction(ok)),
             _ => None,
         };
         for text in texts {
@@ -325,28 +328,28 @@ impl Session {
                 steps.push(Step::Missing);
                 continue;
             }
-            let answer = self.read_hidden().await?;
+            let answer = self.read_internal().await?;
             is_open = match &answer {
-                Hidden::Ok(ok) => Some(is_in_transaction(ok)),
-                Hidden::Err(error) if leaves_transaction(error) => is_open,
+                InternalResponse::Ok(ok) => Some(is_in_transaction(ok)),
+                InternalResponse::Err(error) if leaves_transaction(error) => is_open,
                 _ => None,
             };
             steps.push(match answer {
-                Hidden::Ok(ok) if text.has_written(&ok)? => Step::Written {
+                InternalResponse::Ok(ok) if text.has_written(&ok)? => Step::Written {
                     in_transaction: is_in_transaction(&ok),
-                    ok: text.answer(ok, self.capabilities, &self.state.info)?,
+                    ok: text.answer(ok, self.link.capabilities, &self.state.info)?,
                 },
-                Hidden::Ok(_) => Step::Missing,
-                Hidden::Err(error) => Step::Failed(error),
-                Hidden::Row(_) => return Err(Malformed.into()),
+                InternalResponse::Ok(_) => Step::Missing,
+                InternalResponse::Err(error) => Step::Failed(error),
+                InternalResponse::Row(_) => return Err(Malformed.into()),
             });
         }
         // A KILL that meets it tells nothing of the transaction, which the answers before do then.
-        if let Hidden::Ok(ok) = self.read_hidden().await? {
+        if let InternalResponse::Ok(ok) = self.read_internal().await? {
             is_open = Some(is_in_transaction(&ok));
         }
-        let end = match self.read_hidden().await? {
-            Hidden::Err(error) => {
+        let end = match self.read_internal().await? {
+            InternalResponse::Err(error) => {
                 self.roll_back_own().await?;
                 Some(error)
             }

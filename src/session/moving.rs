@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Session;
-use super::as_update::row_counts;
 use super::error::Error;
-use super::hidden::{Failure, Hidden, Row, encode_query, failure};
+use super::link::internal::{Failure, InternalResponse, Row, failure};
 use super::read::is_without_slots;
 use super::refusal::is_unknown_column;
 use super::transaction::Keys;
@@ -18,6 +17,8 @@ use crate::counter::{Key, KeyForm};
 use crate::sql::is_stored_as_written;
 use crate::sql::plan::{FoldTable, Scope};
 use crate::sql::template::{Filling, KnownSlots, Template};
+use crate::wire::command::encode_query;
+use crate::wire::reply::row_counts;
 use crate::wire::reply::{self, Ok as OkPacket};
 
 /// What is to be folded, with the client's parameters filled in.
@@ -232,9 +233,11 @@ impl Session {
             }
             // Of a view, and of a table of another engine, it tells something else. Whoever has rights on columns alone
             // is not told.
-            are_locked = match self.hidden(fold::show_create_of(path)).await? {
-                Hidden::Row(row) => matches!(row.get(1), Some(Some(text)) if is_of_innodb(text)),
-                Hidden::Err(error) if failure(&error) == Failure::TheClients => {
+            are_locked = match self.run_internal(fold::show_create_of(path)).await? {
+                InternalResponse::Row(row) => {
+                    matches!(row.get(1), Some(Some(text)) if is_of_innodb(text))
+                }
+                InternalResponse::Err(error) if failure(&error) == Failure::TheClients => {
                     return Ok(Err(error));
                 }
                 _ => false,
@@ -300,7 +303,7 @@ impl Session {
         let rows = locked.as_ref().map(Vec::len);
         let since = Instant::now();
         let open = self.open_rows(&keys, form.as_ref(), locked).await;
-        self.asked_elsewhere_since(since);
+        self.link.asked_elsewhere_since(since);
         let open_keys = open
             .as_ref()
             .map(|open| open.iter().map(|row| row.key.clone()).collect());
@@ -339,7 +342,7 @@ impl Session {
     /// The base rows that a statement of ours locks.
     async fn hidden_rows(&mut self, lock: &[u8]) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
         self.write_query(lock).await?;
-        self.read_hidden_rows(fold::MOST_LOCKED + 1).await
+        self.read_internal_rows(fold::MOST_LOCKED + 1).await
     }
 
     /// Moves these slot rows, key by key. Which keys' base rows it has changed: the server writes no row whose values
@@ -426,7 +429,7 @@ impl Session {
         let server = self.server.clone()?;
         let since = Instant::now();
         let open = self.shared.open_rows(&server, table, &form, None).await;
-        self.asked_elsewhere_since(since);
+        self.link.asked_elsewhere_since(since);
         let mut counts: HashMap<Key, usize> = HashMap::new();
         for row in open? {
             *counts.entry(row.key).or_default() += 1;
@@ -448,19 +451,19 @@ impl Session {
     pub(super) async fn run_all(
         &mut self,
         texts: &[Vec<u8>],
-    ) -> Result<Result<Vec<Hidden>, Vec<u8>>, Error> {
+    ) -> Result<Result<Vec<InternalResponse>, Vec<u8>>, Error> {
         let facts = self.state.facts.as_ref();
         let safe_updates = facts.is_some_and(|facts| facts.safe_updates);
         let around = fold::without_caution(safe_updates, self.state.big_selects);
         let [before, after] = around.map_or([None, None], |around| around.map(Some));
         if let Some(before) = before
-            && let Hidden::Err(error) = self.hidden(before).await?
+            && let InternalResponse::Err(error) = self.run_internal(before).await?
         {
             return Ok(Err(error));
         }
         let ran = self.run_in_turn(texts).await?;
         if let Some(after) = after
-            && let Hidden::Err(error) = self.hidden(after).await?
+            && let InternalResponse::Err(error) = self.run_internal(after).await?
         {
             return Ok(ran.and(Err(error)));
         }
@@ -470,19 +473,19 @@ impl Session {
     async fn run_in_turn(
         &mut self,
         texts: &[Vec<u8>],
-    ) -> Result<Result<Vec<Hidden>, Vec<u8>>, Error> {
+    ) -> Result<Result<Vec<InternalResponse>, Vec<u8>>, Error> {
         let (first, rest) = texts.split_at(texts.len().min(1));
         let mut answers = Vec::with_capacity(texts.len());
         for together in std::iter::once(first).chain(rest.chunks(2)) {
             let mut out = Vec::new();
             for text in together {
-                encode_query(&mut out, text, self.capabilities);
+                encode_query(&mut out, text, self.link.capabilities);
             }
             self.write_upstream(&out).await?;
             let mut error = None;
             for _ in together {
-                match self.read_hidden().await? {
-                    Hidden::Err(payload) => error = error.or(Some(payload)),
+                match self.read_internal().await? {
+                    InternalResponse::Err(payload) => error = error.or(Some(payload)),
                     answer => answers.push(answer),
                 }
             }
@@ -508,8 +511,8 @@ fn is_of_innodb(text: &[u8]) -> bool {
 }
 
 /// Whether an UPDATE has changed every row that it has found, by the text of its OK packet.
-fn has_changed_all(answer: &Hidden) -> bool {
-    let Hidden::Ok(payload) = answer else {
+fn has_changed_all(answer: &InternalResponse) -> bool {
+    let InternalResponse::Ok(payload) = answer else {
         return true;
     };
     let counts = OkPacket::decode(payload)

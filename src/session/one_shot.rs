@@ -6,7 +6,7 @@
 
 use super::Session;
 use super::error::Error;
-use super::hidden::Hidden;
+use super::link::internal::InternalResponse;
 use crate::reason::Reason;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Kind, one_shot};
@@ -107,7 +107,7 @@ impl Session {
             true => "SELECT @@SESSION.tx_read_only",
             false => "SELECT @@SESSION.transaction_read_only",
         };
-        if let Hidden::Row(row) = self.hidden(of_session).await?
+        if let InternalResponse::Row(row) = self.run_internal(of_session).await?
             && matches!(row.first(), Some(Some(value)) if value == b"0")
         {
             self.state.one_shot.texts = doubted;
@@ -118,7 +118,7 @@ impl Session {
     /// Sets it for a transaction of ours that is begun once more.
     pub(super) async fn set_one_shot(&mut self) -> Result<(), Error> {
         for text in self.state.one_shot.texts.clone() {
-            self.hidden(text).await?;
+            self.run_internal(text).await?;
         }
         Ok(())
     }

@@ -27,9 +27,9 @@ impl Session {
         if !self.has_changers() {
             return Ok(());
         }
-        let command = self.client.buffered().get(HEADER_LENGTH..);
+        let command = self.link.client.buffered().get(HEADER_LENGTH..);
         let command = command.filter(|command| command.first() == Some(&command::QUERY));
-        let text = command.and_then(|command| statement_text(command, self.capabilities).ok());
+        let text = command.and_then(|command| statement_text(command, self.link.capabilities).ok());
         let text = text.map(<[u8]>::to_vec);
         self.watch(text.as_deref(), kind).await
     }

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use super::Session;
 use super::asking::Asks;
 use super::combine::may_take_locks;
-use super::definitions::Definitions;
 use super::error::Error;
 use super::execution::renamed;
-use super::hidden::encode_statement_command;
 use super::kind::kind_of;
+use super::link::definitions::Definitions;
+use super::link::rewrite::Rewrite;
 use super::one_shot::Effect;
 use super::parameters::Typing;
-use super::patched::Patch;
 use super::query::may_change_the_catalog;
 use super::rights::may_change_rights;
 use super::state::{Access, Unseen};
@@ -25,7 +24,7 @@ use crate::sql::{self, Kind, TransactionControl};
 use crate::traffic::Prepared;
 use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
-use crate::wire::command;
+use crate::wire::command::{self, encode_statement_command};
 use crate::wire::execute::Execute;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::reader::Reader;
@@ -117,7 +116,7 @@ impl Session {
             return Ok(());
         }
         let payload = self.command_payload().to_vec();
-        self.drop_command();
+        self.link.drop_command();
         if (may_ask || hot) && self.state.facts.is_none() && self.state.diagnostics.is_none() {
             // COM_STMT_PREPARE leaves them, a question of ours does not.
             self.keep_numbers().await?;
@@ -190,7 +189,7 @@ impl Session {
     /// A statement of over a megabyte: every execution folds the hot tables that its head names.
     async fn prepare_long(&mut self) -> Result<(), Error> {
         self.buffer_head().await?;
-        let head = &self.client.buffered()[HEADER_LENGTH + 1..];
+        let head = &self.link.client.buffered()[HEADER_LENGTH + 1..];
         let kind = kind_of(head);
         let fold = match self.is_hot(head, kind) {
             true => self.fold_of_named(head),
@@ -256,7 +255,7 @@ impl Session {
             parameters: ok.parameters,
             columns: Definitions::new(columns, None),
             types: Vec::new(),
-            typing: Typing::new(&parameters, self.capabilities),
+            typing: Typing::new(&parameters, self.link.capabilities),
             long_data: false,
             rewritten: None,
             rows: None,
@@ -272,13 +271,13 @@ impl Session {
         &mut self,
         mut sequence_id: u8,
     ) -> Result<Option<(PrepareOk, Vec<Vec<u8>>, Vec<Vec<u8>>)>, Error> {
-        let mut walker = Walker::new(Form::Prepared, self.capabilities);
+        let mut walker = Walker::new(Form::Prepared, self.link.capabilities);
         let mut payload = Vec::new();
         let mut out = Vec::new();
         let mut prepared = None;
         let (mut parameters, mut columns) = (Vec::new(), Vec::new());
         while !walker.is_done() {
-            match self.read_packet(&mut walker, &mut payload).await? {
+            match self.link.read_packet(&mut walker, &mut payload).await? {
                 Role::PrepareOk => prepared = Some(PrepareOk::decode(&payload)?),
                 Role::Parameter => parameters.push(payload.clone()),
                 Role::Column => columns.push(payload.clone()),
@@ -286,7 +285,7 @@ impl Session {
             }
             sequence_id = encode_packet(&mut out, sequence_id, &payload);
         }
-        self.client.write(&out).await.map_err(Error::client)?;
+        self.link.client.write(&out).await.map_err(Error::client)?;
         self.observe(&walker);
         Ok(prepared.map(|ok| (ok, parameters, columns)))
     }
@@ -294,10 +293,19 @@ impl Session {
     /// A command that names a statement: COM_STMT_EXECUTE, FETCH, RESET, CLOSE, SEND_LONG_DATA, BULK_EXECUTE.
     pub(super) async fn statement_command(&mut self, command_byte: u8) -> Result<(), Error> {
         const NAMED: usize = HEADER_LENGTH + Form::LOOKAHEAD;
-        let header = self.client.peek_header().await.map_err(Error::Client)?;
-        let filled = self.client.fill_to(header.packet_length().min(NAMED)).await;
+        let header = self
+            .link
+            .client
+            .peek_header()
+            .await
+            .map_err(Error::Client)?;
+        let filled = self
+            .link
+            .client
+            .fill_to(header.packet_length().min(NAMED))
+            .await;
         filled.map_err(Error::Client)?;
-        let mut named = Reader::new(&self.client.buffered()[HEADER_LENGTH + 1..]);
+        let mut named = Reader::new(&self.link.client.buffered()[HEADER_LENGTH + 1..]);
         let id = named.u32().unwrap_or(0);
         let id = match id {
             LAST_PREPARED if self.state.last_prepared != 0 => self.state.last_prepared,
@@ -375,11 +383,20 @@ impl Session {
     /// Takes in the parameter types of the execution at the front: clients tell them once, and whatever becomes of this
     /// execution, a later one may go by them.
     async fn note_types(&mut self, statement: &mut Statement) -> Result<(), Error> {
-        let header = self.client.peek_header().await.map_err(Error::Client)?;
+        let header = self
+            .link
+            .client
+            .peek_header()
+            .await
+            .map_err(Error::Client)?;
         let length = header.packet_length().min(PacketStream::LARGEST_PEEK);
-        self.client.fill_to(length).await.map_err(Error::Client)?;
-        let payload = &self.client.buffered()[HEADER_LENGTH..length];
-        let execute = Execute::decode(payload, statement.parameters, self.capabilities);
+        self.link
+            .client
+            .fill_to(length)
+            .await
+            .map_err(Error::Client)?;
+        let payload = &self.link.client.buffered()[HEADER_LENGTH..length];
+        let execute = Execute::decode(payload, statement.parameters, self.link.capabilities);
         if let Ok(Execute {
             types: Some(types), ..
         }) = execute
@@ -400,7 +417,7 @@ impl Session {
             return Ok(false);
         }
         let payload = renamed(self.command_payload(), *id)?;
-        self.drop_command();
+        self.link.drop_command();
         self.send_payload(&payload).await?;
         Ok(true)
     }
@@ -410,13 +427,13 @@ impl Session {
             self.pass_command().await?;
             return self.pass_answer(Form::Rows).await.map(drop);
         }
-        let patch = Patch {
+        let patch = Rewrite {
             sequence_id: 1,
             rows: statement.rows.take(),
             renamed: statement.rewritten.as_ref().map(|(ours, _)| (*ours, id)),
-            ..Patch::default()
+            ..Rewrite::default()
         };
-        statement.rows = self.pass_patched(Form::Rows, patch).await?.rows;
+        statement.rows = self.pass_rewritten(Form::Rows, patch).await?.rows;
         Ok(())
     }
 
@@ -426,8 +443,8 @@ impl Session {
             let mut out = Vec::new();
             encode_statement_command(&mut out, command::STMT_RESET, *id);
             self.write_upstream(&out).await?;
-            let mut walker = Walker::new(Form::Single, self.capabilities);
-            self.read_packet(&mut walker, &mut Vec::new()).await?;
+            let mut walker = Walker::new(Form::Single, self.link.capabilities);
+            self.link.read_packet(&mut walker, &mut Vec::new()).await?;
         }
         self.pass_command().await?;
         self.pass_answer(Form::Single).await.map(drop)

@@ -38,26 +38,31 @@ const HEAD: usize = 64 * 1024;
 impl Session {
     /// Buffers the command at the front whole; false when it is too long for that.
     pub(super) async fn buffer_command(&mut self) -> Result<bool, Error> {
-        let header = self.client.peek_header().await.map_err(Error::Client)?;
+        let header = self
+            .link
+            .client
+            .peek_header()
+            .await
+            .map_err(Error::Client)?;
         let length = header.packet_length();
         if length > PacketStream::LARGEST_PEEK {
             return Ok(false);
         }
-        let filled = self.client.fill_to(length).await;
+        let filled = self.link.client.fill_to(length).await;
         filled.map_err(Error::Client)?;
         Ok(true)
     }
 
     /// The payload of the command at the front, which is buffered whole.
     pub(super) fn command_payload(&self) -> &[u8] {
-        let buffered = self.client.buffered();
+        let buffered = self.link.client.buffered();
         let header = Header::decode(buffered).expect("a command is buffered");
         &buffered[HEADER_LENGTH..header.packet_length()]
     }
 
     /// The form of the answer to the command at the front, of which the first [`Form::LOOKAHEAD`] bytes are buffered.
     pub(super) fn command_form(&self) -> Form {
-        let buffered = self.client.buffered();
+        let buffered = self.link.client.buffered();
         let header = Header::decode(buffered).expect("a command's header is buffered");
         let end = header.packet_length().min(buffered.len());
         Form::of(&buffered[HEADER_LENGTH..end])
@@ -65,7 +70,7 @@ impl Session {
 
     /// COM_QUERY.
     pub(super) async fn query(&mut self) -> Result<(), Error> {
-        let capabilities = self.capabilities;
+        let capabilities = self.link.capabilities;
         if !self.buffer_command().await? {
             return Box::pin(self.long_query()).await;
         }
@@ -112,7 +117,7 @@ impl Session {
             }
         };
         let payload = self.command_payload().to_vec();
-        self.drop_command();
+        self.link.drop_command();
         // Boxed: a task is as large as the largest of what it may do, and most sessions never come here.
         Box::pin(self.hot_query(payload, found)).await?;
         self.saw(sighting);
@@ -204,8 +209,8 @@ impl Session {
     async fn long_query(&mut self) -> Result<(), Error> {
         self.state.diagnostics = None;
         self.buffer_head().await?;
-        let head = &self.client.buffered()[HEADER_LENGTH..];
-        let text = statement_text(head, self.capabilities).unwrap_or_default();
+        let head = &self.link.client.buffered()[HEADER_LENGTH..];
+        let text = statement_text(head, self.link.capabilities).unwrap_or_default();
         let kind = kind_of(text);
         if !self.is_hot(text, kind) {
             return self.pass_statement(kind, Reason::NotHot).await;
@@ -222,7 +227,7 @@ impl Session {
 
     /// Buffers the first bytes of a command too long to be held.
     pub(super) async fn buffer_head(&mut self) -> Result<(), Error> {
-        self.client.fill_to(HEAD).await.map_err(Error::Client)
+        self.link.client.fill_to(HEAD).await.map_err(Error::Client)
     }
 
     /// A fold of all tables that a statement too long to be read names, or whose rows may go with those of one that it
@@ -241,7 +246,7 @@ impl Session {
 
     /// A statement, or several, of which at least one names a hot table.
     async fn hot_query(&mut self, payload: Vec<u8>, found: Option<Found>) -> Result<(), Error> {
-        let text = statement_text(&payload, self.capabilities)?;
+        let text = statement_text(&payload, self.link.capabilities)?;
         // What is asked first clears what MySQL has to tell of the statement before.
         let is_to_be_asked = self.state.facts.is_none() || self.state.shadows_doubted;
         if is_to_be_asked && self.state.diagnostics.is_none() {
@@ -253,7 +258,7 @@ impl Session {
             }
         }
         let facts = self.facts().await?.unwrap_or_default();
-        let text = statement_text(&payload, self.capabilities)?;
+        let text = statement_text(&payload, self.link.capabilities)?;
         let prefix = &payload[..payload.len() - text.len()];
         let parts = match self.state.multi_statements && memchr(b';', text).is_some() {
             true => sql::split(
@@ -477,7 +482,7 @@ impl Session {
         {
             tracing::warn!("the tables have not been read again within {MOST:?} after DDL");
         }
-        self.asked_elsewhere_since(since);
+        self.link.asked_elsewhere_since(since);
         self.see_hot();
     }
 }

@@ -7,15 +7,15 @@ use super::Session;
 use super::ddl::error_payload;
 use super::diagnostics::Diagnostics;
 use super::error::Error;
-use super::fold::BEGIN_TO_WRITE;
 use super::folded::Mark;
-use super::hidden::{Failure, Hidden, failure};
+use super::link::internal::{Failure, InternalResponse, failure};
+use super::link::rewrite::Rewrite;
 use super::moving::{AsOwn, Bound};
-use super::patched::Patch;
 use super::refusal::{Foreseen, UNKNOWN_COLUMN, is_of_the_text};
 use super::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
+use crate::counter::fold::BEGIN_TO_WRITE;
 use crate::metrics::TableCounts;
 use crate::net::ReadError;
 use crate::reason::PlanKind;
@@ -227,7 +227,7 @@ impl Session {
 
     /// To a client that has closed nothing is said any more, and the upstream has been told.
     pub(super) fn may_run_again(&self) -> Result<(), Error> {
-        match self.client_closed {
+        match self.link.client_closed {
             true => Err(Error::Client(ReadError::Closed)),
             false => Ok(()),
         }
@@ -242,17 +242,17 @@ impl Session {
                 self.count_once(read, query);
                 // The rewritten text may wait for the same lock again; the client that was killed need not.
                 let done = self.answer_err(turn, &error).await?;
-                self.read_hidden().await?;
+                self.read_internal().await?;
                 return Ok(Ran::Done(done));
             }
             Err(error) => {
-                self.read_hidden().await?;
+                self.read_internal().await?;
                 return Ok(Ran::Unprepared(error));
             }
         };
         match (self.peek_error(turn).await?, &read.or_fold) {
             (Some(NO_SUCH_TABLE), _) => {
-                let answer = self.read_hidden().await?;
+                let answer = self.read_internal().await?;
                 self.close_asked(sent.asked).await?;
                 self.count_once(read, query);
                 let error = answer.into_result().err().unwrap_or_default();
@@ -260,16 +260,16 @@ impl Session {
                 return Box::pin(done).await.map(Ran::Done);
             }
             (Some(UNKNOWN_COLUMN), _) => {
-                self.read_hidden().await?;
+                self.read_internal().await?;
                 let is_understood = sent.asked.is_some();
                 self.close_asked(sent.asked).await?;
                 return Ok(Ran::Unnamed { is_understood });
             }
             (Some(code), Some(fold)) if code != DEFINITION_CHANGED.0 => {
-                let answer = self.read_hidden().await?;
+                let answer = self.read_internal().await?;
                 self.close_asked(sent.asked).await?;
                 let done = match answer {
-                    Hidden::Err(error) if failure(&error) == Failure::TheClients => {
+                    InternalResponse::Err(error) if failure(&error) == Failure::TheClients => {
                         self.count_once(read, query);
                         self.answer_err(turn, &error).await
                     }
@@ -279,12 +279,12 @@ impl Session {
             }
             _ => self.count_once(read, query),
         }
-        let patch = Patch {
+        let patch = Rewrite {
             columns: Some(&sent.definitions),
             hold_errors: &[OUT_OF_RANGE],
-            ..turn.patch()
+            ..turn.rewrite()
         };
-        let ended = self.pass_patched(turn.form, patch).await?;
+        let ended = self.pass_rewritten(turn.form, patch).await?;
         self.close_asked(sent.asked).await?;
         if !self.note_agreement(query.text, sent, ended.agreement) {
             return Ok(Ran::Changed);
@@ -366,7 +366,7 @@ impl Session {
         error: &[u8],
     ) -> Result<Vec<u8>, Error> {
         if self.state.status_uncertain {
-            self.hidden("DO 0").await?;
+            self.run_internal("DO 0").await?;
         }
         let tables = read.tables.iter();
         let folds: Vec<Bound> = tables
@@ -385,11 +385,11 @@ impl Session {
         if folded.is_ok() {
             let turn = Turn::single(original.form());
             self.send_original(original, turn).await?;
-            let mut walker = Walker::new(turn.form, self.capabilities);
+            let mut walker = Walker::new(turn.form, self.link.capabilities);
             while !walker.is_done() {
-                self.read_packet(&mut walker, &mut last).await?;
+                self.link.read_packet(&mut walker, &mut last).await?;
             }
-            self.observe_hidden(&walker);
+            self.observe_internal(&walker);
         }
         let is_told = last.first() == Some(&reply::ERR);
         let messages = match wrapped && is_told {
@@ -416,7 +416,7 @@ impl Session {
     /// Whether statements of ours take locks before a read, in its transaction or as errors that it would end with.
     async fn locks_before(&mut self, read: &Read) -> Result<bool, Error> {
         if self.state.status_uncertain && self.state.in_transaction() {
-            self.hidden("DO 0").await?;
+            self.run_internal("DO 0").await?;
         }
         let rows = self.state.transaction.rows();
         Ok(match self.state.in_transaction() {
@@ -437,7 +437,7 @@ impl Session {
         let is_in_doubt =
             self.state.in_transaction() || self.state.transaction.rows().concern(&read.tables);
         if self.state.status_uncertain && is_in_doubt {
-            self.hidden("DO 0").await?;
+            self.run_internal("DO 0").await?;
         }
         if self.state.transaction.rows().concern(&read.tables) || read.locks_rows() {
             self.learn_mixed();
@@ -497,7 +497,7 @@ impl Session {
                     ..Filling::default()
                 };
                 lock.render(&filling, &mut text);
-                if let Err(error) = self.hidden(text).await?.into_result()
+                if let Err(error) = self.run_internal(text).await?.into_result()
                     && !is_without_slots(&error)
                 {
                     self.count_read(read, reason);
@@ -559,16 +559,16 @@ impl Session {
     async fn peek_error(&mut self, turn: Turn) -> Result<Option<u16>, Error> {
         const CODE: usize = 3;
         let end = loop {
-            let buffered = self.upstream.buffered();
+            let buffered = self.link.upstream.buffered();
             let end =
                 Header::decode(buffered).map(|header| HEADER_LENGTH + header.length.min(CODE));
             match end {
                 Some(end) if buffered.len() >= end => break end,
-                _ if turn.more => self.await_upstream_only().await?,
-                _ => self.await_upstream().await?,
+                _ if turn.more => self.link.await_upstream_only().await?,
+                _ => self.link.await_upstream().await?,
             }
         };
-        let start = &self.upstream.buffered()[HEADER_LENGTH..end];
+        let start = &self.link.upstream.buffered()[HEADER_LENGTH..end];
         Ok(match start.first() {
             Some(&reply::ERR) => reply::Err::decode(start).ok().map(|err| err.code),
             _ => None,

@@ -7,14 +7,14 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use super::Session;
 use super::ddl::error_payload;
 use super::error::Error;
-use super::hidden::{Failure, encode_prepare, failure, is_interrupted};
 use super::kind::kind_of;
+use super::link::internal::{Failure, failure, is_interrupted};
 use super::query::statement_text;
 use super::read::DEFINITION_CHANGED;
 use super::rights::is_access_denied;
 use super::turn::Original;
 use crate::sql::Kind;
-use crate::wire::command;
+use crate::wire::command::{self, encode_prepare};
 use crate::wire::reply;
 
 /// How often the question is put again when a KILL QUERY meets it.
@@ -117,7 +117,7 @@ impl Session {
     pub(super) fn query_text<'a>(&self, original: &'a Original) -> Result<Option<&'a [u8]>, Error> {
         Ok(match original {
             Original::Payload(payload) if payload.first() == Some(&command::QUERY) => {
-                let text = statement_text(payload, self.capabilities)?;
+                let text = statement_text(payload, self.link.capabilities)?;
                 Some(text).filter(|text| kind_of(text) != Kind::Execute)
             }
             _ => None,
@@ -163,7 +163,7 @@ impl Session {
         let mut packet = Vec::new();
         encode_prepare(&mut packet, text);
         self.write_upstream(&packet).await?;
-        match self.read_prepared().await? {
+        match self.link.read_prepared().await? {
             Ok(statement) => {
                 self.close_asked(Some(statement.id)).await?;
                 Ok(None)

@@ -7,10 +7,9 @@
 use std::sync::Arc;
 
 use super::Session;
-use super::as_update::row_counts;
 use super::error::Error;
 use super::folded::{Mark, UNDO};
-use super::hidden::Hidden;
+use super::link::internal::InternalResponse;
 use super::moving::{AsOwn, Bound, Moved};
 use super::transaction::{Keys, Suspects};
 use crate::counter::Key;
@@ -18,6 +17,7 @@ use crate::counter::fold::Look;
 use crate::sql::template::{Filling, Template};
 use crate::wire::reader::Malformed;
 use crate::wire::reply::Ok as OkPacket;
+use crate::wire::reply::row_counts;
 
 /// What became of a statement that may have to run a second time.
 pub(super) enum SecondRun {
@@ -122,10 +122,10 @@ impl Session {
                 ..Filling::default()
             };
             confined.render(&filling, &mut text);
-            let ok = match self.hidden(text).await? {
-                Hidden::Ok(ok) => ok,
-                Hidden::Err(error) => return Ok(SecondRun::Refused(error)),
-                Hidden::Row(_) => return Err(Malformed.into()),
+            let ok = match self.run_internal(text).await? {
+                InternalResponse::Ok(ok) => ok,
+                InternalResponse::Err(error) => return Ok(SecondRun::Refused(error)),
+                InternalResponse::Row(_) => return Err(Malformed.into()),
             };
             if expected.is_none_or(|expected| rows_changed(&ok) == Some(expected)) {
                 self.state.transaction.rows_mut().remember_fold(keys);

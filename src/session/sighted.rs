@@ -160,7 +160,7 @@ impl Session {
 
     /// The parameters of an execution as SQL, as far as they can be told. Its types are kept for the next one.
     fn spelled_values(&mut self, id: u32, read: &Read) -> Vec<Option<Vec<u8>>> {
-        let (parameters, capabilities) = (read.parameters, self.capabilities);
+        let (parameters, capabilities) = (read.parameters, self.link.capabilities);
         let decoded = Execute::decode(self.command_payload(), parameters, capabilities);
         let Ok(execute) = decoded else {
             return Vec::new();

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::Session;
 use super::diagnostics::Told;
 use super::error::Error;
-use super::hidden::{Failure, Hidden, failure, query_payload};
 use super::kind::kind_of;
+use super::link::internal::{Failure, InternalResponse, failure};
 use super::literal::string_literal;
 use super::parameters::whole_tables;
 use super::query::may_change_the_catalog;
@@ -21,6 +21,7 @@ use super::user_variables::{Variable, unhex};
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::prepare::{self, Command, Source, Using};
 use crate::sql::{self, Kind};
+use crate::wire::command::query_payload;
 use crate::wire::execute::Value;
 
 /// The most that the texts of a session's prepared statements may take together, in bytes.
@@ -209,8 +210,8 @@ impl Session {
                 let question = format!(
                     "SELECT IF(LENGTH({name}) <= {LONGEST_TEXT}, HEX(CONVERT({name} USING utf8mb4)), NULL)"
                 );
-                match self.hidden(question).await? {
-                    Hidden::Row(row) => row.into_iter().next().flatten().and_then(unhex),
+                match self.run_internal(question).await? {
+                    InternalResponse::Row(row) => row.into_iter().next().flatten().and_then(unhex),
                     _ => None,
                 }
             }
@@ -297,7 +298,7 @@ impl Session {
         match self.ask_of_last(text, *kind, turn).await? {
             Told::Done(done) => return Ok(done),
             Told::Rewritten(edited) if parameters == Some(0) => {
-                let inner = Original::Payload(query_payload(text, self.capabilities));
+                let inner = Original::Payload(query_payload(text, self.link.capabilities));
                 return self.act_with(&edited, text, &inner, turn).await;
             }
             _ => {}
@@ -409,7 +410,7 @@ impl Session {
         let facts = self.facts().await?.unwrap_or_default();
         let literal = string_literal(text, facts.no_backslash_escapes);
         let prepare = [b"PREPARE countersink_read FROM ", &literal[..]].concat();
-        if let Err(error) = self.hidden(prepare).await?.into_result() {
+        if let Err(error) = self.run_internal(prepare).await?.into_result() {
             return Ok(Err(error));
         }
         let execute = b"EXECUTE countersink_read USING ";

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::as_update::InfoText;
 use super::combine::Combining;
-use super::definitions::Definitions;
 use super::diagnostics::Diagnostics;
 use super::hot::PreparedUnder;
+use super::link::definitions::Definitions;
+use super::link::transaction_state::Tracked;
 use super::one_shot::{Effect, OneShot};
 use super::prepared::Statement;
 use super::refusal::Understood;
@@ -16,7 +16,6 @@ use super::rights::Shown;
 use super::sql_prepared::SqlPrepared;
 use super::stale::Planned;
 use super::transaction::Transaction;
-use super::transaction_state::Tracked;
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
 use crate::sql::plan::SessionFacts;
@@ -55,10 +54,6 @@ pub(super) struct State {
     pub shown: Shown,
     /// Statements that change rights have been prepared; which ones is not remembered.
     pub prepares_rights: bool,
-    /// When the upstream was last heard: it closes connections that nobody uses.
-    pub heard: Instant,
-    /// When the session last had an answer, of its upstream or of another session that wrote for it.
-    pub served: Instant,
     /// No increment may go to a slot. CHECK constraints are not enforced (MariaDB, `check_constraint_checks`), so that
     /// nothing would guard a slot; or statements are logged as they are (`binlog_format`), so that the server would
     /// warn of ours (1592).
@@ -198,7 +193,6 @@ pub(super) enum TableLocks {
 
 impl State {
     pub(super) fn new(status: u16, mariadb: bool) -> Self {
-        let now = Instant::now();
         Self {
             status,
             status_uncertain: false,
@@ -214,8 +208,6 @@ impl State {
             combining: Combining::Unknown,
             shown: Shown::default(),
             prepares_rights: false,
-            heard: now,
-            served: now,
             unguarded: false,
             auto_is_null: false,
             info: InfoText::English,

@@ -2,13 +2,11 @@
 
 use super::Session;
 use super::error::Error;
-use super::patched::{Patch, patch_status};
+use super::link::rewrite::{Rewrite, patch_status};
 use crate::wire::answer::Form;
-use crate::wire::capability;
 use crate::wire::command;
 use crate::wire::execute::CURSOR_TYPES;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
-use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
 
 /// The client's own command, to be run as it came.
@@ -95,14 +93,14 @@ impl Turn {
     }
 
     /// A patch that does no more than put the answer in its place.
-    pub(super) fn patch<'a>(self) -> Patch<'a> {
-        Patch {
+    pub(super) fn rewrite<'a>(self) -> Rewrite<'a> {
+        Rewrite {
             sequence_id: self.sequence_id,
             set_status: match self.more {
                 true => status::MORE_RESULTS_EXISTS,
                 false => 0,
             },
-            ..Patch::default()
+            ..Rewrite::default()
         }
     }
 
@@ -156,7 +154,7 @@ impl Session {
                 failed: walker.error().is_some(),
             });
         }
-        let ended = self.pass_patched(turn.form, turn.patch()).await?;
+        let ended = self.pass_rewritten(turn.form, turn.rewrite()).await?;
         Ok(Done {
             sequence_id: ended.sequence_id,
             failed: ended.walker.error().is_some(),
@@ -183,12 +181,12 @@ impl Session {
         hide_transaction: bool,
     ) -> Result<Held, Error> {
         let turn = self.send_original(original, turn).await?;
-        let patch = Patch {
+        let patch = Rewrite {
             hold_last: true,
             hide_transaction,
-            ..turn.patch()
+            ..turn.rewrite()
         };
-        let ended = self.pass_patched(turn.form, patch).await?;
+        let ended = self.pass_rewritten(turn.form, patch).await?;
         let last = ended.held.unwrap_or_default();
         self.learn_language(&last);
         Ok(Held {
@@ -212,29 +210,12 @@ impl Session {
         turn: Turn,
         mut payload: Vec<u8>,
     ) -> Result<Done, Error> {
-        patch_status(&mut payload, 0, turn.patch().set_status);
+        patch_status(&mut payload, 0, turn.rewrite().set_status);
         self.tell_of_transaction(&mut payload)?;
         Ok(Done {
             sequence_id: self.answer(turn.sequence_id, &payload).await?,
             failed: false,
         })
-    }
-
-    /// Has the last packet of the client's answer, unless it is an ERR or an EOF, tell what its own statements have made
-    /// of its transaction.
-    pub(super) fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
-        let tells = match payload.first() {
-            Some(&reply::OK) => true,
-            Some(&reply::EOF) => self.capabilities & capability::DEPRECATE_EOF != 0,
-            _ => false,
-        };
-        if tells && self.capabilities & capability::SESSION_TRACK != 0 {
-            let status = OkPacket::decode(payload)?.status;
-            self.state
-                .tracked
-                .tell(payload, status, self.state.access.state);
-        }
-        Ok(())
     }
 
     /// Answers with an ERR payload.

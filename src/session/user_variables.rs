@@ -2,9 +2,9 @@
 
 use super::Session;
 use super::error::Error;
-use super::hidden::encode_query;
 use crate::wire::answer::{Form, Role, Walker};
 use crate::wire::column::{Column, field_type, text_row};
+use crate::wire::command::encode_query;
 use crate::wire::execute::Value;
 
 /// The longest value that is asked for, in bytes.
@@ -73,19 +73,21 @@ impl Session {
         });
         let question = format!("SELECT {}", columns.collect::<Vec<_>>().join(", "));
         let mut out = Vec::new();
-        encode_query(&mut out, question.as_bytes(), self.capabilities);
+        encode_query(&mut out, question.as_bytes(), self.link.capabilities);
         self.write_upstream(&out).await?;
-        let mut walker = Walker::new(Form::Results, self.capabilities);
+        let mut walker = Walker::new(Form::Results, self.link.capabilities);
         let mut payload = Vec::new();
         let (mut types, mut row) = (Vec::new(), Vec::new());
         while !walker.is_done() {
-            match self.read_packet(&mut walker, &mut payload).await? {
-                Role::Column => types.push(Column::decode(&payload, self.capabilities)?.field_type),
+            match self.link.read_packet(&mut walker, &mut payload).await? {
+                Role::Column => {
+                    types.push(Column::decode(&payload, self.link.capabilities)?.field_type)
+                }
                 Role::Row => row = text_row(&payload)?,
                 _ => {}
             }
         }
-        self.observe_hidden(&walker);
+        self.observe_internal(&walker);
         if row.len() != 3 * names.len() || types.len() != row.len() {
             return Ok(None);
         }

@@ -4,7 +4,7 @@
 use super::Session;
 use super::error::Error;
 use super::fold::changes_nothing;
-use super::hidden::{Failure, Hidden, failure};
+use super::link::internal::{Failure, InternalResponse, failure};
 use super::moving::Bound;
 use super::refusal::{Foreseen, is_of_the_text, is_unknown_column};
 use super::turn::{Done, Original, Turn};
@@ -43,18 +43,18 @@ impl Session {
             ..Filling::default()
         };
         with_sums.text.render(&filling, &mut text);
-        let done = match self.hidden(text).await? {
-            Hidden::Ok(ok) => {
+        let done = match self.run_internal(text).await? {
+            InternalResponse::Ok(ok) => {
                 self.learn_language(&ok);
                 self.answer_ok(turn, ok).await?
             }
             // A fold for a statement that fails is undone.
-            Hidden::Err(error) if is_of_the_text(&error) || tells_of_a_value(&error) => {
+            InternalResponse::Err(error) if is_of_the_text(&error) || tells_of_a_value(&error) => {
                 return Ok(None);
             }
             // It is the original's own. Run twice, the statement would take AUTO_INCREMENT values twice.
-            Hidden::Err(error) => self.answer_err(turn, &error).await?,
-            Hidden::Row(_) => return Err(Malformed.into()),
+            InternalResponse::Err(error) => self.answer_err(turn, &error).await?,
+            InternalResponse::Row(_) => return Err(Malformed.into()),
         };
         self.count(Reason::Summed);
         self.learn_mixed();
@@ -76,7 +76,7 @@ impl Session {
             return self.run_original(original, turn).await;
         }
         let bound = Bound::of(&write.rows, parameters);
-        let counts_matches = self.capabilities & capability::FOUND_ROWS != 0;
+        let counts_matches = self.link.capabilities & capability::FOUND_ROWS != 0;
         let names_one_key = write.key_parameters.iter().all(|key| {
             let literal = parameters.and_then(|list| list.get(usize::from(key.parameter)));
             literal.is_some_and(|literal| key.is_one_key(literal))

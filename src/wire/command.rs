@@ -1,4 +1,8 @@
-//! Command bytes of the command phase (manual: "Command Phase").
+//! Command bytes of the command phase (manual: "Command Phase"), and the packets of those that carry a
+//! text or the id of a statement.
+
+use crate::wire::capability;
+use crate::wire::packet::encode_packet;
 
 /// Closes the connection; no answer.
 pub const QUIT: u8 = 0x01;
@@ -46,3 +50,34 @@ pub const CLONE: u8 = 0x20;
 pub const SUBSCRIBE_GROUP_REPLICATION_STREAM: u8 = 0x21;
 /// MariaDB: executes a prepared statement for many rows of parameters.
 pub const STMT_BULK_EXECUTE: u8 = 0xFA;
+
+/// Appends a COM_QUERY packet.
+pub fn encode_query(out: &mut Vec<u8>, text: &[u8], capabilities: u64) {
+    encode_packet(out, 0, &query_payload(text, capabilities));
+}
+
+/// The payload of a COM_QUERY packet.
+pub fn query_payload(text: &[u8], capabilities: u64) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(text.len() + 3);
+    payload.push(QUERY);
+    if capabilities & capability::QUERY_ATTRIBUTES != 0 {
+        // No parameters, in one set.
+        payload.extend_from_slice(&[0, 1]);
+    }
+    payload.extend_from_slice(text);
+    payload
+}
+
+/// Appends a COM_STMT_PREPARE packet.
+pub fn encode_prepare(out: &mut Vec<u8>, text: &[u8]) {
+    let mut payload = Vec::with_capacity(text.len() + 1);
+    payload.push(STMT_PREPARE);
+    payload.extend_from_slice(text);
+    encode_packet(out, 0, &payload);
+}
+
+/// Appends a packet of a command that names a statement and nothing else.
+pub fn encode_statement_command(out: &mut Vec<u8>, command_byte: u8, statement_id: u32) {
+    let [a, b, c, d] = statement_id.to_le_bytes();
+    encode_packet(out, 0, &[command_byte, a, b, c, d]);
+}

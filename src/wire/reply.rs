@@ -97,3 +97,13 @@ impl<'a> Err<'a> {
         out.extend_from_slice(self.message);
     }
 }
+
+/// How many rows an UPDATE has matched and changed, by the tail of its OK packet in any language.
+pub fn row_counts(tail: &[u8]) -> Option<(u64, u64)> {
+    let info = Reader::new(tail).lenenc_bytes().unwrap_or(tail);
+    let numbers = info.split(|byte| !byte.is_ascii_digit());
+    let mut numbers = numbers.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    let counts = (numbers.next()?, numbers.next()?);
+    let _warnings: u64 = numbers.next()?;
+    numbers.next().is_none().then_some(counts)
+}

@@ -11,7 +11,6 @@ use super::peer::{Patience, Peer};
 use super::setup::{ConnectSetup, UpstreamTls};
 use crate::net::PacketStream;
 use crate::net::tls::UpstreamConnector;
-use crate::session::farewell::{FAREWELL, close};
 use crate::wire::capability;
 use crate::wire::handshake::{Greeting, HandshakeResponse, SSL_REQUEST_LENGTH};
 use crate::wire::packet::HEADER_LENGTH;
@@ -285,8 +284,8 @@ pub(super) async fn turn_away(client: &mut Peer<'_>, told: Option<Vec<u8>>) {
         if let Some(payload) = told {
             client.write(&payload).await?;
         }
-        close(client.stream).await
+        client.stream.lingering_close().await
     };
     // The client may be gone already; nobody is left to tell.
-    let _ = timeout(FAREWELL, farewell).await;
+    let _ = timeout(PacketStream::LINGER, farewell).await;
 }

@@ -5,8 +5,8 @@ use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use super::peer::Peer;
+use crate::net::PacketStream;
 use crate::net::ReadError;
-use crate::session::farewell::FAREWELL;
 use crate::wire::command;
 use crate::wire::handshake::authentication::{NEXT_FACTOR, PasswordPlugin, PluginRequest, SWITCH};
 use crate::wire::reply;
@@ -33,10 +33,10 @@ pub(super) enum Stage {
 /// The most questions that are answered wrongly.
 const MOST_ROUNDS: usize = 8;
 
-/// Ends the login with wrong answers until the upstream has refused it. Takes [`FAREWELL`] at most.
+/// Ends the login with wrong answers until the upstream has refused it. Takes [`PacketStream::LINGER`] at most.
 pub(super) async fn leave(upstream: &mut Peer<'_>, stage: Stage) {
     // Whatever goes wrong here, this connection is over.
-    let _ = timeout(FAREWELL, fail(upstream, stage)).await;
+    let _ = timeout(PacketStream::LINGER, fail(upstream, stage)).await;
 }
 
 async fn fail(upstream: &mut Peer<'_>, stage: Stage) -> Result<(), ReadError> {

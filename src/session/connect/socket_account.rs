@@ -8,8 +8,8 @@
 
 use super::error::ConnectError;
 use super::peer::Peer;
-use crate::session::hidden::query_payload;
 use crate::wire::capability;
+use crate::wire::command::query_payload;
 use crate::wire::packet::encode_packet;
 use crate::wire::reader::Reader;
 use crate::wire::reply;

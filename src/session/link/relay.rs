@@ -2,19 +2,16 @@
 
 use std::time::Instant;
 
-use super::Session;
-use super::error::Error;
-use super::patched::Patch;
+use super::Link;
 use crate::net::{PacketStream, ReadError};
+use crate::session::error::Error;
 use crate::wire::answer::{Form, Next, Role, Walker};
-use crate::wire::capability;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 
-impl Session {
+impl Link {
     /// Passes the command at the front of the client's stream on, whole, and returns the sequence id of its last
     /// packet. Not cancel safe.
-    pub(super) async fn pass_command(&mut self) -> Result<u8, Error> {
-        self.heed_refusal().await?;
+    pub async fn pass_command(&mut self) -> Result<u8, Error> {
         loop {
             let header = self.client.peek_header().await.map_err(Error::Client)?;
             pass_packet(&mut self.client, &mut self.upstream, header).await?;
@@ -26,7 +23,7 @@ impl Session {
 
     /// Takes a command too long to be buffered off the client's stream, unread, and returns the sequence id of its
     /// last packet.
-    pub(super) async fn skip_command(&mut self) -> Result<u8, Error> {
+    pub async fn skip_command(&mut self) -> Result<u8, Error> {
         loop {
             let header = self.client.peek_header().await.map_err(Error::Client)?;
             let mut left = header.packet_length();
@@ -43,20 +40,14 @@ impl Session {
     }
 
     /// Consumes the command at the front of the client's stream. It is buffered whole.
-    pub(super) fn drop_command(&mut self) {
+    pub fn drop_command(&mut self) {
         let header = Header::decode(self.client.buffered()).expect("a command is buffered");
         self.client.consume(header.packet_length());
     }
 
     /// Passes the upstream's answer on, as it comes. Not cancel safe.
-    pub(super) async fn pass_answer(&mut self, form: Form) -> Result<Walker, Error> {
+    pub async fn pass_answer(&mut self, form: Form) -> Result<Walker, Error> {
         let mut walker = Walker::new(form, self.capabilities);
-        if self.capabilities & capability::SESSION_TRACK != 0
-            && !self.state.tracked.is_passed_on()
-            && !walker.is_done()
-        {
-            return Box::pin(self.pass_answer_telling(form)).await;
-        }
         // Bytes of the packet last told that have not been passed yet.
         let mut left_of_packet = 0;
         // The number of the file's first packet, once the upstream has asked for one.
@@ -94,31 +85,13 @@ impl Session {
                 self.await_upstream().await?;
             }
         }
-        let adds = self.state.adds_with(walker.sends_rows());
-        self.state.tracked.see_passed(&walker, adds);
-        self.observe(&walker);
         Ok(walker)
-    }
-
-    /// The same where the server has told statements of ours what the client is to be told of its transaction.
-    async fn pass_answer_telling(&mut self, form: Form) -> Result<Walker, Error> {
-        let header = loop {
-            if let Some(header) = Header::decode(self.upstream.buffered()) {
-                break header;
-            }
-            self.await_upstream().await?;
-        };
-        let patch = Patch {
-            sequence_id: header.sequence_id,
-            ..Patch::default()
-        };
-        Ok(self.pass_patched(form, patch).await?.walker)
     }
 
     /// Waits for more of the answer. Meanwhile takes in what the client sends ahead, as far as the buffer
     /// reaches, and tells the upstream when the client has closed, so that a long statement can be given up. Not while
     /// commands that it sent before lie here: to a server that had them the client would not be gone.
-    pub(super) async fn await_upstream(&mut self) -> Result<(), Error> {
+    pub async fn await_upstream(&mut self) -> Result<(), Error> {
         let since = Instant::now();
         loop {
             if self.client_closed && !self.upstream_told && self.client.buffered().is_empty() {
@@ -146,7 +119,7 @@ impl Session {
 
     /// Waits for more of an answer behind which the session has more to send, whatever the client does meanwhile:
     /// MySQL completes what it has received, and so must the session. Cancel safe.
-    pub(super) async fn await_upstream_only(&mut self) -> Result<(), Error> {
+    pub async fn await_upstream_only(&mut self) -> Result<(), Error> {
         let since = Instant::now();
         if self.upstream.fill().await.map_err(Error::upstream)? == 0 {
             return Err(Error::Upstream(ReadError::Closed));
@@ -173,7 +146,7 @@ impl Session {
     }
 
     /// Replication and clone streams: from here on bytes, both ways, until one side closes.
-    pub(super) async fn pass_everything(&mut self) -> Result<(), Error> {
+    pub async fn pass_everything(&mut self) -> Result<(), Error> {
         loop {
             let client = self.client.buffered().len();
             let written = self.client.forward(client, &mut self.upstream).await;

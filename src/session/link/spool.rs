@@ -6,8 +6,8 @@ use std::io;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
-use super::Session;
-use super::error::Error;
+use super::Link;
+use crate::session::error::Error;
 
 /// The most of an answer that is kept in memory, in bytes.
 const IN_MEMORY: usize = 256 * 1024;
@@ -17,7 +17,7 @@ const IN_FILE: u64 = 1024 * 1024 * 1024;
 
 /// Packets that the client has not been sent yet: in memory first, then in a file without a name.
 #[derive(Debug, Default)]
-pub(super) struct Spool {
+pub struct Spool {
     /// What follows what the file has.
     memory: Vec<u8>,
     file: Option<File>,
@@ -27,7 +27,7 @@ pub(super) struct Spool {
 
 impl Spool {
     /// Takes these bytes, which are left behind empty. On an error they are kept as well, but no more should come.
-    pub(super) async fn take(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+    pub async fn take(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
         if self.memory.is_empty() {
             std::mem::swap(&mut self.memory, bytes);
         } else {
@@ -57,9 +57,9 @@ impl Spool {
     }
 }
 
-impl Session {
+impl Link {
     /// Sends the client all that has been kept for it.
-    pub(super) async fn send_spooled(&mut self, spool: Option<Spool>) -> Result<(), Error> {
+    pub async fn send_spooled(&mut self, spool: Option<Spool>) -> Result<(), Error> {
         let Some(mut spool) = spool else {
             return Ok(());
         };

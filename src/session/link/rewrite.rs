@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::Session;
+use super::Link;
 use super::definitions::{Agreement, Definitions};
-use super::error::Error;
 use super::spool::Spool;
 use super::tracked::hide_transaction;
 use super::transaction_state::Tracked;
+use crate::session::error::Error;
 use crate::sql::{Following, quoting};
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::column::{Column, RowEncoder, Sent, is_changed};
@@ -27,7 +27,7 @@ const LARGEST_ROW: usize = 64 * 1024 * 1024;
 
 /// What to change in an answer.
 #[derive(Debug, Default)]
-pub(super) struct Patch<'a> {
+pub struct Rewrite<'a> {
     /// Sequence id of the first packet toward the client; 1 unless another answer went before.
     pub sequence_id: u8,
     /// Status flags to take away.
@@ -52,17 +52,30 @@ pub(super) struct Patch<'a> {
     pub renamed: Option<(u32, u32)>,
 }
 
-impl Patch<'_> {
+impl Rewrite<'_> {
     /// Whether nothing is to be sent to the upstream behind this answer: no COMMIT of ours, no further statement.
     fn ends_the_command(&self) -> bool {
         !self.hold_last && self.set_status & status::MORE_RESULTS_EXISTS == 0
     }
 }
 
+/// What the session knows, and the response must tell.
+#[derive(Debug)]
+pub struct ResponseContext {
+    /// The client's transaction.
+    pub tracked: Tracked,
+    /// What the statement does to tables in it.
+    pub adds: TransactionState,
+    /// What stands behind the statement in its packet.
+    pub following: Option<Arc<Following>>,
+}
+
 /// How a patched answer ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub struct Rewritten {
     pub walker: Walker,
+    /// The client's transaction, as the client has been told of it.
+    pub tracked: Tracked,
     /// Sequence id of the next packet toward the client.
     pub sequence_id: u8,
     /// Payload of the last packet, if it was to be held.
@@ -78,8 +91,8 @@ pub(super) struct Ended {
 }
 
 /// The running state of one patched answer.
-struct Patching<'a> {
-    patch: Patch<'a>,
+struct Rewriting<'a> {
+    patch: Rewrite<'a>,
     out: Vec<u8>,
     sequence_id: u8,
     sent: Vec<Sent>,
@@ -89,26 +102,24 @@ struct Patching<'a> {
     agreement: Option<Agreement>,
     is_refused: bool,
     capabilities: u64,
-    tracked: Tracked,
-    /// What the statement does to tables in the client's transaction.
-    adds: TransactionState,
+    context: ResponseContext,
     /// Its EOF packets are those of a result set.
     has_results: bool,
     sends_rows: bool,
     held: Option<Vec<u8>>,
-    following: Option<Arc<Following>>,
     spool: Option<Spool>,
 }
 
-impl Session {
+impl Link {
     /// Passes the upstream's answer on with the patch applied. Not cancel safe.
-    pub(super) async fn pass_patched(
+    pub async fn pass_rewritten(
         &mut self,
         form: Form,
-        patch: Patch<'_>,
-    ) -> Result<Ended, Error> {
+        patch: Rewrite<'_>,
+        context: ResponseContext,
+    ) -> Result<Rewritten, Error> {
         let mut walker = Walker::new(form, self.capabilities);
-        let mut patching = Patching {
+        let mut rewriting = Rewriting {
             sequence_id: patch.sequence_id,
             spool: patch.spools.then(Spool::default),
             patch,
@@ -119,73 +130,64 @@ impl Session {
             agreement: None,
             is_refused: false,
             capabilities: self.capabilities,
-            tracked: self.state.tracked,
-            adds: self.state.access.state,
+            context,
             has_results: form != Form::Prepared,
             sends_rows: false,
             held: None,
-            following: self.following.clone(),
         };
         let mut payload = Vec::new();
         while !walker.is_done() {
             match walker.next(self.upstream.buffered()) {
                 Next::Need(_) => {
-                    if !patching.is_undecided() {
-                        self.flush(&mut patching).await?;
+                    if !rewriting.is_undecided() {
+                        self.flush(&mut rewriting).await?;
                     }
-                    match patching.patch.ends_the_command() {
+                    match rewriting.patch.ends_the_command() {
                         true => self.await_upstream().await?,
                         false => self.await_upstream_only().await?,
                     }
                 }
-                Next::Packet { length, .. } if patching.is_discarded() => {
+                Next::Packet { length, .. } if rewriting.is_discarded() => {
                     self.skip_upstream(length).await?;
                 }
-                Next::Packet { role, .. } if patching.must_own(role) => {
+                Next::Packet { role, .. } if rewriting.must_own(role) => {
                     let read = self.upstream.read_payload(&mut payload, LARGEST_ROW).await;
                     read.map_err(Error::Upstream)?;
                     walker.read_whole();
-                    patching.apply(role, &mut payload, walker.is_done())?;
+                    rewriting.apply(role, &mut payload, walker.is_done())?;
                 }
                 Next::Packet { role, .. } => {
-                    self.renumber(&mut patching).await?;
+                    self.renumber(&mut rewriting).await?;
                     if role == Role::LocalInfile {
-                        self.flush(&mut patching).await?;
-                        self.send_spooled(patching.spool.take()).await?;
-                        self.pass_local_file_renumbered(&mut patching).await?;
+                        self.flush(&mut rewriting).await?;
+                        self.send_spooled(rewriting.spool.take()).await?;
+                        self.pass_local_file_renumbered(&mut rewriting).await?;
                     }
                 }
             }
-            if patching.out.len() >= WRITE && !patching.is_undecided() {
-                self.flush(&mut patching).await?;
+            if rewriting.out.len() >= WRITE && !rewriting.is_undecided() {
+                self.flush(&mut rewriting).await?;
             }
         }
-        self.flush(&mut patching).await?;
-        self.has_answered(patching.sequence_id);
-        if let Some(held) = &patching.held {
+        self.flush(&mut rewriting).await?;
+        self.has_answered(rewriting.sequence_id);
+        if let Some(held) = &rewriting.held {
             self.note_refusal(held);
         }
-        self.state.tracked = patching.tracked;
-        if walker.is_ended_by_eof() || walker.error().is_some() {
-            let adds = self.state.adds_with(walker.sends_rows());
-            self.state.tracked.see_untold(&walker, adds);
-        }
-        self.observe(&walker);
-        Ok(Ended {
+        Ok(Rewritten {
             walker,
-            sequence_id: patching.sequence_id,
-            held: patching.held,
-            spool: patching.spool,
-            rows: patching.patch.rows,
-            agreement: patching.agreement,
-            is_refused: patching.is_refused,
+            tracked: rewriting.context.tracked,
+            sequence_id: rewriting.sequence_id,
+            held: rewriting.held,
+            spool: rewriting.spool,
+            rows: rewriting.patch.rows,
+            agreement: rewriting.agreement,
+            is_refused: rewriting.is_refused,
         })
     }
 
     /// Writes a packet to the client.
-    pub(super) async fn answer(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
-        // Nobody waits for a client that does not read.
-        self.land_alone();
+    pub async fn answer(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
         let mut out = Vec::with_capacity(HEADER_LENGTH + payload.len());
         let next = encode_packet(&mut out, sequence_id, payload);
         self.client.write(&out).await.map_err(Error::client)?;
@@ -193,30 +195,30 @@ impl Session {
         Ok(next)
     }
 
-    async fn flush(&mut self, patching: &mut Patching<'_>) -> Result<(), Error> {
-        if patching.out.is_empty() {
+    async fn flush(&mut self, rewriting: &mut Rewriting<'_>) -> Result<(), Error> {
+        if rewriting.out.is_empty() {
             return Ok(());
         }
-        if let Some(spool) = &mut patching.spool {
-            if let Err(error) = spool.take(&mut patching.out).await {
+        if let Some(spool) = &mut rewriting.spool {
+            if let Err(error) = spool.take(&mut rewriting.out).await {
                 // From here on at the client's pace.
                 tracing::warn!(
                     "an answer is too large to be kept until its locks are released: {error}"
                 );
-                self.send_spooled(patching.spool.take()).await?;
+                self.send_spooled(rewriting.spool.take()).await?;
             }
             return Ok(());
         }
         self.client
-            .write(&patching.out)
+            .write(&rewriting.out)
             .await
             .map_err(Error::client)?;
-        patching.out.clear();
+        rewriting.out.clear();
         Ok(())
     }
 
     /// Takes so many bytes of the upstream's, and forgets them.
-    pub(super) async fn skip_upstream(&mut self, mut left: usize) -> Result<(), Error> {
+    pub async fn skip_upstream(&mut self, mut left: usize) -> Result<(), Error> {
         while left > 0 {
             let filled = self.upstream.fill_to(1).await;
             filled.map_err(Error::Upstream)?;
@@ -228,22 +230,22 @@ impl Session {
     }
 
     /// Passes the packet at the front on under the next sequence id.
-    async fn renumber(&mut self, patching: &mut Patching<'_>) -> Result<(), Error> {
+    async fn renumber(&mut self, rewriting: &mut Rewriting<'_>) -> Result<(), Error> {
         let header = self.upstream.peek_header().await.map_err(Error::Upstream)?;
-        patching.header(header.length);
+        rewriting.header(header.length);
         self.upstream.consume(HEADER_LENGTH);
         let mut left = header.length;
         while left > 0 {
             let filled = self.upstream.fill_to(1).await;
             filled.map_err(Error::Upstream)?;
             let part = left.min(self.upstream.buffered().len());
-            patching
+            rewriting
                 .out
                 .extend_from_slice(&self.upstream.buffered()[..part]);
             self.upstream.consume(part);
             left -= part;
-            if patching.out.len() >= WRITE {
-                self.flush(patching).await?;
+            if rewriting.out.len() >= WRITE {
+                self.flush(rewriting).await?;
             }
         }
         Ok(())
@@ -252,7 +254,7 @@ impl Session {
     /// The client numbers its file's packets on from ours, the upstream from its own.
     async fn pass_local_file_renumbered(
         &mut self,
-        patching: &mut Patching<'_>,
+        rewriting: &mut Rewriting<'_>,
     ) -> Result<(), Error> {
         let mut payload = Vec::new();
         let mut upstream_sequence_id = 2_u8;
@@ -264,14 +266,14 @@ impl Session {
             upstream_sequence_id = encode_packet(&mut out, upstream_sequence_id, &payload);
             self.upstream.write(&out).await.map_err(Error::NotSent)?;
             if payload.is_empty() {
-                patching.sequence_id = sequence_id.wrapping_add(1);
+                rewriting.sequence_id = sequence_id.wrapping_add(1);
                 return Ok(());
             }
         }
     }
 }
 
-impl Patching<'_> {
+impl Rewriting<'_> {
     /// Whether a packet of this role must be read whole to be changed.
     fn must_own(&self, role: Role) -> bool {
         match role {
@@ -326,7 +328,7 @@ impl Patching<'_> {
                 if let Some(renamed) = self.patch.renamed {
                     rename(payload, renamed);
                 }
-                if let Some(following) = &self.following {
+                if let Some(following) = &self.context.following {
                     quote(payload, following);
                 }
             }
@@ -348,21 +350,21 @@ impl Patching<'_> {
             return Ok(());
         }
         let adds = match self.sends_rows {
-            true => self.adds.with(TransactionState::ROWS_SENT),
-            false => self.adds,
+            true => self.context.adds.with(TransactionState::ROWS_SENT),
+            false => self.context.adds,
         };
         let status = OkPacket::decode(payload)?.status;
-        self.tracked.tell(payload, status, adds);
+        self.context.tracked.tell(payload, status, adds);
         Ok(())
     }
 
     /// MariaDB says in an EOF packet that a change of the transaction is still to be told: ours are not the client's.
     fn flag_what_is_due(&self, role: Role, payload: &mut [u8]) {
         let adds = match role {
-            Role::RowsEnd => self.adds.with(TransactionState::ROWS_SENT),
-            _ => self.adds,
+            Role::RowsEnd => self.context.adds.with(TransactionState::ROWS_SENT),
+            _ => self.context.adds,
         };
-        match self.tracked.is_due(adds) {
+        match self.context.tracked.is_due(adds) {
             Some(true) => patch_status(payload, 0, status::SESSION_STATE_CHANGED),
             Some(false) => patch_status(payload, status::SESSION_STATE_CHANGED, 0),
             None => {}
@@ -451,7 +453,7 @@ impl Patching<'_> {
 }
 
 /// MySQL's own ERR for a statement whose tables have changed too often while it ran.
-pub(super) fn prepare_again() -> Vec<u8> {
+pub fn prepare_again() -> Vec<u8> {
     let mut payload = Vec::new();
     reply::Err {
         code: 1615,
@@ -492,7 +494,7 @@ fn rename(payload: &mut Vec<u8>, (ours, theirs): (u32, u32)) {
 }
 
 /// Changes the status flags of an OK packet, or of an EOF packet of old.
-pub(super) fn patch_status(payload: &mut [u8], clear: u16, set: u16) {
+pub fn patch_status(payload: &mut [u8], clear: u16, set: u16) {
     let is_old_eof = payload.first() == Some(&reply::EOF) && payload.len() == 5;
     let at = match is_old_eof {
         true => 3,

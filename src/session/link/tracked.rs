@@ -1,9 +1,8 @@
 //! What OK packets tell of the session (manual: "Session State Information"), where a transaction of ours stood around
 //! the client's statement: it does not show, and what its COMMIT tells of the client's write does.
 
-use super::as_update::row_counts;
 use crate::wire::reader::Reader;
-use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::reply::{self, Ok as OkPacket, row_counts};
 use crate::wire::session_state::{
     Change, GTIDS, SYSTEM_VARIABLES, TRANSACTION_CHARACTERISTICS, TRANSACTION_STATE, changes,
     with_changes,
@@ -13,7 +12,7 @@ use crate::wire::session_state::{
 const LAST_GTID: &[u8] = b"last_gtid";
 
 /// Takes the changes of transaction state and characteristics out of an OK packet with SESSION_TRACK.
-pub(super) fn hide_transaction(payload: &mut Vec<u8>) {
+pub fn hide_transaction(payload: &mut Vec<u8>) {
     let Ok(mut told) = changes(payload) else {
         return;
     };
@@ -28,7 +27,7 @@ pub(super) fn hide_transaction(payload: &mut Vec<u8>) {
 
 /// What of our COMMIT's news is the client's.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
+pub struct News {
     /// The GTID: its statement has written.
     pub written: bool,
     /// The characteristics of transactions: what was set for one is used up.
@@ -36,7 +35,7 @@ pub(super) struct News {
 }
 
 /// Adds to the client's answer what our COMMIT tells.
-pub(super) fn add_commit(payload: &mut Vec<u8>, commit: &[u8], news: News) {
+pub fn add_commit(payload: &mut Vec<u8>, commit: &[u8], news: News) {
     let is_gtid = |(kind, change): &Change| match *kind {
         GTIDS => true,
         SYSTEM_VARIABLES => Reader::new(change).lenenc_bytes() == Ok(LAST_GTID),
@@ -59,7 +58,7 @@ pub(super) fn add_commit(payload: &mut Vec<u8>, commit: &[u8], news: News) {
 
 /// Whether the answer to a write says that it has changed something; `updates` tells that it is an UPDATE, whose info
 /// text counts the rows that have changed where the packet counts those that were found.
-pub(super) fn has_written(last: &[u8], updates: bool) -> bool {
+pub fn has_written(last: &[u8], updates: bool) -> bool {
     let Ok(ok) = OkPacket::decode(last) else {
         return false;
     };

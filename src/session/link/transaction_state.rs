@@ -11,7 +11,7 @@ use crate::wire::status;
 /// MySQL tells a change in the next OK packet that there is; MariaDB in the next one to a statement that is about the
 /// transaction, and an EOF packet has a flag where a change is due that it cannot tell.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tracked {
+pub struct Tracked {
     /// As the server has told it last, to the client or to us.
     server: TransactionState,
     /// What the client's own statements have made of it.
@@ -31,7 +31,7 @@ pub(super) struct Tracked {
 
 impl Tracked {
     /// That of a session that has just begun.
-    pub(super) fn new(mariadb: bool) -> Self {
+    pub fn new(mariadb: bool) -> Self {
         Self {
             server: TransactionState::NONE,
             client: TransactionState::NONE,
@@ -45,12 +45,12 @@ impl Tracked {
     }
 
     /// A transaction of ours begins, where the client has none.
-    pub(super) fn begin_own(&mut self) {
+    pub fn begin_own(&mut self) {
         self.is_own = true;
     }
 
     /// It has ended.
-    pub(super) fn end_own(&mut self) {
+    pub fn end_own(&mut self) {
         *self = Self {
             told: self.told,
             ..Self::new(self.mariadb)
@@ -58,17 +58,17 @@ impl Tracked {
     }
 
     /// Whether the server's own words are what the client is to be told next.
-    pub(super) fn is_passed_on(&self) -> bool {
+    pub fn is_passed_on(&self) -> bool {
         self.server == self.told && self.client == self.told && !self.is_ours_untold && !self.is_own
     }
 
     /// Whether the client knows of no transaction, and there is none.
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub fn is_at_rest(&self) -> bool {
         self.is_passed_on() && self.told == TransactionState::NONE && !self.is_end_untold
     }
 
     /// Takes in the answer to a statement of ours.
-    pub(super) fn see_ours(&mut self, walker: &Walker) {
+    pub fn see_ours(&mut self, walker: &Walker) {
         let (false, Some(status)) = (self.is_own, told_status(walker)) else {
             return;
         };
@@ -91,7 +91,7 @@ impl Tracked {
     }
 
     /// Takes in an answer that has gone to the client as it came. `added`: what the statement adds by its kind.
-    pub(super) fn see_passed(&mut self, walker: &Walker, added: TransactionState) {
+    pub fn see_passed(&mut self, walker: &Walker, added: TransactionState) {
         if self.is_own {
             return;
         }
@@ -108,7 +108,7 @@ impl Tracked {
     }
 
     /// The client's answer has ended in a packet that does not tell.
-    pub(super) fn see_untold(&mut self, walker: &Walker, added: TransactionState) {
+    pub fn see_untold(&mut self, walker: &Walker, added: TransactionState) {
         if self.is_own {
             return;
         }
@@ -121,7 +121,7 @@ impl Tracked {
 
     /// Has an OK packet for the client tell what its own statements have made of the transaction. `added`: what the
     /// one that it answers adds by its kind, of which the server says nothing where ours have done the same before.
-    pub(super) fn tell(&mut self, payload: &mut Vec<u8>, status: u16, added: TransactionState) {
+    pub fn tell(&mut self, payload: &mut Vec<u8>, status: u16, added: TransactionState) {
         if self.is_own {
             return;
         }
@@ -163,7 +163,7 @@ impl Tracked {
     }
 
     /// Whether a change is due that an EOF packet cannot tell, which MariaDB says there; `None` where nothing is known.
-    pub(super) fn is_due(&self, added: TransactionState) -> Option<bool> {
+    pub fn is_due(&self, added: TransactionState) -> Option<bool> {
         let is_known = self.mariadb && !self.is_own && self.server != TransactionState::NONE;
         is_known.then(|| self.client.with(self.owed).with(added) != self.told)
     }

@@ -1,22 +1,19 @@
 //! Statements of our own on the client's upstream connection, whose answers the client never sees.
 
-use super::Session;
-use super::error::Error;
-use super::fold::BEGIN;
-use crate::counter::fold::{COMMIT, ROLLBACK};
+use super::Link;
+use crate::session::error::Error;
 use crate::wire::answer::{Form, Next, PrepareOk, Role, Walker};
-use crate::wire::capability;
 use crate::wire::column::text_row;
 use crate::wire::command;
 use crate::wire::packet::encode_packet;
 use crate::wire::reply::{self, Ok as OkPacket};
 
 /// The most an answer to a statement of ours may hold, in bytes.
-pub(super) const LARGEST_ANSWER: usize = 1024 * 1024;
+pub const LARGEST_ANSWER: usize = 1024 * 1024;
 
 /// The answer to a statement of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Hidden {
+pub enum InternalResponse {
     /// OK: the payload.
     Ok(Vec<u8>),
     /// A result set: the values of its last row.
@@ -25,9 +22,9 @@ pub(super) enum Hidden {
     Err(Vec<u8>),
 }
 
-impl Hidden {
+impl InternalResponse {
     /// The ERR payload if the statement failed.
-    pub(super) fn into_result(self) -> Result<(), Vec<u8>> {
+    pub fn into_result(self) -> Result<(), Vec<u8>> {
         match self {
             Self::Err(payload) => Err(payload),
             Self::Ok(_) | Self::Row(_) => Ok(()),
@@ -36,93 +33,40 @@ impl Hidden {
 }
 
 /// The values of a text protocol row; `None` is NULL.
-pub(super) type Row = Vec<Option<Vec<u8>>>;
+pub type Row = Vec<Option<Vec<u8>>>;
 
 /// A statement that the upstream has prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HiddenStatement {
+pub struct InternalStatement {
     pub id: u32,
     /// Payloads of the column definitions.
     pub columns: Vec<Vec<u8>>,
 }
 
-/// Appends a COM_QUERY packet.
-pub(super) fn encode_query(out: &mut Vec<u8>, text: &[u8], capabilities: u64) {
-    encode_packet(out, 0, &query_payload(text, capabilities));
-}
-
-/// The payload of a COM_QUERY packet.
-pub(super) fn query_payload(text: &[u8], capabilities: u64) -> Vec<u8> {
-    let mut payload = Vec::with_capacity(text.len() + 3);
-    payload.push(command::QUERY);
-    if capabilities & capability::QUERY_ATTRIBUTES != 0 {
-        // No parameters, in one set.
-        payload.extend_from_slice(&[0, 1]);
-    }
-    payload.extend_from_slice(text);
-    payload
-}
-
-/// Appends a COM_STMT_PREPARE packet.
-pub(super) fn encode_prepare(out: &mut Vec<u8>, text: &[u8]) {
-    let mut payload = Vec::with_capacity(text.len() + 1);
-    payload.push(command::STMT_PREPARE);
-    payload.extend_from_slice(text);
-    encode_packet(out, 0, &payload);
-}
-
-/// Appends a packet of a command that names a statement and nothing else.
-pub(super) fn encode_statement_command(out: &mut Vec<u8>, command_byte: u8, statement_id: u32) {
-    let [a, b, c, d] = statement_id.to_le_bytes();
-    encode_packet(out, 0, &[command_byte, a, b, c, d]);
-}
-
-impl Session {
-    /// Runs one statement and takes its answer in.
-    pub(super) async fn hidden(&mut self, text: impl AsRef<[u8]>) -> Result<Hidden, Error> {
-        let text = text.as_ref();
-        if text.starts_with(BEGIN.as_bytes()) {
-            self.state.tracked.begin_own();
-        }
-        self.write_query(text).await?;
-        let answer = self.read_hidden().await?;
-        let ends = text == COMMIT.as_bytes() || text == ROLLBACK.as_bytes();
-        if ends && matches!(answer, Hidden::Ok(_)) {
-            self.state.tracked.end_own();
-        }
-        Ok(answer)
-    }
-
-    /// The same for a question of ours and for the end of a transaction of ours: again, if it is interrupted. KILL
-    /// QUERY is meant for a statement of the client's, and when none runs nothing comes of it.
-    pub(super) async fn insist(&mut self, text: impl AsRef<[u8]>) -> Result<Hidden, Error> {
-        const MOST: u8 = 20;
-        let mut answer = self.hidden(&text).await?;
-        for _ in 1..MOST {
-            if !matches!(&answer, Hidden::Err(error) if is_interrupted(error)) {
-                break;
-            }
-            answer = self.hidden(&text).await?;
-        }
-        Ok(answer)
-    }
-
-    /// Sends one statement.
-    pub(super) async fn write_query(&mut self, text: &[u8]) -> Result<(), Error> {
-        let mut out = Vec::new();
-        encode_query(&mut out, text, self.capabilities);
-        self.write_upstream(&out).await
-    }
-
+impl Link {
     /// Writes commands to the upstream.
-    pub(super) async fn write_upstream(&mut self, packets: &[u8]) -> Result<(), Error> {
-        self.heed_refusal().await?;
+    pub async fn write_upstream(&mut self, packets: &[u8]) -> Result<(), Error> {
         let written = self.upstream.write(packets).await;
         written.map_err(Error::NotSent)
     }
 
+    /// Pings the upstream, which shows that the connection is in use, and that it goes on.
+    pub async fn ping(&mut self) -> Result<Walker, Error> {
+        self.write_ping().await?;
+        let mut walker = Walker::new(Form::Single, self.capabilities);
+        self.read_packet(&mut walker, &mut Vec::new()).await?;
+        Ok(walker)
+    }
+
+    /// Sends COM_PING.
+    pub async fn write_ping(&mut self) -> Result<(), Error> {
+        let mut packet = Vec::new();
+        encode_packet(&mut packet, 0, &[command::PING]);
+        self.write_upstream(&packet).await
+    }
+
     /// Takes in the answer to a COM_QUERY of ours.
-    pub(super) async fn read_hidden(&mut self) -> Result<Hidden, Error> {
+    pub async fn read_internal(&mut self) -> Result<(InternalResponse, Walker), Error> {
         let mut walker = Walker::new(Form::Results, self.capabilities);
         let mut payload = Vec::new();
         let mut row = Vec::new();
@@ -134,19 +78,19 @@ impl Session {
                 role => break role,
             }
         };
-        self.observe_hidden(&walker);
-        Ok(match role {
-            Role::Ok => Hidden::Ok(payload),
-            Role::RowsEnd => Hidden::Row(row),
-            _ => Hidden::Err(payload),
-        })
+        let response = match role {
+            Role::Ok => InternalResponse::Ok(payload),
+            Role::RowsEnd => InternalResponse::Row(row),
+            _ => InternalResponse::Err(payload),
+        };
+        Ok((response, walker))
     }
 
     /// Takes in the answer to a query of ours: its first rows, so many at most. The inner error is an ERR payload.
-    pub(super) async fn read_hidden_rows(
+    pub async fn read_internal_rows(
         &mut self,
         most: usize,
-    ) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
+    ) -> Result<(Result<Vec<Row>, Vec<u8>>, Walker), Error> {
         let mut walker = Walker::new(Form::Results, self.capabilities);
         let mut payload = Vec::new();
         let mut rows = Vec::new();
@@ -158,20 +102,18 @@ impl Session {
                 _ => {}
             }
         }
-        self.observe_hidden(&walker);
-        Ok(match error {
+        let rows = match error {
             Some(payload) => Err(payload),
             None => Ok(rows),
-        })
+        };
+        Ok((rows, walker))
     }
 
     /// Takes in the answer to a COM_STMT_PREPARE of ours, or its ERR payload.
-    pub(super) async fn read_prepared(
-        &mut self,
-    ) -> Result<Result<HiddenStatement, Vec<u8>>, Error> {
+    pub async fn read_prepared(&mut self) -> Result<Result<InternalStatement, Vec<u8>>, Error> {
         let mut walker = Walker::new(Form::Prepared, self.capabilities);
         let mut payload = Vec::new();
-        let mut statement = HiddenStatement {
+        let mut statement = InternalStatement {
             id: 0,
             columns: Vec::new(),
         };
@@ -186,8 +128,42 @@ impl Session {
         Ok(Ok(statement))
     }
 
+    /// Takes in the column definitions of an answer of this form, and leaves its rows. The inner error is the ERR payload
+    /// that it ends with before them.
+    pub async fn read_columns(
+        &mut self,
+        form: Form,
+    ) -> Result<(Result<Vec<Vec<u8>>, Vec<u8>>, Walker), Error> {
+        let mut walker = Walker::new(form, self.capabilities);
+        let (mut columns, mut error) = (Vec::new(), None);
+        let mut payload = Vec::new();
+        while !walker.is_done() {
+            match walker.next(self.upstream.buffered()) {
+                Next::Need(_) => self.await_upstream_only().await?,
+                Next::Packet {
+                    role: role @ (Role::Column | Role::Err),
+                    ..
+                } => {
+                    let read = self.upstream.read_payload(&mut payload, LARGEST_ANSWER);
+                    read.await.map_err(Error::Upstream)?;
+                    walker.read_whole();
+                    match role {
+                        Role::Column => columns.push(std::mem::take(&mut payload)),
+                        _ => error = Some(std::mem::take(&mut payload)),
+                    }
+                }
+                Next::Packet { length, .. } => self.skip_upstream(length).await?,
+            }
+        }
+        let columns = match error.filter(|_| columns.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(columns),
+        };
+        Ok((columns, walker))
+    }
+
     /// Reads one packet of a hidden answer whole.
-    pub(super) async fn read_packet(
+    pub async fn read_packet(
         &mut self,
         walker: &mut Walker,
         payload: &mut Vec<u8>,
@@ -211,7 +187,7 @@ impl Session {
 
 /// What an ERR packet means for the increment or fold that got it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub enum Failure {
     /// MySQL would have given the original the same answer: waiting, killing, dying.
     TheClients,
     /// It comes of our own statement; the original must be asked.
@@ -219,7 +195,7 @@ pub(super) enum Failure {
 }
 
 /// Sorts an ERR payload.
-pub(super) fn failure(payload: &[u8]) -> Failure {
+pub fn failure(payload: &[u8]) -> Failure {
     /// Server shutdown, lock wait timeout, deadlock, query interrupted, connection killed, execution time
     /// exceeded (MariaDB, MySQL), lost locks under XA.
     const THE_CLIENTS: [u16; 8] = [1053, 1205, 1213, 1317, 1927, 1969, 3024, 1614];
@@ -230,21 +206,21 @@ pub(super) fn failure(payload: &[u8]) -> Failure {
 }
 
 /// How often a statement of ours that a deadlock has chosen as its victim is run again.
-pub(super) const MOST_DEADLOCKS: usize = 10;
+pub const MOST_DEADLOCKS: usize = 10;
 
 /// Whether the transaction was rolled back to end a deadlock.
-pub(super) fn is_deadlock(payload: &[u8]) -> bool {
+pub fn is_deadlock(payload: &[u8]) -> bool {
     const DEADLOCK: u16 = 1213;
     reply::Err::decode(payload).is_ok_and(|err| err.code == DEADLOCK)
 }
 
 /// Whether a statement was killed, or took longer than it may (MariaDB, MySQL).
-pub(super) fn is_interrupted(payload: &[u8]) -> bool {
+pub fn is_interrupted(payload: &[u8]) -> bool {
     const INTERRUPTED: [u16; 3] = [1317, 1969, 3024];
     reply::Err::decode(payload).is_ok_and(|err| INTERRUPTED.contains(&err.code))
 }
 
 /// The affected rows of an OK payload.
-pub(super) fn affected_rows(payload: &[u8]) -> Result<u64, Error> {
+pub fn affected_rows(payload: &[u8]) -> Result<u64, Error> {
     Ok(OkPacket::decode(payload)?.affected_rows)
 }

@@ -1,0 +1,220 @@
+//! What the session does over its link, and what it learns from each response.
+
+use super::Session;
+use super::error::Error;
+use super::link::internal::{InternalResponse, Row, is_interrupted};
+use super::link::rewrite::{ResponseContext, Rewrite, Rewritten};
+use crate::counter::fold::{BEGIN, COMMIT, ROLLBACK};
+use crate::metrics::Metrics;
+use crate::reason::Reason;
+use crate::sql::Kind;
+use crate::wire::answer::{Form, Walker};
+use crate::wire::capability;
+use crate::wire::command::encode_query;
+use crate::wire::packet::Header;
+use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::status;
+
+impl Session {
+    /// Passes the command at the front of the client's stream on, whole, and returns the sequence id of its last
+    /// packet. Not cancel safe.
+    pub(super) async fn pass_command(&mut self) -> Result<u8, Error> {
+        self.heed_refusal().await?;
+        self.link.pass_command().await
+    }
+
+    /// Passes the upstream's answer on, as it comes. Not cancel safe.
+    pub(super) async fn pass_answer(&mut self, form: Form) -> Result<Walker, Error> {
+        let tells = self.link.capabilities & capability::SESSION_TRACK != 0
+            && !self.state.tracked.is_passed_on();
+        if tells && form != Form::Nothing {
+            return Box::pin(self.pass_answer_telling(form)).await;
+        }
+        let walker = self.link.pass_answer(form).await?;
+        let adds = self.state.adds_with(walker.sends_rows());
+        self.state.tracked.see_passed(&walker, adds);
+        self.observe(&walker);
+        Ok(walker)
+    }
+
+    /// The same where the server has told statements of ours what the client is to be told of its transaction.
+    async fn pass_answer_telling(&mut self, form: Form) -> Result<Walker, Error> {
+        let header = loop {
+            if let Some(header) = Header::decode(self.link.upstream.buffered()) {
+                break header;
+            }
+            self.link.await_upstream().await?;
+        };
+        let patch = Rewrite {
+            sequence_id: header.sequence_id,
+            ..Rewrite::default()
+        };
+        Ok(self.pass_rewritten(form, patch).await?.walker)
+    }
+
+    /// Passes the upstream's answer on with the patch applied. Not cancel safe.
+    pub(super) async fn pass_rewritten(
+        &mut self,
+        form: Form,
+        patch: Rewrite<'_>,
+    ) -> Result<Rewritten, Error> {
+        let context = ResponseContext {
+            tracked: self.state.tracked,
+            adds: self.state.access.state,
+            following: self.following.clone(),
+        };
+        let ended = self.link.pass_rewritten(form, patch, context).await?;
+        let walker = &ended.walker;
+        self.state.tracked = ended.tracked;
+        if walker.is_ended_by_eof() || walker.error().is_some() {
+            let adds = self.state.adds_with(walker.sends_rows());
+            self.state.tracked.see_untold(walker, adds);
+        }
+        self.observe(walker);
+        Ok(ended)
+    }
+
+    /// Writes a packet to the client.
+    pub(super) async fn answer(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
+        // Nobody waits for a client that does not read.
+        self.land_alone();
+        self.link.answer(sequence_id, payload).await
+    }
+
+    /// Has the last packet of the client's answer, unless it is an ERR or an EOF, tell what its own statements have made
+    /// of its transaction.
+    pub(super) fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
+        let tells = match payload.first() {
+            Some(&reply::OK) => true,
+            Some(&reply::EOF) => self.link.capabilities & capability::DEPRECATE_EOF != 0,
+            _ => false,
+        };
+        if tells && self.link.capabilities & capability::SESSION_TRACK != 0 {
+            let status = OkPacket::decode(payload)?.status;
+            self.state
+                .tracked
+                .tell(payload, status, self.state.access.state);
+        }
+        Ok(())
+    }
+
+    /// Runs one statement and takes its answer in.
+    pub(super) async fn run_internal(
+        &mut self,
+        text: impl AsRef<[u8]>,
+    ) -> Result<InternalResponse, Error> {
+        let text = text.as_ref();
+        if text.starts_with(BEGIN.as_bytes()) {
+            self.state.tracked.begin_own();
+        }
+        self.write_query(text).await?;
+        let answer = self.read_internal().await?;
+        let ends = text == COMMIT.as_bytes() || text == ROLLBACK.as_bytes();
+        if ends && matches!(answer, InternalResponse::Ok(_)) {
+            self.state.tracked.end_own();
+        }
+        Ok(answer)
+    }
+
+    /// The same for a question of ours and for the end of a transaction of ours: again, if it is interrupted. KILL
+    /// QUERY is meant for a statement of the client's, and when none runs nothing comes of it.
+    pub(super) async fn insist(
+        &mut self,
+        text: impl AsRef<[u8]>,
+    ) -> Result<InternalResponse, Error> {
+        const MOST: u8 = 20;
+        let mut answer = self.run_internal(&text).await?;
+        for _ in 1..MOST {
+            if !matches!(&answer, InternalResponse::Err(error) if is_interrupted(error)) {
+                break;
+            }
+            answer = self.run_internal(&text).await?;
+        }
+        Ok(answer)
+    }
+
+    /// Sends one statement.
+    pub(super) async fn write_query(&mut self, text: &[u8]) -> Result<(), Error> {
+        let mut out = Vec::new();
+        encode_query(&mut out, text, self.link.capabilities);
+        self.write_upstream(&out).await
+    }
+
+    /// Writes commands to the upstream.
+    pub(super) async fn write_upstream(&mut self, packets: &[u8]) -> Result<(), Error> {
+        self.heed_refusal().await?;
+        self.link.write_upstream(packets).await
+    }
+
+    /// Takes in the answer to a COM_QUERY of ours.
+    pub(super) async fn read_internal(&mut self) -> Result<InternalResponse, Error> {
+        let (response, walker) = self.link.read_internal().await?;
+        self.observe_internal(&walker);
+        Ok(response)
+    }
+
+    /// Takes in the answer to a query of ours: its first rows, so many at most. The inner error is an ERR payload.
+    pub(super) async fn read_internal_rows(
+        &mut self,
+        most: usize,
+    ) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
+        let (rows, walker) = self.link.read_internal_rows(most).await?;
+        self.observe_internal(&walker);
+        Ok(rows)
+    }
+
+    /// Pings the upstream before something is sent behind a packet that was too large: whether it goes on is not known.
+    async fn heed_refusal(&mut self) -> Result<(), Error> {
+        if self.link.owes_refusal() {
+            Box::pin(self.ping()).await?;
+            self.link.forget_refusal();
+        }
+        Ok(())
+    }
+
+    /// Shows the upstream that the connection is in use, and that it goes on.
+    pub(super) async fn ping(&mut self) -> Result<(), Error> {
+        let walker = self.link.ping().await?;
+        self.observe_internal(&walker);
+        Ok(())
+    }
+
+    /// Takes in how an answer ended.
+    pub(super) fn observe(&mut self, walker: &Walker) {
+        let ended = |status| status & status::IN_TRANS == 0;
+        let transaction = &self.state.transaction;
+        if walker.status().is_some_and(ended)
+            && walker.error().is_none()
+            && !transaction.proves_nothing
+        {
+            for shape in &transaction.shapes {
+                self.shared.learn_pure(*shape);
+            }
+        }
+        // SHOW WARNINGS and GET DIAGNOSTICS leave what they tell.
+        if let Some(is_quiet) = walker.is_quiet()
+            && self.state.kind != Kind::Show
+        {
+            self.state.is_quiet = is_quiet;
+        }
+        self.state.observe(walker.status(), walker.error());
+    }
+
+    /// The same for an answer to a statement of ours.
+    pub(super) fn observe_internal(&mut self, walker: &Walker) {
+        self.state.tracked.see_ours(walker);
+        self.observe(walker);
+    }
+
+    /// Counts a statement by the reason for its plan.
+    pub(super) fn count(&mut self, reason: Reason) {
+        self.link.timing.reason = Some(reason);
+        self.entry.reasons(reason);
+        self.metrics().count(reason);
+    }
+
+    /// Where statements are counted.
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+}

@@ -1,0 +1,66 @@
+//! The two sockets of a session, and the bytes between them.
+//!
+//! - `relay` passes commands and responses on as they came; `rewrite` passes a response on packet by packet and changes
+//!   what the client must not see.
+//! - `internal` reads the responses to statements that the proxy itself has sent; no client sees those.
+//! - `spool` keeps a response back until the locks behind it are released.
+//! - `close` tells the client why the session ends; `timing` measures where a command's time goes.
+//!
+//! Nothing here knows a hot table, a plan or a transaction. What a response says of the session is returned to the
+//! caller, in a [`Walker`](crate::wire::answer::Walker).
+
+mod close;
+pub(super) mod definitions;
+pub(super) mod internal;
+mod relay;
+pub(super) mod rewrite;
+mod spool;
+
+mod timing;
+pub(super) mod tracked;
+pub(super) mod transaction_state;
+
+use std::time::Instant;
+
+use close::Answered;
+use timing::Timing;
+
+use crate::net::PacketStream;
+
+/// A client's connection and the upstream connection that was opened for it.
+pub(super) struct Link {
+    pub client: PacketStream,
+    pub upstream: PacketStream,
+    /// Capabilities as negotiated; the same on both sides except for TLS.
+    pub capabilities: u64,
+    /// Where the time of the current command goes.
+    pub timing: Timing,
+    /// How much of the response to the current command the client has.
+    pub answered: Answered,
+    /// The client has closed its sending side.
+    pub client_closed: bool,
+    /// The upstream has been told so, and nothing more can be sent there.
+    pub upstream_told: bool,
+    /// When the upstream was last heard: it closes connections that nobody uses.
+    pub heard: Instant,
+    /// When the session last had a response, from its upstream or from another session that wrote for it.
+    pub served: Instant,
+}
+
+impl Link {
+    /// Between two streams that have completed the login with these capabilities.
+    pub fn new(client: PacketStream, upstream: PacketStream, capabilities: u64) -> Self {
+        let now = Instant::now();
+        Self {
+            client,
+            upstream,
+            capabilities,
+            timing: Timing::start(),
+            answered: Answered::default(),
+            client_closed: false,
+            upstream_told: false,
+            heard: now,
+            served: now,
+        }
+    }
+}
