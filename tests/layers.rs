@@ -43,6 +43,24 @@ fn rooms_use_lower_floors_only() {
     assert_none("a room may use lower floors only", &steps);
 }
 
+/// The sockets of a session are below all that acts on them.
+#[test]
+fn the_link_knows_nothing_of_its_session() {
+    let mut found = Vec::new();
+    for source in sources() {
+        if !source.name.starts_with("src/session/link/") {
+            continue;
+        }
+        for (number, line) in code_lines(&source) {
+            let names = line.contains("crate::session::") || line.contains("super::super::");
+            if names && !line.contains("crate::session::error::") {
+                found.push(format!("{}:{number}: {}", source.name, line.trim()));
+            }
+        }
+    }
+    assert_none("link uses a room above it", &found);
+}
+
 #[test]
 fn every_exception_is_used() {
     let sources = sources();

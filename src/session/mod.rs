@@ -1,11 +1,12 @@
 //! One client and its upstream connection, from login to close.
 //!
-//! - `connect` relays the handshake, `relay` passes bytes, `farewell` tells why there are no more.
+//! - `connect` relays the handshake. `link` holds the two sockets, and passes, rewrites and reads responses. `exchange` is
+//!   what the session does over its link, and what it learns from each response.
 //! - `query`, `prepared` and its `execution` find statements on hot tables and act on their plan; `by_shape` fills a
 //!   shared plan with its literals.
 //! - `increment`, `read` and `fold` are the ways to act. `moving` moves a fold's slots, `folded` does so in the
 //!   client's transaction, and `second_run` confines what it has run to the rows that it has changed.
-//! - They run `hidden` statements on the client's own upstream connection, and pass `patched` answers on.
+//! - They run internal statements on the client's own upstream connection, and pass rewritten responses on.
 
 mod as_update;
 mod asking;

@@ -15,6 +15,8 @@ pub(super) mod internal;
 mod relay;
 pub(super) mod rewrite;
 mod spool;
+#[cfg(test)]
+mod tests;
 
 mod timing;
 pub(super) mod tracked;
