@@ -272,7 +272,11 @@ impl Session {
                 };
                 self.count(Reason::Metadata);
                 let done = self.show(messages, *errors, limit, turn).await?;
-                self.state.diagnostics = Some(diagnostics);
+                // It leaves the messages, and has no rows of its own to count.
+                self.state.diagnostics = Some(Diagnostics {
+                    row_count: -1,
+                    ..diagnostics
+                });
                 return Ok(Told::Done(done));
             }
             Question::Into(items) => {

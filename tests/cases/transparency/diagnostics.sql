@@ -306,3 +306,19 @@ SELECT sold FROM prices WHERE price = 1.00 FOR UPDATE;
 SELECT sold / 0 FROM prices WHERE price = 1.00 FOR UPDATE;
 [direct] SHOW WARNINGS;
 ROLLBACK;
+
+== ROW_COUNT behind SHOW WARNINGS, in a transaction
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views * 2, title = 'x' WHERE id IN (1, 2) AND views > 0;
+[direct] SHOW WARNINGS;
+SELECT ROW_COUNT();
+ROLLBACK;
+
+== ROW_COUNT behind SHOW WARNINGS
+UPDATE posts SET views = views / 3, title = 'x' WHERE id IN (1, 2) AND views > 0;
+[direct] SHOW WARNINGS;
+SELECT ROW_COUNT();
+DELETE FROM posts WHERE id = 2;
+[direct] SHOW WARNINGS;
+SELECT ROW_COUNT();
