@@ -1,8 +1,5 @@
-//! The column definitions that a client is shown in the place of a rewritten text's own, and whether they are still
-//! right.
-//!
-//! Tables may change between the statement that gave the definitions and the one that is answered under them. What the
-//! rewritten text itself sends tells: it comes before the rows, and before anything has gone to the client.
+//! Asks the upstream for the column definitions of the client's own text, under which the response to a rewritten one is
+//! shown, and remembers them for as long as they are right (`link::definitions`).
 
 use std::sync::Arc;
 

@@ -315,11 +315,11 @@ impl Session {
                     return Ok(Told::Not);
                 }
             };
-            let patch = Rewrite {
+            let rewrite = Rewrite {
                 columns: Some(&sent.definitions),
                 ..turn.rewrite()
             };
-            let ended = self.pass_rewritten(turn.form, patch).await?;
+            let ended = self.pass_rewritten(turn.form, rewrite).await?;
             self.close_asked(sent.asked).await?;
             if self.note_agreement(text, sent, ended.agreement) {
                 let failed = ended.walker.error().is_some();

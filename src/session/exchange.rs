@@ -45,25 +45,25 @@ impl Session {
             }
             self.link.await_upstream().await?;
         };
-        let patch = Rewrite {
+        let rewrite = Rewrite {
             sequence_id: header.sequence_id,
             ..Rewrite::default()
         };
-        Ok(self.pass_rewritten(form, patch).await?.walker)
+        Ok(self.pass_rewritten(form, rewrite).await?.walker)
     }
 
-    /// Passes the upstream's answer on with the patch applied. Not cancel safe.
+    /// Passes the upstream's response on, rewritten. Not cancel safe.
     pub(super) async fn pass_rewritten(
         &mut self,
         form: Form,
-        patch: Rewrite<'_>,
+        rewrite: Rewrite<'_>,
     ) -> Result<Rewritten, Error> {
         let context = ResponseContext {
             tracked: self.state.tracked,
             adds: self.state.access.state,
             following: self.following.clone(),
         };
-        let ended = self.link.pass_rewritten(form, patch, context).await?;
+        let ended = self.link.pass_rewritten(form, rewrite, context).await?;
         let walker = &ended.walker;
         self.state.tracked = ended.tracked;
         if walker.is_ended_by_eof() || walker.error().is_some() {

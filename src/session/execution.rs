@@ -360,13 +360,13 @@ impl Session {
         let form = Form::of(packet);
         for _ in 0..RUNS {
             self.send_payload(packet).await?;
-            let patch = Rewrite {
+            let rewrite = Rewrite {
                 columns: Some(&statement.columns),
                 binary: true,
                 hold_errors,
                 ..Turn::single(form).rewrite()
             };
-            let mut ended = self.pass_rewritten(form, patch).await?;
+            let mut ended = self.pass_rewritten(form, rewrite).await?;
             let agreement = match ended.is_refused {
                 true => Some(Agreement::Not),
                 false => ended.agreement.take(),

@@ -22,8 +22,7 @@ use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Read, Reason, Scope};
 use crate::wire::answer::Form;
 use crate::wire::capability;
-use crate::wire::reply::row_counts;
-use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::reply::{self, Ok as OkPacket, row_counts};
 use crate::wire::status;
 
 /// Whether the original is right although the fold failed: a slot table that is not there holds nothing, and an
@@ -281,14 +280,14 @@ impl Session {
             return self.fail_as_fold(original, turn, &error).await;
         }
         let turn = self.send_original(original, turn).await?;
-        let patch = Rewrite {
+        let rewrite = Rewrite {
             clear_status: status::IN_TRANS | status::IN_TRANS_READONLY,
             hold_last: true,
             spools: true,
             hide_transaction: true,
             ..turn.rewrite()
         };
-        let ended = self.pass_rewritten(turn.form, patch).await?;
+        let ended = self.pass_rewritten(turn.form, rewrite).await?;
         let held = ended.held.unwrap_or_default();
         self.learn_language(&held);
         // MySQL's COMMIT clears the messages, MariaDB's keeps them, but neither keeps that there was an error.

@@ -18,8 +18,7 @@ use crate::sql::is_stored_as_written;
 use crate::sql::plan::{FoldTable, Scope};
 use crate::sql::template::{Filling, KnownSlots, Template};
 use crate::wire::command::encode_query;
-use crate::wire::reply::row_counts;
-use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::reply::{self, Ok as OkPacket, row_counts};
 
 /// What is to be folded, with the client's parameters filled in.
 #[derive(Clone, Debug)]
@@ -264,12 +263,12 @@ impl Session {
         let form = self.key_form(table);
         let named = form.as_ref().filter(|_| bound.predicate().is_some());
         let lock = fold::lock(table, bound.predicate(), named);
-        let mut rows = self.hidden_rows(&lock).await?;
+        let mut rows = self.internal_rows(&lock).await?;
         // DDL past the proxy may have dropped the counter, and the table may have no slots any more. `max_join_size`
         // may refuse to have rows read, and allow it for an index.
         if matches!(&rows, Err(error) if is_unknown_column(error) || is_too_much(error)) {
             let lock = fold::lock_by_keys(table, bound.predicate(), named);
-            rows = self.hidden_rows(&lock).await?;
+            rows = self.internal_rows(&lock).await?;
         }
         let rows = match rows {
             Err(error) => return Ok(Err(error)),
@@ -340,7 +339,7 @@ impl Session {
     }
 
     /// The base rows that a statement of ours locks.
-    async fn hidden_rows(&mut self, lock: &[u8]) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
+    async fn internal_rows(&mut self, lock: &[u8]) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
         self.write_query(lock).await?;
         self.read_internal_rows(fold::MOST_LOCKED + 1).await
     }

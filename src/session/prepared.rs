@@ -427,13 +427,13 @@ impl Session {
             self.pass_command().await?;
             return self.pass_answer(Form::Rows).await.map(drop);
         }
-        let patch = Rewrite {
+        let rewrite = Rewrite {
             sequence_id: 1,
             rows: statement.rows.take(),
             renamed: statement.rewritten.as_ref().map(|(ours, _)| (*ours, id)),
             ..Rewrite::default()
         };
-        statement.rows = self.pass_rewritten(Form::Rows, patch).await?.rows;
+        statement.rows = self.pass_rewritten(Form::Rows, rewrite).await?.rows;
         Ok(())
     }
 

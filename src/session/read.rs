@@ -279,12 +279,12 @@ impl Session {
             }
             _ => self.count_once(read, query),
         }
-        let patch = Rewrite {
+        let rewrite = Rewrite {
             columns: Some(&sent.definitions),
             hold_errors: &[OUT_OF_RANGE],
             ..turn.rewrite()
         };
-        let ended = self.pass_rewritten(turn.form, patch).await?;
+        let ended = self.pass_rewritten(turn.form, rewrite).await?;
         self.close_asked(sent.asked).await?;
         if !self.note_agreement(query.text, sent, ended.agreement) {
             return Ok(Ran::Changed);

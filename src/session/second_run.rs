@@ -16,8 +16,7 @@ use crate::counter::Key;
 use crate::counter::fold::Look;
 use crate::sql::template::{Filling, Template};
 use crate::wire::reader::Malformed;
-use crate::wire::reply::Ok as OkPacket;
-use crate::wire::reply::row_counts;
+use crate::wire::reply::{Ok as OkPacket, row_counts};
 
 /// What became of a statement that may have to run a second time.
 pub(super) enum SecondRun {

@@ -92,7 +92,7 @@ impl Turn {
         }
     }
 
-    /// A patch that does no more than put the answer in its place.
+    /// What puts the response in its place, and changes nothing else.
     pub(super) fn rewrite<'a>(self) -> Rewrite<'a> {
         Rewrite {
             sequence_id: self.sequence_id,
@@ -181,12 +181,12 @@ impl Session {
         hide_transaction: bool,
     ) -> Result<Held, Error> {
         let turn = self.send_original(original, turn).await?;
-        let patch = Rewrite {
+        let rewrite = Rewrite {
             hold_last: true,
             hide_transaction,
             ..turn.rewrite()
         };
-        let ended = self.pass_rewritten(turn.form, patch).await?;
+        let ended = self.pass_rewritten(turn.form, rewrite).await?;
         let last = ended.held.unwrap_or_default();
         self.learn_language(&last);
         Ok(Held {

@@ -162,7 +162,7 @@ impl Link {
         Ok((columns, walker))
     }
 
-    /// Reads one packet of a hidden answer whole.
+    /// Reads one packet of an internal response whole.
     pub async fn read_packet(
         &mut self,
         walker: &mut Walker,

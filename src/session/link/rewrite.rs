@@ -70,7 +70,7 @@ pub struct ResponseContext {
     pub following: Option<Arc<Following>>,
 }
 
-/// How a patched answer ended.
+/// How a rewritten response ended.
 #[derive(Debug)]
 pub struct Rewritten {
     pub walker: Walker,
@@ -84,15 +84,15 @@ pub struct Rewritten {
     pub spool: Option<Spool>,
     /// Layout of the rows, for the fetches that follow.
     pub rows: Option<RowEncoder>,
-    /// Whether columns were sent that go with those of the patch; `None` where none were sent.
+    /// Whether columns were sent that go with those of [`Rewrite::columns`]; `None` where none were sent.
     pub agreement: Option<Agreement>,
-    /// A row had no room under the columns of the patch, and the client was told so in its place.
+    /// A row had no room under [`Rewrite::columns`], and the client was told so in its place.
     pub is_refused: bool,
 }
 
-/// The running state of one patched answer.
+/// The state of a response that is being rewritten.
 struct Rewriting<'a> {
-    patch: Rewrite<'a>,
+    rewrite: Rewrite<'a>,
     out: Vec<u8>,
     sequence_id: u8,
     sent: Vec<Sent>,
@@ -111,18 +111,18 @@ struct Rewriting<'a> {
 }
 
 impl Link {
-    /// Passes the upstream's answer on with the patch applied. Not cancel safe.
+    /// Passes the upstream's response on, rewritten. Not cancel safe.
     pub async fn pass_rewritten(
         &mut self,
         form: Form,
-        patch: Rewrite<'_>,
+        rewrite: Rewrite<'_>,
         context: ResponseContext,
     ) -> Result<Rewritten, Error> {
         let mut walker = Walker::new(form, self.capabilities);
         let mut rewriting = Rewriting {
-            sequence_id: patch.sequence_id,
-            spool: patch.spools.then(Spool::default),
-            patch,
+            sequence_id: rewrite.sequence_id,
+            spool: rewrite.spools.then(Spool::default),
+            rewrite,
             out: Vec::with_capacity(WRITE),
             sent: Vec::new(),
             shown: Vec::new(),
@@ -142,7 +142,7 @@ impl Link {
                     if !rewriting.is_undecided() {
                         self.flush(&mut rewriting).await?;
                     }
-                    match rewriting.patch.ends_the_command() {
+                    match rewriting.rewrite.ends_the_command() {
                         true => self.await_upstream().await?,
                         false => self.await_upstream_only().await?,
                     }
@@ -180,7 +180,7 @@ impl Link {
             sequence_id: rewriting.sequence_id,
             held: rewriting.held,
             spool: rewriting.spool,
-            rows: rewriting.patch.rows,
+            rows: rewriting.rewrite.rows,
             agreement: rewriting.agreement,
             is_refused: rewriting.is_refused,
         })
@@ -278,15 +278,15 @@ impl Rewriting<'_> {
     fn must_own(&self, role: Role) -> bool {
         match role {
             Role::Ok | Role::Err | Role::RowsEnd | Role::Separator | Role::ColumnCount => true,
-            Role::Column => self.patch.columns.is_some(),
-            Role::Row => self.patch.rows.is_some(),
+            Role::Column => self.rewrite.columns.is_some(),
+            Role::Row => self.rewrite.rows.is_some(),
             _ => false,
         }
     }
 
     /// Whether the columns have yet to come, so that nothing may go to the client.
     fn is_undecided(&self) -> bool {
-        self.patch.columns.is_some() && self.agreement.is_none()
+        self.rewrite.columns.is_some() && self.agreement.is_none()
     }
 
     /// Whether what is left of the answer is not for the client.
@@ -313,7 +313,7 @@ impl Rewriting<'_> {
             Role::Column => return self.column(payload),
             Role::Row => return self.row(payload),
             Role::Ok | Role::RowsEnd | Role::Separator => {
-                let (clear, set) = (self.patch.clear_status, self.patch.set_status);
+                let (clear, set) = (self.rewrite.clear_status, self.rewrite.set_status);
                 patch_status(payload, clear, set);
                 let is_eof = role == Role::Separator
                     || (role == Role::RowsEnd
@@ -325,7 +325,7 @@ impl Rewriting<'_> {
                 }
             }
             Role::Err => {
-                if let Some(renamed) = self.patch.renamed {
+                if let Some(renamed) = self.rewrite.renamed {
                     rename(payload, renamed);
                 }
                 if let Some(following) = &self.context.following {
@@ -336,8 +336,8 @@ impl Rewriting<'_> {
         }
         let is_held_error = role == Role::Err
             && reply::Err::decode(payload)
-                .is_ok_and(|err| self.patch.hold_errors.contains(&err.code));
-        match last && (self.patch.hold_last || is_held_error) {
+                .is_ok_and(|err| self.rewrite.hold_errors.contains(&err.code));
+        match last && (self.rewrite.hold_last || is_held_error) {
             true => self.held = Some(std::mem::take(payload)),
             false => self.packet(payload),
         }
@@ -345,7 +345,7 @@ impl Rewriting<'_> {
     }
 
     fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
-        if self.patch.hide_transaction {
+        if self.rewrite.hide_transaction {
             hide_transaction(payload);
             return Ok(());
         }
@@ -377,7 +377,7 @@ impl Rewriting<'_> {
         self.sends_rows = true;
         self.sent.clear();
         self.shown.clear();
-        match self.patch.columns {
+        match self.rewrite.columns {
             Some(promised) if promised.columns.len() as u64 != count => self.discard(),
             _ => self.packet(payload),
         }
@@ -388,13 +388,13 @@ impl Rewriting<'_> {
     fn discard(&mut self) {
         self.agreement = Some(Agreement::Not);
         self.out.clear();
-        self.sequence_id = self.patch.sequence_id;
+        self.sequence_id = self.rewrite.sequence_id;
     }
 
     /// The client is shown what the original's preparation promised. Even a column that the rewriting left alone may
     /// come back with other flags: NOT_NULL is lost on a key that a subquery refers to (MySQL 9.7).
     fn column(&mut self, payload: &[u8]) -> Result<(), Error> {
-        let Some(definitions) = self.patch.columns else {
+        let Some(definitions) = self.rewrite.columns else {
             return Ok(());
         };
         let position = self.sent.len();
@@ -408,15 +408,15 @@ impl Rewriting<'_> {
             None => None,
         };
         let shown = shown.as_deref().unwrap_or(promised);
-        if self.patch.binary {
+        if self.rewrite.binary {
             self.shown.push(Column::decode(shown, self.capabilities)?);
         }
         self.packet(shown);
         if self.sent.len() < definitions.columns.len() {
             return Ok(());
         }
-        if self.patch.binary {
-            self.patch.rows = self.row_encoder();
+        if self.rewrite.binary {
+            self.rewrite.rows = self.row_encoder();
         }
         let sent = std::mem::take(&mut self.sent);
         let agreement = definitions.compare(sent, self.is_changed);
@@ -436,7 +436,7 @@ impl Rewriting<'_> {
     }
 
     fn row(&mut self, payload: &[u8]) -> Result<(), Error> {
-        let Some(rows) = &self.patch.rows else {
+        let Some(rows) = &self.rewrite.rows else {
             return Ok(());
         };
         let mut row = Vec::with_capacity(payload.len());
