@@ -397,24 +397,22 @@ impl Exchange {
         packet
     }
 
-    /// An ERR payload with a word in place of the statement's number.
+    /// An ERR payload with a word in place of the statement's number: `handler (8) given`, `statement (8) has`. An
+    /// expression in parentheses may be the same number.
     fn without_statement_id(&self, payload: &[u8]) -> Vec<u8> {
-        let number = match self.statement_id {
-            Some(id) => format!("({id})").into_bytes(),
-            None => return payload.to_vec(),
+        let Some(id) = self.statement_id else {
+            return payload.to_vec();
         };
-        match payload
-            .windows(number.len())
-            .position(|window| window == number)
-        {
-            Some(at) => [
-                &payload[..at],
-                b"(its number)",
-                &payload[at + number.len()..],
-            ]
-            .concat(),
-            None => payload.to_vec(),
+        for noun in ["handler", "statement"] {
+            let numbered = format!("{noun} ({id})").into_bytes();
+            let mut windows = payload.windows(numbered.len());
+            if let Some(at) = windows.position(|window| window == numbered) {
+                let (before, rest) = payload.split_at(at);
+                let masked = format!("{noun} (its number)");
+                return [before, masked.as_bytes(), &rest[numbered.len()..]].concat();
+            }
         }
+        payload.to_vec()
     }
 }
 

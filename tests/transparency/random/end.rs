@@ -14,7 +14,8 @@ pub(super) enum Ended {
     Blocked,
     /// The proxy had a session wait for another: a fold without a key waits for whoever holds a slot of its table.
     Waited,
-    /// The proxy could not fold for a read in a READ ONLY transaction.
+    /// The proxy could not fold for a read in a READ ONLY transaction: nor for CALL, whose procedure is then refused for a
+    /// write, and raises another message.
     Refused,
     /// SKIP LOCKED and NOWAIT met other locks. Rows are missing where a fold locks more: of a whole table, where READ
     /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table; and where a
@@ -41,7 +42,8 @@ pub(super) fn end(
         (proxied.iter().position(has_waited), Ended::Waited),
         (
             pairs().position(|(direct, proxied)| {
-                error(proxied) == Some(READ_ONLY) && error(direct) != Some(READ_ONLY)
+                let refuses_all = error(direct) == Some(READ_ONLY) && !calls(&direct.label);
+                error(proxied) == Some(READ_ONLY) && !refuses_all
             }),
             Ended::Refused,
         ),
@@ -78,10 +80,14 @@ pub(super) fn may_lock_more(session: &str) -> bool {
         "REPLACE",
         "PROCEDURE",
     ];
-    let calls = |line: &str| line.contains("CALL") && line.contains("(SELECT");
     let nests = |line: &str| line.contains("/*!") && line.matches("/*").count() > 1;
     SIGNS.iter().any(|sign| session.contains(sign))
         || session.lines().any(|line| calls(line) || nests(line))
+}
+
+/// Whether a text is a CALL with a query among its arguments.
+fn calls(text: &str) -> bool {
+    text.contains("CALL") && text.contains("(SELECT")
 }
 
 /// The error of who has waited too long.
