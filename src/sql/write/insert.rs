@@ -43,9 +43,11 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
     let mut effect = effect(context, &target, insert);
     if let Effect::Folds(_) = effect {
         match rows_in_the_way(context, &target, insert) {
-            // All of it is folded for what it reads there.
-            Some(_) if folds.iter().any(|fold| fold.table == *target.table) => {}
-            Some(fold) => folds.insert(0, fold),
+            // It reads some rows of the table, and meets others.
+            Some(way) => match folds.iter_mut().find(|fold| fold.table == way.table) {
+                Some(read) => *read = FoldTable::whole(&way.table),
+                None => folds.insert(0, way),
+            },
             None => effect = Effect::Forwards(Reason::InsertOnly),
         }
     }
@@ -308,6 +310,18 @@ mod tests {
             (
                 "INSERT INTO posts SELECT * FROM authors",
                 "forward InsertOnly",
+            ),
+            (
+                "INSERT INTO posts (id, views) SELECT id + 500, views FROM posts WHERE id = 3",
+                "fold MultiTable: posts where `id` = 3",
+            ),
+            (
+                "INSERT INTO posts (id, views) SELECT id + 500, views FROM posts WHERE id = (SELECT MAX(id) FROM posts)",
+                "fold MultiTable: posts",
+            ),
+            (
+                "REPLACE INTO posts (id, views) SELECT id + 500, views FROM posts WHERE id = 3",
+                "fold Replace: posts",
             ),
             (
                 "REPLACE INTO posts (id, views) VALUES (1, 2)",

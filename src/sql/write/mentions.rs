@@ -14,7 +14,7 @@ use crate::sql::context::{Context, column_path};
 pub(in crate::sql) struct Mentions {
     /// Hot tables, each once, in the order of the catalog.
     pub(in crate::sql) tables: Vec<Arc<HotTable>>,
-    /// Those of them that are mentioned more than once.
+    /// Those of them that are mentioned more than once, for each time beyond the first.
     repeated: Vec<Arc<HotTable>>,
     /// Last parts of column references, in lower case.
     columns: BTreeSet<String>,
@@ -37,8 +37,10 @@ impl Mentions {
     /// The same without one mention of this table.
     pub(super) fn without(&self, table: &Arc<HotTable>) -> Self {
         let mut others = self.clone();
-        if !self.repeats(table) {
-            others.tables.retain(|other| !Arc::ptr_eq(other, table));
+        let is_table = |other: &Arc<HotTable>| Arc::ptr_eq(other, table);
+        match others.repeated.iter().position(is_table) {
+            Some(once) => drop(others.repeated.remove(once)),
+            None => others.tables.retain(|other| !is_table(other)),
         }
         others
     }

@@ -362,3 +362,16 @@ SELECT id FROM posts WHERE author_id = 1 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOC
 COMMIT;
 \connection b
 ROLLBACK;
+
+== rows that are copied within their table are locked alone
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+[direct] INSERT INTO posts (id, author_id, title, views) SELECT id + 500, author_id, CONCAT(title, id), views FROM posts WHERE id < 3;
+\connection b
+BEGIN;
+SELECT id FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+SELECT COUNT(*), SUM(score) FROM posts FOR UPDATE SKIP LOCKED;
+ROLLBACK;
+\connection a
+SELECT id, views FROM posts ORDER BY id;
+ROLLBACK;
