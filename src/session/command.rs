@@ -12,6 +12,7 @@ use super::error::Error;
 use super::hot::Hot;
 use super::leading::Alone;
 use super::link::Link;
+use super::refusal::Understood;
 use super::registry::{Account, Entry, News};
 use super::shared::Shared;
 use super::sighted::schema_named;
@@ -259,6 +260,7 @@ impl Session {
         let before = std::mem::replace(&mut self.hot, self.shared.hot());
         if before.number != self.hot.number {
             self.state.doubt_shadows();
+            self.state.understood = Understood::default();
         }
     }
 

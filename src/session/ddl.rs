@@ -13,6 +13,7 @@ use super::moving::{AsOwn, Bound};
 use super::one_shot::is_read_only;
 use super::query::statement_text;
 use super::read::is_without_slots;
+use super::refusal::Understood;
 use super::state::TableLocks;
 use super::transaction::{Keys, Transaction};
 use super::turn::{Done, Held, Original, Turn};
@@ -303,8 +304,11 @@ impl Session {
         Ok(done)
     }
 
-    /// DDL may have dropped or renamed a temporary table that hid a hot one.
+    /// DDL may have dropped or renamed a temporary table that hid a hot one, or a column.
     pub(super) fn after_ddl(&mut self, kind: Kind) {
+        if kind == Kind::Ddl {
+            self.state.understood = Understood::default();
+        }
         self.state.shadows_doubted |= kind == Kind::Ddl && !self.state.shadowed.is_empty();
     }
 

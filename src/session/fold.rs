@@ -144,16 +144,20 @@ impl Session {
                 .fold_in_own_transaction(fold.reason, &folds, original, turn)
                 .await;
         }
-        // Of an increment nothing is left to be refused.
-        if !matches!(
+        // An increment has been understood, unless its table has been altered since. It then leaves locks, but begins no
+        // transaction.
+        let is_increment = matches!(
             fold.reason,
             Reason::OwnIncrement | Reason::AddsToBase | Reason::ChangingOver | Reason::Fallback
-        ) {
+        );
+        if !is_increment || self.state.status & status::IN_TRANS == 0 {
             match self.foresee(original).await? {
                 Foreseen::Nothing => {}
                 Foreseen::Refused => return self.run_original(original, turn).await,
                 Foreseen::Ended(error) => return self.answer_err(turn, &error).await,
             }
+        }
+        if !is_increment {
             self.learn_mixed();
         }
         // A statement that can be confined writes the table that is folded for it.

@@ -321,3 +321,14 @@ SELECT likes FROM posts WHERE id = 1;
 COMMIT;
 ALTER TABLE posts RENAME COLUMN seen TO views;
 SELECT * FROM posts ORDER BY id;
+
+== an increment of a column that DDL has renamed begins no transaction [fresh]
+SET autocommit = 0;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+ALTER TABLE posts RENAME COLUMN views TO other;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT * FROM posts ORDER BY id;
+ALTER TABLE posts RENAME COLUMN other TO views;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT * FROM posts ORDER BY id;
+COMMIT;
