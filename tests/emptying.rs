@@ -1,5 +1,6 @@
 //! TRUNCATE and its like while others increment: what was acknowledged before it is gone with the rows, what is
-//! acknowledged behind it stays. And DDL is answered when the proxy knows the table as it is now.
+//! acknowledged behind it stays. And DDL is answered when the proxy knows the table as it is now. What a snapshot from
+//! before cannot show is refused.
 
 mod support;
 
@@ -21,6 +22,7 @@ on_both![
     accounts_that_may_not_lock_tables,
     ddl_is_answered_when_the_catalog_has_been_read,
     reads_while_slots_are_away,
+    queries_that_their_snapshot_cannot_show,
 ];
 
 const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
@@ -256,5 +258,38 @@ async fn reads_while_slots_are_away(flavour: Flavour) {
     match client.query(VALUE).await.expect("an answer") {
         Reply::Err(error) => assert_eq!(error.code, 1412),
         other => panic!("{other:?}"),
+    }
+}
+
+/// A query that is not read, of a row that had slots in the snapshot: it is shown as it was, unless more has changed than
+/// its counter.
+async fn queries_that_their_snapshot_cannot_show(flavour: Flavour) {
+    const UNREAD: &str = "SELECT views FROM posts WHERE 5 MOD 2";
+    let mut stage = Stage::new(flavour, "cs_emptying_outgrown").await;
+    run(&mut stage.direct, INSERT).await;
+    let mut other = stage.client().await;
+    let add = "ALTER TABLE posts ADD COLUMN title INT NULL";
+    run(&mut other, add).await;
+    let mut client = stage.client().await;
+    for (change, is_refused) in [
+        ("UPDATE posts SET views = views + 1 WHERE id = 1", false),
+        ("UPDATE posts SET title = 1 WHERE id = 1", true),
+        ("DELETE FROM posts", true),
+    ] {
+        run(&mut other, INCREMENT).await;
+        run(&mut client, "BEGIN").await;
+        let value = number(&mut client, VALUE).await;
+        run(&mut other, change).await;
+        match client.query(UNREAD).await.expect("an answer") {
+            Reply::Err(error) => assert_eq!((error.code, is_refused), (1412, true), "{change}"),
+            Reply::Rows(rows) => {
+                let shown = rows[0][0].as_deref().map(String::from_utf8_lossy);
+                assert_eq!(shown.as_deref(), Some(&*value.to_string()), "{change}");
+                assert!(!is_refused, "{change}");
+            }
+            other => panic!("{change}: {other:?}"),
+        }
+        assert_eq!(number(&mut client, VALUE).await, value, "{change}");
+        run(&mut client, "ROLLBACK").await;
     }
 }

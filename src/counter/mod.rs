@@ -15,6 +15,7 @@ pub mod rights;
 pub mod rollup;
 pub mod server;
 mod slots;
+pub mod snapshot;
 pub mod withdrawal;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

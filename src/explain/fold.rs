@@ -29,6 +29,10 @@ pub(super) fn explain(fold: &Fold, situation: &Situation) -> Explanation {
         (fold.in_snapshot.is_some() && situation.in_transaction).then_some(
             "Where the transaction has a snapshot, an execution whose parameters are known reads sums, and nothing is folded.",
         ),
+        (fold.reads_snapshot && situation.in_transaction).then_some(
+            "Where the transaction has a snapshot, nothing is folded: rows with slots are written as the snapshot adds them up, and \
+             a savepoint takes that back after the query.",
+        ),
         done.then_some("What the transaction has folded already is not folded again."),
         moves.then_some(
             "Slots are moved key by key, those that the control account finds open (<slots>); where none is, nothing is.",

@@ -9,6 +9,7 @@ use super::combine::Combining;
 use super::error::Error;
 use super::link::internal::InternalResponse;
 use super::rights::Shown;
+use super::state::Isolation;
 use crate::counter::server::{IDENTITY, Server};
 use crate::sql::plan::SessionFacts;
 
@@ -69,10 +70,8 @@ impl Session {
                     false => InfoText::Unknown,
                 };
                 self.state.pads_char = matches!(row.get(1), Some(Some(modes)) if has_mode(modes, b"PAD_CHAR_TO_FULL_LENGTH"));
-                self.state.locks_gaps = matches!(
-                    row.get(10),
-                    Some(Some(level)) if matches!(&level[..], b"REPEATABLE-READ" | b"SERIALIZABLE")
-                );
+                let level = row.get(10).and_then(Option::as_deref);
+                self.state.isolation = Isolation::of(level.unwrap_or_default());
                 self.state.unguarded = logs_statements || is(11, b"0");
             }
         }

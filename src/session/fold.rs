@@ -139,6 +139,9 @@ impl Session {
         if folds.is_empty() {
             return self.run_original(original, turn).await;
         }
+        if self.is_query_in_snapshot(fold) {
+            return self.query_in_snapshot(&folds, original, turn).await;
+        }
         if !self.state.in_transaction() {
             return self
                 .fold_in_own_transaction(fold.reason, &folds, original, turn)

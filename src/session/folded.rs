@@ -25,7 +25,7 @@ use crate::sql::plan::Reason;
 use crate::sql::template::Template;
 use crate::wire::answer::Form;
 
-const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
+pub(super) const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
 pub(super) const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
 
 /// What the transaction had done to rows when the savepoint was set.
@@ -34,13 +34,21 @@ pub(super) type Mark = Kept;
 /// How many statements of the session have written, those in routines among them; `None` where the server does not
 /// tell.
 #[derive(Clone, Copy, Debug)]
-struct Writes(Option<u64>);
+pub(super) struct Writes(Option<u64>);
+
+impl Writes {
+    /// Whether these are surely the same.
+    pub(super) fn are(self, others: Self) -> bool {
+        self.0.is_some() && self.0 == others.0
+    }
+}
 
 impl Session {
     /// Whether the transaction may have a snapshot that is older than what it locks now.
     pub(super) fn may_have_old_snapshot(&self) -> bool {
         let state = &self.state;
-        let may_repeat = state.locks_gaps || state.isolation_doubted || state.one_shot.is_set();
+        let may_repeat =
+            state.isolation.locks_gaps() || state.isolation_doubted || state.one_shot.is_set();
         state.transaction.may_have_snapshot && may_repeat
     }
 
@@ -65,7 +73,7 @@ impl Session {
         self.undo(mark, last).await
     }
 
-    async fn keep_answer(&mut self, last: &[u8], form: Form) -> Result<(), Error> {
+    pub(super) async fn keep_answer(&mut self, last: &[u8], form: Form) -> Result<(), Error> {
         let diagnostics = match has_messages(last, form) {
             true => Diagnostics::of(last, self.take_messages(0).await?),
             false => {
@@ -239,7 +247,7 @@ impl Session {
         }
     }
 
-    async fn count_writes(&mut self) -> Result<Writes, Error> {
+    pub(super) async fn count_writes(&mut self) -> Result<Writes, Error> {
         const QUESTION: &str = "SHOW SESSION STATUS WHERE Variable_name IN ('Com_insert', 'Com_insert_select', 'Com_replace', \
                                 'Com_replace_select', 'Com_update', 'Com_update_multi', 'Com_delete', 'Com_delete_multi', \
                                 'Com_load')";

@@ -8,6 +8,7 @@
 //!   client's transaction, and `second_run` confines what it has run to the rows that it has changed.
 //! - They run internal statements on the client's own upstream connection, and pass rewritten responses on.
 
+mod as_in_snapshot;
 mod as_update;
 mod asking;
 mod by_shape;

@@ -497,7 +497,9 @@ impl Session {
 
     /// Whether a locking read surely keeps other rows from coming to match it until the transaction ends.
     pub(super) fn locks_gaps(&self) -> bool {
-        self.state.locks_gaps && !self.state.isolation_doubted && !self.state.one_shot.is_set()
+        self.state.isolation.locks_gaps()
+            && !self.state.isolation_doubted
+            && !self.state.one_shot.is_set()
     }
 }
 

@@ -130,10 +130,11 @@ impl Session {
         original: &Original,
         turn: Turn,
     ) -> Result<Done, Error> {
-        let fold = Fold::new(
+        let mut fold = Fold::new(
             read.tables.iter().map(FoldTable::whole).collect(),
             Reason::ColumnsUnknown,
         );
+        fold.reads_snapshot = !read.locks_rows();
         self.fold_then_original(&fold, None, original, turn).await
     }
 
@@ -439,31 +440,17 @@ impl Session {
         if self.state.status_uncertain && is_in_doubt {
             self.run_internal("DO 0").await?;
         }
-        if self.state.transaction.rows().concern(&read.tables) || read.locks_rows() {
+        if read.locks_rows() {
             self.learn_mixed();
         }
-        if let Err(error) = self.find_written(&read.tables).await? {
-            self.count_read(read, read.reason);
-            return Ok(Prepared::Refused(error));
-        }
-        let own = self.state.transaction.rows().unfolded(&read.tables);
-        let reason = match own.is_empty() {
-            true => read.reason,
-            false => Reason::OwnIncrement,
-        };
-        for (keys, is_incremented) in own {
-            let as_own = match is_incremented {
-                true => AsOwn::Yes,
-                false => AsOwn::No,
-            };
-            match self.fold(&keys.clone().into(), as_own).await? {
-                Ok(_) => self.state.transaction.rows_mut().remember_fold(keys),
-                Err(error) => {
-                    self.count_read(read, reason);
-                    return Ok(Prepared::Refused(error));
-                }
+        let reason = match self.fold_own(&read.tables).await? {
+            Ok(false) => read.reason,
+            Ok(true) => Reason::OwnIncrement,
+            Err(error) => {
+                self.count_read(read, read.reason);
+                return Ok(Prepared::Refused(error));
             }
-        }
+        };
         if self.state.in_transaction() {
             if let Some(fold) = &read.folded_first {
                 let bound = Bound::of(fold, Some(parameters));
@@ -510,6 +497,33 @@ impl Session {
             self.forget_what_is_locked(read);
         }
         Ok(Prepared::Summed(reason))
+    }
+
+    /// Folds the rows of these tables that the transaction has changed itself, so that base alone has their values.
+    /// Whether there were any. The inner error is an ERR payload.
+    pub(super) async fn fold_own(
+        &mut self,
+        tables: &[Arc<HotTable>],
+    ) -> Result<Result<bool, Vec<u8>>, Error> {
+        if self.state.transaction.rows().concern(tables) {
+            self.learn_mixed();
+        }
+        if let Err(error) = self.find_written(tables).await? {
+            return Ok(Err(error));
+        }
+        let own = self.state.transaction.rows().unfolded(tables);
+        let has_some = !own.is_empty();
+        for (keys, is_incremented) in own {
+            let as_own = match is_incremented {
+                true => AsOwn::Yes,
+                false => AsOwn::No,
+            };
+            match self.fold(&keys.clone().into(), as_own).await? {
+                Ok(_) => self.state.transaction.rows_mut().remember_fold(keys),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(has_some))
     }
 
     /// Slot rows that are locked are nobody's to share a transaction with increments of other keys.

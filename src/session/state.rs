@@ -34,8 +34,8 @@ pub(super) struct State {
     pub last_error: Option<u16>,
     /// `None`: something may have changed them, so the upstream must be asked.
     pub facts: Option<Arc<SessionFacts>>,
-    /// The session's isolation level has locking reads lock gaps: REPEATABLE READ or SERIALIZABLE.
-    pub locks_gaps: bool,
+    /// The session's isolation level.
+    pub isolation: Isolation,
     /// `sql_big_selects` is on: `max_join_size` refuses nothing.
     pub big_selects: bool,
     /// `sql_mode` has PAD_CHAR_TO_FULL_LENGTH.
@@ -180,6 +180,33 @@ impl Unseen {
     }
 }
 
+/// Isolation levels, as far as they differ here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Isolation {
+    /// READ UNCOMMITTED or READ COMMITTED: no statement sees the snapshot of an earlier one.
+    ReadsTheNewest,
+    /// REPEATABLE READ.
+    RepeatableRead,
+    /// Each query of a transaction is a locking read.
+    Serializable,
+}
+
+impl Isolation {
+    /// By the value of `transaction_isolation`.
+    pub(super) fn of(level: &[u8]) -> Self {
+        match level {
+            b"REPEATABLE-READ" => Self::RepeatableRead,
+            b"SERIALIZABLE" => Self::Serializable,
+            _ => Self::ReadsTheNewest,
+        }
+    }
+
+    /// Whether locking reads lock gaps.
+    pub(super) fn locks_gaps(self) -> bool {
+        self != Self::ReadsTheNewest
+    }
+}
+
 /// What LOCK TABLES means for hot tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TableLocks {
@@ -198,7 +225,7 @@ impl State {
             status_uncertain: false,
             last_error: None,
             facts: None,
-            locks_gaps: false,
+            isolation: Isolation::ReadsTheNewest,
             big_selects: true,
             pads_char: false,
             isolation_doubted: false,

@@ -266,6 +266,9 @@ pub struct Fold {
     /// For queries whose columns have types that an execution alone tells: how they are read where the transaction has
     /// a snapshot, which a fold would not change.
     pub in_snapshot: Option<Box<Read>>,
+    /// The original is a query without a locking clause: it sees the snapshot of its transaction, which a fold would not
+    /// change.
+    pub reads_snapshot: bool,
 }
 
 /// A write of other tables with sums in place of the counters that it reads.
@@ -288,6 +291,7 @@ impl Fold {
             inserts_alone: false,
             commits_first: false,
             in_snapshot: None,
+            reads_snapshot: false,
         }
     }
 }

@@ -41,9 +41,38 @@ fn plan_in_force(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
         return Plan::Forward(Reason::Off);
     }
     let kind = statement_kind(text, facts);
-    let plan = plan_by_names(text, facts, catalog, kind);
+    let mut plan = plan_by_names(text, facts, catalog, kind);
+    if matches!(plan, Plan::Fold(_) | Plan::Read(_)) && is_consistent(text, facts, kind) {
+        note_consistent(&mut plan);
+    }
     let as_deleted = |text: &[u8]| plan_by_names(text, facts, catalog, Kind::Delete);
     with_cascades(plan, text, (facts, catalog, kind), as_deleted)
+}
+
+/// Whether a statement is surely a query that locks no rows it reads, whatever else it is.
+fn is_consistent(text: &[u8], facts: &SessionFacts, kind: Kind) -> bool {
+    let others: &[&str] = match kind {
+        Kind::Select => &["UPDATE", "SHARE"],
+        Kind::With => &["UPDATE", "SHARE", "DELETE"],
+        _ => return false,
+    };
+    let mentions_some = others.iter().any(|word| mentions(text, word.as_bytes()));
+    let words = Words::new(text, facts);
+    let has_some = mentions_some
+        && (has_executable_comment(text, facts) || others.iter().any(|word| words.has(word)));
+    !has_some && !words.has_inner_mark(b';')
+}
+
+fn note_consistent(plan: &mut Plan) {
+    match plan {
+        Plan::Fold(fold) => fold.reads_snapshot = true,
+        Plan::Read(read) => {
+            if let Some(fold) = &mut read.or_fold {
+                fold.reads_snapshot = true;
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The plan by the hot tables that the text names.

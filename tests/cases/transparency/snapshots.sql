@@ -577,3 +577,88 @@ TABLE topics LIMIT ?; <- 1
 TABLE topics WHERE id = 1;
 TABLE topics AS t;
 SELECT COUNT(*) FROM topics WHERE id IN (SELECT id FROM (TABLE topics) AS t);
+
+== a query that is not read sees the snapshot
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id IN (1, 2);
+\roll_up
+UPDATE posts SET views = views + 7 WHERE id IN (1, 3);
+\connection a
+SELECT id, views, likes FROM posts WHERE 5 MOD 2 ORDER BY id;
+SHOW WARNINGS;
+SELECT id, views FROM posts ORDER BY id;
+SELECT SUM(views) FROM posts WHERE 5 MOD 2 AND id < ?; <- 3
+SELECT id, views FROM posts WHERE 5 MOD 2 ORDER BY views DESC, id;
+UPDATE posts SET views = views + 1 WHERE id = 2;
+SELECT id, views FROM posts WHERE 5 MOD 2 ORDER BY id;
+UPDATE posts SET title = 'x' WHERE id = 3;
+SELECT id, views, title FROM posts WHERE 5 MOD 2 ORDER BY id;
+SELECT id, views FROM posts WHERE 5 MOD nothing;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== a query that is not read, of rows that others have left alone, waits for nobody
+[direct] SET SESSION innodb_lock_wait_timeout = 1;
+\roll_up
+BEGIN;
+SELECT COUNT(*) FROM hits;
+\connection b
+BEGIN;
+SELECT id FROM posts WHERE id = 1 FOR UPDATE;
+\connection a
+SELECT id, views FROM posts WHERE 5 MOD 2 AND id = 2;
+COMMIT;
+\connection b
+COMMIT;
+
+== a query that is not read, in a transaction that may only read
+\roll_up
+START TRANSACTION READ ONLY;
+SELECT id, views FROM posts WHERE 5 MOD 2 ORDER BY id;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id IN (1, 2);
+\connection a
+SELECT id, views FROM posts WHERE 5 MOD 2 ORDER BY id;
+\connection b
+\roll_up
+\connection a
+SELECT id, views FROM posts WHERE 5 MOD 2 ORDER BY id;
+COMMIT;
+
+== a query that is not read, and calls a function that writes
+CREATE TABLE calls (n INT NOT NULL);
+CREATE FUNCTION counted(x INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO calls VALUES (x); RETURN x; END;
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id IN (1, 2);
+\roll_up
+UPDATE posts SET views = views + 7 WHERE id IN (1, 3);
+\connection a
+SELECT id, views, counted(likes) FROM posts WHERE 5 MOD 2 AND id = 2 ORDER BY id;
+SELECT n FROM calls ORDER BY n;
+COMMIT;
+SELECT n FROM calls ORDER BY n;
+SELECT id, views FROM posts ORDER BY id;
+DROP FUNCTION counted;
+DROP TABLE calls;
+
+== with touch columns, decimals and a key of text
+BEGIN;
+SELECT COUNT(*) FROM hits;
+\connection b
+UPDATE hits SET n = n + 5 WHERE path = '/';
+\roll_up
+UPDATE hits SET n = n + 3 WHERE path = '/about';
+UPDATE posts SET score = score + 1.25 WHERE id = 1;
+\roll_up
+\connection a
+SELECT path, n FROM hits WHERE 5 MOD 2 ORDER BY path;
+SELECT id, score FROM posts WHERE 5 MOD 2 ORDER BY id;
+SELECT p.id, p.views, h.path, h.n FROM posts p, hits h WHERE 5 MOD 2 ORDER BY p.id, h.path;
+COMMIT;
+SELECT path, n FROM hits ORDER BY path;
+SELECT id, score FROM posts ORDER BY id;
