@@ -79,11 +79,13 @@ impl Driver {
     /// Manual: "Protocol::HandshakeResponse41".
     async fn respond(&mut self, login: &Login<'_>, greeting: &Greeting) -> Result<(), Error> {
         let mut response = Vec::new();
-        let [a, b, c, d, ..] = self.capabilities.to_le_bytes();
-        response.extend_from_slice(&[a, b, c, d]);
+        let capabilities = self.capabilities.to_le_bytes();
+        let (lower, upper) = capabilities.split_at(4);
+        response.extend_from_slice(lower);
         response.extend_from_slice(&LARGEST_MESSAGE.to_le_bytes());
         response.push(UTF8MB4);
-        response.extend_from_slice(&[0; 23]);
+        response.extend_from_slice(&[0; 19]);
+        response.extend_from_slice(upper);
         response.extend_from_slice(login.user.as_bytes());
         response.push(0);
         put_lenenc_bytes(
