@@ -9,6 +9,7 @@
 mod support;
 
 mod case;
+mod responses;
 
 use std::fmt::Write;
 
@@ -21,6 +22,8 @@ use countersink::explain::{Line, Part, Situation, explain, show};
 use countersink::sandbox::{Address, Flavour};
 use countersink::sql;
 use countersink::sql::plan::SessionFacts;
+// The capture shares files with the tests of the walker, which name it as that crate does.
+use countersink::wire;
 use support::client::{connect, rows, run, run_all};
 use support::proxy::{Proxy, rules_head};
 use support::twin::single;

@@ -1,4 +1,10 @@
-//! Answers as MySQL 9 and MariaDB 10.11 have sent them, one packet a line, cut at every byte.
+//! What the walker says of responses: of captured ones, of long ones, and of small ones written out here, one packet a
+//! line, as MySQL 9 and MariaDB 10.11 have sent them.
+
+mod captured;
+mod case;
+mod long;
+mod replay;
 
 use super::*;
 use crate::wire::packet::encode_packet;

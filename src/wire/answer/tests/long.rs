@@ -1,0 +1,126 @@
+//! Packets of 16 MiB, and those that continue them; no server has to send them for this.
+
+use std::iter::once;
+
+use super::replay::{Told, told_in_pieces, told_whole};
+use crate::wire::answer::{Form, Role};
+use crate::wire::capability;
+use crate::wire::packet::{HEADER_LENGTH, MAX_PAYLOAD, encode_packet};
+
+/// A packet with this payload, or as many as it takes.
+fn put(stream: &mut Vec<u8>, payload: &[u8]) {
+    encode_packet(stream, 0, payload);
+}
+
+/// A payload of so many bytes, of which the first ones are these.
+fn payload(front: &[u8], length: usize) -> Vec<u8> {
+    let mut payload = front.to_vec();
+    payload.resize(length, b'x');
+    payload
+}
+
+/// One column, a row, the end of rows.
+fn result(row: &[u8], capabilities: u64) -> Vec<u8> {
+    let mut stream = Vec::new();
+    put(&mut stream, &[1]);
+    put(&mut stream, b"\x03def");
+    if capabilities & capability::DEPRECATE_EOF == 0 {
+        put(&mut stream, &[0xFE, 0, 0, 2, 0]);
+    }
+    put(&mut stream, row);
+    match capabilities & capability::DEPRECATE_EOF {
+        0 => put(&mut stream, &[0xFE, 0, 0, 2, 0]),
+        _ => put(&mut stream, &[0xFE, 0, 0, 2, 0, 0, 0]),
+    }
+    stream
+}
+
+/// What is told of a response, which is the same wherever it is cut within some bytes of a packet's front.
+fn told(form: Form, capabilities: u64, stream: &[u8]) -> Told {
+    let whole = told_whole(form, capabilities, stream).expect("a response");
+    let mut fronts = vec![0];
+    while let Some(&[a, b, c, _]) = stream[*fronts.last().expect("a front")..].first_chunk() {
+        let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+        fronts.push(fronts[fronts.len() - 1] + HEADER_LENGTH + length);
+    }
+    let near = |front: &usize| front.saturating_sub(30)..(front + 30).min(stream.len());
+    for cut in fronts.iter().flat_map(near) {
+        let told = told_in_pieces(form, capabilities, stream, [cut, stream.len()]);
+        assert_eq!(told.as_ref(), Ok(&whole), "cut at {cut}");
+    }
+    let ends = (0..stream.len())
+        .step_by(16 * 1024)
+        .chain(once(stream.len()));
+    assert_eq!(
+        told_in_pieces(form, capabilities, stream, ends).as_ref(),
+        Ok(&whole)
+    );
+    whole
+}
+
+#[test]
+fn a_row_is_continued_by_a_packet_that_may_be_empty_or_look_like_an_end() {
+    // As a text of 16 MiB or more begins; in front of a shorter packet this byte ends the rows.
+    let long_text = b"\xfe\x00\x00\x00\x01\x00\x00\x00\x00";
+    for capabilities in [0, capability::DEPRECATE_EOF] {
+        for length in [
+            MAX_PAYLOAD - 1,
+            MAX_PAYLOAD,
+            MAX_PAYLOAD + 1,
+            2 * MAX_PAYLOAD,
+        ] {
+            for front in [&long_text[..], b"\x00\x00", b"\xfb"] {
+                if front[0] == 0xFE && length < MAX_PAYLOAD {
+                    continue;
+                }
+                let mut row = payload(front, length);
+                // What the next packet begins with, were there one.
+                if let Some(first) = row.get_mut(MAX_PAYLOAD) {
+                    *first = 0xFE;
+                }
+                let stream = result(&row, capabilities);
+                let told = told(Form::Results, capabilities, &stream);
+                let mut roles = vec![Role::ColumnCount, Role::Column, Role::Separator];
+                if capabilities != 0 {
+                    roles.pop();
+                }
+                roles.extend([Role::Row, Role::RowsEnd]);
+                assert_eq!(told.roles, roles, "{length} bytes from {front:02x?}");
+                assert_eq!(told.end, Some(stream.len()));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_may_be_as_long_as_a_packet() {
+    let mut stream = Vec::new();
+    put(&mut stream, &payload(b"\xff\x7a\x04#42S02", MAX_PAYLOAD));
+    let told = told(Form::Results, 0, &stream);
+    assert_eq!(told.roles, [Role::Err]);
+    assert_eq!(told.error, Some(1146));
+    assert_eq!(
+        told.end,
+        Some(stream.len()),
+        "the empty packet after it is its own"
+    );
+}
+
+#[test]
+fn a_result_may_have_more_columns_than_one_byte_counts() {
+    for capabilities in [0, capability::DEPRECATE_EOF] {
+        let mut stream = Vec::new();
+        put(&mut stream, &[0xFC, 0x2C, 0x01]);
+        for _ in 0..300 {
+            put(&mut stream, b"\x03def");
+        }
+        if capabilities == 0 {
+            put(&mut stream, &[0xFE, 0, 0, 2, 0]);
+        }
+        put(&mut stream, &[0xFE, 0, 0, 2, 0, 0, 0]);
+        let told = told(Form::Results, capabilities, &stream);
+        let columns = told.roles.iter().filter(|role| **role == Role::Column);
+        assert_eq!(columns.count(), 300);
+        assert_eq!(told.end, Some(stream.len()));
+    }
+}

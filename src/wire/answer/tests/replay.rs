@@ -1,0 +1,117 @@
+//! A response shown to the walker in pieces, as sockets give it.
+
+use crate::wire::answer::{Form, Next, Role, Walker};
+use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::session_state::TransactionState;
+
+/// What the walker has said of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// What its packets are. Those that continue another, and parts of a packet, are not among them.
+    pub roles: Vec<Role>,
+    pub status: Option<u16>,
+    pub error: Option<u16>,
+    pub prepared: Option<u32>,
+    pub is_multi_result: bool,
+    pub is_ended_by_eof: bool,
+    pub sends_rows: bool,
+    pub transaction_state: Option<TransactionState>,
+    pub is_quiet: Option<bool>,
+    /// Where the response ends in the stream; `None` when it is not all there.
+    pub end: Option<usize>,
+}
+
+impl Told {
+    fn new(walker: &Walker, roles: Vec<Role>, end: Option<usize>) -> Self {
+        Self {
+            roles,
+            status: walker.status(),
+            error: walker.error(),
+            prepared: walker.prepared(),
+            is_multi_result: walker.is_multi_result(),
+            is_ended_by_eof: walker.is_ended_by_eof(),
+            sends_rows: walker.sends_rows(),
+            transaction_state: walker.transaction_state(),
+            is_quiet: walker.is_quiet(),
+            end,
+        }
+    }
+}
+
+/// Passes the stream on as a relay does: what has been told goes on as it comes, and is not looked at again. `ends` are
+/// the positions up to which the pieces reach, in order.
+pub fn told_in_pieces(
+    form: Form,
+    capabilities: u64,
+    stream: &[u8],
+    ends: impl IntoIterator<Item = usize>,
+) -> Result<Told, String> {
+    let mut walker = Walker::new(form, capabilities);
+    let mut roles = Vec::new();
+    let (mut at, mut there) = (0, 0);
+    for end in ends {
+        there = end;
+        while at <= end && !walker.is_done() {
+            match walker.next(&stream[at..end]) {
+                Next::Need(length) if length <= end - at => {
+                    return Err(format!(
+                        "{length} bytes are asked for at {at}, and are there"
+                    ));
+                }
+                Next::Need(_) => break,
+                Next::Packet { length: 0, .. } => {
+                    return Err(format!("nothing is told at {at}"));
+                }
+                Next::Packet { role, length } => {
+                    if role != Role::Continuation {
+                        roles.push(role);
+                    }
+                    at += length;
+                }
+            }
+        }
+    }
+    let end = (walker.is_done() && at <= there).then_some(at);
+    Ok(Told::new(&walker, roles, end))
+}
+
+/// Reads each payload whole, as a rewrite does, once the walker has said what it is.
+pub fn told_whole(form: Form, capabilities: u64, stream: &[u8]) -> Result<Told, String> {
+    let mut walker = Walker::new(form, capabilities);
+    let mut roles = Vec::new();
+    let mut at = 0;
+    while !walker.is_done() {
+        match walker.next(&stream[at..]) {
+            Next::Need(length) if length <= stream.len() - at => {
+                return Err(format!(
+                    "{length} bytes are asked for at {at}, and are there"
+                ));
+            }
+            Next::Need(_) => return Ok(Told::new(&walker, roles, None)),
+            Next::Packet { role, .. } => {
+                let Some(length) = whole(&stream[at..]) else {
+                    return Ok(Told::new(&walker, roles, None));
+                };
+                at += length;
+                walker.read_whole();
+                roles.push(role);
+            }
+        }
+    }
+    Ok(Told::new(&walker, roles, Some(at)))
+}
+
+/// The length of the packet at the front of the stream and those that continue it, if it is all there.
+fn whole(stream: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let header = Header::decode(&stream[at..])?;
+        at += HEADER_LENGTH + header.length;
+        if at > stream.len() {
+            return None;
+        }
+        if !header.is_continued() {
+            return Some(at);
+        }
+    }
+}
