@@ -143,7 +143,7 @@ impl Driver {
                         .stream
                         .read_payload(&mut payload, LARGEST_PACKET)
                         .await?;
-                    walker.read_whole();
+                    walker.read_whole(&payload);
                     return Ok(Packet {
                         role,
                         sequence_id,
@@ -225,7 +225,7 @@ impl Driver {
                     Some(refused),
                 ) => {
                     self.stream.read_payload(refused, LARGEST_PACKET).await?;
-                    walker.read_whole();
+                    walker.read_whole(refused);
                 }
                 (Next::Packet { length, .. }, _) => self.skip(length).await?,
             }

@@ -119,8 +119,9 @@ mod tests {
         let mut at = 0;
         while let Next::Packet { role, length, .. } = walker.next(&out[at..]) {
             assert_eq!(out[at + 3], 5 + u8::try_from(packets.len()).unwrap());
-            packets.push((role, out[at + HEADER_LENGTH..at + length].to_vec()));
-            walker.read_whole();
+            let payload = out[at + HEADER_LENGTH..at + length].to_vec();
+            walker.read_whole(&payload);
+            packets.push((role, payload));
             at += length;
             if walker.is_done() {
                 break;

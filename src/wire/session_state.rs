@@ -78,7 +78,8 @@ impl Default for TransactionState {
 }
 
 impl TransactionState {
-    const FLAGS: usize = 8;
+    /// How many flags there are.
+    pub const FLAGS: usize = 8;
     const NOT: u8 = b'_';
 
     /// Nothing is going on.
@@ -96,7 +97,12 @@ impl TransactionState {
     pub fn of(payload: &[u8]) -> Option<Self> {
         let changes = changes(payload).ok()?;
         let state = changes.iter().find(|(kind, _)| *kind == TRANSACTION_STATE);
-        let flags = Reader::new(&state?.1).lenenc_bytes().ok()?;
+        Self::decode(&state?.1)
+    }
+
+    /// Reads the change that tells of it.
+    pub fn decode(change: &[u8]) -> Option<Self> {
+        let flags = Reader::new(change).lenenc_bytes().ok()?;
         flags.try_into().ok().map(Self)
     }
 

@@ -146,7 +146,7 @@ impl Link {
                 } => {
                     let read = self.upstream.read_payload(&mut payload, LARGEST_ANSWER);
                     read.await.map_err(Error::Upstream)?;
-                    walker.read_whole();
+                    walker.read_whole(&payload);
                     match role {
                         Role::Column => columns.push(std::mem::take(&mut payload)),
                         _ => error = Some(std::mem::take(&mut payload)),
@@ -174,7 +174,7 @@ impl Link {
                 Next::Packet { role, .. } => {
                     let read = self.upstream.read_payload(payload, LARGEST_ANSWER).await;
                     read.map_err(Error::Upstream)?;
-                    walker.read_whole();
+                    walker.read_whole(payload);
                     if role == Role::Err {
                         self.note_refusal(payload);
                     }

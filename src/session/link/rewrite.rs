@@ -153,7 +153,7 @@ impl Link {
                 Next::Packet { role, .. } if rewriting.must_own(role) => {
                     let read = self.upstream.read_payload(&mut payload, LARGEST_ROW).await;
                     read.map_err(Error::Upstream)?;
-                    walker.read_whole();
+                    walker.read_whole(&payload);
                     rewriting.apply(role, &mut payload, walker.is_done())?;
                 }
                 Next::Packet { role, .. } => {

@@ -12,9 +12,10 @@ use super::transaction_state::Tracked;
 use crate::net::PacketStream;
 use crate::session::error::Error;
 use crate::wire::answer::Form;
+use crate::wire::capability;
 use crate::wire::command::query_payload;
 use crate::wire::packet::encode_packet;
-use crate::wire::session_state::TransactionState;
+use crate::wire::session_state::{GTIDS, TransactionState, with_changes};
 use crate::wire::status;
 
 /// One row, `1`, without DEPRECATE_EOF.
@@ -36,10 +37,14 @@ struct Peers {
 }
 
 fn link() -> (Link, Peers) {
+    link_with(0)
+}
+
+fn link_with(capabilities: u64) -> (Link, Peers) {
     let (client, near_client) = duplex(1 << 16);
     let (upstream, near_upstream) = duplex(1 << 16);
     let stream = |end: DuplexStream| PacketStream::new(Box::new(end));
-    let link = Link::new(stream(near_client), stream(near_upstream), 0);
+    let link = Link::new(stream(near_client), stream(near_upstream), capabilities);
     (link, Peers { client, upstream })
 }
 
@@ -162,4 +167,34 @@ async fn what_a_lost_upstream_has_said_last_is_the_clients_answer() {
     assert!(!link.owes_refusal());
     link.note_refusal(OK);
     assert!(!link.owes_refusal());
+}
+
+/// Its changes are told in parts, which a caller may pass on, rewrite or read whole.
+#[tokio::test]
+async fn the_state_of_the_transaction_is_read_after_a_change_of_any_length() {
+    let (mut link, mut peers) = link_with(capability::SESSION_TRACK);
+    let state = TransactionState::READ;
+    let changes = [(GTIDS, vec![b'g'; 10_000]), state.change()];
+    let ok = with_changes(OK, &changes).expect("an OK");
+    let response = packets(1, &[&ok]);
+
+    peers.upstream.write_all(&response).await.expect("sent");
+    let passed = link.pass_answer(Form::Results).await.expect("passed");
+    assert_eq!(passed.transaction_state(), Some(state));
+    expect(&mut peers.client, &response).await.expect("there");
+
+    peers.upstream.write_all(&response).await.expect("sent");
+    let rewrite = Rewrite {
+        sequence_id: 1,
+        ..Rewrite::default()
+    };
+    let rewritten = link.pass_rewritten(Form::Results, rewrite, context());
+    let walker = rewritten.await.expect("passed").walker;
+    assert_eq!(walker.transaction_state(), Some(state));
+    expect(&mut peers.client, &response).await.expect("there");
+
+    peers.upstream.write_all(&response).await.expect("sent");
+    let (read, walker) = link.read_internal().await.expect("read");
+    assert_eq!(read, InternalResponse::Ok(ok));
+    assert_eq!(walker.transaction_state(), Some(state));
 }

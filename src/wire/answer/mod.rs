@@ -2,7 +2,12 @@
 //! (manual: "Text Protocol", "Binary Protocol").
 //!
 //! The walker never holds bytes. It is shown the front of the upstream's stream at each packet boundary and
-//! says what that packet is and whether the answer ends with it.
+//! says what that packet is and whether the answer ends with it. What it says does not depend on how many bytes are
+//! there beyond those that it asks for.
+
+mod changes;
+
+use changes::Changes;
 
 use crate::wire::capability;
 use crate::wire::command;
@@ -100,7 +105,7 @@ pub enum Role {
     PrepareOk,
     /// A single packet of another form (statistics).
     Other,
-    /// Goes on with the packet before it.
+    /// Goes on with what was told before: a packet that continues another, or a part of an OK packet.
     Continuation,
 }
 
@@ -134,23 +139,33 @@ enum State {
 /// What [`Walker::next`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// At least so many bytes must be there to tell.
+    /// At least so many bytes must be there to tell, at most [`Walker::LOOKAHEAD`].
     Need(usize),
-    /// A packet of `length` bytes with its header.
+    /// A packet.
     Packet {
         /// What it is.
         role: Role,
-        /// Header and payload, in bytes.
+        /// How far the stream is told, in bytes: header and payload. An OK packet with session state changes is told in
+        /// parts, its fixed part first.
         length: usize,
     },
+}
+
+/// What is still to come of what was told last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Nothing,
+    /// The packet that continues it.
+    Packet,
+    /// The session state changes of an OK packet.
+    Changes(Changes),
 }
 
 /// Walks one answer.
 #[derive(Clone, Debug)]
 pub struct Walker {
     state: State,
-    /// The packet at the front continues the one before.
-    continued: bool,
+    rest: Rest,
     deprecate_eof: bool,
     /// OK packets tell of changes of the session's state.
     tracks: bool,
@@ -171,10 +186,13 @@ pub struct Walker {
 /// Bytes of an OK payload up to and with the warning count, at most.
 const OK_PREFIX: usize = 1 + 9 + 9 + 2 + 2;
 
-/// Bytes of an OK payload that tells of changes, at most: what is longer is not looked into.
-const TRACKED_OK: usize = 4 * 1024;
-
 impl Walker {
+    /// Bytes at the front of the stream that [`Walker::next`] looks at, at most.
+    pub const LOOKAHEAD: usize = match HEADER_LENGTH + OK_PREFIX > Changes::LOOKAHEAD {
+        true => HEADER_LENGTH + OK_PREFIX,
+        false => Changes::LOOKAHEAD,
+    };
+
     /// Starts at the first packet of an answer of this form, between peers with these capabilities.
     pub fn new(form: Form, capabilities: u64) -> Self {
         let state = match form {
@@ -187,7 +205,7 @@ impl Walker {
         };
         Self {
             state,
-            continued: false,
+            rest: Rest::Nothing,
             deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
             tracks: capabilities & capability::SESSION_TRACK != 0,
             may_open_cursor: form == Form::Cursor,
@@ -205,7 +223,7 @@ impl Walker {
 
     /// Whether the answer is complete once the last packet told has passed.
     pub fn is_done(&self) -> bool {
-        self.state == State::Done && !self.continued
+        self.state == State::Done && self.rest == Rest::Nothing
     }
 
     /// Status flags of the last OK or EOF that had some.
@@ -249,28 +267,72 @@ impl Walker {
         self.is_quiet
     }
 
-    /// Says that the caller read the last packet told together with its continuations.
-    pub fn read_whole(&mut self) {
-        self.continued = false;
+    /// Says that the caller has read the packet told last whole, with what continues it: its payload.
+    pub fn read_whole(&mut self, payload: &[u8]) {
+        if let Rest::Changes(mut changes) = self.rest {
+            while let Some(front) = payload.get(changes.at()..)
+                && !changes.is_over()
+            {
+                self.read_change(&mut changes, front);
+            }
+        }
+        self.rest = Rest::Nothing;
     }
 
     /// Tells what the packet at the front of `bytes` is. Bytes beyond it are not looked at.
     pub fn next(&mut self, bytes: &[u8]) -> Next {
+        if let Rest::Changes(changes) = self.rest {
+            return self.next_change(changes, bytes);
+        }
         let Some(header) = Header::decode(bytes) else {
             return Next::Need(HEADER_LENGTH);
         };
-        if self.continued {
-            self.continued = header.is_continued();
+        if self.rest == Rest::Packet {
+            self.rest = rest_after(header.is_continued());
             return packet(Role::Continuation, header);
         }
         let wanted = HEADER_LENGTH + header.length.min(self.lookahead(header, bytes));
         if bytes.len() < wanted {
             return Next::Need(wanted);
         }
-        let payload = &bytes[HEADER_LENGTH..bytes.len().min(header.packet_length())];
+        let payload = &bytes[HEADER_LENGTH..wanted];
         let role = self.step(header, payload);
-        self.continued = header.is_continued();
+        if self.tracks
+            && matches!(role, Role::Ok | Role::RowsEnd)
+            && let Some(changes) = Changes::of(payload, header.length)
+        {
+            self.rest = Rest::Changes(changes);
+            return Next::Packet {
+                role,
+                length: HEADER_LENGTH + changes.at(),
+            };
+        }
+        self.rest = rest_after(header.is_continued());
         packet(role, header)
+    }
+
+    /// The next part of an OK packet.
+    fn next_change(&mut self, mut changes: Changes, bytes: &[u8]) -> Next {
+        let wanted = changes.lookahead();
+        if bytes.len() < wanted {
+            return Next::Need(wanted);
+        }
+        let before = changes.at();
+        self.read_change(&mut changes, bytes);
+        self.rest = match changes.is_over() {
+            true => rest_after(changes.is_continued()),
+            false => Rest::Changes(changes),
+        };
+        Next::Packet {
+            role: Role::Continuation,
+            length: changes.at() - before,
+        }
+    }
+
+    fn read_change(&mut self, changes: &mut Changes, bytes: &[u8]) {
+        let front = &bytes[..bytes.len().min(changes.lookahead())];
+        let told = changes.read(front);
+        self.transaction_state = told.or(self.transaction_state);
     }
 
     /// How much of the payload must be seen to tell what the packet is and to take its status flags.
@@ -281,7 +343,6 @@ impl Walker {
                 _,
             ) => 0,
             (State::Rows, Some(first)) if !is_end_of_rows(*first, header) => 1,
-            (_, Some(&(reply::OK | reply::EOF))) if self.tracks => TRACKED_OK,
             _ => OK_PREFIX,
         }
     }
@@ -349,7 +410,6 @@ impl Walker {
             Some(&reply::OK) => {
                 let (status, warnings) =
                     Ok::decode(payload).map_or((0, 1), |ok| (ok.status, ok.warnings));
-                self.track(payload);
                 self.ended_by_eof = false;
                 self.is_quiet = Some(warnings == 0);
                 self.end_of_result(status);
@@ -384,10 +444,7 @@ impl Walker {
 
     fn end_of_rows(&mut self, payload: &[u8]) {
         let (mut status, warnings) = match Ok::decode(payload) {
-            Result::Ok(ok) if self.deprecate_eof => {
-                self.track(payload);
-                (ok.status, ok.warnings)
-            }
+            Result::Ok(ok) if self.deprecate_eof => (ok.status, ok.warnings),
             _ => (eof_status(payload), eof_warnings(payload)),
         };
         // MySQL announces the OK that follows output parameters in the EOF before their row alone.
@@ -399,13 +456,6 @@ impl Walker {
         }
         self.ended_by_eof = !self.deprecate_eof;
         self.end_of_result(status);
-    }
-
-    fn track(&mut self, payload: &[u8]) {
-        if self.tracks {
-            let told = TransactionState::of(payload);
-            self.transaction_state = told.or(self.transaction_state);
-        }
     }
 
     fn end_of_result(&mut self, status: u16) {
@@ -471,7 +521,6 @@ impl Walker {
         match payload.first() {
             Some(&reply::OK) => {
                 self.status = Ok::decode(payload).ok().map(|ok| ok.status);
-                self.track(payload);
                 Role::Ok
             }
             Some(&reply::ERR) => self.err(payload),
@@ -482,6 +531,14 @@ impl Walker {
             }
             _ => Role::Other,
         }
+    }
+}
+
+/// What is to come after the end of a packet.
+fn rest_after(is_continued: bool) -> Rest {
+    match is_continued {
+        true => Rest::Packet,
+        false => Rest::Nothing,
     }
 }
 

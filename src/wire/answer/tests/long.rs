@@ -6,6 +6,7 @@ use super::replay::{Told, told_in_pieces, told_whole};
 use crate::wire::answer::{Form, Role};
 use crate::wire::capability;
 use crate::wire::packet::{HEADER_LENGTH, MAX_PAYLOAD, encode_packet};
+use crate::wire::reader::put_lenenc_bytes;
 
 /// A packet with this payload, or as many as it takes.
 fn put(stream: &mut Vec<u8>, payload: &[u8]) {
@@ -121,6 +122,62 @@ fn a_result_may_have_more_columns_than_one_byte_counts() {
         let told = told(Form::Results, capabilities, &stream);
         let columns = told.roles.iter().filter(|role| **role == Role::Column);
         assert_eq!(columns.count(), 300);
+        assert_eq!(told.end, Some(stream.len()));
+    }
+}
+
+/// An OK packet in a transaction that has written, with this change before its state.
+fn ok_after(change: &[u8]) -> Vec<u8> {
+    let mut changes = vec![0x03];
+    put_lenenc_bytes(&mut changes, change);
+    changes.extend_from_slice(b"\x05\x09\x08T___W___\x01\x02\x01s");
+    let mut payload = vec![0, 1, 0, 0x03, 0x40, 0, 0];
+    put_lenenc_bytes(&mut payload, b"Rows matched: 1");
+    put_lenenc_bytes(&mut payload, &changes);
+    payload
+}
+
+#[test]
+fn a_transactions_state_is_found_after_a_change_as_long_as_a_packet() {
+    let rest = ok_after(&[]).len() + 2 * 3;
+    for length in [0, 250, 251, 5000, 70_000, MAX_PAYLOAD - rest - 1] {
+        let mut stream = Vec::new();
+        put(&mut stream, &ok_after(&vec![b'g'; length]));
+        let told = told(Form::Results, capability::SESSION_TRACK, &stream);
+        assert_eq!(told.roles, [Role::Ok]);
+        assert_eq!(told.status, Some(0x4003));
+        assert_eq!(told.end, Some(stream.len()));
+        let state = told.transaction_state.expect("a state");
+        assert_eq!(state.change().1, b"\x08T___W___", "after {length} bytes");
+    }
+}
+
+#[test]
+fn an_ok_that_breaks_off_among_its_changes_ends_where_its_packet_does() {
+    let whole = ok_after(b"gtid");
+    let state_ends = whole.len() - 4;
+    for end in 7..whole.len() {
+        let mut stream = Vec::new();
+        put(&mut stream, &whole[..end]);
+        let told = told(Form::Results, capability::SESSION_TRACK, &stream);
+        assert_eq!(told.roles, [Role::Ok]);
+        assert_eq!(told.end, Some(stream.len()), "cut at {end}");
+        assert_eq!(
+            told.transaction_state.is_some(),
+            end >= state_ends,
+            "cut at {end}"
+        );
+    }
+}
+
+#[test]
+fn an_ok_as_long_as_a_packet_is_continued() {
+    let front = &ok_after(&[])[..7];
+    for front in [front, &[0, 1, 0, 0x03, 0x40, 0, 0, 0xFE, 0xFF][..]] {
+        let mut stream = Vec::new();
+        put(&mut stream, &payload(front, MAX_PAYLOAD + 5));
+        let told = told(Form::Single, capability::SESSION_TRACK, &stream);
+        assert_eq!(told.roles, [Role::Ok]);
         assert_eq!(told.end, Some(stream.len()));
     }
 }

@@ -58,6 +58,9 @@ pub fn told_in_pieces(
                         "{length} bytes are asked for at {at}, and are there"
                     ));
                 }
+                Next::Need(length) if length > Walker::LOOKAHEAD => {
+                    return Err(format!("{length} bytes are asked for at {at}"));
+                }
                 Next::Need(_) => break,
                 Next::Packet { length: 0, .. } => {
                     return Err(format!("nothing is told at {at}"));
@@ -89,11 +92,11 @@ pub fn told_whole(form: Form, capabilities: u64, stream: &[u8]) -> Result<Told, 
             }
             Next::Need(_) => return Ok(Told::new(&walker, roles, None)),
             Next::Packet { role, .. } => {
-                let Some(length) = whole(&stream[at..]) else {
+                let Some((length, payload)) = whole(&stream[at..]) else {
                     return Ok(Told::new(&walker, roles, None));
                 };
+                walker.read_whole(&payload);
                 at += length;
-                walker.read_whole();
                 roles.push(role);
             }
         }
@@ -101,17 +104,17 @@ pub fn told_whole(form: Form, capabilities: u64, stream: &[u8]) -> Result<Told, 
     Ok(Told::new(&walker, roles, Some(at)))
 }
 
-/// The length of the packet at the front of the stream and those that continue it, if it is all there.
-fn whole(stream: &[u8]) -> Option<usize> {
+/// The length of the packet at the front of the stream with those that continue it, and their payload, if it is all there.
+fn whole(stream: &[u8]) -> Option<(usize, Vec<u8>)> {
+    let mut payload = Vec::new();
     let mut at = 0;
     loop {
         let header = Header::decode(&stream[at..])?;
-        at += HEADER_LENGTH + header.length;
-        if at > stream.len() {
-            return None;
-        }
+        let end = at + header.packet_length();
+        payload.extend_from_slice(stream.get(at + HEADER_LENGTH..end)?);
+        at = end;
         if !header.is_continued() {
-            return Some(at);
+            return Some((at, payload));
         }
     }
 }
