@@ -6,77 +6,20 @@
 //! there beyond those that it asks for.
 
 mod changes;
+mod form;
+mod prepare_ok;
+
+pub use form::Form;
+pub use prepare_ok::PrepareOk;
 
 use changes::Changes;
 
 use crate::wire::capability;
-use crate::wire::command;
-use crate::wire::execute::CURSOR_TYPES;
 use crate::wire::packet::{HEADER_LENGTH, Header, MAX_PAYLOAD};
 use crate::wire::reader::Reader;
 use crate::wire::reply::{self, Ok};
 use crate::wire::session_state::TransactionState;
 use crate::wire::status;
-
-/// The form of the answer that a command gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// No answer at all.
-    Nothing,
-    /// One packet.
-    Single,
-    /// OK, ERR, a request for a local file, or result sets.
-    Results,
-    /// The same, of a prepared statement that is to open a cursor: where the server opens one, the rows do not follow.
-    Cursor,
-    /// The answer to COM_STMT_PREPARE.
-    Prepared,
-    /// Rows of a cursor.
-    Rows,
-    /// Column definitions up to an EOF.
-    Fields,
-    /// A stream without end; the connection serves nothing else from here on.
-    Endless,
-    /// An authentication exchange.
-    Authentication,
-}
-
-impl Form {
-    /// Bytes of a command's payload that [`Form::of`] looks at, at most.
-    pub const LOOKAHEAD: usize = 1 + 4 + 1;
-
-    /// The form of the answer to the command whose payload starts with these bytes.
-    pub fn of(payload: &[u8]) -> Self {
-        let Some(command_byte) = payload.first() else {
-            return Self::Single;
-        };
-        match *command_byte {
-            // int<1> command, int<4> statement_id, int<1> flags
-            command::STMT_EXECUTE
-                if payload
-                    .get(5)
-                    .is_some_and(|flags| flags & CURSOR_TYPES != 0) =>
-            {
-                Self::Cursor
-            }
-            command::QUERY
-            | command::STMT_EXECUTE
-            | command::PROCESS_INFO
-            | command::STMT_BULK_EXECUTE => Self::Results,
-            command::STMT_PREPARE => Self::Prepared,
-            command::STMT_FETCH => Self::Rows,
-            command::FIELD_LIST => Self::Fields,
-            command::QUIT | command::STMT_CLOSE | command::STMT_SEND_LONG_DATA => Self::Nothing,
-            command::CHANGE_USER => Self::Authentication,
-            command::BINLOG_DUMP
-            | command::BINLOG_DUMP_GTID
-            | command::TABLE_DUMP
-            | command::CLONE
-            | command::SUBSCRIBE_GROUP_REPLICATION_STREAM => Self::Endless,
-            _ => Self::Single,
-        }
-    }
-}
 
 /// What a packet of an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -564,33 +507,6 @@ fn eof_warnings(payload: &[u8]) -> u16 {
     let mut reader = Reader::new(payload);
     let read = reader.bytes(1).and_then(|_| reader.u16());
     read.unwrap_or(0)
-}
-
-/// First packet of the answer to COM_STMT_PREPARE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PrepareOk {
-    /// `int<4>`: id of the statement.
-    pub statement_id: u32,
-    /// `int<2>`: columns of its result set.
-    pub columns: u16,
-    /// `int<2>`: parameters it takes.
-    pub parameters: u16,
-}
-
-impl PrepareOk {
-    /// Reads the payload.
-    pub fn decode(payload: &[u8]) -> Result<Self, crate::wire::reader::Malformed> {
-        let mut reader = Reader::new(payload);
-        reader.u8()?;
-        let ok = Self {
-            statement_id: reader.u32()?,
-            columns: reader.u16()?,
-            parameters: reader.u16()?,
-        };
-        // A filler and the warning count, from which its length tells it from an OK packet.
-        reader.bytes(3)?;
-        Ok(ok)
-    }
 }
 
 #[cfg(test)]

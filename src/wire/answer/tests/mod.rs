@@ -7,6 +7,7 @@ mod long;
 mod replay;
 
 use super::*;
+use crate::wire::command;
 use crate::wire::packet::encode_packet;
 
 /// COM_STMT_EXECUTE of statement 1, with these flags.
