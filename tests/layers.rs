@@ -61,6 +61,21 @@ fn the_link_knows_nothing_of_its_session() {
     assert_none("link uses a room above it", &found);
 }
 
+/// `fuzz/` compiles `wire` by itself, and others may.
+#[test]
+fn wire_uses_only_itself() {
+    let sources = sources();
+    let found: Vec<_> = sources
+        .iter()
+        .filter(|source| source.room == "wire")
+        .flat_map(|source| {
+            let others = uses(source).filter(|(_, room)| room != "wire");
+            others.map(|(line, room)| format!("{}:{line}: `{room}`", source.name))
+        })
+        .collect();
+    assert_none("wire uses another room", &found);
+}
+
 #[test]
 fn every_exception_is_used() {
     let sources = sources();
