@@ -61,10 +61,14 @@ pub struct Response {
     pub expected: String,
 }
 
-/// The files, by name.
+/// The files of this package, by name.
 pub fn cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/responses");
-    let files = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    cases_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/responses"))
+}
+
+/// The files in a folder, by name.
+pub fn cases_in(folder: &Path) -> Vec<Case> {
+    let files = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
     let mut paths: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
     paths.sort();
     paths.into_iter().map(Case::read).collect()
