@@ -105,6 +105,6 @@ impl Changes {
         }
         let seen = front.len() - reader.rest().len();
         let unseen = usize::try_from(unseen).map_err(|_| Malformed)?;
-        Result::Ok((seen.saturating_add(unseen), state))
+        Ok((seen.saturating_add(unseen), state))
     }
 }
