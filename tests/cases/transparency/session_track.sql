@@ -214,3 +214,16 @@ BEGIN;
 UPDATE daily SET n = ?; <- 1.5
 START TRANSACTION WITH CONSISTENT SNAPSHOT;
 COMMIT;
+
+== the state of a transaction, after a variable of more than 4 KiB
+SET SESSION group_concat_max_len = 100000;
+[mysql] SET @names = (SELECT GROUP_CONCAT(variable_name ORDER BY variable_name) FROM performance_schema.session_variables WHERE variable_name NOT LIKE '%_id');
+[mariadb] SET @names = (SELECT GROUP_CONCAT(variable_name ORDER BY variable_name) FROM information_schema.session_variables WHERE variable_name NOT LIKE '%_id');
+SET SESSION session_track_transaction_info = 'STATE', session_track_system_variables = 'session_track_system_variables';
+BEGIN;
+# An EOF packet of old does not tell of it, so the next OK does.
+SELECT name FROM authors WHERE id = 1;
+SET SESSION session_track_system_variables = @names;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+DO 1;
+COMMIT;
