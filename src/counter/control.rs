@@ -21,6 +21,7 @@ use super::server::{self, Server};
 use super::unpoisoned;
 use crate::catalog::HotTable;
 use crate::config::{Address, Config, UpstreamTls};
+use crate::wire::error_code::{ER_NO_SUCH_TABLE, is_login_refused};
 
 /// So long a fold waits to be told which slot rows there are, before it goes without.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -28,8 +29,6 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 /// So long after a look whether the address leads to another server there is no other: behind a load balancer each
 /// session may be on one.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
-/// The server's code for a table that is not there.
-const NO_SUCH_TABLE: u16 = 1146;
 
 /// Connections of the control account, kept in small pools.
 #[derive(Clone, Debug)]
@@ -279,7 +278,7 @@ impl Control {
                 return None;
             }
             // Away, as for DDL: then nothing is in slots, and what comes there asks for the base row first.
-            Ok(Err(DriverFailure::Server(error))) if error.code == NO_SUCH_TABLE => {
+            Ok(Err(DriverFailure::Server(error))) if error.code == ER_NO_SUCH_TABLE => {
                 return Some(Vec::new());
             }
             Ok(Err(error)) => {
@@ -382,16 +381,10 @@ impl Remedies {
                 why: "the server has no TLS".to_owned(),
                 remedy: "use mode preferred, or let the server have TLS",
             },
-            // 1045 wrong password, 1698 wrong plugin, 1130 wrong host, 1044 no right to the schema,
-            // 3118 locked, 1862 password expired, 3159 only with TLS.
-            DriverFailure::Server(error)
-                if [1045, 1698, 1130, 1044, 3118, 1862, 3159].contains(&error.code) =>
-            {
-                Error::Denied {
-                    statements: self.statements(&error.message),
-                    message: error.message,
-                }
-            }
+            DriverFailure::Server(error) if is_login_refused(error.code) => Error::Denied {
+                statements: self.statements(&error.message),
+                message: error.message,
+            },
             source => Error::Other { address, source },
         }
     }

@@ -24,6 +24,7 @@ use super::fold;
 use super::node::short;
 use super::quote;
 use crate::catalog::HotTable;
+use crate::wire::error_code::ER_NO_SUCH_TABLE;
 
 /// The user lock of whoever makes a table's slot table, or keeps it away.
 pub fn lock_name(table: &HotTable) -> String {
@@ -75,9 +76,8 @@ impl Error {
 
     /// Whether a hot table is not there.
     pub fn is_missing_table(&self) -> bool {
-        const NO_SUCH_TABLE: u16 = 1146;
         self.of_server()
-            .is_some_and(|(code, ..)| code == NO_SUCH_TABLE)
+            .is_some_and(|(code, ..)| code == ER_NO_SUCH_TABLE)
     }
 }
 

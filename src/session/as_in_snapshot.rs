@@ -23,6 +23,7 @@ use crate::catalog::HotTable;
 use crate::counter::KeyForm;
 use crate::counter::snapshot::{self, SnapshotRow};
 use crate::sql::plan::Fold;
+use crate::wire::error_code::ER_SP_DOES_NOT_EXIST;
 use crate::wire::reply;
 use crate::wire::status;
 
@@ -233,10 +234,9 @@ impl Session {
 
     /// Takes back what was written for a query that ended with this packet. Counters would be lost, were it committed.
     async fn take_back(&mut self, last: &[u8]) -> Result<(), Error> {
-        /// SAVEPOINT countersink_fold does not exist: the transaction has ended, by a deadlock, and all with it.
-        const NO_SAVEPOINT: u16 = 1305;
+        // Without the savepoint the transaction has ended, by a deadlock, and all with it.
         if let InternalResponse::Err(error) = self.insist(UNDO).await?
-            && !reply::Err::decode(&error).is_ok_and(|error| error.code == NO_SAVEPOINT)
+            && !reply::Err::decode(&error).is_ok_and(|error| error.code == ER_SP_DOES_NOT_EXIST)
         {
             return Err(Error::Open);
         }

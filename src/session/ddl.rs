@@ -21,18 +21,25 @@ use crate::catalog::HotTable;
 use crate::counter::{fold, withdrawal};
 use crate::sql::Kind;
 use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
+use crate::wire::error_code::{
+    ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_USER_LOCK_DEADLOCK,
+};
 use crate::wire::reader::Malformed;
 use crate::wire::{command, reply, status};
 
 /// A lock that was waited for in vain, as the statement itself would have it.
 const WAITED: (u16, &str, &str) = (
-    1205,
+    ER_LOCK_WAIT_TIMEOUT,
     "HY000",
     "Lock wait timeout exceeded; try restarting transaction",
 );
 
 /// A statement that was killed.
-const INTERRUPTED: (u16, &str, &str) = (1317, "70100", "Query execution was interrupted");
+const INTERRUPTED: (u16, &str, &str) = (
+    ER_QUERY_INTERRUPTED,
+    "70100",
+    "Query execution was interrupted",
+);
 
 /// The payload of an ERR packet: code, state and message.
 pub(super) fn error_payload((code, sql_state, message): (u16, &str, &str)) -> Vec<u8> {
@@ -48,7 +55,7 @@ pub(super) fn error_payload((code, sql_state, message): (u16, &str, &str)) -> Ve
 
 /// Whether a user lock is not to be had, as the session that would wait is waited for.
 fn is_deadlock(error: &[u8]) -> bool {
-    const DEADLOCKS: [u16; 2] = [1213, 3058];
+    const DEADLOCKS: [u16; 2] = [ER_LOCK_DEADLOCK, ER_USER_LOCK_DEADLOCK];
     reply::Err::decode(error).is_ok_and(|error| DEADLOCKS.contains(&error.code))
 }
 

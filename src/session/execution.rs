@@ -10,18 +10,19 @@ use super::link::internal::{Failure, failure};
 use super::link::rewrite::{Rewrite, Rewritten, prepare_again};
 use super::parameters::{exact_amounts, whole_tables};
 use super::prepared::Statement;
-use super::read::{NO_SUCH_TABLE, OUT_OF_RANGE, Prepared, RUNS, is_without_slots};
-use super::refusal::{UNKNOWN_COLUMN, is_of_the_text, is_unknown_column};
+use super::read::{Prepared, RUNS, is_without_slots};
+use super::refusal::{is_of_the_text, is_unknown_column};
 use super::stale::Planned;
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Plan, Read, Reason};
 use crate::wire::answer::Form;
 use crate::wire::command::{self, encode_prepare, encode_statement_command};
+use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE};
 use crate::wire::execute::Execute;
 use crate::wire::reader::Malformed;
 
 /// What an execution of a rewritten text is refused for, where the client is told something else.
-const HELD: [u16; 3] = [OUT_OF_RANGE, NO_SUCH_TABLE, UNKNOWN_COLUMN];
+const HELD: [u16; 3] = [ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE, ER_BAD_FIELD_ERROR];
 
 impl Session {
     pub(super) async fn execute_known(

@@ -22,6 +22,7 @@ use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Read, Reason, Scope};
 use crate::wire::answer::Form;
 use crate::wire::capability;
+use crate::wire::error_code::ER_PARSE_ERROR;
 use crate::wire::reply::{self, Ok as OkPacket, row_counts};
 use crate::wire::status;
 
@@ -41,8 +42,7 @@ pub(super) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
 /// Whether an ERR payload tells of a syntax error. A text of ours is right but for what it takes from the client's
 /// statement, which then is wrong as well.
 pub(super) fn is_syntax_error(error: &[u8]) -> bool {
-    const SYNTAX: u16 = 1064;
-    reply::Err::decode(error).is_ok_and(|err| err.code == SYNTAX)
+    reply::Err::decode(error).is_ok_and(|err| err.code == ER_PARSE_ERROR)
 }
 
 /// Whether a transaction that has begun so may only read.

@@ -19,6 +19,7 @@ use crate::metrics::TableCounts;
 use crate::sql::plan::{Increment, Reason};
 use crate::sql::template::{Filling, Template};
 use crate::sql::{Amount, Kind, compares_alike};
+use crate::wire::error_code::is_check_violated;
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
 
@@ -392,8 +393,7 @@ impl Session {
 
 /// Whether an ERR payload says that a CHECK was violated (MySQL, MariaDB).
 pub(super) fn is_check_violation(error: &[u8]) -> bool {
-    const VIOLATED: [u16; 2] = [3819, 4025];
-    reply::Err::decode(error).is_ok_and(|err| VIOLATED.contains(&err.code))
+    reply::Err::decode(error).is_ok_and(|err| is_check_violated(err.code))
 }
 
 /// Whether a key is written as nothing but the digits of an integer.

@@ -16,6 +16,11 @@ use crate::counter::fold::{BEGIN, COMMIT};
 use crate::counter::unpoisoned;
 use crate::sql::template::{Filling, Template};
 use crate::wire::command::encode_query;
+use crate::wire::error_code::{
+    ER_BINLOG_LOGGING_IMPOSSIBLE, ER_ERROR_DURING_COMMIT, ER_ERROR_DURING_ROLLBACK,
+    ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_RUN_HOOK_ERROR, ER_STATEMENT_TIMEOUT,
+    is_check_violated, is_killed,
+};
 use crate::wire::reader::Malformed;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
@@ -34,28 +39,31 @@ pub(super) enum Led {
 /// Whether the transaction that ends with this error is surely not committed, so that what was in it may be written
 /// again. The others come of the commit itself, and nobody knows.
 fn is_surely_not_committed(error: &[u8]) -> bool {
-    /// Error during commit, during rollback, binary logging impossible, a hook of a plugin failed.
-    const DOUBTFUL: [u16; 4] = [1180, 1181, 1598, 3100];
+    const DOUBTFUL: [u16; 4] = [
+        ER_ERROR_DURING_COMMIT,
+        ER_ERROR_DURING_ROLLBACK,
+        ER_BINLOG_LOGGING_IMPOSSIBLE,
+        ER_RUN_HOOK_ERROR,
+    ];
     reply::Err::decode(error).is_ok_and(|err| !DOUBTFUL.contains(&err.code))
 }
 
 /// Whether an error is about the session that ran the statement: it was killed, or the server goes down.
 fn is_the_leaders(error: &[u8]) -> bool {
-    const THE_LEADERS: [u16; 3] = [1053, 1317, 1927];
-    reply::Err::decode(error).is_ok_and(|err| THE_LEADERS.contains(&err.code))
+    reply::Err::decode(error).is_ok_and(|err| is_killed(err.code))
 }
 
 /// Whether each of the increments has waited for a lock for as long as it would have by itself.
 fn has_waited(error: &[u8]) -> bool {
-    const LOCK_WAIT_TIMEOUT: u16 = 1205;
-    reply::Err::decode(error).is_ok_and(|err| err.code == LOCK_WAIT_TIMEOUT)
+    reply::Err::decode(error).is_ok_and(|err| err.code == ER_LOCK_WAIT_TIMEOUT)
 }
 
 /// Whether an error has surely ended the statement alone: killed, over its time (MariaDB), or against a CHECK (MySQL,
 /// MariaDB). A deadlock rolls all of the transaction back, and so may others.
 fn leaves_transaction(error: &[u8]) -> bool {
-    const LEAVES: [u16; 4] = [1317, 1969, 3819, 4025];
-    reply::Err::decode(error).is_ok_and(|err| LEAVES.contains(&err.code))
+    const LEAVES: [u16; 2] = [ER_QUERY_INTERRUPTED, ER_STATEMENT_TIMEOUT];
+    reply::Err::decode(error)
+        .is_ok_and(|err| LEAVES.contains(&err.code) || is_check_violated(err.code))
 }
 
 /// What a failed statement means for the increments in it.

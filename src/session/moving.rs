@@ -18,6 +18,9 @@ use crate::sql::is_stored_as_written;
 use crate::sql::plan::{FoldTable, Scope};
 use crate::sql::template::{Filling, KnownSlots, Template};
 use crate::wire::command::encode_query;
+use crate::wire::error_code::{
+    ER_QUERY_INTERRUPTED, ER_TOO_BIG_SELECT, ER_UNKNOWN_ERROR, ER_WRONG_VALUE,
+};
 use crate::wire::reply::{self, Ok as OkPacket, row_counts};
 
 /// What is to be folded, with the client's parameters filled in.
@@ -148,8 +151,7 @@ pub(super) enum AsOwn {
 
 /// Whether an ERR payload says that a query would look at more rows than `max_join_size` lets it.
 fn is_too_much(error: &[u8]) -> bool {
-    const TOO_BIG_SELECT: u16 = 1104;
-    reply::Err::decode(error).is_ok_and(|err| err.code == TOO_BIG_SELECT)
+    reply::Err::decode(error).is_ok_and(|err| err.code == ER_TOO_BIG_SELECT)
 }
 
 /// What a fold has done.
@@ -181,8 +183,6 @@ impl Session {
         bound: &Bound,
         as_own: AsOwn,
     ) -> Result<Result<Moved, Vec<u8>>, Error> {
-        /// `day = 'no day'`: an UPDATE may be let off with a warning, or has an error with other words.
-        const WRONG_VALUE: u16 = 1525;
         let mut bound = match self.held(bound).await? {
             Ok(bound) => bound,
             Err(error) => return Ok(Err(error)),
@@ -195,7 +195,8 @@ impl Session {
                 Err(error) => {
                     let code = reply::Err::decode(&error).map_or(0, |err| err.code);
                     let is_about_text = is_by_rows && failure(&error) == Failure::Ours;
-                    if code != WRONG_VALUE && !is_about_text {
+                    // `day = 'no day'`: an UPDATE may be let off with a warning, or has an error with other words.
+                    if code != ER_WRONG_VALUE && !is_about_text {
                         return Ok(Err(error));
                     }
                 }
@@ -525,16 +526,15 @@ fn has_changed_all(answer: &InternalResponse) -> bool {
 /// MySQL tells of an UPDATE of several tables that was killed by an error without a name; the client's own statement
 /// would have been killed in its own words.
 fn as_killed(error: Vec<u8>) -> Vec<u8> {
-    const UNKNOWN_ERROR: u16 = 1105;
     let is_of_a_move = reply::Err::decode(&error).is_ok_and(|error| {
-        error.code == UNKNOWN_ERROR && error.message.ends_with(b"multi-table update")
+        error.code == ER_UNKNOWN_ERROR && error.message.ends_with(b"multi-table update")
     });
     if !is_of_a_move {
         return error;
     }
     let mut killed = Vec::new();
     reply::Err {
-        code: 1317,
+        code: ER_QUERY_INTERRUPTED,
         sql_state: b"70100",
         message: b"Query execution was interrupted",
     }

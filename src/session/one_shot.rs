@@ -10,17 +10,16 @@ use super::link::internal::InternalResponse;
 use crate::reason::Reason;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Kind, one_shot};
+use crate::wire::error_code;
 use crate::wire::reply;
 
 /// How many statements are remembered: isolation level and access mode may come one by one, and more than once.
 const MOST_TEXTS: usize = 8;
 
-/// The server's code for a write in a READ ONLY transaction.
-const READ_ONLY: u16 = 1792;
-
 /// Whether an ERR payload tells of a write in a transaction that may only read.
 pub(super) fn is_read_only(error: &[u8]) -> bool {
-    reply::Err::decode(error).is_ok_and(|error| error.code == READ_ONLY)
+    reply::Err::decode(error)
+        .is_ok_and(|error| error.code == error_code::ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)
 }
 
 /// What has been set for the next transaction.
@@ -152,20 +151,65 @@ impl Session {
     /// Whether an error says that the statement has touched no row: it was refused for its text, its names, its grants
     /// or its transaction. Asked of both servers, error by error.
     fn refuses(&self, code: u16, of_several: bool) -> bool {
-        const NO_ROUTINE: u16 = 1305;
         const REFUSED: [u16; 20] = [
-            1044, 1046, 1049, 1064, 1066, 1109, 1115, 1142, 1143, 1146, 1193, 1227, 1243, 1273,
-            1327, 1370, 1582, 1747, 4161, READ_ONLY,
+            error_code::ER_DBACCESS_DENIED_ERROR,
+            error_code::ER_NO_DB_ERROR,
+            error_code::ER_BAD_DB_ERROR,
+            error_code::ER_PARSE_ERROR,
+            error_code::ER_NONUNIQ_TABLE,
+            error_code::ER_UNKNOWN_TABLE,
+            error_code::ER_UNKNOWN_CHARACTER_SET,
+            error_code::ER_TABLEACCESS_DENIED_ERROR,
+            error_code::ER_COLUMNACCESS_DENIED_ERROR,
+            error_code::ER_NO_SUCH_TABLE,
+            error_code::ER_UNKNOWN_SYSTEM_VARIABLE,
+            error_code::ER_SPECIFIC_ACCESS_DENIED_ERROR,
+            error_code::ER_UNKNOWN_STMT_HANDLER,
+            error_code::ER_UNKNOWN_COLLATION,
+            error_code::ER_SP_UNDECLARED_VAR,
+            error_code::ER_PROCACCESS_DENIED_ERROR,
+            error_code::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT,
+            error_code::ER_PARTITION_CLAUSE_ON_NONPARTITIONED,
+            error_code::ER_UNKNOWN_DATA_TYPE,
+            error_code::ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
         ];
         // MariaDB looks for columns when it has begun already, but for an UPDATE of several tables.
         const BY_MYSQL: [u16; 23] = [
-            1051, 1052, 1054, 1055, 1060, 1093, 1110, 1111, 1136, 1140, 1176, 1191, 1222, 1241,
-            1248, 1253, 1267, 1305, 3568, 3569, 3579, 3580, 3954,
+            error_code::ER_BAD_TABLE_ERROR,
+            error_code::ER_NON_UNIQ_ERROR,
+            error_code::ER_BAD_FIELD_ERROR,
+            error_code::ER_WRONG_FIELD_WITH_GROUP,
+            error_code::ER_DUP_FIELDNAME,
+            error_code::ER_UPDATE_TABLE_USED,
+            error_code::ER_FIELD_SPECIFIED_TWICE,
+            error_code::ER_INVALID_GROUP_FUNC_USE,
+            error_code::ER_WRONG_VALUE_COUNT_ON_ROW,
+            error_code::ER_MIX_OF_GROUP_FUNC_AND_FIELDS,
+            error_code::ER_KEY_DOES_NOT_EXITS,
+            error_code::ER_FT_MATCHING_KEY_NOT_FOUND,
+            error_code::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+            error_code::ER_OPERAND_COLUMNS,
+            error_code::ER_DERIVED_MUST_HAVE_ALIAS,
+            error_code::ER_COLLATION_CHARSET_MISMATCH,
+            error_code::ER_CANT_AGGREGATE_2COLLATIONS,
+            error_code::ER_SP_DOES_NOT_EXIST,
+            error_code::ER_UNRESOLVED_TABLE_LOCK,
+            error_code::ER_DUPLICATE_TABLE_LOCK,
+            error_code::ER_WINDOW_NO_SUCH_WINDOW,
+            error_code::ER_WINDOW_CIRCULARITY_IN_WINDOW_GRAPH,
+            error_code::ER_MISPLACED_INTO,
         ];
         match self.state.kind {
             // They commit before they look for their tables.
-            Kind::Ddl | Kind::LockTables => matches!(code, 1064 | READ_ONLY),
-            Kind::Call | Kind::Set { .. } | Kind::Do if code == NO_ROUTINE => true,
+            Kind::Ddl | Kind::LockTables => matches!(
+                code,
+                error_code::ER_PARSE_ERROR | error_code::ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
+            ),
+            Kind::Call | Kind::Set { .. } | Kind::Do
+                if code == error_code::ER_SP_DOES_NOT_EXIST =>
+            {
+                true
+            }
             _ => {
                 let is_early = !self.hot.catalog.mariadb || of_several;
                 REFUSED.contains(&code) || (is_early && BY_MYSQL.contains(&code))

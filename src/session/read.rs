@@ -11,7 +11,7 @@ use super::folded::Mark;
 use super::link::internal::{Failure, InternalResponse, failure};
 use super::link::rewrite::Rewrite;
 use super::moving::{AsOwn, Bound};
-use super::refusal::{Foreseen, UNKNOWN_COLUMN, is_of_the_text};
+use super::refusal::{Foreseen, is_of_the_text};
 use super::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
@@ -23,24 +23,21 @@ use crate::sql::plan::{Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
 use crate::sql::template::{Filling, KnownSlots};
 use crate::wire::answer::Walker;
+use crate::wire::error_code::{
+    ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE, ER_TABLE_DEF_CHANGED,
+};
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply;
 use crate::wire::status;
 
-/// The server's code for a value that does not fit its expression, which it names.
-pub(super) const OUT_OF_RANGE: u16 = 1690;
-
-/// The server's code for a table that is not there.
-pub(super) const NO_SUCH_TABLE: u16 = 1146;
-
 /// Whether an ERR payload of a text of ours tells of a table that is not there: no slot table, no slots.
 pub(super) fn is_without_slots(error: &[u8]) -> bool {
-    reply::Err::decode(error).is_ok_and(|err| err.code == NO_SUCH_TABLE)
+    reply::Err::decode(error).is_ok_and(|err| err.code == ER_NO_SUCH_TABLE)
 }
 
 /// The table was another one when the transaction's snapshot was taken.
 pub(super) const DEFINITION_CHANGED: (u16, &str, &str) = (
-    1412,
+    ER_TABLE_DEF_CHANGED,
     "HY000",
     "Table definition has changed, please retry transaction",
 );
@@ -252,7 +249,7 @@ impl Session {
             }
         };
         match (self.peek_error(turn).await?, &read.or_fold) {
-            (Some(NO_SUCH_TABLE), _) => {
+            (Some(ER_NO_SUCH_TABLE), _) => {
                 let answer = self.read_internal().await?;
                 self.close_asked(sent.asked).await?;
                 self.count_once(read, query);
@@ -260,7 +257,7 @@ impl Session {
                 let done = self.read_without_slots(read, &error, original, turn);
                 return Box::pin(done).await.map(Ran::Done);
             }
-            (Some(UNKNOWN_COLUMN), _) => {
+            (Some(ER_BAD_FIELD_ERROR), _) => {
                 self.read_internal().await?;
                 let is_understood = sent.asked.is_some();
                 self.close_asked(sent.asked).await?;
@@ -282,7 +279,7 @@ impl Session {
         }
         let rewrite = Rewrite {
             columns: Some(&sent.definitions),
-            hold_errors: &[OUT_OF_RANGE],
+            hold_errors: &[ER_DATA_OUT_OF_RANGE],
             ..turn.rewrite()
         };
         let ended = self.pass_rewritten(turn.form, rewrite).await?;

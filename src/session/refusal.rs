@@ -15,6 +15,7 @@ use super::rights::is_access_denied;
 use super::turn::Original;
 use crate::sql::Kind;
 use crate::wire::command::{self, encode_prepare};
+use crate::wire::error_code::{self, lacks_object_privilege};
 use crate::wire::reply;
 
 /// How often the question is put again when a KILL QUERY meets it.
@@ -61,23 +62,49 @@ pub(super) fn is_of_the_text(error: &[u8]) -> bool {
 
 /// The same of its code.
 pub(super) fn is_code_of_the_text(code: u16) -> bool {
-    const ACCESS: [u16; 4] = [1044, 1142, 1143, 1370];
     const NAMES: [u16; 15] = [
-        1046, 1049, 1052, 1054, 1066, 1100, 1109, 1146, 1176, 1247, 1248, 1305, 1356, 3568, 3569,
+        error_code::ER_NO_DB_ERROR,
+        error_code::ER_BAD_DB_ERROR,
+        error_code::ER_NON_UNIQ_ERROR,
+        error_code::ER_BAD_FIELD_ERROR,
+        error_code::ER_NONUNIQ_TABLE,
+        error_code::ER_TABLE_NOT_LOCKED,
+        error_code::ER_UNKNOWN_TABLE,
+        error_code::ER_NO_SUCH_TABLE,
+        error_code::ER_KEY_DOES_NOT_EXITS,
+        error_code::ER_ILLEGAL_REFERENCE,
+        error_code::ER_DERIVED_MUST_HAVE_ALIAS,
+        error_code::ER_SP_DOES_NOT_EXIST,
+        error_code::ER_VIEW_INVALID,
+        error_code::ER_UNRESOLVED_TABLE_LOCK,
+        error_code::ER_DUPLICATE_TABLE_LOCK,
     ];
     const FORM: [u16; 18] = [
-        1055, 1056, 1064, 1093, 1110, 1111, 1136, 1140, 1149, 1221, 1222, 1235, 1241, 1288, 1318,
-        1327, 1471, 1582,
+        error_code::ER_WRONG_FIELD_WITH_GROUP,
+        error_code::ER_WRONG_GROUP_FIELD,
+        error_code::ER_PARSE_ERROR,
+        error_code::ER_UPDATE_TABLE_USED,
+        error_code::ER_FIELD_SPECIFIED_TWICE,
+        error_code::ER_INVALID_GROUP_FUNC_USE,
+        error_code::ER_WRONG_VALUE_COUNT_ON_ROW,
+        error_code::ER_MIX_OF_GROUP_FUNC_AND_FIELDS,
+        error_code::ER_SYNTAX_ERROR,
+        error_code::ER_WRONG_USAGE,
+        error_code::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+        error_code::ER_NOT_SUPPORTED_YET,
+        error_code::ER_OPERAND_COLUMNS,
+        error_code::ER_NON_UPDATABLE_TABLE,
+        error_code::ER_SP_WRONG_NO_OF_ARGS,
+        error_code::ER_SP_UNDECLARED_VAR,
+        error_code::ER_NON_INSERTABLE_TABLE,
+        error_code::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT,
     ];
-    ACCESS.contains(&code) || NAMES.contains(&code) || FORM.contains(&code)
+    lacks_object_privilege(code) || NAMES.contains(&code) || FORM.contains(&code)
 }
-
-/// The server's code for a column that is not there.
-pub(super) const UNKNOWN_COLUMN: u16 = 1054;
 
 /// Whether an ERR payload says that there is no such column: one that the rule knows, or one of the client's statement.
 pub(super) fn is_unknown_column(error: &[u8]) -> bool {
-    reply::Err::decode(error).is_ok_and(|err| err.code == UNKNOWN_COLUMN)
+    reply::Err::decode(error).is_ok_and(|err| err.code == error_code::ER_BAD_FIELD_ERROR)
 }
 
 impl Session {

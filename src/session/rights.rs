@@ -10,6 +10,7 @@ use super::Session;
 use super::error::Error;
 use crate::sql::plan::Increment;
 use crate::sql::{Kind, mentions};
+use crate::wire::error_code::lacks_object_privilege;
 use crate::wire::reply;
 
 /// How many kinds of increments are remembered.
@@ -35,8 +36,7 @@ pub(super) enum Right {
 
 /// Whether an ERR payload says that the account lacks a right: to the schema, the table, a column, a routine.
 pub(super) fn is_access_denied(error: &[u8]) -> bool {
-    const ACCESS_DENIED: [u16; 4] = [1044, 1142, 1143, 1370];
-    reply::Err::decode(error).is_ok_and(|err| ACCESS_DENIED.contains(&err.code))
+    reply::Err::decode(error).is_ok_and(|err| lacks_object_privilege(err.code))
 }
 
 /// Whether a text may change somebody's rights, judged by its words.

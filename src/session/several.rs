@@ -10,6 +10,7 @@ use super::turn::{Original, Turn};
 use crate::reason::Reason;
 use crate::sql::{self, Following, Kind, Part};
 use crate::wire::answer::{Form, Role};
+use crate::wire::error_code::ER_PARSE_ERROR;
 use crate::wire::reader::{Reader, put_lenenc_bytes};
 use crate::wire::reply;
 
@@ -92,12 +93,12 @@ impl Session {
 
 /// A row of SHOW WARNINGS, level, code and message, with the message quoting what follows.
 fn quoted(row: &[u8], following: &Following) -> Option<Vec<u8>> {
-    const SYNTAX: &[u8] = b"1064";
     let mut fields = Reader::new(row);
     let level = fields.lenenc_bytes().ok()?;
     let code = fields.lenenc_bytes().ok()?;
+    let is_syntax_error = code == ER_PARSE_ERROR.to_string().as_bytes();
     let message = fields.lenenc_bytes().ok()?;
-    let message = (code == SYNTAX)
+    let message = is_syntax_error
         .then(|| sql::quoting(message, following))
         .flatten()?;
     let mut row = Vec::new();

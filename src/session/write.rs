@@ -11,6 +11,7 @@ use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Fold, Reason, Told, Write};
 use crate::sql::template::Filling;
 use crate::wire::capability;
+use crate::wire::error_code;
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
 
@@ -151,6 +152,13 @@ impl Session {
 /// Whether an ERR payload tells of a value that its column or type does not take: by the expression, which may be ours,
 /// or by the number of the row, which counts those of our queries as well.
 fn tells_of_a_value(error: &[u8]) -> bool {
-    const VALUES: [u16; 6] = [1264, 1265, 1292, 1366, 1406, 1690];
+    const VALUES: [u16; 6] = [
+        error_code::ER_WARN_DATA_OUT_OF_RANGE,
+        error_code::WARN_DATA_TRUNCATED,
+        error_code::ER_TRUNCATED_WRONG_VALUE,
+        error_code::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD,
+        error_code::ER_DATA_TOO_LONG,
+        error_code::ER_DATA_OUT_OF_RANGE,
+    ];
     reply::Err::decode(error).is_ok_and(|err| VALUES.contains(&err.code))
 }

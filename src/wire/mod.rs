@@ -12,6 +12,7 @@ pub mod answer;
 pub mod capability;
 pub mod column;
 pub mod command;
+pub mod error_code;
 pub mod execute;
 pub mod handshake;
 pub mod materialized;

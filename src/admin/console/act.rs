@@ -12,6 +12,7 @@ use crate::catalog::{Catalog, HotTable};
 use crate::config::did_you_mean;
 use crate::counter::rollup::{self, RollUp};
 use crate::metrics::Metrics;
+use crate::wire::error_code::ER_NO_SUCH_THREAD;
 
 /// How long a session that is killed may take to come to its own end, before the server is asked to end its statement.
 /// Others may have increments in what it has under way.
@@ -19,9 +20,6 @@ const OWN_END: Duration = Duration::from_millis(200);
 
 /// How long the server may take to answer that it kills.
 const SERVERS_ANSWER: Duration = Duration::from_secs(5);
-
-/// The server's code for a thread that is not there.
-const NO_SUCH_THREAD: u16 = 1094;
 
 /// What ROLLUP answers.
 pub(super) const ROLLUP_COLUMNS: [Column; 6] = [
@@ -147,7 +145,7 @@ async fn kill_upstream(desk: &Desk, id: u32) -> Result<(), String> {
     let connecting = desk.control.connect().await;
     let mut conn = connecting.map_err(|error| error.to_string())?;
     match conn.query_drop(format!("KILL {id}")).await {
-        Err(mysql_async::Error::Server(error)) if error.code == NO_SUCH_THREAD => Ok(()),
+        Err(mysql_async::Error::Server(error)) if error.code == ER_NO_SUCH_THREAD => Ok(()),
         killed => killed.map_err(|error| error.to_string()),
     }
 }

@@ -23,6 +23,10 @@ use crate::net::{PacketStream, ReadError};
 use crate::wire::answer::{Form, Next, Walker};
 use crate::wire::capability;
 use crate::wire::command;
+use crate::wire::error_code::{
+    ER_INVALID_CHARACTER_STRING, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER,
+    ER_NO_SUCH_TABLE, ER_UNKNOWN_COM_ERROR, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS,
+};
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 
 /// The longest command, in bytes.
@@ -124,12 +128,18 @@ impl<'a> Fence<'a> {
             let sequence_id = match timeout(PATIENCE, read).await? {
                 Err(ReadError::TooLong { .. }) => {
                     let text = format!("a command has at most {LONGEST_COMMAND} bytes here");
-                    return self.turn_away(1, &err(1153, b"08S01", &text)).await;
+                    return self
+                        .turn_away(1, &err(ER_NET_PACKET_TOO_LARGE, b"08S01", &text))
+                        .await;
                 }
                 read => read?,
             };
             if sequence_id != 0 {
-                let told = err(1156, b"08S01", "Got packets out of order");
+                let told = err(
+                    ER_NET_PACKETS_OUT_OF_ORDER,
+                    b"08S01",
+                    "Got packets out of order",
+                );
                 return self.turn_away(sequence_id.wrapping_add(1), &told).await;
             }
             match fate(&payload, &self.visit) {
@@ -236,7 +246,13 @@ async fn log_in(console: &mut PacketStream, capabilities: u64) -> Result<(), Err
 /// What becomes of a command; its first byte says which.
 fn fate(payload: &[u8], visit: &Visit) -> Fate {
     const UNKNOWN: &str = "is unknown to the console, which takes statements as text";
-    let unknown = |what: &str| Fate::Answer(err(1047, b"08S01", &format!("{what} {UNKNOWN}")));
+    let unknown = |what: &str| {
+        Fate::Answer(err(
+            ER_UNKNOWN_COM_ERROR,
+            b"08S01",
+            &format!("{what} {UNKNOWN}"),
+        ))
+    };
     let Some((&command_byte, rest)) = payload.split_first() else {
         return unknown("an empty command");
     };
@@ -251,28 +267,28 @@ fn fate(payload: &[u8], visit: &Visit) -> Fate {
         }
         command::QUERY | command::INIT_DB if std::str::from_utf8(rest).is_err() => {
             let text = "the statement is not UTF-8, which is all that the console reads";
-            Fate::Answer(err(1300, b"HY000", text))
+            Fate::Answer(err(ER_INVALID_CHARACTER_STRING, b"HY000", text))
         }
         // The crate answers `SELECT @@max_allowed_packet` by itself, but not behind a blank.
         command::QUERY => Fate::Pass([&[command_byte, b' '], rest].concat(), Form::Results),
         command::INIT_DB => Fate::Pass(payload.to_vec(), Form::Single),
         command::STMT_PREPARE => Fate::Answer(err(
-            1295,
+            ER_UNSUPPORTED_PS,
             b"HY000",
             "the console prepares no statements; send them as text (query rather than execute)",
         )),
         command::STMT_EXECUTE | command::STMT_FETCH | command::STMT_RESET => Fate::Answer(err(
-            1243,
+            ER_UNKNOWN_STMT_HANDLER,
             b"HY000",
             "Unknown prepared statement handler: the console prepares no statements",
         )),
         command::FIELD_LIST => Fate::Answer(err(
-            1146,
+            ER_NO_SUCH_TABLE,
             b"42S02",
             "the console has no tables; SHOW HELP lists what it shows",
         )),
         command::CHANGE_USER => Fate::Answer(err(
-            1047,
+            ER_UNKNOWN_COM_ERROR,
             b"08S01",
             "the console has one account; connect anew to log in again",
         )),

@@ -15,6 +15,7 @@ use tokio::time::{error::Elapsed, sleep, timeout};
 use crate::config::Admin;
 use crate::net::{PacketStream, ReadError};
 use crate::wire::capability;
+use crate::wire::error_code::{ER_ACCESS_DENIED_ERROR, ER_CON_COUNT_ERROR, ER_HANDSHAKE_ERROR};
 use crate::wire::handshake::authentication::PasswordPlugin;
 use crate::wire::handshake::{HandshakeResponse, Nonce, OwnGreeting, encode_switch};
 use crate::wire::packet::encode_packet;
@@ -45,15 +46,6 @@ const NATIVE: &str = "mysql_native_password";
 
 /// Clients that are logged in at the same time; who comes then is told so.
 const MOST_CLIENTS: usize = 32;
-
-/// ER_CON_COUNT_ERROR
-pub(super) const TOO_MANY: u16 = 1040;
-
-/// ER_ACCESS_DENIED_ERROR
-const DENIED: u16 = 1045;
-
-/// ER_HANDSHAKE_ERROR
-const BAD_HANDSHAKE: u16 = 1043;
 
 const NO_TLS: &str =
     "the console has neither TLS nor the protocol of before 4.1; connect without TLS";
@@ -202,7 +194,7 @@ impl Door {
         if flags & capability::PROTOCOL_41 == 0 || flags & capability::SSL != 0 {
             return Err(LoginError::Protocol(Farewell {
                 sequence_id: next,
-                payload: err(BAD_HANDSHAKE, b"08S01", NO_TLS),
+                payload: err(ER_HANDSHAKE_ERROR, b"08S01", NO_TLS),
             }));
         }
         let response = HandshakeResponse::decode(&payload, OFFERED)?;
@@ -231,7 +223,7 @@ impl Door {
             let message = format!("Access denied for user '{user}' (using password: {using})");
             return Err(LoginError::Denied(Farewell {
                 sequence_id: next,
-                payload: err(DENIED, b"28000", &message),
+                payload: err(ER_ACCESS_DENIED_ERROR, b"28000", &message),
             }));
         }
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
@@ -240,7 +232,7 @@ impl Door {
             );
             return Err(LoginError::Full(Farewell {
                 sequence_id: next,
-                payload: err(TOO_MANY, b"08004", &message),
+                payload: err(ER_CON_COUNT_ERROR, b"08004", &message),
             }));
         };
         if !is_native {

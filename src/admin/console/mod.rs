@@ -40,6 +40,7 @@ use tokio::task::JoinSet;
 use super::port::Port;
 use crate::config::Admin;
 use crate::net::PacketStream;
+use crate::wire::error_code::ER_CON_COUNT_ERROR;
 use crate::wire::packet::encode_packet;
 use crate::wire::reply;
 use fence::Fence;
@@ -109,7 +110,7 @@ fn refuse(stream: &TcpStream) {
     );
     let mut payload = Vec::new();
     reply::Err {
-        code: login::TOO_MANY,
+        code: ER_CON_COUNT_ERROR,
         sql_state: b"08004",
         message: message.as_bytes(),
     }

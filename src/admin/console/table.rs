@@ -174,15 +174,15 @@ pub(super) struct Refusal {
 /// The server error that says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
-    /// 1064
+    /// ER_PARSE_ERROR
     Syntax,
-    /// 1094
+    /// ER_NO_SUCH_THREAD
     NoSuchThread,
-    /// 1105
+    /// ER_UNKNOWN_ERROR
     Failed,
-    /// 1146
+    /// ER_NO_SUCH_TABLE
     NoSuchTable,
-    /// 1193
+    /// ER_UNKNOWN_SYSTEM_VARIABLE
     UnknownVariable,
 }
 

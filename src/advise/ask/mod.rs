@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep};
 use super::evidence::{Evidence, Source};
 use crate::catalog::Problem;
 use crate::catalog::read::{self, rows};
+use crate::wire::error_code::{ER_NO_SUCH_TABLE, lacks_privilege};
 use digests::Digests;
 use waiters::{Waiter, Waiters};
 
@@ -222,23 +223,17 @@ struct Closed {
 
 /// What was asked, or the server's words when the account may not see it, or the server has none.
 fn unless_denied<T>(asked: Result<T, Problem>) -> Result<Result<T, Closed>, Problem> {
-    const NO_SUCH_TABLE: u16 = 1146;
     match asked {
         Ok(found) => Ok(Ok(found)),
         Err(Problem::Query {
             source: DriverFailure::Server(error),
             ..
-        }) if is_denied(error.code) || error.code == NO_SUCH_TABLE => Ok(Err(Closed {
+        }) if lacks_privilege(error.code) || error.code == ER_NO_SUCH_TABLE => Ok(Err(Closed {
             message: error.message,
-            is_missing: error.code == NO_SUCH_TABLE,
+            is_missing: error.code == ER_NO_SUCH_TABLE,
         })),
         Err(problem) => Err(problem),
     }
-}
-
-/// 1044 schema, 1142 table, 1143 column, 1227 global.
-fn is_denied(code: u16) -> bool {
-    [1044, 1142, 1143, 1227].contains(&code)
 }
 
 /// Whether performance_schema is on.

@@ -6,6 +6,7 @@ use crate::catalog::read::{Facts, rows};
 use crate::catalog::{Bounds, HotTable, Problem};
 use crate::check::evidence::Extremes;
 use crate::counter::quote;
+use crate::wire::error_code::is_over_time;
 
 /// So many rows are scanned for the largest value, at most.
 const MOST_ROWS: u64 = 100_000;
@@ -71,11 +72,10 @@ async fn look(conn: &mut Conn, query: &str) -> Result<Option<Extremes>, Problem>
             Some(value) => Extremes::Beyond(value),
             None => Extremes::Within,
         })),
-        // 3024 on MySQL, 1969 on MariaDB.
         Err(Problem::Query {
             source: DriverFailure::Server(error),
             ..
-        }) if [3024, 1969].contains(&error.code) => Ok(None),
+        }) if is_over_time(error.code) => Ok(None),
         Err(problem) => Err(problem),
     }
 }

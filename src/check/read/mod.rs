@@ -17,6 +17,7 @@ use crate::catalog::{Catalog, Examined, HotTable, Problem, examine};
 use crate::config::Config;
 use crate::counter::provision::{self, State};
 use crate::counter::quote;
+use crate::wire::error_code::{ER_UNKNOWN_SYSTEM_VARIABLE, lacks_privilege};
 
 pub(super) async fn gather(conn: &mut Conn, config: &Config) -> Result<Evidence, Error> {
     let examination = examine(conn, config).await?;
@@ -59,11 +60,10 @@ async fn value(conn: &mut Conn, expression: &str) -> Result<String, Error> {
     let tuple = mysql_async::from_row_opt::<String>;
     match rows(conn, "its settings", &query, (), tuple).await {
         Ok(mut found) => Ok(found.pop().unwrap_or_default()),
-        // 1193: unknown variable.
         Err(Problem::Query {
             source: DriverFailure::Server(error),
             ..
-        }) if error.code == 1193 => Ok(String::new()),
+        }) if error.code == ER_UNKNOWN_SYSTEM_VARIABLE => Ok(String::new()),
         Err(problem) => Err(Error::Query(problem)),
     }
 }
@@ -191,9 +191,8 @@ fn is_denied_slots(problem: &provision::Problem) -> bool {
     }
 }
 
-/// 1044 schema, 1142 table, 1143 column, 1227 super.
 fn is_denied(failure: &DriverFailure) -> bool {
-    matches!(failure, DriverFailure::Server(error) if [1044, 1142, 1143, 1227].contains(&error.code))
+    matches!(failure, DriverFailure::Server(error) if lacks_privilege(error.code))
 }
 
 #[cfg(test)]

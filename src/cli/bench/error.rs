@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::cli::{self, clients};
+use crate::wire::error_code::is_login_refused;
 
 /// Why there are no figures.
 #[derive(Debug, thiserror::Error)]
@@ -109,15 +110,13 @@ impl Error {
     /// As shells have it, 128 and the signal's number; 2 for what is corrected on the command line or by a GRANT; 1 for
     /// all else.
     pub(in crate::cli) fn exit_code(&self) -> u8 {
-        /// Wrong password, plugin or host, no right to the schema, no TLS.
-        const REFUSED: [u16; 5] = [1045, 1698, 1130, 1044, 3159];
         match self {
             Self::Interrupted { number, .. } => 128 + number,
             Self::OnlyWithTls
             | Self::MaxConnections { .. }
             | Self::Foreign { .. }
             | Self::Denied { .. } => 2,
-            Self::Client(error) if error.code().is_some_and(|code| REFUSED.contains(&code)) => 2,
+            Self::Client(error) if error.code().is_some_and(is_login_refused) => 2,
             Self::Busy { .. }
             | Self::NotMade { .. }
             | Self::Left { .. }

@@ -6,6 +6,10 @@ use super::mode::Mode;
 use super::tables::{MARK, TABLES};
 use crate::cli::clients::{self, Account, Client};
 use crate::cli::target::Target;
+use crate::wire::error_code::{
+    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_OPTION_PREVENTS_STATEMENT, ER_READ_ONLY_MODE,
+    lacks_privilege,
+};
 
 /// Seconds until the removal gives up on somebody else's lock.
 const PATIENCE: u32 = 60;
@@ -13,10 +17,12 @@ const PATIENCE: u32 = 60;
 /// Seconds that a run may take: a week.
 const LONGEST: u32 = 604_800;
 
-/// No right to the schema; to create anything; to do what needs SUPER or the like.
-const DENIED: [u16; 3] = [1044, 1142, 1227];
 /// `read_only`, `innodb_read_only`.
-const READ_ONLY: [u16; 3] = [1290, 1792, 1836];
+const READ_ONLY: [u16; 3] = [
+    ER_OPTION_PREVENTS_STATEMENT,
+    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
+    ER_READ_ONLY_MODE,
+];
 
 /// A schema that this process may make, and must remove.
 pub(super) struct Schema<'a> {
@@ -53,7 +59,7 @@ impl<'a> Schema<'a> {
         };
         let schema = self.arguments.schema.clone();
         match why.code().unwrap_or_default() {
-            code if DENIED.contains(&code) => Err(Error::Denied {
+            code if lacks_privilege(code) => Err(Error::Denied {
                 account: account(&mut client).await,
                 schema,
                 why: why.to_string(),

@@ -6,10 +6,10 @@ use super::Error;
 use crate::config::{Address, Secret};
 use crate::driver::{self, Driver, Login};
 use crate::net::dial;
+use crate::wire::error_code::ER_CON_COUNT_ERROR;
 
-/// Too many connections. Those of the turn before may still be on their way out.
-const FULL: u16 = 1040;
-/// How often a full server is asked again, and how long that is waited for each time.
+/// How often a full server is asked again, and how long that is waited for each time: connections of the turn before may
+/// still be on their way out.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -29,7 +29,9 @@ impl Account {
         let mut tries = 1;
         loop {
             match self.try_connect().await {
-                Err(driver::Error::Login(error)) if error.code == FULL && tries < TRIES => {
+                Err(driver::Error::Login(error))
+                    if error.code == ER_CON_COUNT_ERROR && tries < TRIES =>
+                {
                     tokio::time::sleep(PAUSE).await;
                     tries += 1;
                 }

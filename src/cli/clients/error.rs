@@ -3,6 +3,10 @@
 use std::io;
 
 use crate::driver;
+use crate::wire::error_code::{
+    ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_HOST_NOT_PRIVILEGED,
+    ER_SECURE_TRANSPORT_REQUIRED, is_out_of_connections,
+};
 
 /// Why a client did not get on.
 #[derive(Debug, thiserror::Error)]
@@ -53,12 +57,17 @@ impl Error {
 fn remedy(error: &driver::Error) -> &'static str {
     match error {
         driver::Error::Login(error) => match error.code {
-            // Too many connections: of the server, of the account, of the account by GRANT.
-            1040 | 1203 | 1226 => {
+            code if is_out_of_connections(code) => {
                 "; take fewer --clients, or raise max_connections (max_user_connections)"
             }
-            1045 | 1698 | 1130 => "; correct the user and the password, or the host of the account",
-            3159 => "; let the account be without REQUIRE SSL, or use the server's unix socket",
+            ER_ACCESS_DENIED_ERROR
+            | ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+            | ER_HOST_NOT_PRIVILEGED => {
+                "; correct the user and the password, or the host of the account"
+            }
+            ER_SECURE_TRANSPORT_REQUIRED => {
+                "; let the account be without REQUIRE SSL, or use the server's unix socket"
+            }
             _ => "",
         },
         driver::Error::Unsupported(_) => {

@@ -11,10 +11,7 @@ use super::window::{When, Window};
 use super::{Account, Error, Keys, Statement};
 use crate::driver::{Driver, ServerError, query_packet};
 use crate::wire::answer::Form;
-
-/// What statements are refused with that may be sent again: a deadlock, and too long a wait for a lock.
-const DEADLOCK: u16 = 1213;
-const LOCK_WAIT_TIMEOUT: u16 = 1205;
+use crate::wire::error_code::{ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT};
 
 /// A load's statements.
 #[derive(Clone, Debug)]
@@ -176,8 +173,8 @@ impl Worker<'_> {
     fn again(&self, error: ServerError, statement: impl Fn() -> String) -> Result<(), Error> {
         let mut tally = self.tally.lock().expect("nobody panics with it");
         match error.code {
-            DEADLOCK => tally.deadlocks += 1,
-            LOCK_WAIT_TIMEOUT => tally.timeouts += 1,
+            ER_LOCK_DEADLOCK => tally.deadlocks += 1,
+            ER_LOCK_WAIT_TIMEOUT => tally.timeouts += 1,
             _ => {
                 return Err(Error::Refused {
                     address: self.account.address.to_string(),
@@ -263,7 +260,7 @@ mod tests {
     #[tokio::test]
     async fn a_deadlock_and_a_timeout_are_counted_and_the_statement_is_sent_again() {
         let job = Job::only("UPDATE t");
-        let (heard, measured, _) = played(&job, &[DEADLOCK, LOCK_WAIT_TIMEOUT, 0]).await;
+        let (heard, measured, _) = played(&job, &[1213, 1205, 0]).await;
         assert_eq!(heard, ["UPDATE t"; 4]);
         assert_eq!((measured.deadlocks, measured.timeouts), (1, 1));
         assert_eq!(measured.acknowledged(), 1);
@@ -275,7 +272,7 @@ mod tests {
             transaction: Some(Transaction::new(Duration::ZERO)),
             ..Job::only("UPDATE t")
         };
-        let (heard, measured, _) = played(&job, &[0, LOCK_WAIT_TIMEOUT, 0, 0, 0, 0]).await;
+        let (heard, measured, _) = played(&job, &[0, 1205, 0, 0, 0, 0]).await;
         assert_eq!(
             heard,
             [

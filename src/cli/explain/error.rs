@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::catalog::NotACatalog;
 use crate::cli::password;
+use crate::wire::error_code::{ER_BAD_DB_ERROR, is_login_refused};
 
 /// Why nothing is explained.
 #[derive(Debug, thiserror::Error)]
@@ -62,14 +63,12 @@ pub enum Error {
 impl Error {
     /// 2 for what is corrected on the command line, 1 for the rest.
     pub(in crate::cli) fn exit_code(&self) -> u8 {
-        /// Wrong password or host, no right to the schema, no such schema.
-        const REFUSED: [u16; 4] = [1045, 1130, 1044, 1049];
         match self {
             Self::Unwritable { .. } => 1,
             Self::Proxy {
                 source: mysql_async::Error::Server(error),
                 ..
-            } if REFUSED.contains(&error.code) => 2,
+            } if is_login_refused(error.code) || error.code == ER_BAD_DB_ERROR => 2,
             Self::Proxy { .. } => 1,
             _ => 2,
         }

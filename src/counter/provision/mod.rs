@@ -15,6 +15,10 @@ use super::{grants, quote, withdrawal};
 use crate::catalog::read::{self, Facts, Server};
 use crate::catalog::{Catalog, HotTable};
 use crate::config::{Config, Rule, TableName};
+use crate::wire::error_code::{
+    ER_LOCK_WAIT_TIMEOUT, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS,
+    is_check_violated, lacks_privilege,
+};
 use ddl::slot_table;
 use verify::Difference;
 
@@ -273,11 +277,11 @@ async fn replace(conn: &mut Conn, table: &HotTable, facts: &Facts) -> Result<Out
     let seal = ddl::seal(&slots, slot_column.as_deref().unwrap_or_default());
     match run(conn, "alter", table, &seal).await {
         Ok(()) => {}
-        // A row is in the way of the CHECK: 3819 on MySQL, 4025 on MariaDB.
+        // A row is in the way of the CHECK.
         Err(Problem::Failed {
             source: DriverFailure::Server(error),
             ..
-        }) if [3819, 4025].contains(&error.code) => {
+        }) if is_check_violated(error.code) => {
             return settled(table, facts, Outcome::Replaced);
         }
         Err(problem) => return Err(problem),
@@ -374,31 +378,28 @@ async fn run(
     table: &HotTable,
     statement: &str,
 ) -> Result<(), Problem> {
-    const WAITED: u16 = 1205;
     // Whoever uses the slot table waits behind a statement that waits for it: by default, for a year. A second is the
     // least.
     const PATIENCE: &str = "SET SESSION lock_wait_timeout = 1";
+    const TOO_LONG: [u16; 3] = [ER_TOO_MANY_KEY_PARTS, ER_TOO_LONG_KEY, ER_TOO_BIG_ROWSIZE];
     let slots = || slot_table(table).to_string();
     let ran = match conn.query_drop(PATIENCE).await {
         Ok(()) => conn.query_drop(statement).await,
         failed => failed,
     };
     ran.map_err(|failure| match failure {
-        DriverFailure::Server(error) if error.code == WAITED => Problem::InUse { slots: slots() },
-        // 1044 schema, 1142 table, 1227 super, 1370 routine: denied.
-        DriverFailure::Server(error) if [1044, 1142, 1227].contains(&error.code) => {
-            Problem::Forbidden {
-                action,
-                slots: slots(),
-                message: error.message,
-            }
+        DriverFailure::Server(error) if error.code == ER_LOCK_WAIT_TIMEOUT => {
+            Problem::InUse { slots: slots() }
         }
-        DriverFailure::Server(error) if [1070, 1071, 1118].contains(&error.code) => {
-            Problem::KeyTooLong {
-                table: full_name(table),
-                message: error.message,
-            }
-        }
+        DriverFailure::Server(error) if lacks_privilege(error.code) => Problem::Forbidden {
+            action,
+            slots: slots(),
+            message: error.message,
+        },
+        DriverFailure::Server(error) if TOO_LONG.contains(&error.code) => Problem::KeyTooLong {
+            table: full_name(table),
+            message: error.message,
+        },
         source => Problem::Failed {
             action,
             slots: slots(),

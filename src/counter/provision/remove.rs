@@ -8,6 +8,7 @@ use super::{Problem, run};
 use crate::catalog::HotTable;
 use crate::counter::control::Control;
 use crate::counter::{grants, quote, rollup};
+use crate::wire::error_code::{ER_LOCK_WAIT_TIMEOUT, ER_NO_SUCH_TABLE, lacks_privilege};
 
 /// What has become of a slot table that was to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,21 +29,19 @@ pub enum Removal {
 ///
 /// What the server says.
 pub async fn remove(control: &Control, table: &HotTable) -> Result<Removal, Problem> {
-    const NO_SUCH_TABLE: u16 = 1146;
-    const WAITED: u16 = 1205;
-    // By the schema's grants, and by the table's.
-    const DENIED: [u16; 2] = [1044, 1142];
     let slots = slot_table(table);
     let conn = control.roll_up_connection().await;
     let mut conn = conn.map_err(|source| Problem::NoConnection { source })?;
     let lock = format!("LOCK TABLES {} WRITE", quote::table(&slots));
     match conn.query_drop(lock).await {
         Ok(()) => {}
-        Err(DriverFailure::Server(error)) if error.code == NO_SUCH_TABLE => {
+        Err(DriverFailure::Server(error)) if error.code == ER_NO_SUCH_TABLE => {
             return Ok(Removal::Absent);
         }
-        Err(DriverFailure::Server(error)) if error.code == WAITED => return Ok(Removal::InUse),
-        Err(DriverFailure::Server(error)) if DENIED.contains(&error.code) => {
+        Err(DriverFailure::Server(error)) if error.code == ER_LOCK_WAIT_TIMEOUT => {
+            return Ok(Removal::InUse);
+        }
+        Err(DriverFailure::Server(error)) if lacks_privilege(error.code) => {
             return Err(Problem::MayNotLock {
                 slots: slots.to_string(),
                 message: error.message,

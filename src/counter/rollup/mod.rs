@@ -28,6 +28,9 @@ use super::server::Server;
 use super::{KeyForm, Slots};
 use crate::catalog::HotTable;
 use crate::metrics::Metrics;
+use crate::wire::error_code::{
+    ER_BAD_FIELD_ERROR, ER_BAD_TABLE_ERROR, ER_BINLOG_STMT_MODE_AND_ROW_ENGINE, ER_NO_SUCH_TABLE,
+};
 
 pub use dirty::Dirty;
 use dirty::Marks;
@@ -484,14 +487,14 @@ async fn transaction(
     Ok(())
 }
 
-/// Whether the binary log has statements rather than rows, which READ COMMITTED does not go with (1665).
+/// Whether the binary log has statements rather than rows, which READ COMMITTED does not go with.
 fn is_for_statements_in_the_log(error: &Error) -> bool {
-    matches!(error, Error::Server(DriverFailure::Server(error)) if error.code == 1665)
+    matches!(error, Error::Server(DriverFailure::Server(error)) if error.code == ER_BINLOG_STMT_MODE_AND_ROW_ENGINE)
 }
 
 /// Whether the tables are no longer those that were incremented: gone, or with other columns.
 fn is_of_another_table(error: &Error) -> bool {
-    const GONE: [u16; 3] = [1051, 1054, 1146];
+    const GONE: [u16; 3] = [ER_BAD_TABLE_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE];
     matches!(error, Error::Server(DriverFailure::Server(error)) if GONE.contains(&error.code))
 }
 

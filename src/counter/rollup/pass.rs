@@ -13,6 +13,7 @@ use crate::counter::control;
 use crate::counter::fold::OpenRow;
 use crate::counter::{Key, KeyForm};
 use crate::sql::Amount;
+use crate::wire::error_code::ER_NO_SUCH_TABLE;
 
 /// Why a transaction was rolled back.
 #[derive(Debug, thiserror::Error)]
@@ -42,8 +43,7 @@ pub enum Error {
 impl Error {
     /// Whether there is no slot table: it holds nothing then.
     pub fn is_missing_table(&self) -> bool {
-        const NO_SUCH_TABLE: u16 = 1146;
-        matches!(self, Self::Server(DriverFailure::Server(error)) if error.code == NO_SUCH_TABLE)
+        matches!(self, Self::Server(DriverFailure::Server(error)) if error.code == ER_NO_SUCH_TABLE)
     }
 }
 

@@ -6,6 +6,10 @@ use std::time::Duration;
 use super::password::PasswordError;
 use crate::config::Address;
 use crate::net::ReadError;
+use crate::wire::error_code::{
+    ER_ACCESS_DENIED_ERROR, ER_CONNECT_TO_FOREIGN_DATA_SOURCE, ER_HANDSHAKE_ERROR,
+    ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_ERROR, ER_UNKNOWN_ERROR,
+};
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
 
@@ -103,16 +107,6 @@ pub enum ConnectError {
     },
 }
 
-// MySQL's names and numbers. Only the server's range will do: MariaDB's client library takes an ERR packet with a code
-// of the client's range (2000 and up) for a forgery, and reports a malformed packet in its place.
-const ER_HANDSHAKE_ERROR: u16 = 1043;
-const ER_ACCESS_DENIED_ERROR: u16 = 1045;
-const ER_UNKNOWN_ERROR: u16 = 1105;
-const ER_NET_PACKET_TOO_LARGE: u16 = 1153;
-const ER_NET_PACKETS_OUT_OF_ORDER: u16 = 1156;
-const ER_NET_READ_ERROR: u16 = 1158;
-const ER_CONNECT_TO_FOREIGN_DATA_SOURCE: u16 = 1429;
-
 impl ConnectError {
     /// A failed write to the client.
     pub(super) fn client(error: io::Error) -> Self {
@@ -164,6 +158,8 @@ impl ConnectError {
         Some(payload)
     }
 
+    /// Code and SQLSTATE. Only the server's range will do: MariaDB's client library takes an ERR packet with a code of
+    /// the client's range (2000 and up) for a forgery, and reports a malformed packet in its place.
     fn code(&self) -> Option<(u16, &'static [u8; 5])> {
         match self {
             Self::Client(ReadError::TooLong { .. }) => Some((ER_NET_PACKET_TOO_LARGE, b"08S01")),

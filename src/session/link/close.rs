@@ -5,13 +5,11 @@
 
 use super::Link;
 use crate::session::error::Error;
+use crate::wire::error_code::ER_NET_PACKET_TOO_LARGE;
 use crate::wire::reply;
 
 /// The longest ERR payload that is passed on so, in bytes.
 const LONGEST_WORD: usize = 64 * 1024;
-
-/// The server's code for a packet that is too large.
-const PACKET_TOO_LARGE: u16 = 1153;
 
 /// How far the command at hand is answered.
 #[derive(Debug, Default)]
@@ -25,7 +23,7 @@ pub struct Answered {
 impl Link {
     /// Takes in an ERR payload that the client has not been given.
     pub fn note_refusal(&mut self, error: &[u8]) {
-        if reply::Err::decode(error).is_ok_and(|err| err.code == PACKET_TOO_LARGE) {
+        if reply::Err::decode(error).is_ok_and(|err| err.code == ER_NET_PACKET_TOO_LARGE) {
             self.answered.refusal = Some(error.to_vec());
         }
     }

@@ -5,6 +5,9 @@ use crate::session::error::Error;
 use crate::wire::answer::{Form, Next, PrepareOk, Role, Walker};
 use crate::wire::column::text_row;
 use crate::wire::command;
+use crate::wire::error_code::{
+    ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, is_killed, is_over_time, may_be_tried_again,
+};
 use crate::wire::packet::encode_packet;
 use crate::wire::reply::{self, Ok as OkPacket};
 
@@ -196,11 +199,9 @@ pub enum Failure {
 
 /// Sorts an ERR payload.
 pub fn failure(payload: &[u8]) -> Failure {
-    /// Server shutdown, lock wait timeout, deadlock, query interrupted, connection killed, execution time
-    /// exceeded (MariaDB, MySQL), lost locks under XA.
-    const THE_CLIENTS: [u16; 8] = [1053, 1205, 1213, 1317, 1927, 1969, 3024, 1614];
+    let is_the_clients = |code| is_killed(code) || is_over_time(code) || may_be_tried_again(code);
     match reply::Err::decode(payload) {
-        Ok(err) if THE_CLIENTS.contains(&err.code) => Failure::TheClients,
+        Ok(err) if is_the_clients(err.code) => Failure::TheClients,
         _ => Failure::Ours,
     }
 }
@@ -210,14 +211,13 @@ pub const MOST_DEADLOCKS: usize = 10;
 
 /// Whether the transaction was rolled back to end a deadlock.
 pub fn is_deadlock(payload: &[u8]) -> bool {
-    const DEADLOCK: u16 = 1213;
-    reply::Err::decode(payload).is_ok_and(|err| err.code == DEADLOCK)
+    reply::Err::decode(payload).is_ok_and(|err| err.code == ER_LOCK_DEADLOCK)
 }
 
-/// Whether a statement was killed, or took longer than it may (MariaDB, MySQL).
+/// Whether a statement was killed, or took longer than it may.
 pub fn is_interrupted(payload: &[u8]) -> bool {
-    const INTERRUPTED: [u16; 3] = [1317, 1969, 3024];
-    reply::Err::decode(payload).is_ok_and(|err| INTERRUPTED.contains(&err.code))
+    reply::Err::decode(payload)
+        .is_ok_and(|err| err.code == ER_QUERY_INTERRUPTED || is_over_time(err.code))
 }
 
 /// The affected rows of an OK payload.

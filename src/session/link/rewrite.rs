@@ -12,6 +12,7 @@ use crate::session::error::Error;
 use crate::sql::{Following, quoting};
 use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::column::{Column, RowEncoder, Sent, is_changed};
+use crate::wire::error_code::{ER_NEED_REPREPARE, ER_PARSE_ERROR};
 use crate::wire::materialized::materialized;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
@@ -456,7 +457,7 @@ impl Rewriting<'_> {
 pub fn prepare_again() -> Vec<u8> {
     let mut payload = Vec::new();
     reply::Err {
-        code: 1615,
+        code: ER_NEED_REPREPARE,
         sql_state: b"HY000",
         message: b"Prepared statement needs to be re-prepared",
     }
@@ -466,9 +467,8 @@ pub fn prepare_again() -> Vec<u8> {
 
 /// Has a syntax error quote what follows in the packet, too.
 fn quote(payload: &mut Vec<u8>, following: &Following) {
-    const SYNTAX: u16 = 1064;
     let error = reply::Err::decode(payload);
-    let Some(error) = error.ok().filter(|error| error.code == SYNTAX) else {
+    let Some(error) = error.ok().filter(|error| error.code == ER_PARSE_ERROR) else {
         return;
     };
     if let Some(message) = quoting(error.message, following) {

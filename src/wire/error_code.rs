@@ -1,0 +1,223 @@
+//! The servers' error numbers under the servers' own names, and the families of them that are handled alike
+//! (manuals: "Server Error Message Reference", "MariaDB Error Code Reference").
+//!
+//! Below 1900 both servers mean the same by a number. Above, each has its own: an entry says so where it is MariaDB's.
+
+/// Declares each number as a constant, documented by what the server says with it.
+macro_rules! error_codes {
+    ($($name:ident = $number:literal, $meaning:literal;)*) => {
+        $(#[doc = $meaning] pub const $name: u16 = $number;)*
+
+        #[cfg(test)]
+        const ALL: &[(&str, u16)] = &[$((stringify!($name), $number)),*];
+    };
+}
+
+error_codes! {
+    ER_CON_COUNT_ERROR = 1040, "The server has as many connections as it may have.";
+    ER_HANDSHAKE_ERROR = 1043, "A packet of the connection phase is not what was expected.";
+    ER_DBACCESS_DENIED_ERROR = 1044, "The account lacks a privilege for the schema.";
+    ER_ACCESS_DENIED_ERROR = 1045, "Wrong account or password.";
+    ER_NO_DB_ERROR = 1046, "No schema is selected.";
+    ER_UNKNOWN_COM_ERROR = 1047, "Unknown command.";
+    ER_BAD_DB_ERROR = 1049, "Unknown schema.";
+    ER_BAD_TABLE_ERROR = 1051, "Unknown table, in DROP TABLE.";
+    ER_NON_UNIQ_ERROR = 1052, "A column's name is ambiguous.";
+    ER_SERVER_SHUTDOWN = 1053, "The server shuts down.";
+    ER_BAD_FIELD_ERROR = 1054, "Unknown column.";
+    ER_WRONG_FIELD_WITH_GROUP = 1055, "A column is not in GROUP BY.";
+    ER_WRONG_GROUP_FIELD = 1056, "GROUP BY names what cannot be grouped by.";
+    ER_DUP_FIELDNAME = 1060, "Two columns have one name.";
+    ER_PARSE_ERROR = 1064, "Syntax error; the message quotes the text.";
+    ER_NONUNIQ_TABLE = 1066, "Two tables have one name or alias.";
+    ER_TOO_MANY_KEY_PARTS = 1070, "A key has more columns than it may have.";
+    ER_TOO_LONG_KEY = 1071, "A key is longer than it may be.";
+    ER_UPDATE_TABLE_USED = 1093, "The table that is written is also read from in a subquery.";
+    ER_NO_SUCH_THREAD = 1094, "KILL names no connection.";
+    ER_TABLE_NOT_LOCKED = 1100, "The table is not among those of LOCK TABLES.";
+    ER_TOO_BIG_SELECT = 1104, "The query would examine more rows than max_join_size.";
+    ER_UNKNOWN_ERROR = 1105, "An error without a number of its own.";
+    ER_UNKNOWN_TABLE = 1109, "Unknown table, as the qualifier of a column or the target of a DELETE.";
+    ER_FIELD_SPECIFIED_TWICE = 1110, "A column is assigned twice.";
+    ER_INVALID_GROUP_FUNC_USE = 1111, "An aggregate function stands where none may.";
+    ER_UNKNOWN_CHARACTER_SET = 1115, "Unknown character set.";
+    ER_TOO_BIG_ROWSIZE = 1118, "A row would be larger than it may be.";
+    ER_HOST_NOT_PRIVILEGED = 1130, "No account may connect from this host.";
+    ER_WRONG_VALUE_COUNT_ON_ROW = 1136, "A row has more or fewer values than there are columns.";
+    ER_MIX_OF_GROUP_FUNC_AND_FIELDS = 1140, "Aggregate functions beside plain columns, without GROUP BY.";
+    ER_TABLEACCESS_DENIED_ERROR = 1142, "The account lacks a privilege for the table.";
+    ER_COLUMNACCESS_DENIED_ERROR = 1143, "The account lacks a privilege for the column.";
+    ER_NO_SUCH_TABLE = 1146, "The table does not exist.";
+    ER_SYNTAX_ERROR = 1149, "Syntax error, found after parsing.";
+    ER_NET_PACKET_TOO_LARGE = 1153, "A packet is larger than max_allowed_packet.";
+    ER_NET_PACKETS_OUT_OF_ORDER = 1156, "A packet has not the sequence id that was expected.";
+    ER_NET_READ_ERROR = 1158, "The connection failed while a packet was read.";
+    // MySQL's own spelling. MariaDB has ER_KEY_DOES_NOT_EXISTS.
+    ER_KEY_DOES_NOT_EXITS = 1176, "Unknown index.";
+    ER_ERROR_DURING_COMMIT = 1180, "COMMIT failed.";
+    ER_ERROR_DURING_ROLLBACK = 1181, "ROLLBACK failed.";
+    ER_FT_MATCHING_KEY_NOT_FOUND = 1191, "No FULLTEXT index for the columns of MATCH.";
+    ER_UNKNOWN_SYSTEM_VARIABLE = 1193, "Unknown system variable.";
+    ER_TOO_MANY_USER_CONNECTIONS = 1203, "The account has max_user_connections.";
+    ER_LOCK_WAIT_TIMEOUT = 1205, "A lock was not to be had in time.";
+    ER_LOCK_DEADLOCK = 1213, "The transaction was rolled back to end a deadlock.";
+    ER_WRONG_USAGE = 1221, "Two clauses do not go together.";
+    ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT = 1222, "The parts of a UNION have different numbers of columns.";
+    ER_USER_LIMIT_REACHED = 1226, "The account has reached one of its resource limits.";
+    ER_SPECIFIC_ACCESS_DENIED_ERROR = 1227, "The account lacks a global privilege.";
+    ER_NOT_SUPPORTED_YET = 1235, "The server does not support that.";
+    ER_OPERAND_COLUMNS = 1241, "An operand has another number of columns.";
+    ER_UNKNOWN_STMT_HANDLER = 1243, "Unknown prepared statement.";
+    ER_ILLEGAL_REFERENCE = 1247, "A reference to what is not there yet.";
+    ER_DERIVED_MUST_HAVE_ALIAS = 1248, "A derived table has no alias.";
+    ER_COLLATION_CHARSET_MISMATCH = 1253, "The collation is another character set's.";
+    ER_WARN_DATA_OUT_OF_RANGE = 1264, "A value is out of the column's range.";
+    WARN_DATA_TRUNCATED = 1265, "A value was truncated for its column.";
+    ER_CANT_AGGREGATE_2COLLATIONS = 1267, "Illegal mix of collations.";
+    ER_UNKNOWN_COLLATION = 1273, "Unknown collation.";
+    ER_NON_UPDATABLE_TABLE = 1288, "The table or view cannot be updated.";
+    ER_OPTION_PREVENTS_STATEMENT = 1290, "An option of the server, such as read_only, forbids the statement.";
+    ER_TRUNCATED_WRONG_VALUE = 1292, "A text is no value of the type.";
+    ER_UNSUPPORTED_PS = 1295, "The statement cannot be prepared.";
+    ER_INVALID_CHARACTER_STRING = 1300, "Bytes that are no text of the character set.";
+    ER_SP_DOES_NOT_EXIST = 1305, "Unknown routine or savepoint.";
+    ER_QUERY_INTERRUPTED = 1317, "The statement was killed.";
+    ER_SP_WRONG_NO_OF_ARGS = 1318, "A routine is called with another number of arguments.";
+    ER_SP_UNDECLARED_VAR = 1327, "An undeclared variable.";
+    ER_VIEW_INVALID = 1356, "A view names what is not there, or what its definer may not use.";
+    ER_TRUNCATED_WRONG_VALUE_FOR_FIELD = 1366, "A text is no value of the column's type.";
+    ER_PROCACCESS_DENIED_ERROR = 1370, "The account lacks a privilege for the routine.";
+    ER_DATA_TOO_LONG = 1406, "A value is too long for its column.";
+    ER_TABLE_DEF_CHANGED = 1412, "The table was another one when the transaction's snapshot was taken.";
+    ER_CONNECT_TO_FOREIGN_DATA_SOURCE = 1429, "The server behind this one cannot be reached.";
+    ER_NON_INSERTABLE_TABLE = 1471, "The table or view takes no INSERT.";
+    ER_WRONG_VALUE = 1525, "A literal is no value of its type.";
+    ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT = 1582, "A built-in function is called with another number of arguments.";
+    ER_BINLOG_LOGGING_IMPOSSIBLE = 1598, "The binary log cannot be written.";
+    ER_XA_RBDEADLOCK = 1614, "The XA transaction was rolled back to end a deadlock.";
+    ER_NEED_REPREPARE = 1615, "A prepared statement's tables have changed.";
+    ER_BINLOG_STMT_MODE_AND_ROW_ENGINE = 1665, "The engine needs rows in a binary log that takes statements.";
+    ER_DATA_OUT_OF_RANGE = 1690, "An expression's value is out of its type's range.";
+    ER_ACCESS_DENIED_NO_PASSWORD_ERROR = 1698, "The account's plugin lets nobody in by a password.";
+    ER_PARTITION_CLAUSE_ON_NONPARTITIONED = 1747, "PARTITION is said of a table that has none.";
+    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "A write in a READ ONLY transaction.";
+    ER_READ_ONLY_MODE = 1836, "The server is in read-only mode.";
+    ER_MUST_CHANGE_PASSWORD_LOGIN = 1862, "The account's password has expired.";
+    ER_CONNECTION_KILLED = 1927, "MariaDB: the connection was killed.";
+    ER_STATEMENT_TIMEOUT = 1969, "MariaDB: the statement ran for longer than max_statement_time.";
+    ER_QUERY_TIMEOUT = 3024, "The query ran for longer than max_execution_time.";
+    ER_USER_LOCK_DEADLOCK = 3058, "A user lock that would close a circle of waits.";
+    ER_RUN_HOOK_ERROR = 3100, "A plugin's hook refused the transaction.";
+    ER_ACCOUNT_HAS_BEEN_LOCKED = 3118, "The account is locked.";
+    ER_SECURE_TRANSPORT_REQUIRED = 3159, "The server takes logins by TLS alone.";
+    ER_UNRESOLVED_TABLE_LOCK = 3568, "FOR UPDATE OF names no table of the query.";
+    ER_DUPLICATE_TABLE_LOCK = 3569, "FOR UPDATE OF names a table twice.";
+    ER_WINDOW_NO_SUCH_WINDOW = 3579, "Unknown window.";
+    ER_WINDOW_CIRCULARITY_IN_WINDOW_GRAPH = 3580, "Windows are defined by one another in a circle.";
+    ER_CHECK_CONSTRAINT_VIOLATED = 3819, "A row violates a CHECK.";
+    ER_MISPLACED_INTO = 3954, "INTO stands in a part of the query that may not have it.";
+    // To MySQL these two numbers are errors of CREATE TABLESPACE and INSTALL COMPONENT.
+    ER_CONSTRAINT_FAILED = 4025, "MariaDB: a row violates a CHECK.";
+    ER_UNKNOWN_DATA_TYPE = 4161, "MariaDB: unknown data type.";
+}
+
+/// Whether the account lacks a privilege for a schema, table, column or routine.
+pub const fn lacks_object_privilege(code: u16) -> bool {
+    matches!(
+        code,
+        ER_DBACCESS_DENIED_ERROR
+            | ER_TABLEACCESS_DENIED_ERROR
+            | ER_COLUMNACCESS_DENIED_ERROR
+            | ER_PROCACCESS_DENIED_ERROR
+    )
+}
+
+/// Whether the account lacks any privilege, global ones among them.
+pub const fn lacks_privilege(code: u16) -> bool {
+    lacks_object_privilege(code) || code == ER_SPECIFIC_ACCESS_DENIED_ERROR
+}
+
+/// Whether the server does not let the account in: by its name, password, plugin or host, because it is locked or its
+/// password has expired, without TLS, or not into that schema.
+pub const fn is_login_refused(code: u16) -> bool {
+    matches!(
+        code,
+        ER_ACCESS_DENIED_ERROR
+            | ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+            | ER_HOST_NOT_PRIVILEGED
+            | ER_DBACCESS_DENIED_ERROR
+            | ER_ACCOUNT_HAS_BEEN_LOCKED
+            | ER_MUST_CHANGE_PASSWORD_LOGIN
+            | ER_SECURE_TRANSPORT_REQUIRED
+    )
+}
+
+/// Whether the server, or the account, has no connection left.
+pub const fn is_out_of_connections(code: u16) -> bool {
+    matches!(
+        code,
+        ER_CON_COUNT_ERROR | ER_TOO_MANY_USER_CONNECTIONS | ER_USER_LIMIT_REACHED
+    )
+}
+
+/// Whether the statement lost against the locks of other transactions, and may succeed when it is tried again.
+pub const fn may_be_tried_again(code: u16) -> bool {
+    matches!(
+        code,
+        ER_LOCK_WAIT_TIMEOUT | ER_LOCK_DEADLOCK | ER_XA_RBDEADLOCK
+    )
+}
+
+/// Whether the statement or its connection was killed, or the server shuts down.
+pub const fn is_killed(code: u16) -> bool {
+    matches!(
+        code,
+        ER_QUERY_INTERRUPTED | ER_CONNECTION_KILLED | ER_SERVER_SHUTDOWN
+    )
+}
+
+/// Whether the statement ran for longer than it may.
+pub const fn is_over_time(code: u16) -> bool {
+    matches!(code, ER_STATEMENT_TIMEOUT | ER_QUERY_TIMEOUT)
+}
+
+/// Whether a row violates a CHECK.
+pub const fn is_check_violated(code: u16) -> bool {
+    matches!(code, ER_CHECK_CONSTRAINT_VIOLATED | ER_CONSTRAINT_FAILED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_in_their_order_and_once() {
+        assert!(ALL.is_sorted_by(|(_, one), (_, next)| one < next));
+    }
+
+    /// Clients take numbers from 2000 to 2999 for their own library's.
+    #[test]
+    fn every_number_is_a_servers() {
+        for (name, number) in ALL {
+            assert!(matches!(number, 1000..2000 | 3000..5000), "{name} {number}");
+        }
+    }
+
+    #[test]
+    fn families_have_the_members_that_they_are_named_for() {
+        let members = |belongs: fn(u16) -> bool| -> Vec<u16> {
+            (0..=u16::MAX).filter(|code| belongs(*code)).collect()
+        };
+        assert_eq!(members(lacks_object_privilege), [1044, 1142, 1143, 1370]);
+        assert_eq!(members(lacks_privilege), [1044, 1142, 1143, 1227, 1370]);
+        assert_eq!(
+            members(is_login_refused),
+            [1044, 1045, 1130, 1698, 1862, 3118, 3159]
+        );
+        assert_eq!(members(is_out_of_connections), [1040, 1203, 1226]);
+        assert_eq!(members(may_be_tried_again), [1205, 1213, 1614]);
+        assert_eq!(members(is_killed), [1053, 1317, 1927]);
+        assert_eq!(members(is_over_time), [1969, 3024]);
+        assert_eq!(members(is_check_violated), [3819, 4025]);
+    }
+}
