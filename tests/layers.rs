@@ -1,5 +1,6 @@
 //! The house's own rules, read from its source: stairs go one way, rooms are small, nothing panics on input.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,12 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
 
 /// The most lines of a file.
 const LONGEST_FILE: usize = 600;
+
+/// The file that has the servers' error numbers under their names.
+const ERROR_CODES: &str = "src/wire/error_code.rs";
+
+/// Numbers in the range of the servers' errors that are sizes, times, years and the port of MySQL.
+const NOT_ERRORS: &[u32] = &[1000, 1024, 2000, 2048, 3306, 3600, 4096];
 
 /// Files that may call `unwrap()` outside their tests, each with a reason.
 const MAY_UNWRAP: &[(&str, &str)] = &[];
@@ -119,6 +126,75 @@ fn nothing_unwraps_outside_tests() {
         "unwrap() outside tests; say why it holds with expect(..)",
         &found,
     );
+}
+
+/// Tests keep to numbers: they assert what goes over the wire.
+#[test]
+fn errors_are_called_by_their_names() {
+    let mut found = Vec::new();
+    for source in sources().iter().filter(|source| source.name != ERROR_CODES) {
+        let mut goes_on = false;
+        for (number, line) in code_lines(source) {
+            if !error_numbers(line, goes_on).is_empty() {
+                found.push(format!("{}:{number}: {}", source.name, line.trim()));
+            }
+            goes_on = line.ends_with('\\');
+        }
+    }
+    let what = format!("a server's error number outside {ERROR_CODES}; use its name");
+    assert_none(&what, &found);
+}
+
+#[test]
+fn every_named_error_is_used() {
+    let sources = sources();
+    let room = sources.iter().find(|source| source.name == ERROR_CODES);
+    let declares = |line: &&str| line.starts_with("    ER_") || line.starts_with("    WARN_");
+    let mut uses: BTreeMap<&str, usize> = room
+        .expect("the room is there")
+        .text
+        .lines()
+        .filter(declares)
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, _)| (name.trim(), 0))
+        .collect();
+    assert!(uses.len() > 50, "{uses:?}");
+    for (_, line) in sources.iter().flat_map(code_lines) {
+        for word in line.split(is_no_word) {
+            uses.entry(word).and_modify(|count| *count += 1);
+        }
+    }
+    // Its own declaration is one.
+    let unused = uses.iter().filter(|(_, count)| **count < 2);
+    let unused: Vec<_> = unused.map(|(name, _)| (*name).to_owned()).collect();
+    assert_none("an error's name that nobody uses", &unused);
+}
+
+#[test]
+fn an_error_number_is_found_in_each_spelling() {
+    for line in [
+        "const NO_SUCH_TABLE: u16 = 1146;",
+        "if error.code == 1213 && tries < 3 {",
+        "        1055, 1056, 1064, 1093,",
+        "    matches!(code, 1064 | READ_ONLY)",
+        "            4_025 => true,",
+        "code: 1317u16,",
+        "const SYNTAX: &[u8] = b\"1064\";",
+        "const REFUSED: [u16; 1] = [1045]; // 1045 is a wrong password",
+    ] {
+        assert!(!error_numbers(line, false).is_empty(), "{line}");
+    }
+    for line in [
+        "const LARGEST: usize = 16 * 1024;",
+        "const PORT: u16 = 3306;",
+        "sleep(1_500_000); wait(999); let x1146 = table_1146;",
+        "let text = \"READ COMMITTED does not go with it (1665)\";",
+        "let bytes = 0x1146;",
+        "error.code == ER_NO_SUCH_TABLE // 1146",
+    ] {
+        assert_eq!(error_numbers(line, false), [0; 0], "{line}");
+    }
+    assert_eq!(error_numbers("end in 1213\", 1146", true), [1146]);
 }
 
 #[test]
@@ -304,6 +380,37 @@ impl Group {
         }
         rooms
     }
+}
+
+/// The numbers in a line of code that are in the range of the servers' errors. Of a string literal only one that is
+/// nothing but a number counts, as rows of SHOW WARNINGS have it; prose may name errors. `goes_on` says that the line
+/// before has ended within a literal.
+fn error_numbers(line: &str, goes_on: bool) -> Vec<u32> {
+    let mut found = Vec::new();
+    for (index, part) in line.split('"').enumerate() {
+        let is_literal = (index % 2 == 1) != goes_on;
+        if is_literal {
+            let is_whole = index > 0;
+            found.extend(error_number(part).filter(|_| is_whole));
+            continue;
+        }
+        let code = part.split("//").next().unwrap_or_default();
+        found.extend(code.split(is_no_word).filter_map(error_number));
+        if code.len() < part.len() {
+            break;
+        }
+    }
+    found
+}
+
+fn error_number(word: &str) -> Option<u32> {
+    let digits = word.trim_end_matches("u16").replace('_', "");
+    let number = digits.parse().ok()?;
+    ((1000..5000).contains(&number) && !NOT_ERRORS.contains(&number)).then_some(number)
+}
+
+fn is_no_word(letter: char) -> bool {
+    !letter.is_alphanumeric() && letter != '_'
 }
 
 fn first_word(text: &str) -> String {
