@@ -4,17 +4,15 @@
 
 mod support;
 
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use countersink::driver::Driver;
-use countersink::sandbox::{Address, Flavour};
+use countersink::sandbox::Flavour;
 use support::client::{connect, create_schema, number, rows, run};
+use support::forwarder::Forwarder;
 use support::on_both;
 use support::proxy::Proxy;
 use support::twin::twin;
-use tokio::net::{TcpListener, TcpStream};
 
 const SCHEMA: &str = "cs_another_server";
 
@@ -24,42 +22,6 @@ const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
 
 /// How long the proxy's own connections may take to follow.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Connects each client to where it leads at the time.
-struct Forwarder {
-    address: SocketAddr,
-    to: Arc<Mutex<SocketAddr>>,
-}
-
-impl Forwarder {
-    async fn start(to: &Address) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let to = Arc::new(Mutex::new(socket(to)));
-        let leads = Arc::clone(&to);
-        tokio::spawn(async move {
-            while let Ok((mut client, _)) = listener.accept().await {
-                let to = *leads.lock().expect("nobody panics");
-                tokio::spawn(async move {
-                    let mut server = TcpStream::connect(to).await?;
-                    client.set_nodelay(true)?;
-                    server.set_nodelay(true)?;
-                    tokio::io::copy_bidirectional(&mut client, &mut server).await
-                });
-            }
-        });
-        Self { address, to }
-    }
-
-    fn lead_to(&self, server: &Address) {
-        *self.to.lock().expect("nobody panics") = socket(server);
-    }
-}
-
-fn socket(server: &Address) -> SocketAddr {
-    let address = format!("{}:{}", server.host, server.port);
-    address.parse().expect("an IP address and a port")
-}
 
 /// base, and what lies in slots, directly.
 async fn value(server: &mut Driver) -> (i64, i64) {
@@ -83,11 +45,7 @@ async fn what_is_known_of_one_server_is_not_believed_of_another(flavour: Flavour
         run(server, "INSERT INTO posts VALUES (1, 100)").await;
     }
     let forwarder = Forwarder::start(&servers.plain).await;
-    let upstream = Address {
-        host: forwarder.address.ip().to_string(),
-        port: forwarder.address.port(),
-        ..servers.plain.clone()
-    };
+    let upstream = forwarder.upstream();
     // No roll-up comes in between.
     let rules = format!("counters:\n  - {{table: {SCHEMA}.posts, columns: [views], rollup: 5s}}\n");
     let proxy = Proxy::start(&upstream, &rules);

@@ -9,6 +9,7 @@
 pub mod binary;
 pub mod browser;
 pub mod client;
+pub mod forwarder;
 pub mod http;
 pub mod proxy;
 mod sandbox;

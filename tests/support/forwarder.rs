@@ -1,0 +1,57 @@
+//! An address that leads to a server, and can lead elsewhere.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use countersink::sandbox::Address;
+use tokio::net::{TcpListener, TcpStream};
+
+/// Connects each client to where it leads at the time.
+pub struct Forwarder {
+    upstream: Address,
+    to: Arc<Mutex<SocketAddr>>,
+}
+
+impl Forwarder {
+    /// Leads to this server.
+    pub async fn start(server: &Address) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let to = Arc::new(Mutex::new(socket(server)));
+        let leads = Arc::clone(&to);
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let to = *leads.lock().expect("nobody panics");
+                tokio::spawn(async move {
+                    let mut server = TcpStream::connect(to).await?;
+                    client.set_nodelay(true)?;
+                    server.set_nodelay(true)?;
+                    tokio::io::copy_bidirectional(&mut client, &mut server).await
+                });
+            }
+        });
+        Self {
+            upstream: Address {
+                host: address.ip().to_string(),
+                port: address.port(),
+                ..server.clone()
+            },
+            to,
+        }
+    }
+
+    /// The address, with the account of the server that it leads to.
+    pub fn upstream(&self) -> Address {
+        self.upstream.clone()
+    }
+
+    /// Leads new connections to another server.
+    pub fn lead_to(&self, server: &Address) {
+        *self.to.lock().expect("nobody panics") = socket(server);
+    }
+}
+
+fn socket(server: &Address) -> SocketAddr {
+    let address = format!("{}:{}", server.host, server.port);
+    address.parse().expect("an IP address and a port")
+}
