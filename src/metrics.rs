@@ -1,5 +1,6 @@
 //! Every metric, once.
 
+mod fault;
 mod histogram;
 mod latency;
 mod tables;
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::reason::Reason;
 
+pub use fault::Fault;
 pub use histogram::{Histogram, Observed, Times};
 pub use latency::{Latency, LatencyOf, Spent};
 use tables::Tables;
@@ -19,6 +21,8 @@ pub use tables::{TableCounted, TableCounts};
 const BATCHES: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
 type Batches = Histogram<{ BATCHES.len() }>;
+
+type ByFault = [AtomicU64; Fault::ALL.len()];
 
 /// Counters of the process.
 #[derive(Debug)]
@@ -40,10 +44,10 @@ pub struct Metrics {
     sessions: AtomicU64,
     /// Clients that have connected.
     connections: AtomicU64,
-    /// Those among them that did not come to be logged in.
-    refused: AtomicU64,
+    /// Those among them that did not come to be logged in, by the side at fault.
+    refused: ByFault,
     /// Sessions that ended in the middle of a command, by the side at fault.
-    lost: [AtomicU64; 2],
+    lost: ByFault,
     /// Slot rows that were rolled up.
     rolled_up: AtomicU64,
     /// Slot rows without a base row, which were deleted.
@@ -66,8 +70,8 @@ impl Default for Metrics {
             roll_ups: AtomicU64::new(0),
             sessions: AtomicU64::new(0),
             connections: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            lost: [const { AtomicU64::new(0) }; 2],
+            refused: ByFault::default(),
+            lost: ByFault::default(),
             rolled_up: AtomicU64::new(0),
             orphans: AtomicU64::new(0),
             failed_roll_ups: AtomicU64::new(0),
@@ -183,23 +187,28 @@ impl Metrics {
     }
 
     /// Counts a client that did not come to be logged in.
-    pub fn count_refused(&self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
+    pub fn count_refused(&self, fault: Fault) {
+        self.refused[fault as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Clients that did not come to be logged in.
-    pub fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
+    /// Clients that did not come to be logged in for this side's fault.
+    pub fn refused(&self, fault: Fault) -> u64 {
+        self.refused[fault as usize].load(Ordering::Relaxed)
+    }
+
+    /// Clients that did not come to be logged in, whoever was at fault.
+    pub fn all_refused(&self) -> u64 {
+        Fault::ALL.map(|fault| self.refused(fault)).iter().sum()
     }
 
     /// Counts a session that has ended in the middle of a command.
-    pub fn count_lost(&self, side: Side) {
-        self.lost[side as usize].fetch_add(1, Ordering::Relaxed);
+    pub fn count_lost(&self, fault: Fault) {
+        self.lost[fault as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Sessions that have ended in the middle of a command for this side's fault.
-    pub fn lost(&self, side: Side) -> u64 {
-        self.lost[side as usize].load(Ordering::Relaxed)
+    pub fn lost(&self, fault: Fault) -> u64 {
+        self.lost[fault as usize].load(Ordering::Relaxed)
     }
 
     /// Increments that wait now to be combined.
@@ -224,25 +233,6 @@ fn counted(statements: &[AtomicU64; Reason::ALL.len()]) -> BTreeMap<Reason, u64>
         (reason, count.load(Ordering::Relaxed))
     });
     counted.filter(|(_, count)| *count > 0).collect()
-}
-
-/// Who is at fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The client.
-    Client,
-    /// The server behind the proxy.
-    Upstream,
-}
-
-impl Side {
-    /// As metrics call it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Upstream => "upstream",
-        }
-    }
 }
 
 /// One that is there now.

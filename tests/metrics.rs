@@ -5,11 +5,12 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use countersink::driver::{Reply, query_packet};
+use countersink::driver::{Driver, Reply, query_packet};
 use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::Form;
 use support::binary::PATIENCE;
-use support::client::{connect, connect_as, number, run};
+use support::client::{connect, connect_as, create_schema, number, run};
+use support::forwarder::Forwarder;
 use support::http::WithHttp;
 use support::twin::twin;
 
@@ -33,7 +34,7 @@ fn metrics_count_what_was_done() {
             password: "wrong".to_owned(),
             ..serving.clients.clone()
         };
-        let refused = connect_as(&wrong, None, countersink::driver::Driver::CAPABILITIES).await;
+        let refused = connect_as(&wrong, None, Driver::CAPABILITIES).await;
         assert!(refused.is_err());
         // The one that was refused goes when it has seen that.
         let deadline = Instant::now() + PATIENCE;
@@ -56,7 +57,10 @@ fn metrics_count_what_was_done() {
             1.0
         );
         assert_eq!(grown("countersink_connections_total"), 2.0);
-        assert_eq!(grown("countersink_refused_connections_total"), 1.0);
+        assert_eq!(
+            grown("countersink_refused_connections_total{side=\"client\"}"),
+            1.0
+        );
         assert_eq!(after["countersink_rollup_drift_total"], 0.0);
         let version = format!(
             "countersink_build_info{{version=\"{}\"}}",
@@ -71,6 +75,54 @@ fn metrics_count_what_was_done() {
         .await;
         let lag = "countersink_rollup_lag_seconds{table=\"cs_metrics.posts\"}";
         assert!(serving.metrics()[lag] > 0.0, "rollup: 1h");
+    });
+}
+
+/// Whoever runs the proxy need not ask for more of the log to find that out; a wrong password is between the client and
+/// the server.
+#[test]
+fn the_log_says_by_default_that_the_upstream_is_unreachable() {
+    support::block_on(async {
+        let schema = "cs_metrics_unreachable";
+        let server = &twin(Flavour::MySql).proxied;
+        create_schema(server, schema, POSTS).await;
+        let forwarder = Forwarder::start(server).await;
+        let mut serving = WithHttp::before(&forwarder.upstream(), &rules(schema, ""));
+        let refused = |serving: &WithHttp, side: &str| {
+            let name = format!("countersink_refused_connections_total{{side=\"{side}\"}}");
+            serving.metrics()[&name]
+        };
+        let clients = serving.clients.clone();
+        let wrong = Address {
+            password: "wrong".to_owned(),
+            ..clients.clone()
+        };
+        let log_in = |address| connect_as(address, None, Driver::CAPABILITIES);
+        assert!(log_in(&wrong).await.is_err());
+        forwarder.close().await;
+        for _ in 0..2 {
+            assert!(log_in(&clients).await.is_err());
+        }
+        let line = serving.binary.wait_for("not connected: ").expect("a line");
+        assert!(
+            line.contains(" WARN ") && line.contains("not connected: upstream: cannot connect: "),
+            "{line}"
+        );
+        let deadline = Instant::now() + PATIENCE;
+        while refused(&serving, "client") + refused(&serving, "upstream") < 3.0 {
+            assert!(Instant::now() < deadline, "{:?}", serving.metrics());
+        }
+        assert_eq!(refused(&serving, "upstream"), 2.0);
+        assert_eq!(refused(&serving, "proxy"), 0.0);
+        // Once is enough for a while, however many are refused.
+        serving.binary.signal("TERM");
+        let ended = serving.binary.wait();
+        assert_eq!(
+            ended.errors.matches("not connected: ").count(),
+            1,
+            "{}",
+            ended.errors
+        );
     });
 }
 
@@ -292,8 +344,11 @@ const POSTS: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NU
     INSERT INTO posts (id) VALUES (1); INSERT INTO tallies (id) VALUES (1)";
 
 async fn start(schema: &str, settings: &str) -> WithHttp {
-    let rules = format!(
+    WithHttp::start(schema, POSTS, &rules(schema, settings)).await
+}
+
+fn rules(schema: &str, settings: &str) -> String {
+    format!(
         "{settings}counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n- {{table: {schema}.tallies, columns: [hits], slots: 0}}\n"
-    );
-    WithHttp::start(schema, POSTS, &rules).await
+    )
 }

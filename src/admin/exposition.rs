@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::status::{Lags, NANOSECONDS, full_name};
-use crate::metrics::{LatencyOf, Observed, Side, TableCounted};
+use crate::metrics::{Fault, LatencyOf, Observed, TableCounted};
 use crate::reason::{PlanKind, Reason};
 use crate::session::Shared;
 
@@ -271,23 +271,18 @@ impl Now {
             "Clients that have connected",
             metrics.connections(),
         )?;
-        counter(
+        by_fault(
             encoder,
             "refused_connections",
-            "Clients that did not come to be logged in",
-            metrics.refused(),
+            "Clients that did not come to be logged in, by the side at fault",
+            |fault| metrics.refused(fault),
         )?;
-        let mut lost = encoder.encode_descriptor(
+        by_fault(
+            encoder,
             "lost_sessions",
             "Sessions that ended in the middle of a command, by the side at fault",
-            None,
-            MetricType::Counter,
-        )?;
-        for side in [Side::Client, Side::Upstream] {
-            let label = [("side", side.name())];
-            ConstCounter::new(metrics.lost(side)).encode(lost.encode_family(&label)?)?;
-        }
-        Ok(())
+            |fault| metrics.lost(fault),
+        )
     }
 }
 
@@ -301,6 +296,20 @@ fn by_reason(
         let count = counted.get(&reason).copied().unwrap_or_default();
         let label = [("reason", reason.code())];
         ConstCounter::new(count).encode(family.encode_family(&label)?)?;
+    }
+    Ok(())
+}
+
+fn by_fault(
+    encoder: &mut DescriptorEncoder,
+    name: &str,
+    help: &str,
+    count: impl Fn(Fault) -> u64,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for fault in Fault::ALL {
+        let label = [("side", fault.name())];
+        ConstCounter::new(count(fault)).encode(family.encode_family(&label)?)?;
     }
     Ok(())
 }

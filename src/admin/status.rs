@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::catalog::HotTable;
-use crate::metrics::{Observed, Side, TableCounts};
+use crate::metrics::{Fault, Observed, TableCounts};
 use crate::reason::{PlanKind, Reason};
 use crate::session::{Hot, Shared};
 
@@ -42,6 +42,7 @@ struct Sessions {
     refused: u64,
     lost_by_client: u64,
     lost_by_upstream: u64,
+    lost_by_proxy: u64,
 }
 
 /// Statements of one reason.
@@ -128,9 +129,10 @@ impl Status {
             sessions: Sessions {
                 now: metrics.sessions(),
                 connections: metrics.connections(),
-                refused: metrics.refused(),
-                lost_by_client: metrics.lost(Side::Client),
-                lost_by_upstream: metrics.lost(Side::Upstream),
+                refused: metrics.all_refused(),
+                lost_by_client: metrics.lost(Fault::Client),
+                lost_by_upstream: metrics.lost(Fault::Upstream),
+                lost_by_proxy: metrics.lost(Fault::Proxy),
             },
             waiting_increments: metrics.waiting(),
             statements: statements(&metrics.statements()),

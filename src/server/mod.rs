@@ -3,6 +3,7 @@
 mod altered;
 mod listener;
 mod pardon;
+mod refusals;
 mod rules;
 mod workers;
 
@@ -26,8 +27,9 @@ use crate::counter::node::{self, Claims, Node};
 use crate::counter::rollup::RollUp;
 use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
 use crate::net::{self, Cut, Cuttable};
-use crate::session::connect::{self, ConnectSetup, Fault, PasswordKey};
+use crate::session::connect::{self, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
+use refusals::Refusals;
 use rules::Keeper;
 pub use rules::{Answer, RuleStatus, Rules};
 use workers::Workers;
@@ -199,7 +201,7 @@ impl Server {
             shared: self.shared,
             config: self.config,
             workers: self.workers,
-            pardon,
+            refusals: Arc::new(Refusals::new(pardon)),
             sessions: JoinSet::new(),
         };
         tokio::select! {
@@ -262,8 +264,7 @@ struct Clients {
     shared: Arc<Shared>,
     config: Arc<ArcSwap<Config>>,
     workers: Workers,
-    /// Asks for a login that goes through.
-    pardon: Arc<Notify>,
+    refusals: Arc<Refusals>,
     sessions: JoinSet<()>,
 }
 
@@ -293,9 +294,9 @@ impl Clients {
                     let setup = Arc::clone(&self.setup);
                     let shared = Arc::clone(&self.shared);
                     let config = self.config.load_full();
-                    let pardon = Arc::clone(&self.pardon);
+                    let refusals = Arc::clone(&self.refusals);
                     let session = async move {
-                        serve((client, peer), &setup, shared, config, &pardon).await;
+                        serve((client, peer), &setup, shared, config, &refusals).await;
                         drop((place, on_thread));
                     };
                     self.sessions.spawn_on(session, &runtime);
@@ -316,7 +317,7 @@ async fn serve(
     setup: &ConnectSetup,
     shared: Arc<Shared>,
     config: Arc<Config>,
-    pardon: &Notify,
+    refusals: &Refusals,
 ) {
     let client = match accepted.into_std().and_then(TcpStream::from_std) {
         Ok(client) => client,
@@ -336,11 +337,7 @@ async fn serve(
     let connected = match Box::pin(connect::connect(client, peer, setup)).await {
         Ok(connected) => connected,
         Err(error) => {
-            metrics.count_refused();
-            if error.fault() != Fault::Upstream {
-                pardon.notify_one();
-            }
-            tracing::debug!(%peer, "not connected: {error}");
+            refusals.note(peer, &error, &metrics);
             return;
         }
     };
@@ -350,7 +347,7 @@ async fn serve(
     match session.run().await {
         Ok(()) => tracing::debug!(%peer, "session closed"),
         Err(error) => {
-            metrics.count_lost(error.side());
+            metrics.count_lost(error.fault());
             tracing::info!(%peer, "session lost: {error}");
         }
     }

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::connect::ConnectError;
-use crate::metrics::Side;
+use crate::metrics::Fault;
 use crate::net::ReadError;
 use crate::wire::reader::Malformed;
 
@@ -54,16 +54,18 @@ impl Error {
     }
 
     /// Who is at fault.
-    pub fn side(&self) -> Side {
+    pub fn fault(&self) -> Fault {
         match self {
-            // The proxy's own disk has failed its client.
-            Self::Client(_) | Self::ChangeUser(_) | Self::Spool(_) => Side::Client,
+            Self::Client(_) => Fault::Client,
+            Self::ChangeUser(error) => error.fault(),
             Self::Upstream(_)
             | Self::NotSent(_)
             | Self::Batch
             | Self::Open
             | Self::Stale
-            | Self::Answer(_) => Side::Upstream,
+            | Self::Answer(_) => Fault::Upstream,
+            // Its own disk.
+            Self::Spool(_) => Fault::Proxy,
         }
     }
 }

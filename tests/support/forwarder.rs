@@ -1,15 +1,17 @@
-//! An address that leads to a server, and can lead elsewhere.
+//! An address that leads to a server, and can lead elsewhere or nowhere.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use countersink::sandbox::Address;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
 
 /// Connects each client to where it leads at the time.
 pub struct Forwarder {
     upstream: Address,
     to: Arc<Mutex<SocketAddr>>,
+    accepting: JoinHandle<()>,
 }
 
 impl Forwarder {
@@ -19,7 +21,7 @@ impl Forwarder {
         let address = listener.local_addr().expect("an address");
         let to = Arc::new(Mutex::new(socket(server)));
         let leads = Arc::clone(&to);
-        tokio::spawn(async move {
+        let accepting = tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
                 let to = *leads.lock().expect("nobody panics");
                 tokio::spawn(async move {
@@ -37,6 +39,7 @@ impl Forwarder {
                 ..server.clone()
             },
             to,
+            accepting,
         }
     }
 
@@ -48,6 +51,12 @@ impl Forwarder {
     /// Leads new connections to another server.
     pub fn lead_to(&self, server: &Address) {
         *self.to.lock().expect("nobody panics") = socket(server);
+    }
+
+    /// Refuses new connections from now on. Those that there are go on.
+    pub async fn close(self) {
+        self.accepting.abort();
+        self.accepting.await.ok();
     }
 }
 

@@ -47,6 +47,11 @@ impl WithHttp {
     pub async fn start(schema: &str, tables: &str, rules: &str) -> Self {
         let upstream = &twin(Flavour::MySql).proxied;
         create_schema(upstream, schema, tables).await;
+        Self::before(upstream, rules)
+    }
+
+    /// In front of this upstream, whose tables are there.
+    pub fn before(upstream: &Address, rules: &str) -> Self {
         let rules = format!("http: 127.0.0.1:0\n{rules}");
         let (folder, file) = rules_file(&(rules_head(upstream) + &rules));
         let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];

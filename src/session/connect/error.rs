@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::password::PasswordError;
 use crate::config::Address;
+use crate::metrics::Fault;
 use crate::net::ReadError;
 use crate::wire::error_code::{
     ER_ACCESS_DENIED_ERROR, ER_CONNECT_TO_FOREIGN_DATA_SOURCE, ER_HANDSHAKE_ERROR,
@@ -12,17 +13,6 @@ use crate::wire::error_code::{
 };
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
-
-/// Who caused a failed connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The client: vanished, stalled, spoke no protocol of ours, or was not let in.
-    Client,
-    /// The upstream: unreachable, full, or not speaking the protocol.
-    Upstream,
-    /// The proxy, as it is set up.
-    Proxy,
-}
 
 /// A connection that did not come about. Where the client can be told, it has been.
 #[derive(Debug, thiserror::Error)]

@@ -30,7 +30,7 @@ mod tests;
 
 pub use change_user::{ChangeUserOutcome, Reauthentication, change_user};
 pub use connected::{Connected, Login, connect};
-pub use error::{ConnectError, Fault};
+pub use error::ConnectError;
 pub use password::{PasswordError, PasswordKey};
 pub use setup::{ConnectSetup, UpstreamTls};
 

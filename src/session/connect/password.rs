@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 use zeroize::Zeroizing;
 
-use super::error::Fault;
+use crate::metrics::Fault;
 
 /// A password as it travels in the clear, its closing NUL included. Overwritten when dropped.
 pub(super) type Password = Zeroizing<Vec<u8>>;

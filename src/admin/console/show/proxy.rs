@@ -9,7 +9,7 @@ use super::super::desk::Desk;
 use super::super::table::{Value, integer, seconds, text};
 use super::Report;
 use crate::explain::{Situation, explain};
-use crate::metrics::Side;
+use crate::metrics::Fault;
 use crate::reason::Reason;
 use crate::session::KeptPlan;
 use crate::sql::{Lexer, TokenKind};
@@ -164,9 +164,10 @@ fn stats(desk: &Desk) -> Vec<Vec<Value>> {
         ("paused", u64::from(desk.shared.sessions.is_paused()), "1 while clients that connect have to wait"),
         ("sessions", metrics.sessions(), "clients that are connected"),
         ("connections", metrics.connections(), "clients that have connected"),
-        ("refused_connections", metrics.refused(), "clients that did not come to be logged in"),
-        ("lost_by_client", metrics.lost(Side::Client), "sessions whose client went in the middle of a command"),
-        ("lost_by_upstream", metrics.lost(Side::Upstream), "sessions whose server went in the middle of a command"),
+        ("refused_connections", metrics.all_refused(), "clients that did not come to be logged in"),
+        ("lost_by_client", metrics.lost(Fault::Client), "sessions whose client went in the middle of a command"),
+        ("lost_by_upstream", metrics.lost(Fault::Upstream), "sessions whose server went in the middle of a command"),
+        ("lost_by_proxy", metrics.lost(Fault::Proxy), "sessions that the proxy ended in the middle of a command for want of its own disk"),
         ("statements", statements, "statements that were counted by a reason"),
         ("batches", batches, "statements and transactions that wrote the increments of several clients"),
         ("combined_increments", combined, "the increments in them"),

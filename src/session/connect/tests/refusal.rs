@@ -1,7 +1,7 @@
 //! Clients and upstreams that do not get through.
 
-use super::super::Fault;
 use super::*;
+use crate::metrics::Fault;
 
 fn code(payload: &[u8]) -> u16 {
     assert_eq!(payload[0], 0xFF, "{payload:?}");

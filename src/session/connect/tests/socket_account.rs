@@ -1,7 +1,7 @@
 //! Accounts that log in by the user of the operating system at the other end of a unix socket, which is the proxy's.
 
-use super::super::Fault;
 use super::*;
+use crate::metrics::Fault;
 
 async fn answered(plugin: &str) -> Stage {
     let mut stage = Stage::new(local_upstream());
