@@ -47,6 +47,9 @@ impl Session {
                 TransactionState::READ
             }
             Kind::Begin if names(b"SNAPSHOT") => TransactionState::READ,
+            Kind::Set { .. } | Kind::Do if names(b"SELECT") && names(b"FROM") => {
+                TransactionState::READ
+            }
             _ if kind.is_write() => {
                 let mut state = TransactionState::WRITTEN;
                 if names(b"SELECT") || names(b"JOIN") {

@@ -227,3 +227,25 @@ SET SESSION session_track_system_variables = @names;
 UPDATE posts SET views = views + 1 WHERE id = 1;
 DO 1;
 COMMIT;
+
+== the state of a transaction that SET and DO read in
+[direct] SET SESSION session_track_transaction_info = 'STATE';
+BEGIN;
+SET SESSION sort_buffer_size = (SELECT views * 1000 + 100000 FROM posts WHERE id = 1);
+UPDATE posts SET views = views + 1 WHERE id = 1;
+COMMIT;
+BEGIN;
+SET @x = (SELECT views FROM posts WHERE id = 1);
+UPDATE posts SET views = views + 1 WHERE id = 1;
+COMMIT;
+BEGIN;
+SET @x = (SELECT id FROM authors LIMIT 1);
+UPDATE posts SET views = views + 1 WHERE id = 1;
+COMMIT;
+BEGIN;
+DO (SELECT views FROM posts WHERE id = 1);
+COMMIT;
+BEGIN;
+SET @x = 5;
+SELECT 1;
+COMMIT;
