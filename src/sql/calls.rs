@@ -150,8 +150,11 @@ fn is_call(before: &[u8]) -> bool {
         let schema = rest[..rest.len() - 1].trim_ascii_end();
         rest = schema[..last_name(schema)].trim_ascii_end();
     }
-    // INSERT INTO posts (id, ..)
-    if rest[last_name(rest)..].eq_ignore_ascii_case(b"INTO") {
+    // INSERT INTO posts (id, ..), and SELECT .. PROCEDURE ANALYSE(), MariaDB's only one.
+    let word_before = &rest[last_name(rest)..];
+    let is_analyse =
+        name.eq_ignore_ascii_case(b"ANALYSE") && word_before.eq_ignore_ascii_case(b"PROCEDURE");
+    if word_before.eq_ignore_ascii_case(b"INTO") || is_analyse {
         return false;
     }
     let is_known = || {
@@ -205,6 +208,7 @@ mod tests {
             "UPDATE posts SET views = GREATEST(views - 1, 0), likes = 2 WHERE id IN (1, 2)",
             "INSERT INTO posts (id, title) VALUES (1, CONCAT('a', 'b')), (2, 'x') ON DUPLICATE KEY UPDATE title = VALUES(title)",
             "replace into `shop` . `posts`(id) values (7)",
+            "SELECT views FROM posts WHERE id = 1 procedure ANALYSE()",
             "",
         ] {
             assert!(!may_call_routines(text.as_bytes()), "{text}");
@@ -214,6 +218,7 @@ mod tests {
             "SELECT logged/**/(1), views FROM posts",
             "SELECT `logged` (1)",
             "SELECT shop.count(1)",
+            "SELECT analyse(1)",
             "SELECT \"logged\"(1)",
             "SELECT `shop` . `max`(1)",
             "/*! SELECT größe(1) */",

@@ -662,3 +662,15 @@ SELECT p.id, p.views, h.path, h.n FROM posts p, hits h WHERE 5 MOD 2 ORDER BY p.
 COMMIT;
 SELECT path, n FROM hits ORDER BY path;
 SELECT id, score FROM posts ORDER BY id;
+
+== PROCEDURE ANALYSE() after a snapshot [mariadb]
+START TRANSACTION WITH CONSISTENT SNAPSHOT;
+\connection b
+UPDATE posts SET views = views + 5 WHERE id IN (1, 2);
+\roll_up
+UPDATE posts SET views = views + 7 WHERE id IN (1, 3);
+\connection a
+SELECT views FROM posts WHERE id = 1 PROCEDURE ANALYSE();
+SELECT id, views FROM posts PROCEDURE ANALYSE(10, 256);
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;

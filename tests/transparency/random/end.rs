@@ -14,7 +14,7 @@ pub(super) enum Ended {
     Blocked,
     /// The proxy had a session wait for another: a fold without a key waits for whoever holds a slot of its table.
     Waited,
-    /// The proxy could not fold for a read in a READ ONLY transaction: nor for CALL, whose procedure is then refused for a
+    /// The proxy could not fold for a read in a READ ONLY transaction (1792): nor for CALL, whose procedure is then refused for a
     /// write, and raises another message.
     Refused,
     /// SKIP LOCKED and NOWAIT met other locks. Rows are missing where a fold locks more: of a whole table, where READ
@@ -24,6 +24,9 @@ pub(super) enum Ended {
     Skipped,
     /// Slots were made anew since the snapshot: the read is refused, as one of a table that was rebuilt (1412).
     Remade,
+    /// A query that is not read met a row of which more than the counters had changed since the snapshot, or
+    /// could not write it for the query, being READ ONLY (1412).
+    Outgrown,
 }
 
 /// The first exchange that is not compared any more, and why.
@@ -46,6 +49,14 @@ pub(super) fn end(
                 error(proxied) == Some(READ_ONLY) && !refuses_all
             }),
             Ended::Refused,
+        ),
+        (
+            pairs().position(|(direct, proxied)| {
+                error(direct).is_none()
+                    && error(proxied).is_some_and(is_definition_changed)
+                    && is_unread(&direct.label)
+            }),
+            Ended::Outgrown,
         ),
         (
             pairs().position(|(direct, proxied)| {
@@ -83,6 +94,11 @@ pub(super) fn may_lock_more(session: &str) -> bool {
     let nests = |line: &str| line.contains("/*!") && line.matches("/*").count() > 1;
     SIGNS.iter().any(|sign| session.contains(sign))
         || session.lines().any(|line| calls(line) || nests(line))
+}
+
+/// Whether the proxy does not read a query.
+fn is_unread(text: &str) -> bool {
+    text.contains("PROCEDURE") || text.contains("/*!")
 }
 
 /// Whether a text is a CALL with a query among its arguments.
