@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::page::Page;
+use crate::page::{Page, home};
 
 #[test]
 fn links_lead_to_files_and_headings_that_are_there() {
@@ -30,15 +30,30 @@ fn leads_somewhere(page: &Page, link: &str) -> bool {
 }
 
 #[test]
-fn the_index_leads_to_every_page() {
-    let index = Page::read("docs/README.md");
-    let links = index.links();
-    for page in Page::all() {
-        let name = page.path.file_name().expect("a name").to_string_lossy();
-        let is_told = links
-            .iter()
-            .any(|link| link.split('#').next() == Some(&name));
-        let in_docs = page.path.parent() == index.path.parent();
-        assert!(!in_docs || page.path == index.path || is_told, "{name}");
+fn each_index_leads_to_every_page_of_its_folder() {
+    for (index, folder) in [
+        ("docs/README.md", "docs"),
+        ("docs/design.md", "docs/design"),
+    ] {
+        let index = Page::read(index);
+        let links: Vec<_> = index.links();
+        let folder = home().join(folder);
+        let pages = Page::all().into_iter();
+        let pages: Vec<_> = pages
+            .filter(|page| page.path.parent() == Some(&folder) && page.path != index.path)
+            .collect();
+        assert!(pages.len() > 5, "{}", folder.display());
+        for page in pages {
+            let is_told = links.iter().any(|link| {
+                let file = link.split('#').next().unwrap_or_default();
+                index.path.parent().expect("a folder").join(file) == page.path
+            });
+            assert!(
+                is_told,
+                "{} does not lead to {}",
+                index.path.display(),
+                page.path.display()
+            );
+        }
     }
 }

@@ -33,15 +33,23 @@ impl Page {
         Self { path, text }
     }
 
-    /// All pages for readers: README, CHANGELOG, and docs.
+    /// All pages for readers: README, CONTRIBUTING, CHANGELOG, and docs.
     pub fn all() -> Vec<Self> {
         let folder = |folder: PathBuf| {
             let entries = fs::read_dir(&folder).expect("a folder of the package");
             entries.map(|entry| entry.expect("an entry").path())
         };
         let is_page = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
-        let paths = folder(home().into()).chain(folder(home().join("docs")));
-        let mut paths: Vec<_> = paths.filter(is_page).collect();
+        let folders = [
+            home().into(),
+            home().join("docs"),
+            home().join("docs/design"),
+        ];
+        let mut paths: Vec<_> = folders
+            .into_iter()
+            .flat_map(folder)
+            .filter(is_page)
+            .collect();
         paths.sort();
         paths.into_iter().map(Self::read).collect()
     }
