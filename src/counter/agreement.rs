@@ -1,12 +1,14 @@
-//! What the proxies in front of one server tell each other of a hot table, so that none reads base alone while another
-//! puts values into slots: user locks (GET_LOCK) that each holds under its number, see [`Claims`].
+//! What the proxies in front of one server tell each other about a hot table, so that none reads base alone while
+//! another puts values into slots. They do so by user locks (GET_LOCK), which each holds under its number: see
+//! [`Claims`].
 //!
-//! A proxy that puts increments into slots says so; so does one that takes base alone for the value. Both first say it,
-//! and then ask whether another says the contrary; then neither goes on. In between there is a state that goes with
-//! either: increments go to base, reads add up what slots there are. Whoever is switched on or off goes through that.
+//! A proxy that puts increments into slots says so, and so does one that takes base alone for the value. Each first
+//! says it, then asks whether another proxy says the contrary; if so, neither goes on. Between the two is a state that
+//! agrees with both: increments go to base, and reads add up the slots that exist. Every rule that is switched on or
+//! off goes through it.
 //!
-//! Of a proxy that has lost its connection nothing is heard, and it goes on as before until it knows. So it is told
-//! apart by that connection whether a proxy was there all the while, see [`here`].
+//! A proxy that has lost its connection says nothing, and acts as before until it notices. So the connection shows
+//! whether a proxy was there all the time: see [`here`].
 //!
 //! [`Claims`]: super::node::Claims
 

@@ -1,11 +1,11 @@
 //! Increments of different clients, added up and written as one.
 //!
-//! While an increment of a key is on its way to the server, others of that key wait. When it is done, one of those that
-//! wait leads: its session writes the sums of all keys that wait, and each gets its own answer when they are committed.
-//! There is no timer: who finds its key idle and a lane free goes at once.
+//! While an increment of a key is on its way to the server, others of that key wait. When it is done, one of the
+//! waiting sessions leads: it writes the sums of all waiting keys, and each session gets its own response when they are
+//! committed. There is no timer: an increment that finds its key idle and a lane free goes at once.
 //!
-//! This room keeps the queues and knows no socket. A [`Batch`] that is dropped, for whatever reason, tells everybody in
-//! it what became of it, and calls the next.
+//! This room keeps the queues and knows no socket. A [`Batch`] that is dropped, for whatever reason, reports its
+//! outcome to every session in it, and calls the next leader.
 
 mod batch;
 mod queue;
@@ -42,7 +42,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// The group of this name, which is there as long as somebody holds it.
+    /// The group of this name, which exists as long as a session holds it.
     pub fn group(&self, name: GroupName) -> Arc<Group> {
         let mut groups = super::unpoisoned(&self.groups);
         if let Some(group) = groups.get(&name).and_then(Weak::upgrade) {
@@ -103,7 +103,7 @@ pub enum Call {
 /// What became of an increment that another session has written.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// It is committed. The OK payload of the statement, which stands for one such increment.
+    /// It is committed. The OK payload is that of a single such increment.
     Committed(Arc<[u8]>),
     /// It is not written, for a reason that concerns each of them: the ERR payload.
     Failed(Arc<[u8]>),

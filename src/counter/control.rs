@@ -23,11 +23,11 @@ use crate::catalog::HotTable;
 use crate::config::{Address, Config, UpstreamTls};
 use crate::wire::error_code::{ER_NO_SUCH_TABLE, is_login_refused};
 
-/// So long a fold waits to be told which slot rows there are, before it goes without.
+/// How long a fold waits to learn which slot rows exist, before it goes on without knowing.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// So long after a look whether the address leads to another server there is no other: behind a load balancer each
-/// session may be on one.
+/// The least time between two looks at whether the address leads to another server: with a load balancer in between,
+/// each session may be on one of its own.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// Connections of the control account, kept in small pools.
@@ -43,7 +43,8 @@ pub struct Control {
     looked: Arc<Mutex<Option<Instant>>>,
     /// For connections that roll up.
     roll_ups: Opts,
-    /// Where it was opened, and its connections live: those who ask for slot rows may live elsewhere, and end earlier.
+    /// The runtime in which it was opened, and in which its connections live: the sessions that ask for slot rows may
+    /// live in another one, which may end earlier.
     runtime: Handle,
     timeout: Duration,
     remedies: Remedies,
@@ -60,7 +61,7 @@ struct Remedies {
 /// Why the control account has no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody answers.
+    /// Nothing answers there.
     #[error("upstream: {address} cannot be reached: {why}; start the server, or correct upstream")]
     Unreachable {
         /// The address.
@@ -212,8 +213,8 @@ impl Control {
         self.in_time(self.pool.load().get_conn()).await
     }
 
-    /// A connection that waits for nobody, and whose locking reads lock no gaps. It is no pool's: dropped in
-    /// mid-transaction, it is closed, and the server rolls back.
+    /// A connection that does not wait for locks, and whose locking reads lock no gaps. It belongs to no pool: if it is
+    /// dropped in mid-transaction, it is closed, and the server rolls back.
     ///
     /// # Errors
     ///
@@ -257,7 +258,8 @@ impl Control {
     }
 
     /// The open slot rows of these keys, or of all, as they are now on this server, committed or not; see
-    /// [`fold::open_rows`]. `None` when there are too many, or when it cannot be told in time, or not of this server.
+    /// [`fold::open_rows`]. `None` when there are too many, when the answer does not come in time, or when it would be
+    /// another server's.
     pub async fn open_rows(
         &self,
         server: &Server,
@@ -270,7 +272,7 @@ impl Control {
         let look = self.runtime.spawn(async move {
             tokio::time::timeout(LOOK_TIMEOUT, looks.ask(Some(&wanted), &text)).await
         });
-        // A runtime that ends answers nobody.
+        // A runtime that ends sends no answer.
         let rows = match look.await.ok()? {
             Ok(Ok(answer)) if answer.server == *server => answer.rows,
             Ok(Ok(answer)) => {
@@ -409,12 +411,13 @@ impl Remedies {
     }
 }
 
-/// The name that certificates are checked against: makes mysql_async take any, as the sessions' connections do.
+/// The name that certificates are checked against. It makes mysql_async accept any name, as the sessions' connections
+/// do.
 ///
-/// mysql_async up to 0.37 passes over an error that has this word in its text, for so rustls once put a wrong name.
-/// Today's text has another wording, but quotes the name that was looked for; no other error of rustls quotes any.
-/// Should that change as well, certificates are refused rather than accepted. Later versions of mysql_async compare
-/// the error itself (blackbeam/mysql_async#408) and need no name of ours.
+/// mysql_async up to 0.37 ignores an error that has this word in its text, because that is how rustls once reported a
+/// wrong name. Today's text has another wording, but quotes the expected name; no other error of rustls quotes one. If
+/// that changes too, certificates are refused rather than accepted. Later versions of mysql_async compare the error
+/// itself (blackbeam/mysql_async#408), and need no name of this kind.
 const ANY_NAME: &str = "NotValidForName";
 
 /// `None` for a connection without TLS.

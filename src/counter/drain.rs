@@ -1,4 +1,5 @@
-//! Takes a rule out for good: proxies stop using slots, what these hold goes into the rows, the slot table is dropped.
+//! Takes a rule out of force permanently: proxies stop using slots, the values in slots go into the rows, and the slot
+//! table is dropped.
 
 use std::time::{Duration, Instant};
 
@@ -57,12 +58,12 @@ pub struct Drain<'a> {
     rule: &'a Rule,
     /// Told what it waits for.
     tell: &'a (dyn Fn(&str) + Send + Sync),
-    /// What was told last.
+    /// What was reported last.
     told: String,
 }
 
 impl<'a> Drain<'a> {
-    /// Of the table of this rule. `tell` is told what it waits for.
+    /// Drains the table of this rule. `tell` receives what it waits for.
     pub fn new(
         control: &'a Control,
         config: &'a Config,

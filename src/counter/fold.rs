@@ -1,16 +1,16 @@
 //! The statements of a fold: lock base, then move its slots into it.
 //!
-//! A move is one statement, so that nothing (a KILL QUERY, a lost connection) can come between adding to base
-//! and taking from the slots. It closes the slot rows: whoever increments next goes through the base row again, where
-//! the guard against overflow stands. It never deletes them, not even when their base row goes: an UPDATE that misses
-//! its slot row locks the gap where it would be, and two transactions that do so and then insert deadlock. Measured on
+//! A move is one statement, so that nothing (a KILL QUERY, a lost connection) can come between adding to base and
+//! taking from the slots. It closes the slot rows, so the next increment goes through the base row again, where the
+//! guard against overflow is. It never deletes them, not even when their base row goes: an UPDATE that misses its slot
+//! row locks the gap where the row would be, and two transactions that do so and then insert will deadlock. Measured on
 //! MySQL 9.7 and MariaDB 10.11: the derived table is materialised before the first row is changed, and a base row that
 //! joins with several slot rows is changed once.
 //!
-//! Nor may a fold lock gaps: the one behind the last slot row of a key is the one before the first of the next, and
-//! sessions that increment neighbours would wait for each other as they never do without us. So it names the slot rows
-//! that it moves, one by one. Which there are is asked on another connection, without locks ([`open_rows`]), once the
-//! base row is locked: new ones come only from those who have locked the base row themselves.
+//! Nor may a fold lock gaps. The gap after the last slot row of a key is the one before the first of the next key, and
+//! sessions that increment neighbouring keys would wait for each other, as they never do without the proxy. So a fold
+//! names the slot rows that it moves, one by one. Another connection tells which exist, without locks ([`open_rows`]),
+//! once the base row is locked: only sessions that have locked the base row themselves can add new ones.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -32,11 +32,11 @@ pub const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
 /// Ends the transaction around a fold in autocommit; says what it means whatever `completion_type` is.
 pub const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
 
-/// Rolls a transaction of ours back, whatever the session's `completion_type` says.
+/// Rolls a transaction of the proxy's back, whatever the session's `completion_type` says.
 pub const ROLLBACK: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 
-/// What stands before and behind the moves of a fold in a session that has `sql_safe_updates` on, or `sql_big_selects`
-/// off (as `max_join_size` has it); `None` where it has neither.
+/// Statements to send before and after the moves of a fold, in a session that has `sql_safe_updates` on, or
+/// `sql_big_selects` off (which setting `max_join_size` does); `None` if it has neither.
 pub fn without_caution(safe_updates: bool, big_selects: bool) -> Option<[String; 2]> {
     let variables = [
         ("sql_safe_updates", "0", "1", safe_updates),
@@ -129,11 +129,11 @@ pub struct OpenRow {
 /// The most base rows whose keys a fold remembers; beyond, it takes the whole table.
 pub const MOST_LOCKED: usize = 1024;
 
-/// Locks the base rows under `predicate` (unqualified columns; all rows without one). Gives their keys, or one row with
-/// a count. The LIMIT stands for the session's own `sql_select_limit`; where it is met, more is locked.
+/// Locks the base rows under `predicate` (unqualified columns; all rows without one). Returns their keys, or one row
+/// with a count. The LIMIT takes the place of the session's own `sql_select_limit`; if it is reached, more is locked.
 ///
-/// It reads a counter, which hardly any index has. A query for keys alone may be answered from an index that covers it;
-/// where the table is small, servers read such an index, and lock it, as a whole.
+/// It reads a counter, because hardly any index contains one. A query for keys alone may be answered from an index that
+/// covers it; on a small table, servers read, and lock, that whole index.
 pub fn lock(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) -> Vec<u8> {
     lock_reading(table, predicate, form, &counter(table))
 }
@@ -176,7 +176,7 @@ pub enum Look {
     Consistent,
 }
 
-/// Gives the keys of the base rows under `predicate`, each with a digest of all its columns: it tells whether a
+/// Returns the keys of the base rows under `predicate`, each with a digest of all its columns, which shows whether a
 /// statement has changed the row.
 pub fn digests(table: &HotTable, predicate: Option<&[u8]>, form: &KeyForm, look: Look) -> Vec<u8> {
     // CONCAT makes text of numbers, where HEX would round them.
@@ -262,9 +262,9 @@ impl Move {
     }
 }
 
-/// Moves slot rows into base, one statement for each key. Each of them can stand alone. Before each its slot rows are
-/// locked for writing: the move would first lock them for reading, and two of those who want more wait for each other
-/// (seen on MariaDB).
+/// Moves slot rows into base, one statement for each key. Each can run by itself. Before each, its slot rows are locked
+/// for writing: the move would first lock them for reading, and two sessions that then want to write would wait for
+/// each other (seen on MariaDB).
 pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Move> {
     let mut keys: Vec<(&Key, Vec<u16>)> = Vec::new();
     for row in rows {
@@ -376,8 +376,8 @@ impl FoldStatements {
         Self::numbered(0, table, predicate)
     }
 
-    /// As [`FoldStatements::new`]; under LOCK TABLES, which wants a lock for each alias, `number` tells the tables
-    /// apart. See [`locks`].
+    /// As [`FoldStatements::new`]; under LOCK TABLES, which needs a lock for each alias, `number` distinguishes the
+    /// tables. See [`locks`].
     fn numbered(number: usize, table: &HotTable, predicate: Option<&[u8]>) -> Self {
         let (b, s) = (base_alias(number), slots_alias(number));
         let base = quote::pair(&table.schema, &table.name);
@@ -419,11 +419,11 @@ fn keys(table: &HotTable) -> Vec<String> {
 
 /// Which slot rows a fold moves.
 struct Moved {
-    /// What stands behind FROM to have them.
+    /// What follows FROM to read them.
     from: Vec<u8>,
     /// How they are joined again, to be changed.
     listed: String,
-    /// What stands at the end.
+    /// What follows at the end.
     condition: Vec<u8>,
 }
 

@@ -9,7 +9,7 @@ pub(crate) const ON_HOT_TABLE: &[&str] = &["SELECT", "UPDATE", "TRIGGER"];
 /// What the control account, and each that writes the hot table, needs on a slot table.
 pub(crate) const ON_SLOT_TABLE: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE"];
 
-/// What the control account needs beside to make a slot table, and to change it with its hot table.
+/// What the control account also needs, to make a slot table and to change it with its hot table.
 pub(crate) const TO_MAKE_SLOT_TABLE: &[&str] = &["CREATE", "ALTER", "DROP"];
 
 /// GRANTs of exactly what the proxy does to the tables of `config`'s rules; `account` is quoted (`'user'@'host'`).
@@ -32,8 +32,8 @@ pub fn for_control(config: &Config, account: &str) -> Vec<String> {
     grants
 }
 
-/// What a drain needs beside, which locks the slot table before it drops it, and DDL, for which both are locked; MySQL
-/// grants that on whole schemas alone.
+/// What else a drain needs, which locks the slot table before it drops it, and DDL, for which both tables are locked.
+/// MySQL grants that only on whole schemas.
 pub(crate) fn to_lock(table: &TableName, account: &str) -> String {
     let schema = quote::name(&table.schema);
     format!("GRANT LOCK TABLES ON {schema}.* TO {account};")

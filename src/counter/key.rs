@@ -14,7 +14,7 @@ enum Form {
     Number,
     /// Between quotes: DATE, DATETIME, TIME.
     Time,
-    /// Its bytes in hexadecimal, behind what tells the character set, if any.
+    /// Its bytes in hexadecimal, after the introducer of the character set, if there is one.
     Bytes(String),
     /// The same without spaces at its end, which CHAR has or has not by the sql_mode.
     Char(String),
@@ -91,7 +91,7 @@ impl KeyForm {
         self.columns.len()
     }
 
-    /// Holds for this key alone; `qualifier` stands before each column.
+    /// A predicate that holds for this key alone; `qualifier` is put before each column.
     pub fn condition(&self, qualifier: &str, key: &Key) -> String {
         let pairs = self.columns.iter().zip(key);
         let pairs = pairs.map(|((name, _), literal)| format!("{qualifier}{name} = {literal}"));

@@ -16,7 +16,7 @@ const MOST: usize = 8;
 /// One that was not used for so long is not used any more: servers close such connections.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The connections that nobody uses at the moment.
+/// The connections that are idle at the moment.
 #[derive(Debug)]
 pub(super) struct Looks {
     options: Opts,
@@ -94,7 +94,7 @@ impl Looks {
         Some(idle.swap_remove(position))
     }
 
-    /// Closes all that nobody uses.
+    /// Closes all idle connections.
     pub(super) async fn close(&self) {
         let idle = std::mem::take(&mut *unpoisoned(&self.idle));
         for look in idle {

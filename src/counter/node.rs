@@ -1,10 +1,11 @@
-//! Which of several proxies in front of one server this one is: each leases slots of a range of its own, so that no two
-//! meet on a slot row.
+//! Which of several proxies in front of one server this one is. Each leases slots from a range of its own, so that no
+//! two meet on a slot row.
 //!
-//! The number is claimed by a user lock of the server's (GET_LOCK), which goes with the connection that holds it. While
-//! it is lost, two proxies may lease the same slots, which costs waits; and what this proxy says of its rules is not
-//! heard, so those are agreed upon again. By another such lock for each slot table one of the proxies leads there: it
-//! looks after what the others leave behind. While two lead, or none, slots are looked through twice, or later.
+//! The number is claimed by a user lock on the server (GET_LOCK), which is released with the connection that holds it.
+//! While it is lost, two proxies may lease the same slots, which costs waits; and the others do not hear what this
+//! proxy says about its rules, so the proxies agree on them again. By another such lock for each slot table one of the
+//! proxies leads there: it looks after what the others leave behind. If two lead, or none, slots are looked through
+//! twice, or later.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +21,7 @@ use super::control::Control;
 use super::unpoisoned;
 use crate::catalog::HotTable;
 
-/// So many proxies may be told apart: there are no more ranges than slots.
+/// How many proxies can be distinguished: there are no more ranges than slots.
 pub(super) const MOST_NODES: u16 = 256;
 
 /// The name of the user lock by which a number is claimed, but for the number.
@@ -160,7 +161,7 @@ impl Node {
         Err(format!("{MOST_NODES} are taken"))
     }
 
-    /// Comes to lead where nobody does.
+    /// Takes the lead in tables where no proxy has it.
     async fn lead(&mut self, tables: &[Arc<HotTable>]) -> Result<(), DriverFailure> {
         let is_here = |led: &Arc<HotTable>| {
             let mut tables = tables.iter();
@@ -216,7 +217,7 @@ impl Node {
     }
 }
 
-/// What the rest of the proxy is told of its number.
+/// What the rest of the proxy learns about its number.
 pub trait Listener {
     /// The hot tables with slots, now.
     fn tables(&self) -> Vec<Arc<HotTable>>;
@@ -225,7 +226,8 @@ pub trait Listener {
     fn stands(&self, number: u16, leads: &[Arc<HotTable>]);
 }
 
-/// Holds a number and says what is claimed, claims another number when it is lost, and tells of each. Never returns.
+/// Holds a number and says what is claimed; claims another number when that one is lost, and reports each. Never
+/// returns.
 pub async fn keep(
     control: &Control,
     first: Option<Node>,
@@ -278,7 +280,7 @@ pub(super) fn lock_of(number: u16) -> String {
     format!("{NODE}.{number}")
 }
 
-/// The lock of the proxy that leads in a table. Names of locks have 64 characters at most, and do not tell case.
+/// The lock of the proxy that leads in a table. Names of locks have at most 64 characters, and ignore case.
 fn lock_of_leader(table: &HotTable) -> String {
     let slots = format!("{}.{}", table.slot_schema, table.slot_name);
     format!("countersink.leader.{}", short(&slots))

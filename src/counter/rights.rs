@@ -1,7 +1,7 @@
-//! How long what a session has been shown of its rights holds: until somebody changes rights.
+//! For how long an answer about a session's rights is valid: until any account's rights change.
 //!
-//! A change through a session of this proxy is noticed at once. For those past the proxy the server is asked, a few
-//! times a second while increments go on, how many statements it has run that change rights: any account may ask that,
+//! A change through a session of this proxy is noticed at once. For changes past the proxy the server is asked, a few
+//! times a second while increments go on, how many statements that change rights it has run. Any account may ask that,
 //! and it costs the server less than a millisecond.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,14 +12,14 @@ use super::control::Control;
 /// How often the server is asked.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The server counts a statement when it begins, and its effect comes later. For so many looks after a change nothing
-/// is relied on for longer than until the next look.
+/// The server counts a statement when it begins, and its effect comes later. For this many looks after a change,
+/// nothing is relied on beyond the next look.
 const LOOKS_AFTER_CHANGE: u8 = 3;
 
-/// After so many looks without an increment in between the server is not asked any more.
+/// After this many looks without an increment in between, the server is not asked any more.
 const LOOKS_WITHOUT_USE: u8 = 20;
 
-/// Nothing is relied on for longer than so many looks, should a change have escaped them.
+/// Nothing is relied on for more than this many looks, in case they have missed a change.
 const MOST_LOOKS: u8 = 120;
 
 /// Counts of statements that change rights (FLUSH PRIVILEGES among them), and of what they have left behind.
@@ -30,7 +30,7 @@ const QUESTION: &str = "SHOW GLOBAL STATUS WHERE Variable_name REGEXP \
 #[derive(Debug, Default)]
 pub struct Rights {
     generation: AtomicU64,
-    /// Statements of our sessions that change rights and have not been answered yet.
+    /// Statements of this proxy's sessions that change rights and have no response yet.
     changes: AtomicUsize,
     is_used: AtomicBool,
 }
@@ -58,8 +58,8 @@ impl Rights {
         }
     }
 
-    /// To be called before a statement is sent that changes rights, and kept until its answer has gone to the client:
-    /// who has seen that may rely on its effect.
+    /// Call this before a statement that changes rights is sent, and keep the result until the client has its response:
+    /// a client that has seen the response may rely on its effect.
     pub fn change(&self) -> Change<'_> {
         self.changes.fetch_add(1, Ordering::AcqRel);
         Change { rights: self }
@@ -100,7 +100,7 @@ impl Rights {
 /// Looks for changes, counted.
 #[derive(Debug, Default)]
 struct Watch {
-    /// Looks since the last increment; `None`: nobody relies on anything.
+    /// Looks since the last increment; `None`: nothing is relied on.
     unused: Option<u8>,
     /// Looks at which everything is to be forgotten.
     doubts: u8,

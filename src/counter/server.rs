@@ -1,4 +1,4 @@
-//! Which server a connection leads to: behind one address there may be one after the other.
+//! Which server a connection leads to: one address may lead to different servers over time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
-/// An expression that is another one on each server, and stays the same when one starts anew. MariaDB has no UUID of
-/// its own; two servers that have all of these alike can hardly run at one time. Each server passes over the other's
+/// An expression whose value differs on each server, and stays the same when a server restarts. MariaDB has no UUID of
+/// its own; two servers that agree in all of these can hardly run at the same time. Each server ignores the other's
 /// half.
 pub const IDENTITY: &str = "/*!80000 @@GLOBAL.server_uuid */ \
      /*M! CONCAT_WS('|', @@GLOBAL.server_id, @@hostname, @@port, @@datadir, @@socket) */";

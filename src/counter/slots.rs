@@ -24,10 +24,10 @@ const MOST_INCREMENTED: usize = 64;
 pub struct Slots {
     /// By hash of the slot table's name: should two ever be alike, they share slots, which correctness bears.
     pools: Mutex<HashMap<u64, Arc<Pool>>>,
-    /// Hashes of (slot table, key, slot) whose slot row was there, and for what it was opened last. A fold by another
-    /// proxy may have closed the row, and what came behind it may have left base without room, or NULL. That costs one
-    /// UPDATE that is refused, for a row is known to be open for some counters alone: whoever opens it for others
-    /// forgets these.
+    /// Hashes of (slot table, key, slot) whose slot row existed, and the counters for which it was opened last. A fold
+    /// by another proxy may have closed the row, and later statements may have left base without room, or NULL. That
+    /// costs one UPDATE that is refused, because a row is known to be open for some counters only: a session that opens
+    /// it for others forgets these.
     known: quick_cache::sync::Cache<u64, Opened>,
     hasher: RandomState,
     /// Number of this proxy among those in front of the server.
@@ -36,7 +36,7 @@ pub struct Slots {
     dirty: Arc<Dirty>,
 }
 
-/// What a slot row is known by, beside its table and slot.
+/// What identifies a slot row, besides its table and slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotRow {
     /// Its key, as a predicate.
@@ -81,14 +81,14 @@ struct Pool {
 /// A slot of a pool.
 #[derive(Clone, Debug, Default)]
 struct Place {
-    /// Since when somebody holds it.
+    /// Since when a session holds it.
     held: Option<Instant>,
     /// For how long it was held before.
     before: Duration,
 }
 
 impl Place {
-    /// Holds it, unless somebody does.
+    /// Holds it, unless another session does.
     fn take(&mut self) -> bool {
         let is_free = self.held.is_none();
         self.held.get_or_insert_with(Instant::now);
@@ -102,7 +102,7 @@ impl Place {
     }
 }
 
-/// What becomes of one slot.
+/// The use of one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotUse {
     /// Its number.
@@ -119,13 +119,13 @@ pub struct SlotUse {
 pub struct SlotLease {
     table: Arc<HotTable>,
     dirty: Arc<Dirty>,
-    /// Predicates of the keys that it has incremented there; `None` for keys that cannot be told.
+    /// Predicates of the keys that it has incremented there; `None` for keys that are not known.
     incremented: Vec<Option<Box<[u8]>>>,
     pool: Arc<Pool>,
     /// Its place in the range of this proxy.
     place: usize,
     slot: u16,
-    /// All slots were held, so this one is shared and not ours to give back.
+    /// All slots were held, so this one is shared, and this lease must not give it back.
     shared: bool,
 }
 
@@ -140,8 +140,8 @@ impl SlotLease {
         self.shared
     }
 
-    /// The keys under `predicate` (unqualified key columns; `None` where they cannot be told) have been incremented in
-    /// this slot: when the lease ends, they are to be rolled up.
+    /// The keys under `predicate` (unqualified key columns; `None` if they are not known) have been incremented in this
+    /// slot. When the lease ends, they are marked for the roll-up.
     pub fn incremented(&mut self, predicate: Option<&[u8]>) {
         let predicate = predicate.filter(|_| self.incremented.len() < MOST_INCREMENTED);
         if !self
@@ -210,7 +210,7 @@ impl Slots {
             .collect()
     }
 
-    /// Leases this slot, unless somebody holds it.
+    /// Leases this slot, unless a session holds it.
     pub(super) fn lease_of(&self, table: &Arc<HotTable>, slot: u16) -> Option<SlotLease> {
         let place = usize::from(slot.checked_sub(self.first(table))?);
         let pool = self.pool(table);
@@ -244,7 +244,7 @@ impl Slots {
         }
     }
 
-    /// What becomes of each slot of this proxy's range.
+    /// The use of each slot of this proxy's range.
     pub fn in_use(&self, table: &HotTable) -> Vec<SlotUse> {
         let places = unpoisoned(&self.pool(table).places).clone();
         let now = Instant::now();
@@ -298,8 +298,8 @@ impl Slots {
         }
     }
 
-    /// Slot rows of this slot may be opened for these counters: this one, or where there is none nobody knows which.
-    /// What was known of them for other counters is forgotten. To be called before they are opened.
+    /// Slot rows of this slot may be opened for these counters: this row, or if there is none, any of them. What was
+    /// known about them for other counters is forgotten. Call this before they are opened.
     pub fn open(&self, table: &HotTable, row: Option<&SlotRow>, counters: &[usize], slot: u16) {
         let pool = self.pool(table);
         if let Some(row) = row {
@@ -429,7 +429,7 @@ mod tests {
         assert!(!knows(&likes) && knows(&other) && knows(&in_words));
         learn(&likes);
         assert!(knows(&likes) && knows(&other) && !knows(&in_words));
-        // Nobody knows which, of another slot and of this.
+        // It is not known which row, of another slot and of this one.
         slots.open(&table, None, &views.counters, 1);
         assert!(knows(&likes));
         slots.open(&table, None, &views.counters, 0);

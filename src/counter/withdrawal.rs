@@ -1,16 +1,16 @@
 //! Slot tables that are taken away for as long as DDL runs on their hot tables.
 //!
-//! RENAME, EXCHANGE PARTITION, TRUNCATE and their like wait for a metadata lock, then give a name to other rows. An
-//! increment of a slot row that is known needs no lock on the hot table: it would go on meanwhile, into slots that then
-//! stand beside rows which are not its own. So the slot table is emptied and dropped first, under LOCK TABLES of both.
-//! While it is not there, base alone is the value for every proxy: each learns that from the server, with the statement
-//! that needs it, and none has to be told. Once the statement has run, slot tables are made anew for what then has the
-//! name.
+//! RENAME, EXCHANGE PARTITION, TRUNCATE and the like wait for a metadata lock, then give a name to other rows. An
+//! increment of a known slot row needs no lock on the hot table: it would go on meanwhile, into slots that then belong
+//! to other rows. So the slot table is emptied and dropped first, under LOCK TABLES of both tables. While it does not
+//! exist, base alone is the value for every proxy: each learns that from the server, with the first statement that
+//! needs the slot table, and no message is necessary. Once the statement has run, a slot table is made again for the
+//! table that then has the name.
 //!
-//! Two user locks go with it. The session that runs the DDL holds [`lock_name`] on its own connection, and whoever
-//! makes the slot table takes that lock first; so it stays away for exactly as long as the statement can run, even
-//! where the proxy is lost. The session waits for the other, which the control account holds until it is done: so
-//! whoever kills the client's statement, or its connection, ends a wait that the server knows.
+//! Two user locks are used. The session that runs the DDL holds [`lock_name`] on its own connection, and every proxy
+//! that makes the slot table takes that lock first; so the slot table stays away for exactly as long as the statement
+//! can run, even if the proxy is lost. The session waits for the other lock, which the control account holds until it
+//! is done: so a KILL of the client's statement, or of its connection, ends a wait that the server knows of.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use super::quote;
 use crate::catalog::HotTable;
 use crate::wire::error_code::ER_NO_SUCH_TABLE;
 
-/// The user lock of whoever makes a table's slot table, or keeps it away.
+/// The user lock of the connection that makes a table's slot table, or keeps it away.
 pub fn lock_name(table: &HotTable) -> String {
     format!("countersink.ddl.{}", short(&slots(table)))
 }
@@ -92,8 +92,8 @@ pub struct Withdrawal {
 }
 
 impl Withdrawal {
-    /// Begins to take away the slots of these tables, and waits no longer than this for who uses them. The session of
-    /// this number asked for it, and holds the lock of each.
+    /// Begins to take away the slots of these tables, and waits no longer than this for the sessions that use them. The
+    /// session with this number asked for it, and holds the lock of each.
     ///
     /// # Errors
     ///

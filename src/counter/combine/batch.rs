@@ -127,8 +127,8 @@ impl Part {
 
 /// Increments that one session writes: all of one transaction.
 ///
-/// When it is dropped, all sessions in it are told what became of their increments. Those of parts that are not settled
-/// are not written, or, once [`Batch::send`] was called, nobody knows.
+/// When it is dropped, all sessions in it learn the outcome of their increments. Increments of parts that are not
+/// settled are not written; once [`Batch::send`] was called, their outcome is unknown.
 #[derive(Debug)]
 pub struct Batch {
     group: Arc<Group>,
@@ -162,7 +162,7 @@ impl Batch {
         self.is_sent = true;
     }
 
-    /// What became of the increments of a key; they are told when the batch is dropped.
+    /// Sets the outcome of a key's increments; their sessions learn it when the batch is dropped.
     pub fn settle(&mut self, part: usize, outcome: Outcome) {
         self.parts[part].outcome = Some(outcome);
     }
@@ -174,8 +174,8 @@ impl Batch {
         }
     }
 
-    /// Leaves the parts for which `stays` holds, if there are several; each of the others goes by itself, led by one of
-    /// its own sessions. When the leader's own is among these, it stays instead, alone.
+    /// Keeps the parts for which `stays` holds, if there are several parts; each of the others goes by itself, led by
+    /// one of its own sessions. If the leader's own part is among those, it stays instead, alone.
     pub fn split(&mut self, stays: impl Fn(&Part) -> bool) {
         let is_alone = self.parts.len() < 2;
         let leaders_stays = self.parts.iter().any(|part| part.is_leaders && stays(part));
@@ -199,7 +199,7 @@ impl Batch {
         }
     }
 
-    /// Has one of the waiting sessions lead. When none is left, there is nobody to write for.
+    /// Makes one of the waiting sessions lead. If none is left, there is nothing to write.
     pub(super) fn call_leader(mut self) {
         while let Some(call) = self.take_leader() {
             match call.send(Call::Lead(self)) {

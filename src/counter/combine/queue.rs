@@ -10,8 +10,8 @@ use super::batch::Seat;
 use super::{Addition, Call, CombineKey, Outcome, Part};
 use crate::counter::SlotRow;
 
-/// How many batches of known slot rows may be on their way at a time. While so many are, the server has enough to do,
-/// and what comes is gathered.
+/// How many batches of known slot rows may be on their way at a time. While that many are, the server has enough to do,
+/// and further increments are gathered.
 const LANES: usize = 2;
 
 /// The most keys that share a transaction.

@@ -122,7 +122,7 @@ fn check(table: &HotTable, counter: &Counter) -> Option<String> {
     Some(format!("CHECK ({})", check_clause(table, counter)?))
 }
 
-/// What stands in that CHECK.
+/// The condition of that CHECK.
 pub(super) fn check_clause(table: &HotTable, counter: &Counter) -> Option<String> {
     let name = quote::name(&table.columns[counter.column].name);
     let slot = &counter.bounds.as_ref()?.slot;

@@ -13,7 +13,7 @@ pub struct Error {
 }
 
 impl Problem {
-    /// Whether the server may do it another time: it did not answer, or somebody had the slot table in use.
+    /// Whether a second try may succeed: the server did not answer, or a session had the slot table in use.
     pub fn is_passing(&self) -> bool {
         matches!(
             self,
@@ -28,7 +28,7 @@ impl Problem {
 /// What is wrong, with the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// A table of somebody else has the name.
+    /// Another table has the name.
     #[error(
         "{slots} exists and is not a slot table of {table}{whose}; name another one with slot_table"
     )]
@@ -102,7 +102,7 @@ pub enum Problem {
         /// The GRANT.
         grant: String,
     },
-    /// Somebody has it in use.
+    /// A session has it in use.
     #[error(
         "{slots} is in use: a transaction has written to it, or read it, and has not ended; end that transaction (SHOW PROCESSLIST), or try again later"
     )]

@@ -47,7 +47,7 @@ pub enum Outcome {
     Created,
     /// It got new counters or touch columns.
     Extended,
-    /// It was another one, but empty, and was made anew.
+    /// It had other columns, but was empty, and was made again.
     Replaced,
 }
 
@@ -378,8 +378,8 @@ async fn run(
     table: &HotTable,
     statement: &str,
 ) -> Result<(), Problem> {
-    // Whoever uses the slot table waits behind a statement that waits for it: by default, for a year. A second is the
-    // least.
+    // Sessions that use the slot table queue after a statement that waits for it: by default, for a year. One second is
+    // the minimum.
     const PATIENCE: &str = "SET SESSION lock_wait_timeout = 1";
     const TOO_LONG: [u16; 3] = [ER_TOO_MANY_KEY_PARTS, ER_TOO_LONG_KEY, ER_TOO_BIG_ROWSIZE];
     let slots = || slot_table(table).to_string();

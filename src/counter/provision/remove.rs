@@ -10,7 +10,7 @@ use crate::counter::control::Control;
 use crate::counter::{grants, quote, rollup};
 use crate::wire::error_code::{ER_LOCK_WAIT_TIMEOUT, ER_NO_SUCH_TABLE, lacks_privilege};
 
-/// What has become of a slot table that was to go.
+/// What happened to a slot table that was to be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
     /// It held nothing and is gone.

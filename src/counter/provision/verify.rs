@@ -176,7 +176,8 @@ fn counter_drift<'a>(table: &HotTable, counter: &Counter, slots: &Facts) -> Opti
     }
 }
 
-/// A CHECK that is not ours could refuse a slot; one of ours on a counter that has lost its bounds, a fold.
+/// A foreign CHECK could refuse a slot; one of the proxy's own, on a counter that has lost its bounds, could refuse a
+/// fold.
 fn unknown_checks<'a>(table: &HotTable, slots: &Facts) -> Option<Difference<'a>> {
     let gone = extra(table, slots);
     let ours: Vec<String> = table

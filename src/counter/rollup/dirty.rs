@@ -41,7 +41,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Marks a slot row that the server has told of.
+    /// Marks a slot row that the server has reported.
     pub(super) fn add(&mut self, form: &KeyForm, row: &OpenRow) {
         let predicate = form.condition("", &row.key).into_bytes();
         self.mark(Some(&predicate), row.slot);
@@ -55,7 +55,7 @@ impl Marks {
         }
     }
 
-    /// In parts of so many keys.
+    /// In parts of this many keys.
     pub(super) fn parts(self, keys: usize) -> Vec<Self> {
         let mut parts = Vec::with_capacity(self.rows.len().div_ceil(keys));
         let mut rows = self.rows.into_iter().peekable();
@@ -84,17 +84,17 @@ impl Marks {
     }
 }
 
-/// Whether a predicate of a client's, whose constants are numbers and strings without quotes in them, means the same on
-/// a connection of ours, which may have another sql_mode and character set. What it finds there is rolled up, and that
-/// is right whatever it finds; but it must not be another statement.
+/// Whether a client's predicate, whose constants are numbers and strings without quotes in them, means the same on the
+/// control connection, which may have another sql_mode and character set. The rows that it finds there are rolled up,
+/// which is right whatever rows they are; but it must not become another statement.
 fn reads_the_same_everywhere(predicate: &[u8]) -> bool {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'"');
     predicate.len() <= LONGEST_PREDICATE && predicate.iter().all(is_plain)
 }
 
 impl Dirty {
-    /// An increment of the keys under `predicate` (unqualified key columns, or `None` when they cannot be told) is
-    /// committed in this slot. Told twice, or of one that was rolled back, does no harm.
+    /// An increment of the keys under `predicate` (unqualified key columns, or `None` when they are not known) is
+    /// committed in this slot. Calling it twice, or for one that was rolled back, does no harm.
     pub fn mark(&self, table: &Arc<HotTable>, predicate: Option<&[u8]>, slot: u16) {
         self.change(table, |marks| {
             marks.since.get_or_insert_with(Instant::now);

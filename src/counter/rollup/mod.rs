@@ -1,11 +1,11 @@
-//! Roll-up: what lies in slots is moved into base rows in the background, so that reads find little to add up, and who
-//! reads past the proxy sees nearly the whole value.
+//! Roll-up: moves the values in slots into base rows in the background, so that reads find little to add up, and
+//! readers past the proxy see nearly the whole value.
 //!
-//! It moves values and changes none, whatever rows it takes. It waits for nobody: slot rows and base rows that somebody
-//! else has locked are left for the next time, and since it never waits while it holds locks, it is in no deadlock. A
-//! transaction takes few rows and lasts a few round trips. Every proxy rolls up what its own sessions have put into
-//! slots (`Dirty`), so that nothing is asked while nothing changes. The leader among them looks after the rest: what
-//! others have left when they ended, and slot rows that nobody uses any more.
+//! It moves values and changes none, whatever rows it takes. It does not wait for locks: slot rows and base rows that
+//! other sessions have locked are left for the next time. Since it never waits while it holds locks, it takes part in
+//! no deadlock. A transaction takes few rows and lasts a few round trips. Every proxy rolls up what its own sessions
+//! have put into slots (`Dirty`), so the server is asked nothing while nothing changes. The leader among the proxies
+//! looks after the rest: what others have left when they ended, and slot rows that are no longer used.
 
 mod dirty;
 mod pass;
@@ -41,8 +41,8 @@ pub(super) use text::count;
 /// The keys of one transaction: it holds their base rows for as long as they take.
 const KEYS: usize = 16;
 
-/// How often rows that somebody has locked are tried again within one roll-up. A row that is incremented without a
-/// pause is free between two commits alone.
+/// How often locked rows are tried again within one roll-up. A row that is incremented without a pause is free only
+/// between two commits.
 const TRIES: u32 = 24;
 
 /// The longest pause between two tries.
@@ -57,7 +57,7 @@ const IDLE: Duration = Duration::from_secs(600);
 /// How many slot rows in use are remembered. One costs some 100 bytes.
 const MOST_IN_USE: usize = 64 * 1024;
 
-/// A slot table is not searched again before so many times what a search takes have passed.
+/// A slot table is not searched again until this many times the duration of a search has passed.
 const SWEEPS_APART: u32 = 20;
 
 /// The longest time until it may be searched again.
@@ -77,7 +77,7 @@ pub struct RollUp {
     idle: Duration,
 }
 
-/// What has become of a table's roll-ups so far.
+/// The state of a table's roll-ups so far.
 #[derive(Debug)]
 struct History {
     /// Failures since the last one that went well.
@@ -86,7 +86,7 @@ struct History {
     complaint: Option<String>,
     /// When the slot table may be searched again.
     sweeps_from: Option<Instant>,
-    /// When slot rows that nobody uses were deleted.
+    /// When unused slot rows were deleted last.
     cleaned: Instant,
     /// Those that were rolled up since then.
     in_use: HashSet<OpenRow>,
@@ -118,7 +118,7 @@ impl RollUp {
         }
     }
 
-    /// Slot rows are deleted when nobody has used them for so long, ten minutes by default.
+    /// Slot rows are deleted when they have not been used for this long, ten minutes by default.
     #[must_use]
     pub fn with_idle(mut self, idle: Duration) -> Self {
         self.idle = idle;
@@ -175,11 +175,11 @@ impl RollUp {
         self.metrics.rolled_up() + self.metrics.orphans()
     }
 
-    /// Rolls up all slots of a table, whoever has filled them.
+    /// Rolls up all slots of a table, whichever proxy has filled them.
     ///
     /// # Errors
     ///
-    /// Why it did not come to an end; what it has done until then is done.
+    /// Why it did not finish; what it has done until then stays done.
     pub async fn now(&mut self, table: &HotTable) -> Result<Rolled, Error> {
         let (form, mut conn) = self.ready(table).await?;
         let pass = Pass { table, form: &form };
@@ -215,12 +215,13 @@ impl RollUp {
         Ok(held)
     }
 
-    /// Moves all that slots hold into base: also what a roll-up leaves, and then it waits for locks as a client would,
-    /// a second at most. How many slot rows hold something all the same: none, unless somebody increments in slots.
+    /// Moves all values in slots into base, including those that a roll-up leaves; for these it waits for locks as a
+    /// client would, for at most a second. Returns how many slot rows still hold something: none, unless a session
+    /// increments in slots.
     ///
     /// # Errors
     ///
-    /// Why it did not come to an end: others have slot rows locked, as a rule.
+    /// Why it did not finish: usually because other sessions hold locks on slot rows.
     pub async fn empty(&mut self, table: &HotTable) -> Result<u64, Error> {
         match self.now(table).await {
             Ok(_) | Err(Error::Unnamed) => {}
@@ -377,7 +378,8 @@ impl RollUp {
         Ok(())
     }
 
-    /// From time to time deletes slot rows that nobody uses; the leader has what others have left rolled up next.
+    /// From time to time deletes unused slot rows; if this proxy leads, marks what others have left for the next
+    /// roll-up.
     async fn cleaned(
         &mut self,
         pass: &Pass<'_>,

@@ -1,4 +1,4 @@
-//! One transaction of a roll-up: locks what nobody else has locked, moves it, checks what has come of it.
+//! One transaction of a roll-up: locks the rows that are free, moves the values, and checks the result.
 
 use std::collections::HashSet;
 
@@ -54,7 +54,7 @@ pub(super) struct Rolled {
     pub(super) moved: Vec<OpenRow>,
     /// Slot rows of base rows that are no more, which were deleted.
     pub(super) orphans: u64,
-    /// What somebody else has locked.
+    /// What other sessions have locked.
     pub(super) locked: Marks,
     /// Slot rows that stay as they are: base is NULL, or so near a limit of its type that open slots would have no
     /// room.
@@ -70,8 +70,8 @@ pub(super) struct Pass<'a> {
 impl Pass<'_> {
     /// Rolls up the slot rows that are marked; `again` when all of them were locked a moment ago.
     ///
-    /// A connection on which this has failed, or was cancelled, must be closed, which rolls back: what the driver has
-    /// not read of several answers would stand in the way of a ROLLBACK, and the next START TRANSACTION would commit.
+    /// A connection on which this has failed, or was cancelled, must be closed, which rolls back: responses that the
+    /// driver has not read would come before that of a ROLLBACK, and the next START TRANSACTION would commit.
     pub(super) async fn run(
         &self,
         conn: &mut Conn,
@@ -102,7 +102,7 @@ impl Pass<'_> {
         Ok(rolled)
     }
 
-    /// Begins the transaction with the slot rows that nobody else has locked.
+    /// Begins the transaction with the slot rows that no other session has locked.
     async fn begin(&self, conn: &mut Conn, which: &str) -> Result<Vec<Values<OpenRow>>, Error> {
         let slots = text::slot_rows(self.table, self.form, which, Lock::SkipLocked);
         let answers = run_all(conn, format!("{}; {slots}", text::BEGIN)).await?;
@@ -236,7 +236,7 @@ fn value(key: &Key, bases: &[Values<Key>], slots: &[Values<OpenRow>]) -> Vec<Opt
     sums
 }
 
-/// The rows of each of several statements, sent at once; those behind one that fails are not run.
+/// The rows of each of several statements, sent at once; statements after one that fails are not run.
 async fn run_all(conn: &mut Conn, text: String) -> Result<Vec<Vec<Row>>, DriverFailure> {
     let mut result = conn.query_iter(text).await?;
     let mut answers = Vec::new();

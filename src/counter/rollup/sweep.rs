@@ -1,4 +1,4 @@
-//! Slot rows that are found by looking at all of them: those that hold something, and those that nobody uses.
+//! Slot rows that are found by looking at all of them: those that hold something, and unused ones.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -34,7 +34,7 @@ pub(super) async fn mark_all(
     Ok(())
 }
 
-/// Slot rows that hold something: so many at most.
+/// Slot rows that hold something, up to this many.
 pub(super) async fn holding(
     pass: &Pass<'_>,
     conn: &mut Conn,
@@ -51,10 +51,10 @@ pub(super) async fn count(table: &HotTable, conn: &mut Conn) -> Result<u64, Erro
     held.ok_or(Error::Malformed)
 }
 
-/// Deletes slot rows of this proxy's range that hold nothing and are not among those `in_use`. How many.
+/// Deletes slot rows of this proxy's range that hold nothing and are not among those `in_use`. Returns how many.
 ///
-/// Who knows a slot row updates it, and a miss would lock the gap; so their slot is leased meanwhile, and none is known
-/// any more when it is given back.
+/// A session that knows a slot row updates it, and a miss would lock the gap. So the slot is leased meanwhile, and its
+/// rows are no longer known when it is given back.
 pub(super) async fn delete_own_idle(
     pass: &Pass<'_>,
     conn: &mut Conn,
@@ -115,8 +115,8 @@ async fn find_idle(
     pass.open_rows(conn.query(found).await?)
 }
 
-/// Deletes those that hold nothing still and that nobody has locked. How many. As for [`Pass::run`], a connection on
-/// which it has failed must be closed.
+/// Deletes those that still hold nothing and that no session has locked. Returns how many. As for [`Pass::run`], a
+/// connection on which it has failed must be closed.
 async fn delete(pass: &Pass<'_>, conn: &mut Conn, rows: &[OpenRow]) -> Result<u64, Error> {
     let mut deleted = 0;
     for rows in rows.chunks(DELETED) {
