@@ -1,5 +1,5 @@
-//! Notices tables that are altered past the proxy, where no error tells of it: a column more is missing from what `*`
-//! stands for. Hot tables that were used since the last look are looked at, and now and then one of the others.
+//! Notices tables that are altered past the proxy where no error reports it: an added column is missing from what `*`
+//! stands for. It looks at the hot tables that were used since the last look, and now and then at one of the others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::session::{Hot, Shared};
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// At each of so many looks one that was not used is looked at as well.
+/// Once in this many looks a table that was not used is looked at as well.
 const TURN: u32 = 20;
 
-/// After so many looks that show the same columns, which are not those of the catalog, the tables are read again.
+/// After this many looks that show the same columns, which are not those of the catalog, the tables are read again.
 const LOOKS: u8 = 20;
 
 /// What was seen of a table at the last look.
@@ -61,7 +61,7 @@ pub(super) async fn watch(shared: &Shared, control: &Control) {
         if std::mem::replace(&mut uses, count_uses(&shared.hot())) == uses && number != 0 {
             continue;
         }
-        // Whoever holds all of them keeps rules from going on.
+        // Holding all of them would keep rules from moving on.
         let tables: Vec<_> = {
             let hot = shared.hot();
             let tables = hot.tables();
@@ -99,7 +99,7 @@ fn count_uses(hot: &Hot) -> u64 {
     uses.sum()
 }
 
-/// The names of a table's columns as they are now, none where it is no more; `None` where that cannot be told.
+/// The names of a table's columns as they are now, none if the table is gone; `None` if the server does not say.
 async fn columns(control: &Control, table: &HotTable) -> Option<Vec<String>> {
     let names = [&table.schema, &table.name];
     // What it means is up to sql_mode.

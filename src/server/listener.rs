@@ -10,9 +10,9 @@ use crate::config::HostPort;
 /// Connections that wait to be accepted; the system has a limit of its own (net.core.somaxconn).
 const BACKLOG: u32 = 4096;
 
-/// Listens at the first address of the host that can be had. All processes that are to share a port have to say so
-/// (SO_REUSEPORT, manual: socket(7)), so each does; but unless it is to `take_over` the port, one that is in use is
-/// refused, as nobody starts the same proxy twice on purpose.
+/// Listens at the first address of the host that is available. All processes that share a port must say so
+/// (SO_REUSEPORT, manual: socket(7)), so each does. But unless it is to `take_over` the port, a port in use is refused,
+/// because a second proxy on the same port is usually a mistake.
 pub(super) async fn listen(address: &HostPort, take_over: bool) -> io::Result<TcpListener> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in lookup_host((address.host.as_str(), address.port)).await? {

@@ -40,7 +40,7 @@ const SETTLING: Duration = Duration::from_millis(200);
 /// How long the last roll-up may take without rolling anything up.
 const ROLL_UP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often it is given that time anew.
+/// How often it is given that time again.
 const ROLL_UP_TIMEOUTS: usize = 6;
 
 /// How long to wait after an accept that failed for want of file descriptors or memory.
@@ -210,7 +210,8 @@ impl Server {
         }
         shared.sessions.stop();
         let deadline = tokio::time::Instant::now() + config.load().drain_timeout;
-        // Connections that were made already are nobody else's: the port may be another process's as well by now.
+        // Connections that were already made belong to this process alone: the port may be shared with another one by
+        // now.
         let settled = tokio::time::timeout(SETTLING, clients.accept()).await;
         debug_assert!(settled.is_err(), "it accepts until it is told to stop");
         let mut sessions = clients.sessions;
@@ -237,8 +238,8 @@ impl Server {
     }
 }
 
-/// Waits for the last roll-up for as long as it has something to show for it, and no longer than others, who may fill
-/// slots all the time, could keep it from its end. Whether it has come to that.
+/// Waits for the last roll-up as long as it makes progress, but not for ever: other proxies may fill slots all the time
+/// and keep it from finishing. Returns whether it has finished.
 async fn finished(mut roll_up: JoinHandle<()>, rolled_up: impl Fn() -> u64) -> bool {
     for _ in 0..ROLL_UP_TIMEOUTS {
         let before = rolled_up();
@@ -255,7 +256,7 @@ async fn finished(mut roll_up: JoinHandle<()>, rolled_up: impl Fn() -> u64) -> b
     false
 }
 
-/// Those who connect, and the sessions that they have.
+/// The clients that connect, and their sessions.
 struct Clients {
     listener: TcpListener,
     /// One for each session that may be there.
@@ -269,7 +270,7 @@ struct Clients {
 }
 
 impl Clients {
-    /// Accepts clients for good, but while the operator has them wait. Cancel safe.
+    /// Accepts clients until it is cancelled, except while the console pauses them. Cancel safe.
     async fn accept_unless_paused(&mut self) {
         let operator = Arc::clone(&self.shared.sessions);
         loop {
@@ -282,7 +283,7 @@ impl Clients {
         }
     }
 
-    /// Accepts clients for good. Cancel safe.
+    /// Accepts clients until it is cancelled. Cancel safe.
     async fn accept(&mut self) {
         loop {
             let place = Arc::clone(&self.places).acquire_owned().await;
@@ -333,7 +334,7 @@ async fn serve(
     }
     let cut = Arc::<Cut>::default();
     let client = Cuttable::new(client, Arc::clone(&cut));
-    // Boxed, so that the session's task is not as large for good as a login needs to be.
+    // Boxed, so that the session's task does not stay as large as a login needs to be.
     let connected = match Box::pin(connect::connect(client, peer, setup)).await {
         Ok(connected) => connected,
         Err(error) => {

@@ -15,7 +15,8 @@ use crate::counter::control::Control;
 /// The least time between two logins. At max_connect_errors = 100, the default, this bears 5,000 such clients a second.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Logs in by the control account when asked to, once for all that have asked meanwhile. Runs for good.
+/// Logs in with the control account when asked to, once for all requests since the last login. Runs until it is
+/// dropped.
 pub(super) async fn keep(asked: Arc<Notify>, control: Control) {
     loop {
         asked.notified().await;

@@ -80,9 +80,9 @@ impl Worker {
     }
 }
 
-/// Lets whoever has this thread's processor finish when there is something to do here (SCHED_BATCH; manual: sched(7)).
-/// That is the server as a rule, where it shares the machine: it is interrupted less often, and more has come by the
-/// time it is done. An idle processor is taken at once, as ever.
+/// Lets the thread that has the processor finish before this one runs (SCHED_BATCH; manual: sched(7)). On a machine
+/// that the proxy shares with the server, that is usually the server: it is interrupted less often, and more work has
+/// arrived by the time it is done. An idle processor is still taken at once.
 #[cfg(target_os = "linux")]
 fn interrupt_nobody() {
     use thread_priority::unix::set_thread_priority_and_policy;
@@ -91,7 +91,8 @@ fn interrupt_nobody() {
         thread_native_id,
     };
 
-    // Together with the policy niceness is set; who has chosen one has chosen how this process is to be scheduled.
+    // Setting the policy also sets the niceness; an operator who has chosen one has chosen how this process is to be
+    // scheduled.
     if !matches!(rustix::process::getpriority_process(None), Ok(0)) {
         return;
     }

@@ -1,10 +1,10 @@
 //! The rules while the proxy runs: each is switched on, off and over without a session or an increment lost.
 //!
-//! A value is base + slots to those who act by a rule, and base alone to all others; the two go together only while
-//! slots hold nothing. So between the two there is a stage that goes with either (`Changing`): reads add up slots,
-//! increments go to base. A rule goes on only when no session of this proxy, and no other proxy (`counter::agreement`),
-//! acts by what does not go with the next stage; and before base alone is the value, slots are emptied, and
-//! transactions that may have seen another time have ended.
+//! For a session that acts by a rule the value is base + slots; for all others it is base alone. The two agree only
+//! while slots hold nothing. So between them is a stage that agrees with both (`Changing`): reads add up slots,
+//! increments go to base. A rule moves on only when no session of this proxy, and no other proxy
+//! (`counter::agreement`), acts in a way that does not agree with the next stage. Before base alone is the value, slots
+//! are emptied, and transactions that may have seen an earlier time have ended.
 
 mod history;
 mod others;
@@ -34,7 +34,8 @@ use standing::{Place, Stage, Standing};
 /// How often the rules file is looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How often the server is asked who else is there, what is being drained, and whether tables fit their rules again.
+/// How often the server is asked which other proxies are there, what is being drained, and whether tables fit their
+/// rules again.
 const LOOK_AROUND: Duration = Duration::from_secs(5);
 
 /// How often a rule that is under way is looked at.
@@ -46,7 +47,7 @@ const START: Duration = Duration::from_secs(2);
 /// What has come of a request: a sentence for an operator, or why it is refused.
 pub type Answer = Result<String, String>;
 
-/// Where a rule stands.
+/// How far a rule is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleStatus {
     /// The rule, with the mode that it has now.
@@ -96,8 +97,8 @@ impl Rules {
         asked.await.unwrap_or_else(stopped)
     }
 
-    /// Where the rules stand, in the order of the file; behind them those that it has no more, until they are out of
-    /// force.
+    /// How far the rules are in force, in the order of the file; after them the rules that the file no longer has,
+    /// until they are out of force.
     pub fn show(&self) -> Arc<Vec<RuleStatus>> {
         self.standings.load_full()
     }
@@ -135,7 +136,7 @@ pub(super) struct Keeper {
     /// How often this proxy had lost its own number when its rules were last agreed upon.
     losses: u64,
     history: History,
-    /// Where they stand, for all to see.
+    /// How far they are in force, for the rest of the proxy to see.
     shown: Arc<ArcSwap<Vec<RuleStatus>>>,
     requests: mpsc::Receiver<Request>,
     refreshes: mpsc::Receiver<oneshot::Sender<()>>,
@@ -197,7 +198,7 @@ impl Keeper {
         }
     }
 
-    /// Serves requests and carries rules over, for good.
+    /// Serves requests and moves rules on, until it is dropped.
     pub(super) async fn keep(mut self) {
         let mut next_look = Instant::now() + LOOK;
         let mut next_look_around = Instant::now() + LOOK_AROUND;
@@ -268,7 +269,7 @@ impl Keeper {
         Ok(format!("{table}: {stage}"))
     }
 
-    /// Where the rule of the table that is named so stands, in the list.
+    /// The position in the list of the rule for the table with this name.
     fn standing_of(&self, table: &str) -> Option<usize> {
         let standings = self.standings.iter().enumerate();
         let here: Vec<_> = standings
@@ -279,7 +280,7 @@ impl Keeper {
         Some(here[at].0)
     }
 
-    /// Has all sessions act by the rules as they stand.
+    /// Makes all sessions act by the rules as they are now.
     fn publish(&mut self) {
         let mut catalog = Catalog {
             tables: Vec::new(),
@@ -310,7 +311,7 @@ impl Keeper {
         self.show();
     }
 
-    /// Shows where the rules stand.
+    /// Publishes how far the rules are in force.
     fn show(&self) {
         let config = self.config.load();
         let place = |standing: &&Standing| {
@@ -324,7 +325,7 @@ impl Keeper {
         self.shown.store(Arc::new(shown));
     }
 
-    /// Tells the other proxies where the rules stand.
+    /// Tells the other proxies how far the rules are in force.
     fn say(&self) {
         let says: BTreeSet<String> = self.standings.iter().flat_map(Standing::claims).collect();
         self.claims.want(says);

@@ -8,7 +8,8 @@ use crate::counter::agreement::{self, Here};
 use crate::counter::node::SILENCE;
 
 impl Keeper {
-    /// Sees who else is there, what is being drained, and whether tables that did not fit their rules do so now.
+    /// Finds out which other proxies are there, what is being drained, and whether tables that did not fit their rules
+    /// do so now.
     pub(super) async fn look_around(&mut self) {
         if let Err(why) = self.see_partners().await {
             tracing::debug!("other proxies cannot be told: {why}");
@@ -48,8 +49,8 @@ impl Keeper {
         }
     }
 
-    /// All proxies are heard that had a part in this rule's slot table a moment ago: what one does that is silent
-    /// nobody knows.
+    /// Whether every proxy that had a part in this rule's slot table a moment ago can still be heard: it is not known
+    /// what a silent one does.
     pub(super) async fn hears_all(&mut self, index: usize) -> Result<Here, String> {
         let here = self.see_partners().await?;
         let slots = self.standings[index].slots();
@@ -73,8 +74,8 @@ impl Keeper {
         }
     }
 
-    /// Sees which other proxies are here, and in which slot tables they have a part. Who has been silent for long is
-    /// forgotten.
+    /// Finds out which other proxies are here, and in which slot tables they have a part. A proxy that has been silent
+    /// for long is forgotten.
     async fn see_partners(&mut self) -> Result<Here, String> {
         let here = self.here().await?;
         let tables = self.standings.iter().map(|rule| rule.slots().clone());

@@ -86,7 +86,7 @@ impl Keeper {
             slot_table: new.slot_table.clone(),
             ..Config::clone(&old)
         };
-        // `serve --listen` stands in for the file's.
+        // `serve --listen` replaces the file's.
         let listen = old.listen.clone();
         if kept != (Config { listen, ..new }) {
             tracing::warn!(
@@ -96,7 +96,7 @@ impl Keeper {
         kept
     }
 
-    /// Gives a rule of the file its place among those that stand.
+    /// Adds a rule of the file to the list, or changes the one that is there.
     fn take_over(&mut self, rule: &Rule, table: Option<Arc<HotTable>>) {
         let number = self.history.number() + 1;
         let same = |standing: &&mut Standing| standing.rule.table == rule.table;

@@ -1,4 +1,4 @@
-//! Where a rule stands while proxies change over, and what is said of it to the others.
+//! How far a rule is in force while it is switched on or off, and what is said about it to other proxies.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::counter::rollup;
 #[derive(Debug)]
 pub(super) struct Standing {
     pub rule: Rule,
-    /// Its table, as it was last read; `None` where it does not fit the rule, or nobody has asked yet.
+    /// Its table, as it was last read; `None` if it does not fit the rule, or was not read yet.
     pub table: Option<Arc<HotTable>>,
     pub stage: Stage,
     /// Why slots do not go with the table as it is now, if so.
     pub misfit: Option<String>,
-    /// The rows, or their columns, are not there any more: what slots hold may be nobody's.
+    /// The rows, or their columns, are gone: the values in slots may belong to no row.
     pub is_unreadable: bool,
     /// The table has become another one for which there have to be other slots: it goes out of force, and comes in
     /// again.
     pub is_remade: bool,
     /// Drained: base alone is the value from now on, whatever the mode.
     pub is_drained: bool,
-    /// The rules do not have it any more: it goes when it is out of force.
+    /// The file no longer has this rule: it is removed when it is out of force.
     pub is_gone: bool,
     /// What it waits for, in words; the last that was logged.
     pub waits_for: Option<String>,
@@ -96,7 +96,7 @@ impl Standing {
         }
     }
 
-    /// More columns have slots, which nobody knows who acts by a catalog before this one.
+    /// More columns have slots, which sessions with an earlier catalog do not know.
     pub(super) fn grow(&mut self, number: u64) {
         match &mut self.stage {
             Stage::Serving => {
@@ -128,7 +128,7 @@ impl Standing {
         &self.rule.slot_table
     }
 
-    /// In which list of the catalog its table stands, if in any.
+    /// The list of the catalog that its table is in, if any.
     pub(super) fn place(&self) -> Option<Place> {
         match (&self.stage, self.rule.mode) {
             (Stage::Serving, _) => Some(Place::Slots),
@@ -210,7 +210,7 @@ pub(super) enum Place {
 pub(super) enum Change {
     /// The rule as it was, but for what takes effect at once: mode, interval, number of slots.
     InPlace,
-    /// More columns have slots: nobody may put anything there until all look.
+    /// More columns have slots: nothing may be put there until all sessions read them.
     Grows,
     /// What slots hold of it must be in base first.
     Other,

@@ -103,13 +103,13 @@ impl Keeper {
             .await
             .map_err(|why| why.to_string())?;
         self.standings[index].table = Some(table);
-        // Until they are told, sessions take base alone for the value.
+        // Until they learn of it, sessions take base alone for the value.
         self.change_to(index, Side::Base);
         Ok(())
     }
 
-    /// Sees to it that the table has its slot table. The server's metadata locks are not waited for: all who use the
-    /// slot table would wait behind.
+    /// Makes sure that the table has its slot table. Does not wait for the server's metadata locks: all sessions that
+    /// use the slot table would queue after it.
     pub(super) async fn provision(&self, table: &Arc<HotTable>) -> Result<(), Obstacle> {
         let catalog = Catalog {
             tables: vec![Arc::clone(table)],
@@ -152,7 +152,7 @@ impl Keeper {
         self.provide_slots(index)
             .await
             .map_err(|why| why.to_string())?;
-        // Other proxies may have closed the slot rows that were known, and who finds that out in a transaction holds
+        // Other proxies may have closed the known slot rows, and a session that finds that out in a transaction holds
         // the row by then.
         self.shared.slots.forget_all(&table);
         self.standings[index].stage = Stage::Serving;
@@ -183,7 +183,7 @@ impl Keeper {
     async fn go_out(&mut self, index: usize, since: u64, side: Side) -> Result<(), String> {
         let slots = self.standings[index].slots().clone();
         let Some(table) = self.standings[index].table.clone() else {
-            // Nobody acts by it, and nobody can say what slots hold.
+            // No session acts by it, and no one can say what slots hold.
             self.standings[index].stage = Stage::Out { since: None };
             return Ok(());
         };

@@ -18,7 +18,7 @@ pub(super) enum Obstacle {
     /// The table does not fit it, or its slot table does not.
     #[error("{0}")]
     Misfit(String),
-    /// The same, but what is in slots can be read still: something has come beside the counters.
+    /// The same, but the slots can still be read: something was added beside the counters.
     #[error("{0}")]
     Beside(String),
     /// The server did not answer, or had the table in use: it may another time.
@@ -53,8 +53,8 @@ impl From<provision::Error> for Obstacle {
 }
 
 impl Keeper {
-    /// Where a rule stands that no session acts by yet. Other proxies may do so if there is a slot table; then it is
-    /// agreed upon, whatever its mode.
+    /// The stage of a rule that no session acts by yet. Other proxies may act by it if there is a slot table; then it
+    /// must be agreed on, whatever its mode.
     pub(super) async fn first_standings(&self, rule: &Rule) -> Vec<Standing> {
         let in_the_middle = || Stage::Changing {
             since: 0,
@@ -116,9 +116,9 @@ impl Keeper {
         self.publish();
     }
 
-    /// Has slot tables made anew that DDL has had taken away, here or through another proxy. Until they are, base alone
-    /// is the value for all, and another proxy may have come to act by that: it is asked first, as of a rule that comes
-    /// in.
+    /// Makes slot tables again that were taken away for DDL, here or through another proxy. Until then base alone is
+    /// the value for all, and another proxy may have come to act by that: so the proxies agree first, as for a rule
+    /// that comes into force.
     pub(super) async fn restore_slots(&mut self) {
         let mut is_any_away = false;
         for index in 0..self.standings.len() {
@@ -131,7 +131,7 @@ impl Keeper {
                 self.read_table_again(index).await;
                 is_any_away = true;
                 if let Stage::Serving = self.standings[index].stage {
-                    // Whoever increments in slots as it did before does no harm: there are none.
+                    // A proxy that increments in slots as before does no harm: there are none.
                     let (since, side) = (0, Side::Slots);
                     self.standings[index].stage = Stage::Changing { since, side };
                 }
