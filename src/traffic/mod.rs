@@ -1,8 +1,8 @@
-//! What passes, in bounded memory: shapes of statements, how often and how long they ran, and the rows that they meet
-//! most.
+//! What passes, in bounded memory: shapes of statements, how often and for how long they ran, and the rows that they
+//! use most.
 //!
-//! Nothing is looked at until somebody asks ([`Traffic::look`]), and again once nobody has asked for a while. A session
-//! then makes a [`Sighting`] of each statement and hands it in when it is answered.
+//! Nothing is sampled until somebody asks ([`Traffic::look`]), and sampling ends when nobody has asked for a while.
+//! While it lasts, a session makes a [`Sighting`] of each statement and hands it in with the response.
 
 mod prepared;
 mod report;

@@ -1,5 +1,4 @@
-//! Statements that were prepared while somebody wanted to know what passes, in bounded memory: the least asked for go
-//! first.
+//! Statements that were prepared while traffic is sampled, in bounded memory: the least used are dropped first.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,13 +13,13 @@ use crate::sql::{Digest, Kind, Place};
 /// How much they may take together, in bytes, by estimate.
 const MOST_BYTES: u64 = 4 * 1024 * 1024;
 
-/// For so many statements there is room from the start.
+/// How many statements there is room for from the start.
 const USUAL: usize = 64;
 
 /// What the cache itself keeps of each, in bytes.
 const BOOKKEEPING: usize = 64;
 
-/// Longer lists of types are not kept, in bytes: executions that do not bring their own then tell no row.
+/// Longer lists of types are not kept, in bytes: executions that do not bring their own types then show no row.
 const MOST_TYPES: usize = 4 * 1024;
 
 /// Session, by [`Traffic::number`], and the id that the statement has there.
@@ -35,7 +34,7 @@ pub enum Prepared {
     OfNoInterest,
     /// Its text was not read.
     Unread,
-    /// What is needed to tell what it is, and which row it means.
+    /// What is needed to know what the statement is, and which row it means.
     Read(Read),
 }
 
@@ -44,7 +43,7 @@ pub enum Prepared {
 pub struct Read {
     /// Its digest.
     pub digest: Arc<Digest>,
-    /// The literals that tell the row, by their places.
+    /// The literals that identify the row, by their places.
     literals: Vec<(Range<usize>, Box<[u8]>)>,
     /// How many parameters it takes.
     pub parameters: u16,
@@ -77,7 +76,7 @@ impl Prepared {
         })
     }
 
-    /// With so many parameters.
+    /// With this many parameters.
     #[must_use]
     pub fn taking(mut self, parameters: u16) -> Self {
         if let Self::Read(read) = &mut self {

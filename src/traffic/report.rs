@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use serde::{Deserialize, Serialize};
 
-/// What has passed since somebody asked.
+/// What has passed since sampling began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// [`Report::FORMAT`]; changes when a field does.
@@ -63,7 +63,7 @@ pub struct FollowReport {
 /// A row that is met often.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyReport {
-    /// `id = 42`, or a number that stands for it.
+    /// `id = 42`, or a number in its place.
     pub key: String,
     /// How often, since it is among the heaviest.
     pub executions: u64,
@@ -76,9 +76,9 @@ pub struct KeyReport {
 /// How the values of keys are shown: they are the users' data.
 #[derive(Clone, Debug)]
 pub enum Keys {
-    /// As they are: to who is on this machine.
+    /// As they are: for requests from this machine.
     Shown,
-    /// As a number that only this process can make, so that nobody can try out what it stands for.
+    /// As a number that only this process can compute, so that nobody can guess a value and check it.
     Hashed(RandomState),
 }
 

@@ -1,4 +1,4 @@
-//! What has been seen since somebody asked.
+//! What has been seen since sampling began.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -12,17 +12,17 @@ use super::sketch::Sketch;
 /// So long after the last question nothing is looked at any more.
 const INTEREST: Duration = Duration::from_secs(30);
 
-/// The most shapes that are told apart. With [`MOST_KEYS`], [`MOST_FOLLOWED`] and the bounds of texts and keys this is
-/// 5 MiB at most.
+/// The maximum number of shapes that are kept. With [`MOST_KEYS`], [`MOST_FOLLOWED`] and the bounds of texts and keys
+/// this is 5 MiB at most.
 const MOST_SHAPES: usize = 256;
 
-/// The most rows of a shape that are told apart.
+/// The maximum number of rows that are kept for a shape.
 const MOST_KEYS: usize = 32;
 
-/// The most writes that are told of as coming before a shape in its transactions.
+/// The maximum number of writes that are reported as running before a shape in its transactions.
 const MOST_FOLLOWED: usize = 4;
 
-/// The statements that pass, while somebody wants to know.
+/// The statements that pass while traffic is sampled.
 #[derive(Debug, Default)]
 pub struct Traffic {
     on: AtomicBool,
@@ -94,7 +94,7 @@ impl Traffic {
         let mut sample = match self.sample.try_lock() {
             Ok(sample) => sample,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // Nobody waits for the sake of figures.
+            // A session never waits for the sake of figures.
             Err(TryLockError::WouldBlock) => {
                 self.missed.fetch_add(1, Ordering::Relaxed);
                 return;
@@ -185,7 +185,7 @@ impl Traffic {
 
 impl Sample {
     fn take(&mut self, sighting: Sighting, now: Instant) {
-        // What was sent before the question tells nothing of the time since.
+        // Statements that were sent before the request say nothing about the time since.
         if sighting.since < self.since {
             return;
         }
@@ -235,7 +235,7 @@ impl Shape {
         follows.collect()
     }
 
-    /// The rows in which it spends a twentieth of its time or more: whose they are otherwise is nobody's business.
+    /// The rows in which it spends a twentieth of its time or more. Others would only expose users' data.
     fn keys(&self, keys: &Keys) -> Vec<KeyReport> {
         const SHARE: u64 = 20;
         let total = self.keys.total();

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{self, Digest, Kind, Place};
 
-/// Of a value so many bytes are kept.
+/// How many bytes of a value are kept.
 const MOST_OF_A_VALUE: usize = 64;
 
 /// The longest text of a key, in bytes.
@@ -107,7 +107,7 @@ fn key<'a>(
     (!key.is_empty()).then_some(key)
 }
 
-/// A value, cut where it is long, so that others which begin like it are still told apart.
+/// A value, cut if it is long; others that begin like it can still be distinguished.
 fn shown(value: &[u8]) -> String {
     let Some((begins, _)) = value.split_at_checked(MOST_OF_A_VALUE + 1) else {
         return String::from_utf8_lossy(value).into_owned();
@@ -118,7 +118,7 @@ fn shown(value: &[u8]) -> String {
     format!("{begins}{}", mark(&whole))
 }
 
-/// What stands for the part that is cut off.
+/// What replaces the part that is cut off.
 fn mark(whole: &DefaultHasher) -> String {
     format!("..#{:016x}", whole.finish())
 }

@@ -31,7 +31,7 @@ pub struct Entry<K, V> {
 }
 
 impl<K: Eq + Hash, V: Default> Sketch<K, V> {
-    /// An empty one for so many keys, at least one.
+    /// An empty sketch for this many keys, at least one.
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity: capacity.max(1),
