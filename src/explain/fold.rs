@@ -74,8 +74,8 @@ pub(super) fn way(fold: &Fold, situation: &Situation) -> Way {
     }
 }
 
-/// The statements that fold these keys: base is locked, the control account tells which slot rows are open, and these
-/// are moved, a key at a time.
+/// The statements that fold these keys: base is locked, the control account reports which slot rows are open, and these
+/// are moved, one key at a time.
 pub(super) fn statements(keys: &[Keys], situation: &Situation) -> Vec<Sent> {
     keys.iter()
         .flat_map(|keys| of_keys(keys, situation))
@@ -109,7 +109,7 @@ fn of_keys(keys: &Keys, situation: &Situation) -> Vec<Sent> {
     sends
 }
 
-/// What stands for a key that is known only when the statement runs.
+/// The placeholder of a key that is known only when the statement runs.
 pub(super) fn some_key(table: &HotTable) -> Key {
     let columns = table.primary_key.iter();
     columns

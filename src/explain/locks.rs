@@ -6,7 +6,7 @@ use crate::catalog::HotTable;
 /// A statement that passes as it came locks what it locks without us.
 pub(super) const THE_STATEMENTS_OWN: &str = "what the statement locks by itself";
 
-/// The same behind locks of ours.
+/// The same, after locks that the proxy takes.
 pub(super) const THEN_THE_STATEMENTS_OWN: &str = "then what the statement locks by itself";
 
 /// Reads from snapshots lock nothing.

@@ -1,4 +1,4 @@
-//! What becomes of a statement, for people: its plan, the SQL that is sent, the locks that it takes, and why.
+//! Explains what is done with a statement: its plan, the SQL that is sent, the locks that it takes, and why.
 //!
 //! Pure, from the plan and what is known of the session; the command line, the proxy's own EXPLAIN and the golden
 //! cases in `tests/cases` show the same text. The SQL comes from where the session takes it: the plan's templates and
@@ -70,7 +70,7 @@ pub struct Keys {
     pub predicate: Option<Vec<u8>>,
 }
 
-/// What becomes of a statement.
+/// What is done with a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// Why it gets this plan; its code names the plan.
@@ -99,7 +99,7 @@ pub enum Sent {
     Original,
     /// A question of the control account's, on a connection of its own, without locks.
     Control(String),
-    /// A statement of the proxy's, in which `<slot>` stands for the slot that the session holds.
+    /// A statement of the proxy's, in which `<slot>` is the slot that the session holds.
     Text(String),
 }
 

@@ -76,7 +76,7 @@ fn without_slots(tables: &[Arc<HotTable>]) -> Way {
     }
 }
 
-/// DDL behind a fold: in an open transaction it commits what was folded in it.
+/// DDL after a fold: in an open transaction it commits what was folded in it.
 fn folded_ddl(ddl: &Ddl, situation: &Situation) -> Way {
     let keys = all_of(&ddl.tables);
     let folding = fold::statements(&keys, situation);

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use super::{Explanation, Sent};
 
-/// What a line tells of.
+/// What a line is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The reason's code, which names the plan.
@@ -43,7 +43,7 @@ impl Part {
 /// One statement, lock or sentence of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What it tells of.
+    /// What it is about.
     pub part: Part,
     /// Of the ways in which the statement may go, the one that it belongs to; empty where there is one only.
     pub when: String,
