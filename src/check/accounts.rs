@@ -262,7 +262,8 @@ impl Accounts {
 impl Grant {
     /// Of what of a table it is.
     fn reach(&self, table: &TableName) -> Reach {
-        // Letter case matters on some servers; two tables told apart by it are rare, and then a GRANT too many is said.
+        // Letter case matters on some servers. Two tables that differ only in case are rare, and then one GRANT too
+        // many is printed.
         let is = |schema: &str, name: &str| {
             schema.to_lowercase() == table.schema.to_lowercase()
                 && name.to_lowercase() == table.name.to_lowercase()

@@ -7,7 +7,7 @@ use super::finding::Finding;
 /// What the server is a member of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cluster {
-    /// MariaDB's, with so many members.
+    /// A Galera cluster of MariaDB, with this many members.
     Galera(u64),
     /// Group Replication of MySQL.
     Group {

@@ -94,7 +94,7 @@ codes! {
     IndexFrom, "index-from-counter", Error;
     /// The control account lacks a privilege.
     ControlGrants, "control-grants", Error;
-    /// A table of somebody else has the slot table's name.
+    /// Another table has the slot table's name.
     NotASlotTable, "not-a-slot-table", Error;
     /// There is no schema for the slot table.
     NoSlotSchema, "no-slot-schema", Error;

@@ -46,7 +46,7 @@ pub(super) struct Seen {
     pub(super) programs: Vec<Program>,
 }
 
-/// How a counter's values lie to its bounds.
+/// How close a counter's values are to its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Extremes {
     /// All within.
@@ -75,7 +75,7 @@ pub(super) enum Kind {
     Trigger,
 }
 
-/// Who may do what.
+/// Which account may do what.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accounts {
     pub(super) grants: Vec<Grant>,

@@ -40,7 +40,7 @@ fn finding(rule: &Rule, program: &Program, counter: &str) -> Finding {
     Finding::new(code, Some(&rule.table), reason).advice(advice)
 }
 
-/// The counter that the program names beside the table: `` `views` ``, or `*` for all.
+/// The counter that the program names along with the table: `` `views` ``, or `*` for all.
 fn counter(table: &HotTable, program: &Program) -> Option<String> {
     let tokens = tokens(&program.body);
     let (schema, name) = (table.schema.to_lowercase(), table.name.to_lowercase());

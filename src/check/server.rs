@@ -80,7 +80,7 @@ fn clock(evidence: &Evidence) -> Option<Finding> {
     Some(Finding::new(Code::Clock, None, reason).advice(advice))
 }
 
-/// By how many seconds the server is surely ahead, or behind when negative; none when that cannot be told.
+/// By how many seconds the server is certainly ahead (negative: behind); none if that is not certain.
 fn apart(clock: Clock) -> Option<f64> {
     let ahead = clock.said - clock.answered;
     let behind = clock.said - clock.asked;

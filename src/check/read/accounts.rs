@@ -1,4 +1,4 @@
-//! The grant tables, which information_schema shows to nobody but the account that they are about.
+//! The grant tables. Of these information_schema shows each account only its own grants.
 
 use mysql_async::Conn;
 

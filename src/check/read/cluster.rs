@@ -6,14 +6,14 @@ use crate::catalog::Problem;
 use crate::catalog::read::rows;
 use crate::check::cluster::Cluster;
 
-/// What tells of a cluster, under the names that servers give it.
+/// Variables that show a cluster, under the names that servers give them.
 const QUESTIONS: [&str; 2] = [
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN \
      ('wsrep_on', 'group_replication_group_name', 'group_replication_single_primary_mode')",
     "SHOW GLOBAL STATUS WHERE Variable_name = 'wsrep_cluster_size'",
 ];
 
-/// Not told to everybody.
+/// Not shown to every account.
 const MEMBERS: &str = "SELECT COUNT(*) FROM performance_schema.replication_group_members \
                        WHERE MEMBER_STATE <> 'OFFLINE'";
 

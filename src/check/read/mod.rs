@@ -145,7 +145,7 @@ async fn has_schema(conn: &mut Conn, schema: &str) -> Result<bool, Problem> {
     Ok(!found.is_empty())
 }
 
-/// None when the control account may not look, which its grants tell.
+/// None when the control account may not look, as its grants show.
 async fn slots(
     conn: &mut Conn,
     catalog: &Catalog,

@@ -6,7 +6,7 @@ use crate::catalog::read::rows;
 use crate::catalog::{HotTable, Problem};
 use crate::check::evidence::{Kind, Program};
 
-/// The server's own schemas, whose views and routines name nobody's tables.
+/// The server's own schemas, whose views and routines name no tables of applications.
 const NOT_THE_SERVERS: &str = "NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')";
 
 /// Where each kind is: the beginning of its columns' names, kind, body, and the table that it belongs to.
