@@ -18,7 +18,7 @@ use crate::metrics::{Fault, LatencyOf, Observed, TableCounted};
 use crate::reason::{PlanKind, Reason};
 use crate::session::Shared;
 
-/// What stands before every name.
+/// The prefix of every name.
 const PREFIX: &str = "countersink";
 
 /// The content type of [`text`].

@@ -26,7 +26,7 @@ use crate::counter::control::Control;
 use crate::session::Shared;
 use crate::traffic::Keys;
 
-/// Connections at the same time; more wait. Who scrapes needs one.
+/// Maximum concurrent HTTP connections; further ones queue. A scraper needs one.
 const MOST_CONNECTIONS: usize = 64;
 
 /// How long a client may take for the head of a request.
@@ -47,7 +47,7 @@ Countersink
   /traffic.json  what passes, for `countersink advise --proxy`; the proxy looks for half a minute after each request
 ";
 
-/// What a page of another site is told.
+/// The response to a page of another site.
 const FOREIGN: &str = "this port is for this machine: ask for it by its address, or as localhost\n";
 
 /// What is shown.
@@ -59,7 +59,7 @@ pub struct State {
     started: Instant,
     /// The same by the clock, in seconds since 1970.
     started_at: f64,
-    /// Who asks is on this machine, for the port is for it alone.
+    /// The request comes from this machine, because the port listens on a loopback address.
     is_local: AtomicBool,
     /// How keys of users' rows are shown to all others.
     hashed: Keys,
@@ -80,7 +80,7 @@ impl State {
         }
     }
 
-    /// The proxy has been told to stop, and is not ready for clients any more.
+    /// The proxy was told to stop, and is no longer ready for clients.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
@@ -90,7 +90,7 @@ impl State {
     }
 }
 
-/// Answers for good, on this port.
+/// Serves requests on this port until it is dropped.
 pub async fn serve(port: Port, state: Arc<State>) {
     let listener = match port.listener().await {
         Ok(listener) => listener,
@@ -107,7 +107,7 @@ pub async fn serve(port: Port, state: Arc<State>) {
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
         let Ok((stream, peer)) = listener.accept().await else {
-            // Out of file descriptors, as a rule.
+            // Usually out of file descriptors.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -158,7 +158,7 @@ async fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Byt
     }
 }
 
-/// Browsers want the page, everybody else is told what there is.
+/// Browsers get the page; other clients get the list of paths.
 fn entrance(request: &Request<Incoming>) -> Response<Full<Bytes>> {
     let accepted = request.headers().get(ACCEPT);
     let is_browser = accepted
@@ -195,7 +195,7 @@ fn metrics(state: &State) -> Response<Full<Bytes>> {
     }
 }
 
-/// What passes. Keys are users' data: they are shown to who is on this machine.
+/// What passes. Keys are users' data, and shown only to requests from this machine.
 fn traffic(state: &State, is_local: bool) -> Response<Full<Bytes>> {
     let keys = match is_local {
         true => &Keys::Shown,

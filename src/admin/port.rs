@@ -25,8 +25,7 @@ pub struct Port {
     /// The key of rules.yaml that names it.
     setting: &'static str,
     address: HostPort,
-    /// None while the process that is taken over has it: were both to answer at one address, counters would seem to
-    /// jump.
+    /// None while the process that is taken over still has it: if both served one address, counters would seem to jump.
     listener: Option<TcpListener>,
 }
 

@@ -1,4 +1,5 @@
-//! All that the dashboard shows, as JSON. Counts grow from the start of the process: whoever asks twice has the rates.
+//! Everything that the dashboard shows, as JSON. Counts grow from the start of the process, so two requests give the
+//! rates.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -245,7 +246,7 @@ impl Lags {
 }
 
 impl Distribution {
-    /// In units of which each has so many of the observed.
+    /// Scaled to units that are `in_one` of the observed units each.
     fn new(observed: &Observed, in_one: f64) -> Self {
         let scaled = |size: u64| size as f64 / in_one;
         Self {

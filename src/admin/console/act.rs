@@ -91,7 +91,7 @@ fn hot_table(catalog: &Catalog, name: &Name) -> Result<Arc<HotTable>, Refusal> {
     })
 }
 
-/// Has those wait who connect, or serves them again.
+/// Makes connecting clients wait, or serves them again.
 pub(super) fn pause(desk: &Desk, paused: bool) -> Answer {
     tracing::info!("console: {}", if paused { "PAUSE" } else { "RESUME" });
     desk.shared.sessions.pause(paused);
@@ -105,8 +105,8 @@ pub(super) fn shut_down(desk: &Desk) -> Answer {
     Answer::Done
 }
 
-/// Closes a session: by itself where it has no command at hand; else the server ends its statement, and the connection;
-/// and where it waits for its client, that is taken from it.
+/// Closes a session. Without a command it closes by itself; otherwise the server kills its statement and connection;
+/// and if it still waits for its client, the client is disconnected.
 pub(super) async fn kill(desk: &Desk, id: u32) -> Result<Answer, Refusal> {
     let sessions = &desk.shared.sessions;
     if !sessions.kill(id) {

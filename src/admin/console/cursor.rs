@@ -129,13 +129,13 @@ fn string(text: &str) -> Option<String> {
     Some(value)
 }
 
-/// What stands between two quotes, which are doubled inside.
+/// The text between two quotes; quotes inside it are doubled.
 fn unquoted(text: &str, quote: char) -> Option<String> {
     let inside = text.strip_prefix(quote)?.strip_suffix(quote)?;
     Some(inside.replace(&format!("{quote}{quote}"), &quote.to_string()))
 }
 
-/// What was read, if nothing stands behind it.
+/// The statement that was read, if nothing follows it.
 pub(super) fn at_end<T>(cursor: &Cursor<'_>, read: T) -> Result<T, Refusal> {
     match cursor.peek() {
         None => Ok(read),

@@ -1,4 +1,4 @@
-//! What the console shows, and has at hand to act on.
+//! What the console shows and acts on.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,7 +34,7 @@ impl Desk {
             started: Instant::now(),
         }
     }
-    /// As rules.yaml has it, and what only a start can change as it was at start.
+    /// The settings of rules.yaml; those that need a restart are as they were at start.
     pub(super) fn config(&self) -> Arc<Config> {
         self.rules.config()
     }

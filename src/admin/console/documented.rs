@@ -11,7 +11,7 @@ use super::table::Column;
 
 const PAGE: &str = include_str!("../../../docs/admin.md");
 
-/// The tables of a page by the headings that they stand under: the cells of each row.
+/// The tables of a page by their headings: the cells of each row.
 type Tables = BTreeMap<String, Vec<Vec<String>>>;
 
 fn tables() -> Tables {
@@ -77,7 +77,7 @@ fn every_statement_is_documented_and_no_other() {
     assert_eq!(told.as_ref(), Some(&expected), "{}", shown(&expected));
 }
 
-/// As the page is to have it.
+/// The rows as the page must have them.
 fn shown(rows: &[Vec<String>]) -> String {
     let lines: Vec<_> = rows
         .iter()

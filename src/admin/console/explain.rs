@@ -40,7 +40,7 @@ pub(super) async fn explain(
     Ok(Answer::Rows(Table::of(&COLUMNS, rows.collect())))
 }
 
-/// As sessions have it unless they choose another; MySQL's default where the server cannot be asked.
+/// The default of sessions; MySQL's own default if the server cannot be asked.
 async fn sql_mode(desk: &Desk) -> String {
     let Ok(mut conn) = desk.control.connect().await else {
         return String::new();

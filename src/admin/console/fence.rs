@@ -1,11 +1,11 @@
-//! What stands between a client and opensrv-mysql.
+//! The fence between a client and opensrv-mysql.
 //!
-//! The crate writes result sets, and nothing of what a client sends reaches it as it came: it frees memory that it
-//! still reads when two packets come at once, says OK to commands that it does not know, and panics at some that are
-//! cut short. So it gets a pipe of its own, a login made up here, and then one text at a time that is UTF-8, each when
-//! the answer to the one before has been read to its end: there is never a byte in the pipe behind a packet's last one.
-//! What is no statement is answered here. Should it fail all the same, its client, which may have a part of an answer,
-//! finds the connection closed; the log tells why, and its task ends alone.
+//! The crate writes result sets, and no packet of a client reaches it as it came: it frees memory that it still reads
+//! when two packets arrive at once, says OK to commands that it does not know, and panics at some that are cut short.
+//! So it gets a pipe of its own, a login made up here, and then one UTF-8 text at a time, each only when the response
+//! to the one before has been read to its end: the pipe never holds a byte after a packet's last one. Commands that are
+//! not statements are answered here. If the crate fails anyway, the connection of its client, which may have part of a
+//! response, is closed; the log says why, and only its own task ends.
 
 use std::io;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ const MOST_IDLE: Duration = Duration::from_secs(3600);
 /// How long a client may take for a command that it has begun, or for taking what it has asked for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long what a client still sends is read when it has been told goodbye.
+/// For how long the client's data is still read after the last response.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Why a visit has ended.
@@ -60,7 +60,7 @@ pub(super) enum Error {
     Console,
 }
 
-/// A client behind its login.
+/// A client that has logged in.
 pub(super) struct Fence<'a> {
     client: &'a mut PacketStream,
     console: PacketStream,
@@ -70,7 +70,7 @@ pub(super) struct Fence<'a> {
     _task: JoinSet<()>,
 }
 
-/// What becomes of a command.
+/// What to do with a command.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
     /// It goes to the crate as this payload, and gets an answer of this form.
@@ -83,7 +83,7 @@ enum Fate {
 }
 
 impl<'a> Fence<'a> {
-    /// Puts the crate behind a pipe, and logs in there.
+    /// Starts the crate at the other end of a pipe, and logs in there.
     pub(super) async fn new(
         client: &'a mut PacketStream,
         capabilities: u64,
@@ -159,7 +159,7 @@ impl<'a> Fence<'a> {
             return self.fail().await;
         }
         let mut walker = Walker::new(form, self.capabilities);
-        // Bytes of the packet last told that have not been passed yet.
+        // Bytes of the last packet that have not been passed on yet.
         let mut left = 0;
         while !walker.is_done() || left > 0 {
             let buffered = self.console.buffered();
@@ -219,7 +219,7 @@ impl<'a> Fence<'a> {
     }
 }
 
-/// Takes the crate's greeting and has it let somebody in, who has logged in here.
+/// Takes the crate's greeting and logs in there for a client that has logged in here.
 async fn log_in(console: &mut PacketStream, capabilities: u64) -> Result<(), Error> {
     let mut payload = Vec::new();
     let sequence_id = console.read_payload(&mut payload, LONGEST_GREETING).await?;
@@ -243,7 +243,7 @@ async fn log_in(console: &mut PacketStream, capabilities: u64) -> Result<(), Err
     }
 }
 
-/// What becomes of a command; its first byte says which.
+/// What to do with a command, by its first byte.
 fn fate(payload: &[u8], visit: &Visit) -> Fate {
     const UNKNOWN: &str = "is unknown to the console, which takes statements as text";
     let unknown = |what: &str| {
@@ -269,7 +269,7 @@ fn fate(payload: &[u8], visit: &Visit) -> Fate {
             let text = "the statement is not UTF-8, which is all that the console reads";
             Fate::Answer(err(ER_INVALID_CHARACTER_STRING, b"HY000", text))
         }
-        // The crate answers `SELECT @@max_allowed_packet` by itself, but not behind a blank.
+        // The crate answers `SELECT @@max_allowed_packet` by itself, but not if a space comes first.
         command::QUERY => Fate::Pass([&[command_byte, b' '], rest].concat(), Form::Results),
         command::INIT_DB => Fate::Pass(payload.to_vec(), Form::Single),
         command::STMT_PREPARE => Fate::Answer(err(

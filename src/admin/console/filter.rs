@@ -1,4 +1,4 @@
-//! What SHOW takes behind its name: LIKE 'pattern', WHERE column = value.
+//! What may follow SHOW and its name: LIKE 'pattern', WHERE column = value.
 
 use super::cursor::Cursor;
 use super::table::{Code, Refusal, Table};

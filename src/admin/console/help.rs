@@ -1,4 +1,4 @@
-//! What SHOW HELP lists beside SHOW itself.
+//! What SHOW HELP lists besides SHOW itself.
 
 /// A statement for SHOW HELP.
 pub(super) struct Help {
@@ -6,7 +6,7 @@ pub(super) struct Help {
     pub(super) about: &'static str,
 }
 
-/// The statements beside SHOW.
+/// The statements besides SHOW.
 pub(super) const HELP: [Help; 11] = [
     help(
         "EXPLAIN <statement>",

@@ -1,8 +1,8 @@
 //! The console's login: its one account, by `caching_sha2_password` or `mysql_native_password`.
 //!
-//! Both are checked by a hash of a hash alone, so that the password is neither kept nor ever sent. It is our own wire
-//! code rather than the crate's, which knows but one round of authentication: MariaDB's library wants to be told that
-//! the first one was enough (`01 03`) before the OK.
+//! Both are checked by a hash of a hash alone, so the password is neither kept nor ever sent. The wire code is this
+//! project's own, because the crate knows only one round of authentication: MariaDB's library must be told that the
+//! first round was enough (`01 03`) before the OK.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,10 +23,10 @@ use crate::wire::reader::Malformed;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
 
-/// The version that clients are told: some look for features by its first number.
+/// The version that clients see: some decide on features by its first number.
 pub(super) const SERVER_VERSION: &str = concat!("8.4.0-countersink-", env!("CARGO_PKG_VERSION"));
 
-/// What the console offers. CLIENT_LONG_PASSWORD tells MariaDB's library that this is none of its servers.
+/// What the console offers. CLIENT_LONG_PASSWORD tells MariaDB's library that this is not a MariaDB server.
 const OFFERED: u64 = capability::LONG_PASSWORD
     | capability::CONNECT_WITH_DB
     | capability::PROTOCOL_41
@@ -36,7 +36,7 @@ const OFFERED: u64 = capability::LONG_PASSWORD
     | capability::PLUGIN_AUTH_LENENC_CLIENT_DATA
     | capability::DEPRECATE_EOF;
 
-/// The longest packet of a login, in bytes: names, a scramble, and attributes that nobody has asked for.
+/// The longest packet of a login, in bytes: names, a scramble, and attributes that are ignored.
 const LONGEST_PACKET: usize = 4 * 1024;
 
 /// The longest names that are kept, in bytes.
@@ -44,13 +44,13 @@ const LONGEST_NAME: usize = 256;
 
 const NATIVE: &str = "mysql_native_password";
 
-/// Clients that are logged in at the same time; who comes then is told so.
+/// Maximum number of clients that are logged in; further ones are refused with an error.
 const MOST_CLIENTS: usize = 32;
 
 const NO_TLS: &str =
     "the console has neither TLS nor the protocol of before 4.1; connect without TLS";
 
-/// Somebody who is logged in.
+/// A client that is logged in.
 #[derive(Debug)]
 pub(super) struct LoggedIn {
     /// What both sides have agreed on.
@@ -58,11 +58,11 @@ pub(super) struct LoggedIn {
     pub(super) user: String,
     /// The schema that statements to explain start in.
     pub(super) schema: Option<String>,
-    /// Its place among those who are.
+    /// Its place among the logged-in clients.
     pub(super) place: OwnedSemaphorePermit,
 }
 
-/// Why somebody is not.
+/// Why a login failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LoginError {
     #[error("the account or its password is wrong")]
@@ -82,7 +82,7 @@ pub(super) enum LoginError {
 }
 
 impl LoginError {
-    /// Whether the client is told why: one that speaks MySQL, and may be an operator's.
+    /// Whether the client gets the reason: it speaks MySQL, and may be an operator's.
     pub(super) fn is_told(&self) -> bool {
         self.farewell().is_some()
     }
@@ -95,14 +95,14 @@ impl LoginError {
     }
 }
 
-/// What somebody is told who is not let in.
+/// The error for a client that is refused.
 #[derive(Debug)]
 pub(super) struct Farewell {
     sequence_id: u8,
     payload: Vec<u8>,
 }
 
-/// Who comes in.
+/// Decides which clients may log in.
 #[derive(Debug)]
 pub(super) struct Door {
     admin: Admin,
@@ -139,7 +139,7 @@ impl Door {
         }
     }
 
-    /// Lets a client in, or tells it why not. Not cancel safe.
+    /// Lets a client in, or sends it the reason why not. Not cancel safe.
     pub(super) async fn admit(
         &self,
         client: &mut PacketStream,
@@ -147,7 +147,7 @@ impl Door {
     ) -> Result<LoggedIn, LoginError> {
         let login = timeout(self.patience, self.login(client, thread_id)).await?;
         if let Err(LoginError::Denied(_)) = &login {
-            // Whoever guesses waits for each answer; who is let in does not.
+            // A client that guesses waits for each response; one with the right password does not.
             sleep(self.delay(Instant::now())).await;
         }
         if let Some(told) = login.as_ref().err().and_then(LoginError::farewell) {

@@ -1,10 +1,10 @@
-//! The SQL console: what an operator asks and tells a running proxy, with any MySQL client.
+//! The SQL console: an operator queries and controls a running proxy, with any MySQL client.
 //!
-//! - `login`: who comes in
-//! - `fence`: what of a client's bytes reaches opensrv-mysql, which writes the answers; `shim` is what it calls
-//! - `visit`: a client that has come in; each `statement` finds its answer
+//! - `login`: which clients may come in
+//! - `fence`: which of a client's bytes reach opensrv-mysql, which writes the responses; `shim` is what it calls
+//! - `visit`: a client that has logged in; each `statement` gets its response
 //! - `show`: tables about the proxy, `filter`ed; `act`: what changes something; `orders`: what changes the rules
-//! - `small_talk`: what clients ask every server; `set`: what they tell it
+//! - `small_talk`: queries that clients send to every server; `set`: what they set there
 
 mod act;
 mod cursor;
@@ -49,8 +49,8 @@ use visit::Visit;
 
 pub use desk::Desk;
 
-/// Clients that are logging in at the same time; who comes then is told so. Whoever can connect can take these places,
-/// but none of those behind the login.
+/// Maximum number of clients that are logging in; further ones are refused with an error. Anyone who can connect can
+/// take these places, but not those of logged-in clients.
 const MOST_LOGINS: usize = 16;
 
 /// When a connection on which nothing comes is asked for a sign of life, and how often from then on.
@@ -64,7 +64,7 @@ const FIRST_ID: u32 = 0x8000_0001;
 /// How long to wait after an accept that failed for want of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves clients for good, on this port; when it is dropped, all are gone.
+/// Serves clients on this port until it is dropped, which disconnects all of them.
 pub async fn serve(port: Port, admin: Admin, desk: Arc<Desk>) {
     let listener = match port.listener().await {
         Ok(listener) => listener,
@@ -117,7 +117,7 @@ fn refuse(stream: &TcpStream) {
     .encode_as_greeting(&mut payload);
     let mut packet = Vec::new();
     encode_packet(&mut packet, 0, &payload);
-    // Who does not hear it finds the connection closed.
+    // A client that does not get this finds the connection closed.
     stream.try_write(&packet).ok();
 }
 
@@ -137,7 +137,7 @@ async fn receive(
             tracing::info!(%peer, user = login.user, "console: login");
             Some((client, login))
         }
-        // The log is short, and whoever just connects must not fill it.
+        // The log is short, and clients that only connect must not fill it.
         Err(error) if !error.is_told() => {
             tracing::debug!(%peer, "console: no login: {error}");
             None

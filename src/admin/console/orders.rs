@@ -8,7 +8,7 @@ use super::table::{Answer, Code, Column, Refusal, Table, text};
 use crate::config::{Mode, Rule, TableName};
 use crate::counter::drain::Drain;
 
-/// How long the drain of a table may take. Who asks for it waits.
+/// How long the drain of a table may take. The client waits for it.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What to do where that was not enough.

@@ -54,15 +54,15 @@ const SET_BY_CLIENTS: [&str; 40] = [
     "wait_timeout",
 ];
 
-/// What a SET goes on with behind what it sets.
+/// What follows the name of the variable in a SET.
 enum Rest {
-    /// A value, and perhaps more to set behind a comma.
+    /// A value, and perhaps further settings after a comma.
     Value,
     /// Words up to its end.
     Words,
 }
 
-/// Reads what stands behind SET, when that is not RULE.
+/// Reads what follows SET, if that is not RULE.
 pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<(), Refusal> {
     loop {
         match target(cursor)? {

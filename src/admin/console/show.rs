@@ -1,4 +1,4 @@
-//! SHOW: what the proxy is at, each a table.
+//! SHOW: the state of the proxy, as tables.
 
 mod config;
 mod proxy;
@@ -11,7 +11,7 @@ use super::table::{Column, Table, Value, text};
 /// Something to show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
-    /// What stands behind SHOW.
+    /// The word after SHOW.
     pub(super) name: &'static str,
     /// What it shows, for SHOW HELP.
     pub(super) about: &'static str,

@@ -1,5 +1,5 @@
-//! What clients ask and tell every server: who it is, which variables it has, SET, BEGIN. The console has no session
-//! state, so that what is set is taken and means nothing.
+//! Statements that clients send to every server: its name and version, its variables, SET, BEGIN. The console has no
+//! session state, so a SET is accepted and has no effect.
 
 use super::cursor::Cursor;
 use super::filter::Filter;
@@ -98,7 +98,7 @@ fn no_query() -> Refusal {
 struct Expression {
     /// What heads its column: its alias, or it as it was written.
     name: String,
-    /// Its tokens in lower case, without what stands between them.
+    /// Its tokens in lower case, without the space between them.
     written: String,
     /// Its one token, if it is a constant.
     constant: Option<Value>,

@@ -10,7 +10,7 @@ use crate::config::did_you_mean;
 /// A statement, understood.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Statement<'a> {
-    /// SHOW of what the proxy is at.
+    /// SHOW of the proxy's state.
     Show(&'static Report, Filter),
     /// What the proxy would do with a statement.
     Explain(&'a str),
@@ -28,7 +28,7 @@ pub(super) enum Statement<'a> {
     Order(Order),
     /// Another schema for the statements to explain.
     Use(String),
-    /// Not ours: clients ask it of every server.
+    /// Not a command of the console: clients send it to every server.
     SmallTalk,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Order {
         /// `off`, `observe` or `enforce`, as it was written.
         mode: String,
     },
-    /// `DRAIN [table]`: all slots into base rows, for good.
+    /// `DRAIN [table]`: all slots into base rows, and the slot tables dropped.
     Drain(Option<Name>),
 }
 
@@ -160,7 +160,7 @@ fn show<'a>(cursor: &mut Cursor<'_>) -> Result<Statement<'a>, Refusal> {
     Ok(Statement::Show(report, Filter::parse(cursor)?))
 }
 
-/// The text behind EXPLAIN, up to its last token; the format may be named, as a session of the proxy needs it.
+/// The text after EXPLAIN, up to its last token; the format may be named, as a session of the proxy requires.
 fn explain<'a>(mut cursor: Cursor<'a>, text: &'a str) -> Result<Statement<'a>, Refusal> {
     if cursor.accept_all(&["FORMAT", "="]) && !cursor.accept("COUNTERSINK") {
         return Err(refuse(

@@ -5,7 +5,7 @@
 pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// What it tells, in a few words.
+    /// What it means, in a few words.
     pub(super) about: &'static str,
 }
 

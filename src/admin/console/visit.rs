@@ -14,7 +14,7 @@ use super::table::{Answer, Code, Refusal};
 /// The most letters of a schema's name.
 const LONGEST_NAME: usize = 64;
 
-/// Who is here, and where.
+/// A client that has logged in, and the schema that it has chosen.
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) desk: Arc<Desk>,

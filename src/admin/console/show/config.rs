@@ -26,7 +26,7 @@ pub(super) const CONFIG: Report = Report {
     },
 };
 
-/// Each setting; the compiler tells of one that is missing.
+/// Each setting; the compiler reports a missing one.
 fn settings(config: &Config) -> Vec<(&'static str, Value)> {
     let Config {
         listen,

@@ -104,7 +104,7 @@ fn plan_row(kept: &KeptPlan) -> Vec<Value> {
     ]
 }
 
-/// The statement with `?` for strings and numbers, and without comments, in which anything may stand.
+/// The statement with `?` for strings and numbers, and without comments, which may contain anything.
 fn without_literals(kept: &KeptPlan) -> String {
     let mut shown = String::new();
     for token in Lexer::new(&kept.text, &kept.facts) {
