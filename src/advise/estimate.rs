@@ -9,7 +9,7 @@ pub struct Range {
     pub high: f64,
 }
 
-/// What becomes of the increments of a row, and how that is known.
+/// What a rule is worth to the increments of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worth {
     /// The clients that are at the row at a time, which the gain depends on.
@@ -34,7 +34,7 @@ const ALONE: Range = Range {
     high: 1.0,
 };
 
-/// What so many clients at one row gain.
+/// The gain with this many clients at one row.
 pub fn gain(clients: f64) -> Worth {
     let counted = clients.clamp(1.0, MOST_CLIENTS);
     Worth {
@@ -46,8 +46,8 @@ pub fn gain(clients: f64) -> Worth {
     }
 }
 
-/// What so many clients gain at the row for which most wait, where most of those who wait do so for other rows: 2.7 to
-/// 3.2 times were measured with 64 clients on 1,000 rows by Pareto's rule.
+/// The gain with this many clients at the hottest row, if most clients wait for other rows: 2.7 to 3.2 times were
+/// measured with 64 clients on 1,000 rows by Pareto's rule.
 pub fn gain_of_many_rows(clients: f64) -> Worth {
     const MEASURED: Range = Range {
         low: 2.7,
@@ -63,7 +63,7 @@ pub fn gain_of_many_rows(clients: f64) -> Worth {
     }
 }
 
-/// A read of a counter by its key takes so many times as long as one that passes the proxy unchanged.
+/// A read of a counter by its key takes this many times as long as one that passes the proxy unchanged.
 pub fn read_cost() -> Range {
     Range {
         low: 1.2,
@@ -75,7 +75,7 @@ pub fn read_cost() -> Range {
 mod tests {
     use super::*;
 
-    /// The figures of docs/performance.md lie within what is promised.
+    /// The figures of docs/performance.md are within the estimates.
     #[test]
     fn what_was_measured_is_within_the_range() {
         for (clients, measured) in [

@@ -1,4 +1,4 @@
-//! What was seen: who waits for which rows, and which statements run how often.
+//! What was seen: which clients wait for which rows, and how often statements run.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct Evidence {
     pub are_executions: bool,
     /// The clients that wait.
     pub crowds: Vec<Crowd>,
-    /// What transactions run behind their updates.
+    /// What transactions run after their updates.
     pub followers: Vec<Follower>,
     /// How often row locks were waited for anywhere in the server, and for how long in all; none where it is not known.
     pub row_lock_waits: Option<(u64, Duration)>,
@@ -63,7 +63,7 @@ pub struct Statement {
     pub times: u64,
 }
 
-/// A statement behind an UPDATE in the same transaction.
+/// A statement after an UPDATE in the same transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Follower {
     /// The schema in which they ran, as far as it is known.
@@ -89,12 +89,11 @@ pub struct Crowd {
     pub row: Option<Row>,
     /// How many of them wait, on average over the time.
     pub waiting: f64,
-    /// How many of them are in a transaction that stays open behind the statement, as a share; none where it is not
-    /// known.
+    /// The share of them in a transaction that stays open after the statement; none if it is not known.
     pub in_transaction: Option<f64>,
 }
 
-/// A row, as it was told.
+/// A row, as it was reported.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Row {
     /// By an index, and the values that its record has.

@@ -1,8 +1,9 @@
 //! Which counters are hot, and what the proxy would make of them: the rule to add, what it gains and what it costs.
 //!
-//! `ask` watches a server without the proxy, `passing` reads what a proxy has seen pass; both give [`Evidence`]. `spot`
-//! puts it together by table, `trial` tries a rule for each without switching it on: the catalog says whether the table
-//! can be hot, the planner what would become of the statements that were seen. `estimate` says what that is worth.
+//! `ask` watches a server without the proxy, and `passing` reads what a proxy has seen pass; both give [`Evidence`].
+//! `spot` groups it by table. `trial` tries a rule for each table without switching it on: the catalog says whether the
+//! table can be hot, and the planner what would be done with the statements that were seen. `estimate` says what that
+//! is worth.
 
 mod ask;
 mod estimate;

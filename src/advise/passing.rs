@@ -1,9 +1,9 @@
 //! What a proxy has seen pass, as evidence.
 //!
-//! It sees no locks. But where the time that statements spent at a row is more than the time that went by, several were
-//! at it at once, on average as many as the one is to the other, and all but one of them waited. In a transaction who
-//! has the row is no longer at the statement that took it: there all waited, but for the time that the statement takes
-//! when nobody does.
+//! It sees no locks. But if statements spent more time at a row than went by, several were at it at once: on average as
+//! many as the ratio of the two times, and all but one of them waited. In a transaction the client that holds the row
+//! is no longer in the statement that took it. There all of them waited, except for the time that the statement takes
+//! when there is no wait.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn crowds(shape: &ShapeReport, window: Duration) -> impl Iterator<Item = Crowd> 
     at_rows.chain(at_all)
 }
 
-/// How often the time goes into that of the window: so many were at it, on average.
+/// This time divided by that of the window: how many clients were at the row, on average.
 fn share(microseconds: u64, window: Duration) -> f64 {
     microseconds as f64 / window.as_micros() as f64
 }
@@ -70,8 +70,8 @@ fn is_update(text: &str) -> bool {
     verb.is_some_and(|verb| verb.eq_ignore_ascii_case("UPDATE "))
 }
 
-/// Whether it is an UPDATE that every time takes all rows of a table, or the same ones. Digests have no literals, and
-/// names that look like these words stand in quotes.
+/// Whether it is an UPDATE that always takes all rows of a table, or always the same ones. Digests have no literals,
+/// and names that look like these words are quoted.
 fn is_of_all_rows(text: &str) -> bool {
     let narrows = |word: &str| {
         let words = ["WHERE", "JOIN", "STRAIGHT_JOIN"];
@@ -102,7 +102,7 @@ fn followers(report: &Report) -> Vec<Follower> {
     followers
 }
 
-/// The UPDATEs at which several clients are at a time, nobody knows at which row.
+/// The UPDATEs that several clients run at a time, on rows that are not known.
 fn rowless(report: &Report, window: Duration) -> Option<String> {
     let shapes = report.shapes.iter();
     let shapes = shapes.filter(|shape| is_update(&shape.text) && !is_of_all_rows(&shape.text));

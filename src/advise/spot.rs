@@ -7,7 +7,7 @@ use crate::config::TableName;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{self, Kind, Sets, Tally, tally};
 
-/// From so many waiting clients on, on average, a table is named: one client for a twentieth of the time.
+/// A table is named from this many waiting clients on, on average: one client for a twentieth of the time.
 pub const NAMED: f64 = 0.05;
 
 /// The most tables that are looked at.
@@ -24,7 +24,7 @@ pub struct Spot {
     pub statements: Vec<Waiting>,
     /// The rows that are waited for, with how many clients, the most first.
     pub rows: Vec<(Row, f64)>,
-    /// How many of those who wait are in a transaction, as a share; none where it is not known.
+    /// The share of waiting clients that are in a transaction; none if it is not known.
     pub in_transaction: Option<f64>,
 }
 
@@ -71,7 +71,7 @@ impl Spot {
         columns
     }
 
-    /// How many clients are at the row that is waited for most: those who wait, and the one who has it.
+    /// How many clients are at the hottest row: those that wait, and the one that holds it.
     pub fn clients(&self) -> f64 {
         self.rows.first().map_or(1.0, |(_, waiting)| waiting + 1.0)
     }
@@ -148,7 +148,7 @@ fn understood(crowd: &Crowd) -> Option<Tally> {
     )
 }
 
-/// Whether a statement may wait for a row: one that does not has come behind the one that did, while the server was
+/// Whether a statement may wait for a row: one that cannot has followed the one that did, while the server was being
 /// looked at.
 fn is_of_rows(text: &str) -> bool {
     let kind = sql::statement_kind(text.as_bytes(), &SessionFacts::default());

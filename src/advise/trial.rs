@@ -1,4 +1,4 @@
-//! A rule for each hot table, tried without being switched on: can the table be hot, and what would become of the
+//! A rule for each hot table, tried without being switched on: can the table be hot, and what would be done with the
 //! statements that were seen?
 
 mod fates;
@@ -24,36 +24,36 @@ use words::{against, is_worth_telling, no_counter, not_slotted, ruled, slots, un
 
 pub use fates::Fate;
 
-/// From so many clients on that wait for increments, on average, a rule is advised: half of one client's time.
+/// A rule is advised from this many clients on that wait in increments, on average: half of one client's time.
 const ADVISED: f64 = 0.5;
 
-/// A rule that cannot gain so many times the increments is not advised.
+/// A rule that cannot gain this many times the increments is not advised.
 const LEAST_GAIN: f64 = 1.5;
 
 /// Where more than this share of the increments would take the row's own lock, a rule is not advised.
 const MOSTLY: f64 = 0.5;
 
-/// Statements that were caught running so often are told of.
+/// Statements that were seen running this often are reported.
 const GLIMPSES: u64 = 20;
 
-/// Reads of a counter that are so many times as frequent as increments are better left alone.
+/// Reads of a counter that are this many times as frequent as increments are better left alone.
 const MANY_READS: f64 = 20.0;
 
-/// What becomes of a table for whose rows clients wait.
+/// The verdict on a table for whose rows clients wait.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Who waits.
+    /// The clients that wait.
     pub spot: Spot,
     /// Whether a rule is advised.
     pub verdict: Verdict,
-    /// What would become of the statements on the table, the ones for which most clients wait first.
+    /// What would be done with the statements on the table, those for which most clients wait first.
     pub fates: Vec<Fate>,
     /// How often the table's counters are read for each increment; none where it was not seen.
     pub reads: Option<f64>,
     /// Increments per second; none where it was not seen.
     pub increments: Option<f64>,
-    /// Which share of the increments stands in transactions that also read the counter, or write the row otherwise; as
-    /// far as that was seen.
+    /// The share of the increments in transactions that also read the counter, or write the row in another way; as far
+    /// as that was seen.
     pub mixed: f64,
     /// What speaks against it, or is to be known: sentences.
     pub against: Vec<String>,
@@ -70,7 +70,7 @@ pub struct Candidate {
 pub enum Verdict {
     /// This one.
     Advised(Advice, Worth),
-    /// There is one already, which names all of these columns; why they wait all the same: a sentence.
+    /// There is a rule already, which names all of these columns; a sentence says why clients still wait.
     Ruled(String),
     /// None, for this reason: a sentence.
     PassedOver(String),
@@ -100,8 +100,8 @@ pub struct Replaced {
     pub is_off: bool,
 }
 
-/// Tries a rule for each table for whose rows clients wait; the one with the most is the first. Second, how many wait
-/// for rows of tables that are not known. `base` says how the rules file is beside its rules, and which there are.
+/// Tries a rule for each table for whose rows clients wait, the one with the most first. The second value is how many
+/// wait for rows of unknown tables. `base` is the rules file: its settings and its rules.
 ///
 /// # Errors
 ///
@@ -272,7 +272,7 @@ impl Trial<'_> {
             .window
             .max(Duration::from_millis(1))
             .as_secs_f64();
-        // What is caught running now and then tells little.
+        // Statements that are seen running now and then say little.
         let is_known = self.evidence.are_executions || increments.min(reads) >= GLIMPSES;
         if increments > 0 && is_known {
             candidate.reads = Some(reads as f64 / increments as f64);
@@ -375,7 +375,7 @@ impl Trial<'_> {
     }
 }
 
-/// What a rule gains, of whom so many wait for increments.
+/// The gain of a rule when this many clients wait in increments.
 fn worth(spot: &Spot, gaining: f64) -> Worth {
     let first = spot.rows.first().filter(|(row, _)| *row != Row::All);
     let at_one_row = first.map_or(0.0, |(_, waiting)| *waiting);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::trial::Advice;
 use crate::config::{Address, TableName};
 
-/// What a rules file begins with that is new: where the server is, and who looks after slot tables.
+/// The beginning of a new rules file: the server's address, and the control account.
 pub fn head(upstream: &Address, user: &str) -> String {
     format!(
         "upstream: {}\ncontrol:\n  user: {}\n  password: ${{COUNTERSINK_PASSWORD}}\n",

@@ -8,10 +8,10 @@ use super::innodb_tables::table_name;
 use super::waiters::Waiter;
 use crate::catalog::Problem;
 
-/// What stands before a lock that is waited for; sections on deadlocks have other words.
+/// The words before a lock that is waited for; sections on deadlocks use others.
 const WAITS: &str = "------- TRX HAS BEEN WAITING ";
 
-/// Who waits now.
+/// The clients that wait now.
 pub(super) async fn waiters(conn: &mut Conn) -> Result<Vec<Waiter>, Problem> {
     let asked = conn.query_first("SHOW ENGINE INNODB STATUS").await;
     let row: Option<mysql_async::Row> = asked.map_err(|source| Problem::Query {

@@ -26,7 +26,7 @@ type Columns = (
     Option<Vec<u8>>,
 );
 
-/// Who waits now.
+/// The clients that wait now.
 pub(super) async fn waiters(conn: &mut Conn) -> Result<Vec<Waiter>, Problem> {
     let map = mysql_async::from_row_opt::<Columns>;
     let found = rows(conn, "who waits for row locks", WAITERS, (), map).await?;
@@ -60,7 +60,7 @@ fn waiter(row: Columns) -> Waiter {
     }
 }
 
-/// `` `shop`.`posts` ``, and whatever stands behind it.
+/// `` `shop`.`posts` ``, and whatever follows it.
 pub(super) fn table_name(text: &str) -> Option<TableName> {
     let (schema, rest) = quoted(text)?;
     let (name, _) = quoted(rest.strip_prefix('.')?)?;

@@ -1,6 +1,8 @@
-//! Watches a server without the proxy: who waits for row locks at each look, and which statements run meanwhile.
+//! Watches a server without the proxy: which clients wait for row locks at each look, and which statements run
+//! meanwhile.
 //!
-//! What the account may not see, or the server does not record, is said with the remedy, and the next best is asked.
+//! What the account may not see, or the server does not record, is reported with the remedy, and the next best source
+//! is used.
 
 mod digests;
 mod innodb_status;
@@ -26,7 +28,7 @@ use waiters::{Waiter, Waiters};
 /// How often the server is looked at. InnoDB's tables in information_schema keep what they have shown for 100 ms.
 const PACE: Duration = Duration::from_millis(150);
 
-/// A look that takes long is followed by a pause so many times as long: looking holds up the locks of all.
+/// After a look the pause is this many times as long as the look: looking holds up the lock system for all sessions.
 const PAUSE: u32 = 9;
 
 /// Why nothing was seen.
@@ -57,9 +59,9 @@ fn lines(statements: &[String]) -> String {
     lines.collect::<Vec<_>>().join("\n  -- or")
 }
 
-/// Watches for so long, or until `stop` is ready. `step` is told now and then how much of the time is over.
+/// Watches for this long, or until `stop` is ready. `step` is called now and then with the elapsed time.
 ///
-/// Not cancel safe: the connection is of no use afterwards.
+/// Not cancel safe: the connection cannot be used afterwards.
 ///
 /// # Errors
 ///

@@ -36,7 +36,7 @@ type Columns = (
     Option<String>,
 );
 
-/// Who waits now.
+/// The clients that wait now.
 pub(super) async fn waiters(conn: &mut Conn) -> Result<Vec<Waiter>, Problem> {
     let map = mysql_async::from_row_opt::<Columns>;
     let found = rows(conn, "who waits for row locks", WAITERS, (), map).await?;
@@ -68,7 +68,7 @@ const TRANSACTIONS: &str = "SELECT THREAD_ID, NESTING_EVENT_ID, CURRENT_SCHEMA, 
      FROM performance_schema.events_statements_history WHERE NESTING_EVENT_TYPE = 'TRANSACTION' \
      ORDER BY THREAD_ID, EVENT_ID LIMIT 20000";
 
-/// What transactions run behind their updates; nothing where the server does not record it.
+/// What transactions run after their updates; nothing if the server does not record it.
 pub(super) async fn followers(conn: &mut Conn) -> Result<Vec<Follower>, Problem> {
     type Columns = (Option<u64>, Option<u64>, Option<String>, Option<Vec<u8>>);
     let map = mysql_async::from_row_opt::<Columns>;

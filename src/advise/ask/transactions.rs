@@ -1,4 +1,4 @@
-//! What transactions run behind their updates, out of statements in the order in which they ran.
+//! What transactions run after their updates, from statements in the order in which they ran.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Who waits, look by look, put together.
+//! The waiting clients of all looks, put together.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::advise::spot::facts;
 use crate::config::TableName;
 use crate::sql::{self, Place};
 
-/// The most kinds of waiters, and of running statements, that are told apart.
+/// The maximum number of kinds of waiters, and of running statements, that are kept.
 const MOST_KINDS: usize = 10_000;
 
 /// A client that waits for a row lock.
@@ -17,11 +17,11 @@ pub(super) struct Waiter {
     pub(super) statement: Option<String>,
     pub(super) table: Option<TableName>,
     pub(super) row: Option<Row>,
-    /// In a transaction that stays open behind the statement; none where it is not known.
+    /// In a transaction that stays open after the statement; none if it is not known.
     pub(super) in_transaction: Option<bool>,
 }
 
-/// What tells waiters apart.
+/// What distinguishes kinds of waiters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Kind {
     schema: Option<String>,

@@ -1,4 +1,4 @@
-//! What would become of the statements that were seen.
+//! What would be done with the statements that were seen.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::config::TableName;
 use crate::reason::Reason;
 use crate::sql;
 
-/// What becomes of statements, and of how many.
+/// What is done with statements, and with how many.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fate {
     /// What, and why.
@@ -37,7 +37,7 @@ impl Fate {
     }
 }
 
-/// What becomes of all statements on the table, those for which most clients wait first.
+/// What is done with all statements on the table, those for which most clients wait first.
 pub(super) fn of(
     evidence: &Evidence,
     spot: &Spot,
