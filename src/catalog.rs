@@ -96,12 +96,12 @@ pub struct HotTable {
     pub primary_key: Vec<usize>,
     /// The counters that the rule names.
     pub counters: Vec<Counter>,
-    /// Columns that tell when a row was last changed, and that an increment may set too: positions in `columns` of
-    /// the rule's `touch` columns, and of those with ON UPDATE CURRENT_TIMESTAMP. DATETIME or TIMESTAMP.
+    /// Columns that say when a row was last changed, and that an increment may also set: positions in `columns` of the
+    /// rule's `touch` columns, and of those with ON UPDATE CURRENT_TIMESTAMP. DATETIME or TIMESTAMP.
     pub touches: Vec<usize>,
-    /// Columns of the unique keys beside the primary one: by them an INSERT may meet a row of another primary key.
-    /// `None` when the statement does not show which: a key is over an expression or a part of a column, or a trigger
-    /// may set other values.
+    /// Columns of the unique keys other than the primary key: by them an INSERT may meet a row with another primary
+    /// key. `None` when a statement does not show which row: a key is over an expression or a part of a column, or a
+    /// trigger may set other values.
     pub unique_keys: Option<Vec<Vec<usize>>>,
     /// What changes its rows in statements that need not name it.
     pub changed_by: Changers,
@@ -130,7 +130,7 @@ impl HotTable {
             .find(|counter| counter.column == position)
     }
 
-    /// Whether the value of column `position` may lie in slots: a counter or a touch column.
+    /// Whether the value of column `position` may be in slots: a counter or a touch column.
     pub fn is_hot(&self, position: usize) -> bool {
         self.counter(position).is_some() || self.touches.contains(&position)
     }
@@ -153,7 +153,7 @@ impl HotTable {
         }
     }
 
-    /// Whether a column of this name stands in the slot table as well.
+    /// Whether the slot table has a column of this name too.
     fn carries(&self, name: &str) -> bool {
         let counters = self.counters.iter().map(|counter| counter.column);
         let touches = self.touches.iter().copied();
@@ -172,8 +172,8 @@ impl HotTable {
 pub struct Column {
     /// Its name, as the server spells it.
     pub name: String,
-    /// Its full type as in `information_schema.columns.column_type`, with character set and collation
-    /// where it has them: what stands behind the name in CREATE TABLE.
+    /// Its full type as in `information_schema.columns.column_type`, with character set and collation where it has
+    /// them: what follows the name in CREATE TABLE.
     pub definition: String,
     /// Left out of `SELECT *`.
     pub invisible: bool,
@@ -186,7 +186,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// Digits behind the seconds of a DATETIME or TIMESTAMP: `datetime(6)` has 6.
+    /// Fractional digits of a DATETIME or TIMESTAMP: `datetime(6)` has 6.
     pub fn fraction(&self) -> u8 {
         let digits = self
             .definition
@@ -223,7 +223,7 @@ pub enum Domain {
     Decimal {
         /// Digits in all.
         precision: u8,
-        /// Digits behind the point.
+        /// Digits after the decimal point.
         scale: u8,
         /// Has no negative values.
         unsigned: bool,
@@ -237,7 +237,7 @@ impl Domain {
         matches!(self, Self::Integer { bytes, .. } if bytes <= 4)
     }
 
-    /// The smallest amount that a column of this type tells apart, as a literal.
+    /// The smallest amount that a column of this type can represent, as a literal.
     pub fn unit(self) -> String {
         match self {
             Self::Integer { .. } | Self::Decimal { scale: 0, .. } => "1".to_owned(),
@@ -255,11 +255,11 @@ impl Domain {
 
 /// Limits within which base row and slots together can never leave the column's type.
 ///
-/// Base may be slotted onto while it lies within `base_low ..= base_high`; a slot row's CHECK keeps it within
-/// `-slot ..= slot`; with at most [`Bounds::MAX_SLOTS`] slot rows the sum stays inside the type. What does not fit
-/// fails the slot table's CHECK, and the statement takes the exact path, where MySQL itself raises its error.
-/// All figures are whole numbers of the counter's unit; the widest (DECIMAL(65)) does not fit an integer type,
-/// so they are kept as the text that goes into SQL.
+/// Increments of a row may go to slots while base is within `base_low ..= base_high`. A slot row's CHECK keeps it
+/// within `-slot ..= slot`. With at most [`Bounds::MAX_SLOTS`] slot rows the sum stays inside the type. What does not
+/// fit fails the slot table's CHECK, and the statement takes the exact path, where MySQL itself raises its error. All
+/// figures are whole numbers of the counter's unit; the widest (DECIMAL(65)) does not fit an integer type, so they are
+/// kept as the text that goes into SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Smallest base value that may be slotted onto.
@@ -274,7 +274,7 @@ impl Bounds {
     /// The most slots a rule may ask for.
     pub const MAX_SLOTS: u16 = 256;
 
-    /// The most that an upsert may add to the base row of an eight-byte counter beside its open slots. Within the
-    /// bounds 2^61 are spare, for two million million of such upserts between two folds.
+    /// The most that an upsert may add to the base row of an eight-byte counter while slots are open. Within the bounds
+    /// 2^61 are spare, enough for two million million such upserts between two folds.
     pub const MOST_ADDED: u64 = 1_000_000;
 }

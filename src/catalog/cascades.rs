@@ -17,11 +17,11 @@ pub struct Cascade {
     pub name: String,
     /// Its columns that are referred to.
     pub columns: Vec<String>,
-    /// The hot table's own columns that refer to them, in the same order; empty where tables stand between the two.
+    /// The hot table's own columns that refer to them, in the same order; empty if there are tables between the two.
     pub referring: Vec<String>,
-    /// Who deletes rows of it deletes rows of the hot table.
+    /// A DELETE of its rows deletes rows of the hot table.
     pub on_delete: bool,
-    /// Who changes these columns changes primary keys of the hot table.
+    /// A change of these columns changes primary keys of the hot table.
     pub on_update: bool,
 }
 
@@ -29,7 +29,7 @@ const CASCADE: &str = "CASCADE";
 
 /// Those of a table, the nearest first, as far as the account may see tables above its parents.
 pub(super) async fn of(conn: &mut Conn, facts: &Facts) -> Result<Vec<Cascade>, Problem> {
-    /// Beyond, it is no longer told who deletes what.
+    /// Beyond this, the tables are no longer tracked.
     const MOST: usize = 256;
     let mut found = of_parents(facts);
     let mut at = 0;

@@ -29,7 +29,7 @@ impl Changers {
 
 /// What changes `schema.name`, itself or by way of others, as far as the account may see it.
 pub(super) async fn of(conn: &mut Conn, schema: &str, name: &str) -> Result<Changers, Problem> {
-    /// Beyond, it is no longer told who changes what.
+    /// Beyond this, the programs are no longer tracked.
     const MOST: usize = 256;
     let mut found = Changers::default();
     let mut rest = VecDeque::from([name.to_owned()]);

@@ -20,7 +20,7 @@ pub(super) fn hot_table(rule: &Rule, facts: &Facts) -> Result<HotTable, Error> {
     examine(rule, facts).map_err(|mut errors| errors.swap_remove(0))
 }
 
-/// [`hot_table`], for those who want to know everything at once.
+/// [`hot_table`], but with all reasons at once.
 ///
 /// # Errors
 ///
@@ -111,7 +111,7 @@ fn has_triggers(facts: &Facts) -> bool {
     all.iter().any(|names| !names.is_empty())
 }
 
-/// The unique keys beside the primary one.
+/// The unique keys other than the primary key.
 fn unique_keys(facts: &Facts) -> Option<Vec<Vec<usize>>> {
     if !facts.insert_triggers.is_empty() {
         return None;

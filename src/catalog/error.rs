@@ -13,7 +13,7 @@ pub struct Error {
 }
 
 impl Problem {
-    /// Whether key and counters are what they were, but something stands beside them that slots do not go with.
+    /// Whether key and counters are unchanged, but the table has something that slots do not go with.
     pub fn is_beside_counters(&self) -> bool {
         matches!(
             self,
@@ -240,7 +240,7 @@ pub enum Problem {
         "the server has check_constraint_checks off, so nothing would keep slots within bounds; switch it on: SET GLOBAL check_constraint_checks = ON"
     )]
     ChecksOff,
-    /// Two rules for one table, told apart only by letter case.
+    /// Two rules for one table, which differ only in letter case.
     #[error(
         "counters[{first}] is a rule for the same table (the server ignores letter case); put the columns of both into one rule"
     )]
@@ -248,7 +248,7 @@ pub enum Problem {
         /// The earlier rule.
         first: usize,
     },
-    /// A query of ours failed.
+    /// A query of the proxy's failed.
     #[error("cannot read {what} from the server: {source}")]
     Query {
         /// What was asked for.

@@ -21,7 +21,7 @@ pub(crate) fn lacking<'a>(
             let (object, _) = rest.split_once(" TO ")?;
             covers(object, schema, table).then_some(privileges)
         })
-        // The dynamic privileges stand in a list without spaces.
+        // The dynamic privileges are listed without spaces.
         .flat_map(|privileges| privileges.split(',').map(str::trim))
         .collect();
     let is_given = |privilege: &str| {

@@ -50,7 +50,7 @@ pub(crate) struct Facts {
     pub(crate) checks: Vec<String>,
     /// One entry per column of a foreign key of this table.
     pub(crate) foreign_keys: Vec<ForeignKeyFacts>,
-    /// What changes its rows beside statements that name it.
+    /// What changes its rows besides statements that name it.
     #[serde(default)]
     pub(crate) changed_by: Changers,
     /// Foreign keys by which rows go, or get other keys, in statements that need not name it.

@@ -1,7 +1,7 @@
 //! Constraints out of MariaDB's SHOW CREATE TABLE.
 //!
 //! MariaDB shows them in information_schema only to accounts with grants on the whole schema, and what the control
-//! account is not shown would go unnoticed. SHOW CREATE TABLE shows them to whoever may read the table.
+//! account is not shown would go unnoticed. SHOW CREATE TABLE shows them to every account that may read the table.
 
 use super::read::ForeignKeyFacts;
 

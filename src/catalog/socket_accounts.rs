@@ -1,8 +1,8 @@
-//! Accounts that log in as a user of the operating system, over the unix socket behind which the proxy stands for all
-//! of its clients: MySQL's auth_socket, MariaDB's unix_socket.
+//! Accounts that log in as a user of the operating system over a unix socket, where the proxy's own user would be taken
+//! for that of every client: MySQL's auth_socket, MariaDB's unix_socket.
 //!
-//! A session refuses them at login (`session::connect`). Here an operator is told beforehand, as far as the control
-//! account may see them.
+//! A session refuses them at login (`session::connect`). Here the operator learns of them at start, as far as the
+//! control account may see them.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use super::error::{Error, Problem};
 use super::read::{self, rows};
 use crate::config::{Config, Place};
 
-/// Refuses an upstream behind a unix socket where accounts are those of the proxy's own user of the operating system.
+/// Refuses an upstream at a unix socket if it has accounts that the proxy's own operating system user could log in to.
 ///
 /// # Errors
 ///
