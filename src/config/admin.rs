@@ -38,7 +38,7 @@ impl PasswordHashes {
         }
     }
 
-    /// Whether there is no password, which lets nobody in.
+    /// Whether there is no password, with which no client is let in.
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }
@@ -57,7 +57,7 @@ impl PasswordHashes {
         self.is_preimage(algorithm, &self.sha1, mask.as_ref(), scramble)
     }
 
-    /// Whether what `mask` hides in `scramble` has this hash; in a time that does not tell how much of it was right.
+    /// Whether what `mask` hides in `scramble` has this hash. Takes the same time however much of it is right.
     fn is_preimage(
         &self,
         algorithm: &'static Algorithm,

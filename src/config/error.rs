@@ -31,7 +31,7 @@ impl Place {
 }
 
 impl fmt::Display for Place {
-    /// What stands before the problem: `counters[0] (shop.posts): columns: `.
+    /// The text before the problem: `counters[0] (shop.posts): columns: `.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.rule {
             Some((index, table)) if table.is_empty() => write!(formatter, "counters[{index}]: ")?,
@@ -150,7 +150,7 @@ pub enum Problem {
         /// What to write.
         remedy: &'static str,
     },
-    /// Not one of the words that may stand here.
+    /// Not one of the words that are allowed here.
     #[error("{value} is not known here; write {choices}")]
     Choice {
         /// As written.

@@ -36,7 +36,7 @@ pub use secret::Secret;
 pub struct Config {
     /// Where clients connect; port 0 lets the system choose one.
     pub listen: HostPort,
-    /// The MySQL or MariaDB server behind the proxy.
+    /// The MySQL or MariaDB server that the proxy connects to.
     pub upstream: Address,
     /// The SQL console, if there is one.
     pub admin: Option<Admin>,
@@ -56,7 +56,7 @@ pub struct Config {
     pub handshake_timeout: Duration,
     /// How long open transactions may take to end once the proxy is told to stop.
     pub drain_timeout: Duration,
-    /// Most clients at the same time.
+    /// Maximum number of clients at the same time.
     pub max_connections: usize,
     /// Sessions that are not rewritten.
     pub bypass: Bypass,
@@ -138,7 +138,7 @@ pub enum UpstreamTls {
     Disabled,
     /// When the server offers it; its certificate is not verified.
     Preferred,
-    /// For clients that have it themselves: when the server offers it, or, verified, always.
+    /// For clients that use TLS themselves: if the server offers it, or always if its certificate is verified.
     AsClient(Option<Verify>),
     /// Always.
     Required(Verify),

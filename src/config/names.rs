@@ -42,7 +42,7 @@ impl TableName {
     }
 }
 
-/// How a slot table is named: `{table}` and `{schema}` stand for the hot table's.
+/// How a slot table is named: `{table}` and `{schema}` are replaced by the hot table's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotTable {
     /// Its schema; `None` for the hot table's own.
@@ -94,7 +94,7 @@ impl SlotTable {
     }
 }
 
-/// The pattern for all rules: must tell tables apart.
+/// The pattern for all rules: it must give each table another name.
 pub(super) fn pattern(text: &Text) -> Result<SlotTable, Problem> {
     let slots = slot_table(text)?;
     match slots.name.contains("{table}") {

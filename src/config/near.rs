@@ -7,7 +7,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
     let allowed = (length / 3).clamp(1, 3);
     known
         .into_iter()
-        // Whoever compares long names takes long.
+        // Comparing long names takes long.
         .filter(|other| other.chars().count().abs_diff(length) <= allowed)
         .map(|other| {
             (

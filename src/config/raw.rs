@@ -1,7 +1,7 @@
 //! rules.yaml as it is written: names of keys are checked here, values later.
 //!
-//! Every scalar is taken as the text that stands in the file, so that `slots: ${SLOTS}` works and each complaint
-//! about a value is ours, with its line.
+//! Every scalar is taken as the text in the file, so that `slots: ${SLOTS}` works, and each error about a value has the
+//! words of this room, and a line.
 
 use serde::Deserialize;
 use serde_saphyr::Spanned;

@@ -20,7 +20,7 @@ pub struct Rule {
     pub columns: Vec<String>,
     /// Columns that an increment may set to the current time.
     pub touch: Vec<String>,
-    /// Most slots of a key, 0 to 256; 0 asks for combining on the base row.
+    /// Maximum number of slots of a key, 0 to 256; 0 asks for combining on the base row.
     pub slots: u16,
     /// What to do with the table's statements.
     pub mode: Mode,
@@ -44,7 +44,7 @@ impl Rule {
         self.acts() && self.slots > 0
     }
 
-    /// Where this rule's `field` stands, for an error.
+    /// The place of this rule's `field`, for an error.
     pub fn place(&self, field: &str) -> Place {
         Place {
             rule: Some((self.index, self.table.to_string())),
@@ -74,7 +74,7 @@ impl Mode {
         modes.find(|mode| mode.name().eq_ignore_ascii_case(name))
     }
 
-    /// As rules.yaml has it.
+    /// As it is spelled in rules.yaml.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
