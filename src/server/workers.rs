@@ -3,7 +3,7 @@
 //! A session stays on the thread where it began, and its two sockets with it. Of an event loop that all threads share
 //! one of them at a time asks what has happened, and has to wake the others (`docs/performance.md` has the figures).
 //! The price is that a session that computes for long holds up those of its thread, so what takes long is computed
-//! elsewhere (`session::planning`).
+//! elsewhere (`session::shared::planning`).
 
 use std::io;
 use std::num::NonZero;

@@ -17,7 +17,7 @@ use super::moving::Bound;
 use super::read::{DEFINITION_CHANGED, is_without_slots};
 use super::refusal::Foreseen;
 use super::state::Isolation;
-use super::transaction::Keys;
+use super::state::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::KeyForm;

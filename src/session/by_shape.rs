@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::Session;
 use super::error::Error;
-use super::hot::Known;
 use super::parameters::exact_amounts;
-use super::planning;
+use super::shared::hot::Known;
+use super::shared::planning;
 use super::stale::Planned;
 use super::state::TableLocks;
 use super::turn::{Done, Original, Turn};

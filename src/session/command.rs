@@ -9,12 +9,12 @@ use tokio::time::timeout;
 
 use super::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use super::error::Error;
-use super::hot::Hot;
 use super::leading::Alone;
 use super::link::Link;
 use super::refusal::Understood;
-use super::registry::{Account, Entry, News};
 use super::shared::Shared;
+use super::shared::hot::Hot;
+use super::shared::registry::{Account, Entry, News};
 use super::sighted::schema_named;
 use super::state::{State, TableLocks};
 use crate::config::Bypass;

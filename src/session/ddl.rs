@@ -15,7 +15,7 @@ use super::query::statement_text;
 use super::read::is_without_slots;
 use super::refusal::Understood;
 use super::state::TableLocks;
-use super::transaction::{Keys, Transaction};
+use super::state::transaction::{Keys, Transaction};
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::{fold, withdrawal};

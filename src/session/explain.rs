@@ -7,7 +7,7 @@ use super::by_shape::Found;
 use super::error::Error;
 use super::kind::kind_of;
 use super::moving::Bound;
-use super::transaction;
+use super::state::transaction;
 use super::turn::{Done, Original, Turn};
 use crate::explain::{Explanation, Keys, Situation, explain};
 use crate::reason::Reason;

@@ -15,7 +15,7 @@ use super::link::internal::{InternalResponse, Row};
 use super::moving::{AsOwn, Bound, Moved};
 use super::refusal::is_unknown_column;
 use super::second_run::SecondRun;
-use super::transaction::{Kept, Keys, Suspects};
+use super::state::transaction::{Kept, Keys, Suspects};
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::fold::Look;

@@ -11,7 +11,7 @@ use super::link::internal::{
 };
 use super::moving::Bound;
 use super::rights::Right;
-use super::transaction::Keys;
+use super::state::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::{SlotLease, SlotRow};

@@ -2,8 +2,8 @@
 
 use super::Session;
 use super::refusal::is_code_of_the_text;
+use super::state::transaction::Transaction;
 use super::state::{Access, TableLocks};
-use super::transaction::Transaction;
 use crate::catalog::HotTable;
 use crate::reason::Reason;
 use crate::sql::plan::SessionFacts;

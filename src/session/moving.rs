@@ -10,7 +10,7 @@ use super::error::Error;
 use super::link::internal::{Failure, InternalResponse, Row, failure};
 use super::read::is_without_slots;
 use super::refusal::is_unknown_column;
-use super::transaction::Keys;
+use super::state::transaction::Keys;
 use crate::catalog::HotTable;
 use crate::counter::fold::{self, FoldStatements, Move, OpenRow};
 use crate::counter::{Key, KeyForm};

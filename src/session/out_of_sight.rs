@@ -1,6 +1,6 @@
 //! Rows of hot tables that a statement changes without naming them: by a trigger, a routine, a foreign key's action.
 //!
-//! They are then the transaction's own, as those are that it names (see [`super::transaction`]): its reads see them as
+//! They are then the transaction's own, as those are that it names (see [`super::state::transaction`]): its reads see them as
 //! they are now, beside slots as its snapshot has them. So the rows that have slots are looked at before such a
 //! statement, as the transaction sees them, and again before the next read of their table. What the transaction itself
 //! has changed looks otherwise then, and nothing else does: others change nothing in its snapshot.
@@ -12,7 +12,7 @@ use super::Session;
 use super::error::Error;
 use super::prepared::Statement;
 use super::query::statement_text;
-use super::transaction::Suspects;
+use super::state::transaction::Suspects;
 use crate::catalog::HotTable;
 use crate::counter::fold::{self, Look};
 use crate::counter::{Key, KeyForm};

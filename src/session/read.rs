@@ -12,7 +12,7 @@ use super::link::internal::{Failure, InternalResponse, failure};
 use super::link::rewrite::Rewrite;
 use super::moving::{AsOwn, Bound};
 use super::refusal::{Foreseen, is_of_the_text};
-use super::transaction::Keys;
+use super::state::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;
 use crate::counter::fold::BEGIN_TO_WRITE;

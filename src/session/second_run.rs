@@ -11,7 +11,7 @@ use super::error::Error;
 use super::folded::{Mark, UNDO};
 use super::link::internal::InternalResponse;
 use super::moving::{AsOwn, Bound, Moved};
-use super::transaction::{Keys, Suspects};
+use super::state::transaction::{Keys, Suspects};
 use crate::counter::Key;
 use crate::counter::fold::Look;
 use crate::sql::template::{Filling, Template};

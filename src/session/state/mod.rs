@@ -1,31 +1,34 @@
 //! What a session knows of itself: transaction, schema, sql_mode, prepared statements.
 
+pub(in crate::session) mod savepoints;
+pub(in crate::session) mod transaction;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::as_update::InfoText;
 use super::combine::Combining;
 use super::diagnostics::Diagnostics;
-use super::hot::PreparedUnder;
 use super::link::definitions::Definitions;
 use super::link::transaction_state::Tracked;
 use super::one_shot::{Effect, OneShot};
 use super::prepared::Statement;
 use super::refusal::Understood;
 use super::rights::Shown;
+use super::shared::hot::PreparedUnder;
 use super::sql_prepared::SqlPrepared;
 use super::stale::Planned;
-use super::transaction::Transaction;
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Kind, TransactionControl};
 use crate::wire::session_state::TransactionState;
 use crate::wire::status;
+use transaction::Transaction;
 
 /// A session between two commands.
 #[derive(Debug)]
-pub(super) struct State {
+pub(in crate::session) struct State {
     /// Status flags of the last answer that had some.
     pub status: u16,
     /// The last answer was an ERR: whether a transaction is open is not known.
@@ -116,7 +119,7 @@ pub(super) struct State {
 
 /// What a statement does to tables, as far as its text says.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Access {
+pub(in crate::session) struct Access {
     /// It is a query that locks rows as if it wrote them, which a READ ONLY session refuses.
     pub locks_for_update: bool,
     /// What that makes of the state of its transaction.
@@ -125,7 +128,7 @@ pub(super) struct Access {
 
 /// Prepared statements of which nothing is remembered.
 #[derive(Debug)]
-pub(super) struct Unseen {
+pub(in crate::session) struct Unseen {
     /// Those of the binary protocol that have not been closed, by their ids, and what they do to tables.
     pub ids: HashMap<u32, Access>,
     /// Those among them that change no rows out of sight, by the hot tables with this number.
@@ -138,7 +141,7 @@ pub(super) struct Unseen {
 
 impl Unseen {
     /// One more, with its id in the binary protocol.
-    pub(super) fn add(
+    pub(in crate::session) fn add(
         unseen: &mut Option<Self>,
         id: Option<(u32, Access)>,
         now: &Arc<PreparedUnder>,
@@ -154,7 +157,7 @@ impl Unseen {
     }
 
     /// The one with this id, which has been added, changes no rows out of sight by the hot tables with this number.
-    pub(super) fn leave_unwatched(unseen: &mut Option<Self>, id: u32, hot: u64) {
+    pub(in crate::session) fn leave_unwatched(unseen: &mut Option<Self>, id: u32, hot: u64) {
         if let Some(Self { unwatched, .. }) = unseen {
             if unwatched.0 != hot {
                 *unwatched = (hot, HashSet::new());
@@ -164,12 +167,12 @@ impl Unseen {
     }
 
     /// Whether that was found of the one with this id, by the hot tables with this number.
-    pub(super) fn is_unwatched(&self, id: u32, hot: u64) -> bool {
+    pub(in crate::session) fn is_unwatched(&self, id: u32, hot: u64) -> bool {
         self.unwatched.0 == hot && self.unwatched.1.contains(&id)
     }
 
     /// The one with this id was closed, if there is such a one: clients close some twice, and some that are gone.
-    pub(super) fn remove(unseen: &mut Option<Self>, id: u32) {
+    pub(in crate::session) fn remove(unseen: &mut Option<Self>, id: u32) {
         if let Some(some) = unseen {
             some.ids.remove(&id);
             some.unwatched.1.remove(&id);
@@ -182,7 +185,7 @@ impl Unseen {
 
 /// Isolation levels, as far as they differ here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Isolation {
+pub(in crate::session) enum Isolation {
     /// READ UNCOMMITTED or READ COMMITTED: no statement sees the snapshot of an earlier one.
     ReadsTheNewest,
     /// REPEATABLE READ.
@@ -193,7 +196,7 @@ pub(super) enum Isolation {
 
 impl Isolation {
     /// By the value of `transaction_isolation`.
-    pub(super) fn of(level: &[u8]) -> Self {
+    pub(in crate::session) fn of(level: &[u8]) -> Self {
         match level {
             b"REPEATABLE-READ" => Self::RepeatableRead,
             b"SERIALIZABLE" => Self::Serializable,
@@ -202,14 +205,14 @@ impl Isolation {
     }
 
     /// Whether locking reads lock gaps.
-    pub(super) fn locks_gaps(self) -> bool {
+    pub(in crate::session) fn locks_gaps(self) -> bool {
         self != Self::ReadsTheNewest
     }
 }
 
 /// What LOCK TABLES means for hot tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TableLocks {
+pub(in crate::session) enum TableLocks {
     /// Not in force.
     None,
     /// Hot tables and their slot tables are locked for reading: reads are rewritten, all else is MySQL's to refuse.
@@ -219,7 +222,7 @@ pub(super) enum TableLocks {
 }
 
 impl State {
-    pub(super) fn new(status: u16, mariadb: bool) -> Self {
+    pub(in crate::session) fn new(status: u16, mariadb: bool) -> Self {
         Self {
             status,
             status_uncertain: false,
@@ -266,12 +269,12 @@ impl State {
     }
 
     /// Whether a statement now belongs to a transaction that the client ends.
-    pub(super) fn in_transaction(&self) -> bool {
+    pub(in crate::session) fn in_transaction(&self) -> bool {
         self.status & status::IN_TRANS != 0 || self.status & status::AUTOCOMMIT == 0
     }
 
     /// What the statement that runs does to its transaction, as the server tells of it.
-    pub(super) fn adds_with(&self, rows: bool) -> TransactionState {
+    pub(in crate::session) fn adds_with(&self, rows: bool) -> TransactionState {
         match rows {
             true => self.access.state.with(TransactionState::ROWS_SENT),
             false => self.access.state,
@@ -280,13 +283,13 @@ impl State {
 
     /// Whether a transaction may be open that sees rows as they were. An ERR does not say; in autocommit a statement
     /// that fails leaves none, unless it was a routine.
-    pub(super) fn may_have_snapshot(&self) -> bool {
+    pub(in crate::session) fn may_have_snapshot(&self) -> bool {
         let may_be_new = self.status & status::AUTOCOMMIT == 0 || self.kind == Kind::Call;
         self.status & status::IN_TRANS != 0 || (self.status_uncertain && may_be_new)
     }
 
     /// Takes in how an answer ended.
-    pub(super) fn observe(&mut self, status: Option<u16>, error: Option<u16>) {
+    pub(in crate::session) fn observe(&mut self, status: Option<u16>, error: Option<u16>) {
         if let Some(status) = status {
             let was_open = self.status & status::IN_TRANS != 0;
             // Without autocommit a transaction that the error has ended may have been followed by another.
@@ -309,19 +312,24 @@ impl State {
     }
 
     /// The hot tables are others than when it was asked which of them temporary tables hide.
-    pub(super) fn doubt_shadows(&mut self) {
+    pub(in crate::session) fn doubt_shadows(&mut self) {
         self.shadows_doubted |= self.may_have_temporary || !self.shadowed.is_empty();
     }
 
     /// A statement with this effect on what is set for one transaction has ended.
-    pub(super) fn after_one_shot(&mut self, effect: &Effect, failed: bool, refused: bool) {
+    pub(in crate::session) fn after_one_shot(
+        &mut self,
+        effect: &Effect,
+        failed: bool,
+        refused: bool,
+    ) {
         let was_set = self.one_shot.is_set();
         self.one_shot.after(effect, failed, refused);
         self.isolation_doubted |= was_set && !self.one_shot.is_set() && self.in_transaction();
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER.
-    pub(super) fn reset(&mut self, status: u16, mariadb: bool) {
+    pub(in crate::session) fn reset(&mut self, status: u16, mariadb: bool) {
         *self = Self {
             multi_statements: self.multi_statements,
             bypass: self.bypass,

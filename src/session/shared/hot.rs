@@ -17,13 +17,13 @@ pub struct Hot {
     /// Tells statements that cannot concern them.
     pub prefilter: Prefilter,
     /// Plans of texts and shapes seen.
-    pub(super) plans: Plans,
+    pub(in crate::session) plans: Plans,
     /// Those of the tables whose slots take nothing while proxies change over: increments take the exact path.
     changing: Vec<Arc<HotTable>>,
     /// Tells it from those before and after it.
-    pub(super) number: u64,
+    pub(in crate::session) number: u64,
     /// Held by sessions that have prepared statements of which nothing is remembered, as they named no hot table then.
-    pub(super) prepared_under: Arc<PreparedUnder>,
+    pub(in crate::session) prepared_under: Arc<PreparedUnder>,
     metrics: Arc<Metrics>,
     /// Of the tables with slots, then of those without.
     counts: Vec<Arc<TableCounts>>,
@@ -41,7 +41,7 @@ impl Hot {
 
     /// With an empty plan cache, and what is done counted in `metrics`. `changing` are those of the catalog's tables
     /// whose slots take nothing.
-    pub(super) fn in_force(
+    pub(in crate::session) fn in_force(
         catalog: Catalog,
         changing: Vec<Arc<HotTable>>,
         number: u64,
@@ -63,7 +63,7 @@ impl Hot {
     }
 
     /// The same without any table.
-    pub(super) fn of_nothing(&self) -> Self {
+    pub(in crate::session) fn of_nothing(&self) -> Self {
         let catalog = Catalog {
             tables: Vec::new(),
             without_slots: Vec::new(),
@@ -74,18 +74,18 @@ impl Hot {
     }
 
     /// Whether the table's slots take nothing at the time.
-    pub(super) fn is_changing(&self, table: &HotTable) -> bool {
+    pub(in crate::session) fn is_changing(&self, table: &HotTable) -> bool {
         self.changing.iter().any(|changing| **changing == *table)
     }
 
     /// The same for whatever the table of this name is now.
-    pub(super) fn is_changing_by_name(&self, table: &HotTable) -> bool {
+    pub(in crate::session) fn is_changing_by_name(&self, table: &HotTable) -> bool {
         let mut changing = self.changing.iter();
         changing.any(|other| other.name == table.name && other.schema == table.schema)
     }
 
     /// Counts what is done to a table, if it is among these still.
-    pub(super) fn count(&self, table: &HotTable, count: impl FnOnce(&TableCounts)) {
+    pub(in crate::session) fn count(&self, table: &HotTable, count: impl FnOnce(&TableCounts)) {
         let is_it =
             |other: &Arc<HotTable>| other.name == table.name && other.schema == table.schema;
         let tables = self.catalog.tables.iter();
@@ -114,7 +114,12 @@ impl Hot {
     }
 
     /// The plan of a text by these tables, which are those that a session sees, whatever plans are kept.
-    pub(super) fn plan_anew(&self, text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+    pub(in crate::session) fn plan_anew(
+        &self,
+        text: &[u8],
+        facts: &SessionFacts,
+        catalog: &Catalog,
+    ) -> Plan {
         let started = Instant::now();
         let plan = sql::plan(text, facts, catalog);
         self.metrics.latency.planned(started.elapsed());

@@ -1,13 +1,16 @@
 //! What all sessions share: the hot tables with their plans, slots, metrics.
 
+pub(in crate::session) mod hot;
+pub(in crate::session) mod planning;
+pub(in crate::session) mod plans;
+pub(in crate::session) mod registry;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 
-use super::hot::{Hot, PreparedUnder};
-use super::registry::Sessions;
 use crate::catalog::{Catalog, HotTable};
 use crate::counter::combine::Groups;
 use crate::counter::control::Control;
@@ -19,6 +22,8 @@ use crate::counter::withdrawal::{self, Withdrawal};
 use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
 use crate::traffic::Traffic;
+use hot::{Hot, PreparedUnder};
+use registry::Sessions;
 
 /// So long after the last such transaction a shape goes to slots again: one odd transaction must not slow all others
 /// for good.
@@ -34,7 +39,7 @@ pub struct Shared {
     /// Slots of all hot tables.
     pub slots: Slots,
     /// Sessions whose increments are added up.
-    pub(super) groups: Groups,
+    pub(in crate::session) groups: Groups,
     /// How long what sessions have been shown of their rights holds.
     pub rights: Rights,
     /// What is known of the transactions that increments of a shape stand in.
@@ -52,7 +57,7 @@ pub struct Shared {
     /// [`Hot::number`]: super::Hot
     in_vain: Mutex<Option<(u64, Instant)>>,
     /// Tells which slot rows there are.
-    pub(super) control: Control,
+    pub(in crate::session) control: Control,
 }
 
 /// What was in force until a moment ago, and is so still where a session has not come to see it.
@@ -118,7 +123,7 @@ impl Shared {
     }
 
     /// The open slot rows of these keys, or of all; `None` when that cannot be told.
-    pub(super) async fn open_rows(
+    pub(in crate::session) async fn open_rows(
         &self,
         server: &Server,
         table: &HotTable,
@@ -129,7 +134,7 @@ impl Shared {
     }
 
     /// Begins to take the slots of these tables away, for DDL of the session of this number.
-    pub(super) async fn withdraw(
+    pub(in crate::session) async fn withdraw(
         &self,
         tables: &[Arc<HotTable>],
         session: u32,
@@ -141,14 +146,14 @@ impl Shared {
     /// Remembers that a transaction has locked base rows (to read its own increments, to write other columns) beside
     /// increments of this shape. Two such transactions hold slots that each other's fold wants, so the next ones
     /// increment base from the start. True when that was not known.
-    pub(super) fn learn_mixed(&self, shape: u64) -> bool {
+    pub(in crate::session) fn learn_mixed(&self, shape: u64) -> bool {
         let known = matches!(self.shapes.get(&shape), Some(Shape::Mixed(_)));
         self.shapes.insert(shape, Shape::Mixed(Instant::now()));
         !known
     }
 
     /// Remembers that a transaction with increments of this shape has done nothing else to hot tables.
-    pub(super) fn learn_pure(&self, shape: u64) {
+    pub(in crate::session) fn learn_pure(&self, shape: u64) {
         match self.shapes.get(&shape) {
             Some(Shape::Pure) => {}
             Some(Shape::Mixed(last)) if last.elapsed() < MIXED_COUNTS => {}
@@ -157,7 +162,7 @@ impl Shared {
     }
 
     /// Whether transactions with increments of this shape are known to do nothing else to hot tables.
-    pub(super) fn is_pure(&self, shape: u64) -> bool {
+    pub(in crate::session) fn is_pure(&self, shape: u64) -> bool {
         matches!(self.shapes.get(&shape), Some(Shape::Pure))
     }
 
@@ -184,12 +189,12 @@ impl Shared {
     }
 
     /// The tables of this number have been read again for a statement, which fails by these as before.
-    pub(super) fn was_in_vain(&self, number: u64) {
+    pub(in crate::session) fn was_in_vain(&self, number: u64) {
         *self.lock_in_vain() = Some((number, Instant::now()));
     }
 
     /// When the tables of this number were read for nothing, if they were.
-    pub(super) fn in_vain(&self, number: u64) -> Option<Instant> {
+    pub(in crate::session) fn in_vain(&self, number: u64) -> Option<Instant> {
         let (last, when) = (*self.lock_in_vain())?;
         (last == number).then_some(when)
     }

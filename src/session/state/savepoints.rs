@@ -8,11 +8,11 @@ const MOST: usize = 64;
 
 /// From the oldest to the youngest.
 #[derive(Debug, Default)]
-pub(super) struct Savepoints(Vec<(String, Kept)>);
+pub(in crate::session) struct Savepoints(Vec<(String, Kept)>);
 
 impl Savepoints {
     /// Something may have set or released some.
-    pub(super) fn forget(&mut self) {
+    pub(in crate::session) fn forget(&mut self) {
         self.0.clear();
     }
 
@@ -31,7 +31,7 @@ impl Savepoints {
 
 impl Transaction {
     /// A statement has succeeded that does this.
-    pub(super) fn apply(&mut self, control: TransactionControl) {
+    pub(in crate::session) fn apply(&mut self, control: TransactionControl) {
         match control {
             TransactionControl::Begin { snapshot } => {
                 *self = Self::default();
@@ -62,7 +62,7 @@ impl Transaction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::transaction::Keys;
+    use crate::session::state::transaction::Keys;
     use crate::sql::posts_in_fixture;
     use TransactionControl::{Release, RollBackTo, Savepoint};
 

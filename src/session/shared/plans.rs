@@ -23,7 +23,7 @@ const BOOKKEEPING: usize = 64;
 
 /// Plans by text and session facts; those that are not asked for are the first to go.
 #[derive(Debug)]
-pub(super) struct Plans {
+pub(in crate::session) struct Plans {
     cache: Cache<Key, Kept, Bytes>,
 }
 
@@ -98,13 +98,13 @@ impl Plans {
     }
 
     /// The plan kept for this text.
-    pub(super) fn get(&self, text: &[u8], facts: &SessionFacts) -> Option<Arc<Plan>> {
+    pub(in crate::session) fn get(&self, text: &[u8], facts: &SessionFacts) -> Option<Arc<Plan>> {
         let kept = self.cache.get(&KeyRef { facts, text })?;
         Some(kept.plan)
     }
 
     /// Those that are kept, `most` of them at the most, and how many there are.
-    pub(super) fn kept(&self, most: usize) -> (Vec<KeptPlan>, usize) {
+    pub(in crate::session) fn kept(&self, most: usize) -> (Vec<KeptPlan>, usize) {
         let plans = self.cache.iter().take(most).map(|(key, kept)| KeptPlan {
             facts: key.facts,
             text: key.text,
@@ -114,7 +114,7 @@ impl Plans {
     }
 
     /// The plan kept for this text, or the one that `plan` makes.
-    pub(super) fn get_or_plan(
+    pub(in crate::session) fn get_or_plan(
         &self,
         text: &[u8],
         facts: &SessionFacts,
