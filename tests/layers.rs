@@ -83,6 +83,24 @@ fn wire_uses_only_itself() {
     assert_none("wire uses another room", &found);
 }
 
+/// What sessions share, and what one knows of itself, is below what it does.
+#[test]
+fn the_rooms_below_a_session_have_no_methods_of_it() {
+    let mut found = Vec::new();
+    for source in sources() {
+        let rooms = ["src/session/state/", "src/session/shared/"];
+        if !rooms.iter().any(|room| source.name.starts_with(room)) {
+            continue;
+        }
+        for (number, line) in code_lines(&source) {
+            if line.contains("impl Session ") || line.contains("&mut Session") {
+                found.push(format!("{}:{number}: {}", source.name, line.trim()));
+            }
+        }
+    }
+    assert_none("a room below the session acts on it", &found);
+}
+
 #[test]
 fn every_exception_is_used() {
     let sources = sources();

@@ -9,12 +9,12 @@ use tokio::sync::oneshot;
 
 use super::Session;
 use super::as_update::InfoText;
-use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::increment::Slotting;
 use super::leading::Led;
 use super::link::internal::InternalResponse;
 use super::state::TableLocks;
+use super::state::diagnostics::Diagnostics;
 use super::turn::Done;
 use crate::counter::combine::{Addition, Call, CombineKey, Entered, Group, GroupName, Outcome};
 use crate::net::ReadError;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Session;
-use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::fold::{COMMIT, has_messages, is_syntax_error};
 use super::kind::kind_of;
@@ -15,6 +14,7 @@ use super::query::statement_text;
 use super::read::is_without_slots;
 use super::refusal::Understood;
 use super::state::TableLocks;
+use super::state::diagnostics::Diagnostics;
 use super::state::transaction::{Keys, Transaction};
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;

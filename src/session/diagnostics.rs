@@ -1,7 +1,6 @@
-//! What MySQL would tell of the client's last statement, where by itself it would tell of a later one of ours: the
-//! COMMIT behind a fold, an upsert that counts an existing slot row twice.
+//! Questions about the client's last statement, where the upstream by itself would tell of a later one of ours: the COMMIT
+//! after a fold, an upsert that counts an existing slot row twice.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::Session;
@@ -12,30 +11,19 @@ use super::link::internal::InternalResponse;
 use super::link::rewrite::{Rewrite, patch_status};
 use super::literal::string_literal;
 use super::read::RUNS;
+use super::state::diagnostics::{Diagnostics, is_shown};
 use super::turn::{Done, Turn};
 use crate::reason::Reason;
 use crate::sql::Kind;
-use crate::sql::diagnostics::{Number, Question};
-use crate::sql::template::{Filling, Template};
+use crate::sql::diagnostics::Question;
 use crate::wire::answer::{Form, Role, Walker};
 use crate::wire::command::encode_query;
 use crate::wire::packet::encode_packet;
-use crate::wire::reader::{Malformed, Reader};
-use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::reader::Malformed;
+use crate::wire::reply;
 
 /// How much of an answer to SHOW WARNINGS is kept, in bytes: `max_error_count` messages, 1024 by default, fit.
 const MOST_MESSAGES: usize = 1024 * 1024;
-
-/// Kept from one statement to the next.
-#[derive(Debug)]
-pub(super) struct Diagnostics {
-    /// ROW_COUNT()
-    pub row_count: i64,
-    /// The answer to SHOW WARNINGS, packet by packet; `None` when the upstream still has it.
-    pub messages: Option<Vec<(Role, Vec<u8>)>>,
-    /// How many messages there are, and how many of them are errors, where that is known.
-    counts: Option<(usize, usize)>,
-}
 
 /// What became of a question.
 pub(super) enum Told {
@@ -45,99 +33,6 @@ pub(super) enum Told {
     Rewritten(Vec<u8>),
     /// The upstream can answer.
     Not,
-}
-
-impl Diagnostics {
-    /// After a statement whose answer ended in this packet.
-    pub(super) fn of(last: &[u8], messages: Option<Vec<(Role, Vec<u8>)>>) -> Self {
-        let (row_count, is_quiet) = match (last.first(), OkPacket::decode(last)) {
-            (Some(&reply::OK), Ok(ok)) => {
-                let count = i64::try_from(ok.affected_rows).unwrap_or(i64::MAX);
-                (count, ok.warnings == 0)
-            }
-            _ => (-1, false),
-        };
-        let counts = match &messages {
-            Some(messages) => Some((count(messages, false), count(messages, true))),
-            None => is_quiet.then_some((0, 0)),
-        };
-        Self {
-            row_count,
-            messages,
-            counts,
-        }
-    }
-
-    /// After a statement that has failed in another session, or behind whose error statements of ours have run: it had
-    /// one message.
-    pub(super) fn of_an_error() -> Self {
-        Self {
-            row_count: -1,
-            messages: None,
-            counts: Some((1, 1)),
-        }
-    }
-
-    /// There are no messages: the statement has left none, or one that the upstream has prepared since has cleared them.
-    pub(super) fn clear_messages(&mut self) {
-        self.messages = None;
-        self.counts = Some((0, 0));
-    }
-
-    /// A number, as a literal; `None` where the upstream still has it.
-    fn number(&self, number: Number) -> Option<String> {
-        match number {
-            // In parentheses, as it may be negative.
-            Number::RowCount => Some(format!("({})", self.row_count)),
-            Number::Warnings => self.counts.map(|(messages, _)| unsigned(messages)),
-            Number::Errors => self.counts.map(|(_, errors)| unsigned(errors)),
-        }
-    }
-
-    /// The text with the numbers that are known in the places where it asks for them.
-    pub(super) fn edited(&self, text: &[u8], places: &[(Range<usize>, Number)]) -> Vec<u8> {
-        let mut edited = Template::default();
-        let mut at = 0;
-        for (place, which) in places {
-            let value = self.number(*which).map(String::into_bytes);
-            edited
-                .append_apart(&Template::text(&text[at..place.start]))
-                .append_apart(&Template::text(
-                    value.as_deref().unwrap_or(&text[place.clone()]),
-                ));
-            at = place.end;
-        }
-        edited.append_apart(&Template::text(&text[at..]));
-        let mut out = Vec::new();
-        edited.render(&Filling::default(), &mut out);
-        out
-    }
-
-    /// GET DIAGNOSTICS as an assignment; `None` where one of the numbers is not known, or where the assignment would
-    /// take from the upstream what it is to tell.
-    pub(super) fn assigned(&self, items: &[(Vec<u8>, Number)]) -> Option<Vec<u8>> {
-        if self.messages.is_none() && self.counts != Some((0, 0)) {
-            return None;
-        }
-        let assignments = items.iter().map(|(variable, which)| {
-            let value = self.number(*which)?;
-            Some([variable, b" = ".as_slice(), value.as_bytes()].concat())
-        });
-        let assignments: Option<Vec<_>> = assignments.collect();
-        Some([b"SET ".as_slice(), &assignments?.join(&b", "[..])].concat())
-    }
-}
-
-fn unsigned(number: usize) -> String {
-    format!("CAST({number} AS UNSIGNED)")
-}
-
-/// Messages; of level Error only where asked.
-fn count(messages: &[(Role, Vec<u8>)], errors: bool) -> usize {
-    let shown = messages
-        .iter()
-        .filter(|(role, row)| is_shown(*role, row, errors));
-    shown.count()
 }
 
 /// Whether a query does nothing when it runs: it calls nothing, assigns nothing and touches no table.
@@ -151,12 +46,6 @@ fn is_repeatable(text: &[u8], question: &Question) -> bool {
     }
     let has = |part: &[u8]| memchr::memmem::find(&rest, part).is_some();
     !has(b"(") && !has(b":=") && !has(b"FROM") && !has(b"INTO")
-}
-
-/// Whether a packet is the row of a message that is asked for.
-fn is_shown(role: Role, row: &[u8], errors: bool) -> bool {
-    let level = Reader::new(row).lenenc_bytes();
-    role == Role::Row && (!errors || level == Ok(b"Error"))
 }
 
 impl Session {

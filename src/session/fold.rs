@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use super::Session;
 use super::definitions::may_run_twice;
-use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::link::internal::{InternalResponse, MOST_DEADLOCKS, is_deadlock};
 use super::link::rewrite::Rewrite;
@@ -13,6 +12,7 @@ use super::moving::{AsOwn, Bound, Moved};
 use super::read::is_without_slots;
 use super::refusal::{Foreseen, is_unknown_column};
 use super::rights::is_access_denied;
+use super::state::diagnostics::Diagnostics;
 use super::turn::{Done, Original, Turn};
 pub(super) use crate::counter::fold::COMMIT;
 use crate::counter::fold::{BEGIN, BEGIN_TO_WRITE, ROLLBACK};

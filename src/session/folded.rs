@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use super::Session;
 use super::as_update::InfoText;
-use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::fold::{changes_nothing, has_messages, needs_no_fold};
 use super::link::internal::{InternalResponse, Row};
 use super::moving::{AsOwn, Bound, Moved};
 use super::refusal::is_unknown_column;
 use super::second_run::SecondRun;
+use super::state::diagnostics::Diagnostics;
 use super::state::transaction::{Kept, Keys, Suspects};
 use super::turn::{Done, Held, Original, Turn};
 use crate::catalog::HotTable;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::Session;
 use super::as_update::{InfoText, as_update};
-use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::link::internal::{
     Failure, InternalResponse, MOST_DEADLOCKS, affected_rows, failure, is_deadlock,
 };
 use super::moving::Bound;
 use super::rights::Right;
+use super::state::diagnostics::Diagnostics;
 use super::state::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;

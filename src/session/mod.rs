@@ -2,6 +2,7 @@
 //!
 //! - `connect` relays the handshake. `link` holds the two sockets, and passes, rewrites and reads responses. `exchange` is
 //!   what the session does over its link, and what it learns from each response.
+//! - `shared` is what all sessions share: hot tables, plans, the registry. `state` is what one session knows of itself.
 //! - `query`, `prepared` and its `execution` find statements on hot tables and act on their plan; `by_shape` fills a
 //!   shared plan with its literals.
 //! - `increment`, `read` and `fold` are the ways to act. `moving` moves a fold's slots, `folded` does so in the

@@ -7,84 +7,16 @@
 use super::Session;
 use super::error::Error;
 use super::link::internal::InternalResponse;
+use super::state::one_shot::Effect;
 use crate::reason::Reason;
-use crate::sql::plan::SessionFacts;
-use crate::sql::{Kind, one_shot};
+use crate::sql::Kind;
 use crate::wire::error_code;
 use crate::wire::reply;
-
-/// How many statements are remembered: isolation level and access mode may come one by one, and more than once.
-const MOST_TEXTS: usize = 8;
 
 /// Whether an ERR payload tells of a write in a transaction that may only read.
 pub(super) fn is_read_only(error: &[u8]) -> bool {
     reply::Err::decode(error)
         .is_ok_and(|error| error.code == error_code::ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)
-}
-
-/// What has been set for the next transaction.
-#[derive(Debug, Default)]
-pub(super) struct OneShot {
-    /// The client's statements; all of them together say what is set. Empty: nothing, or it is not certain.
-    texts: Vec<Vec<u8>>,
-    /// They have been sent again while the statement at hand ran.
-    again: bool,
-    /// The same before a statement of which nobody knows whether it has used them up: a CALL, a query whose names are
-    /// those of common table expressions.
-    doubted: Vec<Vec<u8>>,
-}
-
-/// What a statement does to it.
-#[derive(Debug)]
-pub(super) enum Effect {
-    /// It sets characteristics, and does nothing else: its text.
-    Sets(Vec<u8>),
-    /// It surely leaves them.
-    Leaves,
-    /// It may use them up.
-    Ends,
-}
-
-impl OneShot {
-    pub(super) fn is_set(&self) -> bool {
-        !self.texts.is_empty()
-    }
-
-    /// What a statement does, if it succeeds.
-    pub(super) fn effect(&self, text: &[u8], kind: Kind, facts: &SessionFacts) -> Effect {
-        let sets = || {
-            one_shot::sets(text, facts) || (self.is_set() && one_shot::sets_session(text, facts))
-        };
-        if one_shot::may_be(text, kind) && sets() {
-            return Effect::Sets(text.to_vec());
-        }
-        match self.is_set() && one_shot::survives(text, kind, facts) {
-            true => Effect::Leaves,
-            false => Effect::Ends,
-        }
-    }
-
-    /// A statement has ended. `refused`: it failed, and had touched no row.
-    pub(super) fn after(&mut self, effect: &Effect, failed: bool, refused: bool) {
-        match effect {
-            _ if refused => self.again = false,
-            Effect::Sets(text) if !failed => {
-                if self.texts.len() >= MOST_TEXTS {
-                    self.texts.remove(0);
-                }
-                self.texts.push(text.clone());
-            }
-            Effect::Leaves if !failed => {}
-            _ => self.end(),
-        }
-    }
-
-    /// A statement has ended that may have used it up.
-    fn end(&mut self) {
-        if !std::mem::take(&mut self.again) && self.is_set() {
-            self.doubted = std::mem::take(&mut self.texts);
-        }
-    }
 }
 
 impl Session {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::Session;
 use super::ddl::error_payload;
-use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::folded::Mark;
 use super::link::internal::{Failure, InternalResponse, failure};
 use super::link::rewrite::Rewrite;
 use super::moving::{AsOwn, Bound};
 use super::refusal::{Foreseen, is_of_the_text};
+use super::state::diagnostics::Diagnostics;
 use super::state::transaction::Keys;
 use super::turn::{Done, Original, Turn};
 use crate::catalog::HotTable;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Session;
-use super::diagnostics::Diagnostics;
 use super::error::Error;
 use super::kind::kind_of;
+use super::state::diagnostics::Diagnostics;
 use super::turn::{Original, Turn};
 use crate::reason::Reason;
 use crate::sql::{self, Following, Kind, Part};

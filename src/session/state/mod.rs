@@ -1,5 +1,7 @@
 //! What a session knows of itself: transaction, schema, sql_mode, prepared statements.
 
+pub(in crate::session) mod diagnostics;
+pub(in crate::session) mod one_shot;
 pub(in crate::session) mod savepoints;
 pub(in crate::session) mod transaction;
 
@@ -8,10 +10,8 @@ use std::sync::Arc;
 
 use super::as_update::InfoText;
 use super::combine::Combining;
-use super::diagnostics::Diagnostics;
 use super::link::definitions::Definitions;
 use super::link::transaction_state::Tracked;
-use super::one_shot::{Effect, OneShot};
 use super::prepared::Statement;
 use super::refusal::Understood;
 use super::rights::Shown;
@@ -24,6 +24,8 @@ use crate::sql::plan::SessionFacts;
 use crate::sql::{Kind, TransactionControl};
 use crate::wire::session_state::TransactionState;
 use crate::wire::status;
+use diagnostics::Diagnostics;
+use one_shot::{Effect, OneShot};
 use transaction::Transaction;
 
 /// A session between two commands.

@@ -1,0 +1,194 @@
+//! What MySQL would tell of the client's last statement, where the upstream by itself would tell of a later one of ours.
+
+use std::ops::Range;
+
+use crate::sql::diagnostics::Number;
+use crate::sql::template::{Filling, Template};
+use crate::wire::answer::Role;
+use crate::wire::reader::Reader;
+use crate::wire::reply::{self, Ok as OkPacket};
+
+/// Kept from one statement to the next.
+#[derive(Debug)]
+pub(in crate::session) struct Diagnostics {
+    /// ROW_COUNT()
+    pub row_count: i64,
+    /// The answer to SHOW WARNINGS, packet by packet; `None` when the upstream still has it.
+    pub messages: Option<Vec<(Role, Vec<u8>)>>,
+    /// How many messages there are, and how many of them are errors, where that is known.
+    pub counts: Option<(usize, usize)>,
+}
+
+impl Diagnostics {
+    /// After a statement whose answer ended in this packet.
+    pub(in crate::session) fn of(last: &[u8], messages: Option<Vec<(Role, Vec<u8>)>>) -> Self {
+        let (row_count, is_quiet) = match (last.first(), OkPacket::decode(last)) {
+            (Some(&reply::OK), Ok(ok)) => {
+                let count = i64::try_from(ok.affected_rows).unwrap_or(i64::MAX);
+                (count, ok.warnings == 0)
+            }
+            _ => (-1, false),
+        };
+        let counts = match &messages {
+            Some(messages) => Some((count(messages, false), count(messages, true))),
+            None => is_quiet.then_some((0, 0)),
+        };
+        Self {
+            row_count,
+            messages,
+            counts,
+        }
+    }
+
+    /// After a statement that has failed in another session, or behind whose error statements of ours have run: it had
+    /// one message.
+    pub(in crate::session) fn of_an_error() -> Self {
+        Self {
+            row_count: -1,
+            messages: None,
+            counts: Some((1, 1)),
+        }
+    }
+
+    /// There are no messages: the statement has left none, or one that the upstream has prepared since has cleared them.
+    pub(in crate::session) fn clear_messages(&mut self) {
+        self.messages = None;
+        self.counts = Some((0, 0));
+    }
+
+    /// A number, as a literal; `None` where the upstream still has it.
+    pub(in crate::session) fn number(&self, number: Number) -> Option<String> {
+        match number {
+            // In parentheses, as it may be negative.
+            Number::RowCount => Some(format!("({})", self.row_count)),
+            Number::Warnings => self.counts.map(|(messages, _)| unsigned(messages)),
+            Number::Errors => self.counts.map(|(_, errors)| unsigned(errors)),
+        }
+    }
+
+    /// The text with the numbers that are known in the places where it asks for them.
+    pub(in crate::session) fn edited(
+        &self,
+        text: &[u8],
+        places: &[(Range<usize>, Number)],
+    ) -> Vec<u8> {
+        let mut edited = Template::default();
+        let mut at = 0;
+        for (place, which) in places {
+            let value = self.number(*which).map(String::into_bytes);
+            edited
+                .append_apart(&Template::text(&text[at..place.start]))
+                .append_apart(&Template::text(
+                    value.as_deref().unwrap_or(&text[place.clone()]),
+                ));
+            at = place.end;
+        }
+        edited.append_apart(&Template::text(&text[at..]));
+        let mut out = Vec::new();
+        edited.render(&Filling::default(), &mut out);
+        out
+    }
+
+    /// GET DIAGNOSTICS as an assignment; `None` where one of the numbers is not known, or where the assignment would
+    /// take from the upstream what it is to tell.
+    pub(in crate::session) fn assigned(&self, items: &[(Vec<u8>, Number)]) -> Option<Vec<u8>> {
+        if self.messages.is_none() && self.counts != Some((0, 0)) {
+            return None;
+        }
+        let assignments = items.iter().map(|(variable, which)| {
+            let value = self.number(*which)?;
+            Some([variable, b" = ".as_slice(), value.as_bytes()].concat())
+        });
+        let assignments: Option<Vec<_>> = assignments.collect();
+        Some([b"SET ".as_slice(), &assignments?.join(&b", "[..])].concat())
+    }
+}
+
+fn unsigned(number: usize) -> String {
+    format!("CAST({number} AS UNSIGNED)")
+}
+
+/// Messages; of level Error only where asked.
+fn count(messages: &[(Role, Vec<u8>)], errors: bool) -> usize {
+    let shown = messages
+        .iter()
+        .filter(|(role, row)| is_shown(*role, row, errors));
+    shown.count()
+}
+
+/// Whether a packet is the row of a message that is asked for.
+pub(in crate::session) fn is_shown(role: Role, row: &[u8], errors: bool) -> bool {
+    let level = Reader::new(row).lenenc_bytes();
+    role == Role::Row && (!errors || level == Ok(b"Error"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::status;
+
+    fn ok(affected_rows: u64, warnings: u16) -> Vec<u8> {
+        let mut payload = Vec::new();
+        OkPacket {
+            header: reply::OK,
+            affected_rows,
+            last_insert_id: 0,
+            status: status::AUTOCOMMIT,
+            warnings,
+            tail: b"",
+        }
+        .encode(&mut payload);
+        payload
+    }
+
+    fn message(level: &str) -> (Role, Vec<u8>) {
+        let length = u8::try_from(level.len()).expect("short");
+        (Role::Row, [&[length], level.as_bytes()].concat())
+    }
+
+    #[test]
+    fn an_ok_without_warnings_tells_all_numbers() {
+        let diagnostics = Diagnostics::of(&ok(3, 0), None);
+        let text = b"SELECT ROW_COUNT(), @@warning_count";
+        let places = [(7..18, Number::RowCount), (20..35, Number::Warnings)];
+        assert_eq!(
+            diagnostics.edited(text, &places),
+            b"SELECT (3), CAST(0 AS UNSIGNED)"
+        );
+    }
+
+    #[test]
+    fn the_upstream_tells_of_warnings_that_are_not_kept() {
+        let diagnostics = Diagnostics::of(&ok(3, 1), None);
+        assert_eq!(diagnostics.number(Number::Warnings), None);
+        assert_eq!(diagnostics.assigned(&[]), None);
+        let text = b"SELECT @@error_count";
+        let places = [(7..20, Number::Errors)];
+        assert_eq!(diagnostics.edited(text, &places), text);
+    }
+
+    #[test]
+    fn messages_that_are_kept_are_counted_by_their_level() {
+        let messages = vec![message("Error"), message("Warning"), message("Note")];
+        let mut diagnostics = Diagnostics::of(&ok(0, 3), Some(messages));
+        assert_eq!(diagnostics.counts, Some((3, 1)));
+        let items = [(b"@n".to_vec(), Number::Errors)];
+        let assigned = diagnostics.assigned(&items);
+        assert_eq!(
+            assigned.as_deref(),
+            Some(&b"SET @n = CAST(1 AS UNSIGNED)"[..])
+        );
+        diagnostics.clear_messages();
+        assert_eq!(diagnostics.counts, Some((0, 0)));
+    }
+
+    #[test]
+    fn an_error_has_one_message_and_counts_no_rows() {
+        let diagnostics = Diagnostics::of_an_error();
+        assert_eq!(
+            diagnostics.number(Number::RowCount).as_deref(),
+            Some("(-1)")
+        );
+        assert_eq!(diagnostics.counts, Some((1, 1)));
+    }
+}

@@ -1,0 +1,167 @@
+//! What SET TRANSACTION has set for the next transaction alone.
+
+use crate::sql::plan::SessionFacts;
+use crate::sql::{Kind, one_shot};
+
+/// How many statements are remembered: isolation level and access mode may come one by one, and more than once.
+const MOST_TEXTS: usize = 8;
+
+/// What has been set for the next transaction.
+#[derive(Debug, Default)]
+pub(in crate::session) struct OneShot {
+    /// The client's statements; all of them together say what is set. Empty: nothing, or it is not certain.
+    pub texts: Vec<Vec<u8>>,
+    /// They have been sent again while the statement at hand ran.
+    pub again: bool,
+    /// The same before a statement of which nobody knows whether it has used them up: a CALL, a query whose names are
+    /// those of common table expressions.
+    pub doubted: Vec<Vec<u8>>,
+}
+
+/// What a statement does to it.
+#[derive(Debug)]
+pub(in crate::session) enum Effect {
+    /// It sets characteristics, and does nothing else: its text.
+    Sets(Vec<u8>),
+    /// It surely leaves them.
+    Leaves,
+    /// It may use them up.
+    Ends,
+}
+
+impl OneShot {
+    pub(in crate::session) fn is_set(&self) -> bool {
+        !self.texts.is_empty()
+    }
+
+    /// What a statement does, if it succeeds.
+    pub(in crate::session) fn effect(
+        &self,
+        text: &[u8],
+        kind: Kind,
+        facts: &SessionFacts,
+    ) -> Effect {
+        let sets = || {
+            one_shot::sets(text, facts) || (self.is_set() && one_shot::sets_session(text, facts))
+        };
+        if one_shot::may_be(text, kind) && sets() {
+            return Effect::Sets(text.to_vec());
+        }
+        match self.is_set() && one_shot::survives(text, kind, facts) {
+            true => Effect::Leaves,
+            false => Effect::Ends,
+        }
+    }
+
+    /// A statement has ended. `refused`: it failed, and had touched no row.
+    pub(in crate::session) fn after(&mut self, effect: &Effect, failed: bool, refused: bool) {
+        match effect {
+            _ if refused => self.again = false,
+            Effect::Sets(text) if !failed => {
+                if self.texts.len() >= MOST_TEXTS {
+                    self.texts.remove(0);
+                }
+                self.texts.push(text.clone());
+            }
+            Effect::Leaves if !failed => {}
+            _ => self.end(),
+        }
+    }
+
+    /// A statement has ended that may have used it up.
+    fn end(&mut self) {
+        if !std::mem::take(&mut self.again) && self.is_set() {
+            self.doubted = std::mem::take(&mut self.texts);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SET: &str = "SET TRANSACTION READ ONLY";
+
+    fn ran(one_shot: &mut OneShot, text: &str, kind: Kind, (failed, refused): (bool, bool)) {
+        let effect = one_shot.effect(text.as_bytes(), kind, &SessionFacts::default());
+        one_shot.after(&effect, failed, refused);
+    }
+
+    fn set() -> OneShot {
+        let mut one_shot = OneShot::default();
+        ran(
+            &mut one_shot,
+            SET,
+            Kind::Set { harmless: false },
+            (false, false),
+        );
+        assert!(one_shot.is_set());
+        one_shot
+    }
+
+    #[test]
+    fn a_statement_that_touches_rows_uses_it_up() {
+        let mut one_shot = set();
+        ran(
+            &mut one_shot,
+            "SELECT * FROM t",
+            Kind::Select,
+            (false, false),
+        );
+        assert!(!one_shot.is_set());
+        assert_eq!(one_shot.doubted, [SET.as_bytes()]);
+    }
+
+    #[test]
+    fn so_does_one_that_fails_but_not_one_that_is_refused() {
+        let mut one_shot = set();
+        ran(
+            &mut one_shot,
+            "SELECT nothing FROM t",
+            Kind::Select,
+            (true, true),
+        );
+        assert!(one_shot.is_set());
+        ran(
+            &mut one_shot,
+            "SELECT * FROM t",
+            Kind::Select,
+            (true, false),
+        );
+        assert!(!one_shot.is_set());
+    }
+
+    #[test]
+    fn what_was_set_again_for_a_statement_outlives_it() {
+        let mut one_shot = set();
+        one_shot.again = true;
+        ran(
+            &mut one_shot,
+            "SELECT * FROM t",
+            Kind::Select,
+            (false, false),
+        );
+        assert!(one_shot.is_set());
+        ran(
+            &mut one_shot,
+            "SELECT * FROM t",
+            Kind::Select,
+            (false, false),
+        );
+        assert!(!one_shot.is_set());
+    }
+
+    #[test]
+    fn so_many_statements_are_remembered() {
+        let mut one_shot = OneShot::default();
+        for _ in 0..2 * MOST_TEXTS {
+            ran(
+                &mut one_shot,
+                SET,
+                Kind::Set { harmless: false },
+                (false, false),
+            );
+        }
+        assert_eq!(one_shot.texts.len(), MOST_TEXTS);
+    }
+}
