@@ -1,7 +1,7 @@
 //! rules.yaml, read and checked.
 //!
 //! The text is parsed into `raw` (every scalar a string with its line), then `check` turns that into
-//! [`Config`]: nothing behind this door has to ask again whether a value makes sense.
+//! [`Config`]: no other room has to ask again whether a value makes sense.
 
 mod address;
 mod admin;
