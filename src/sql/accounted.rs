@@ -1,8 +1,8 @@
-//! Whether each hot table's name in a text stands where the planner looks.
+//! Whether each hot table's name in a text is in a place where the planner looks.
 //!
-//! The planner finds tables by walking the syntax tree, and the tree may keep a name where no walk comes by: to
-//! sqlparser the name in `SELECT .. UNION TABLE t` is a plain string. Such a table would be read from base alone. So
-//! the names in the text are compared with those that a walk meets; a statement with one too many counts as not
+//! The planner finds tables by walking the syntax tree, and the tree may keep a name where no walk passes: to sqlparser
+//! the name in `SELECT .. UNION TABLE t` is a plain string. Such a table would be read from base alone. So the names in
+//! the text are compared with those that a walk meets. A statement whose text has more of them counts as not
 //! understood.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use crate::sql::context::{Context, column_path, ident};
 use crate::sql::syntax::{self, Lexeme};
 use crate::sql::words::identifier;
 
-/// Whether a walk over the statement meets these tables' names wherever they stand in its text.
+/// Whether a walk over the statement meets these tables' names in every place of its text where they are.
 pub(super) fn is_complete(context: &Context<'_>, tables: &[Arc<HotTable>]) -> bool {
     let tokens = &context.syntax.tokens;
     let mut names = (0..tokens.len())
@@ -192,7 +192,7 @@ mod tests {
             "UPDATE authors SET name = 1 WHERE id IN (SELECT 1 UNION TABLE `posts`)",
             "DELETE FROM authors WHERE id IN (SELECT 1 UNION TABLE posts)",
         ];
-        // Of MySQL's these are read as the SELECTs that they stand for.
+        // MySQL's are read as the SELECTs that they stand for.
         let catalog = Catalog {
             mariadb: true,
             ..catalog()

@@ -72,7 +72,7 @@ impl From<i128> for Amount {
     }
 }
 
-/// As an operand behind another: `+ 1`, `- 2.50`.
+/// As an operand after another: `+ 1`, `- 2.50`.
 impl fmt::Display for Amount {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.unscaled < 0 { '-' } else { '+' };

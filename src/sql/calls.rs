@@ -1,9 +1,9 @@
-//! Whether a statement may call a stored routine, which may write what the statement's text does not tell.
+//! Whether a statement may call a stored routine, which may write tables that the statement's text does not name.
 
 use memchr::{memchr_iter, memmem};
 
-/// What may stand before a parenthesis and is no stored function: keywords, and the built-in functions that are most
-/// common. A stored function with such a name is called by its schema and its name.
+/// Words that may come before a parenthesis and are not stored functions: keywords, and the most common built-in
+/// functions. A stored function with such a name is called by its schema and its name.
 const KNOWN: &[&str] = &[
     "ABS",
     "ALL",
@@ -129,10 +129,10 @@ pub(super) fn calls_alone(text: &[u8]) -> bool {
     !OF_THE_SESSION.iter().any(names) && !has_calls(text)
 }
 
-/// Whether what stands before a parenthesis is the name of a function that may be stored.
+/// Whether the token before a parenthesis is the name of a function that may be stored.
 fn is_call(before: &[u8]) -> bool {
     let before = before.trim_ascii_end();
-    // A name may stand before the comment.
+    // There may be a name before the comment.
     if before.ends_with(b"*/") {
         return true;
     }
@@ -164,7 +164,7 @@ fn is_call(before: &[u8]) -> bool {
     !name.is_empty() && (is_qualified || !is_known())
 }
 
-/// Whether a statement names no table but one, so that none is a view beside a hot one; `false` says nothing.
+/// Whether a statement names only one table, so that it does not name a view besides a hot table; `false` says nothing.
 fn names_one_table(text: &[u8]) -> bool {
     let upper = text.to_ascii_uppercase();
     let count = |word: &str| memmem::find_iter(&upper, word).count();

@@ -21,7 +21,7 @@ use crate::sql::template::{Piece, Template};
 use crate::sql::words::{Words, identifier};
 use crate::sql::{read, syntax};
 
-/// The plan of a statement whose plan is `plan` by the hot tables that it names. `plan_of` tells that of another text.
+/// The plan of a statement whose plan, by the hot tables that it names, is `plan`. `plan_of` plans another text.
 pub(super) fn with_cascades(
     plan: Plan,
     text: &[u8],
@@ -241,8 +241,8 @@ fn may_reach(text: &[u8], facts: &SessionFacts, kind: Kind, cascade: &Cascade) -
     }
 }
 
-/// A DELETE of the hot table's rows that refer to those which the statement deletes or changes; `None` where these are
-/// not told by a condition.
+/// A DELETE of the hot table's rows that refer to those which the statement deletes or changes; `None` if no condition
+/// says which these are.
 fn rows(
     context: &Context<'_>,
     statement: &Statement,
@@ -313,7 +313,7 @@ fn assignments(context: &Context<'_>, end: usize) -> Option<Range<usize>> {
     Some(set.range.start..condition.map_or(end, |condition| condition.range.start))
 }
 
-/// Whether no parameter stands there, so that those behind it keep their numbers.
+/// Whether there is no parameter here, so that later parameters keep their numbers.
 fn plain_between(context: &Context<'_>, range: &Range<usize>) -> bool {
     let mut parameters = context.placeholders();
     !parameters.any(|(_, hole)| range.contains(&hole.start))
@@ -406,7 +406,7 @@ mod tests {
                     "`authors`.`id` FROM `shop`.`authors` WHERE `authors`.`id` = <?0>",
                 ),
             ),
-            // Parameters behind that one have other numbers.
+            // Parameters after that one have other numbers.
             ("UPDATE authors SET id = ? WHERE id = ?", all(updates)),
             ("UPDATE authors SET name = 'x' WHERE id = 1", none()),
             ("UPDATE tags, authors SET authors.id = 1", all(updates)),

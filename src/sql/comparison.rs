@@ -1,9 +1,9 @@
 //! Comparisons that mean the same in every statement, and those that do not.
 //!
-//! Where an index can serve, a server converts the constant to the column's type, and the outcome depends on the
+//! Where an index can be used, a server converts the constant to the column's type, and the outcome depends on the
 //! statement. MariaDB's UPDATE takes `day = '2024-01-01x'` for false; its INSERT .. SELECT takes it for the day, or
-//! refuses it in strict mode, and finds no BIT by a string. So a predicate of an UPDATE may stand in an INSERT ..
-//! SELECT only where nothing is cut off or rounded.
+//! refuses it in strict mode, and finds no BIT by a string. So a predicate of an UPDATE may be used in an INSERT ..
+//! SELECT only if nothing is cut off or rounded.
 
 use sqlparser::ast::{BinaryOperator, Expr};
 use time::macros::format_description;
@@ -89,7 +89,7 @@ fn is_time(text: &str) -> bool {
     is_fraction && Time::parse(time, format_description!("[hour]:[minute]:[second]")).is_ok()
 }
 
-/// A date, or one with a time behind a space.
+/// A date, or a date and a time after a space.
 fn is_moment(text: &str) -> bool {
     match text.split_once(' ') {
         Some((date, time)) => is_date(date) && is_time(time),

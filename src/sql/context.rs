@@ -203,6 +203,6 @@ pub(super) fn may_name(text: &[u8], name: &str) -> bool {
     let is_there_doubled = |quote: char| {
         name.contains(quote) && is_there(&name.replace(quote, &format!("{quote}{quote}")))
     };
-    // Beyond ASCII, letter case and character set are not ours to judge.
+    // Beyond ASCII, letter case and character set cannot be judged here.
     !name.is_ascii() || is_there(&name) || is_there_doubled('`') || is_there_doubled('"')
 }

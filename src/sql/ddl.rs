@@ -42,7 +42,7 @@ pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan
         words: Words::new(text, facts),
     };
     if reader.words.has_inner_mark(b';') {
-        // A routine's body, or several statements that could not be told apart.
+        // A routine's body, or several statements that could not be separated.
         return reader.ddl(mentioned(text, catalog), false);
     }
     if reader.words.accept("CREATE") {
@@ -139,7 +139,7 @@ impl Reader<'_> {
         }
         self.accept_if_exists();
         let table = self.table();
-        // The other table of EXCHANGE PARTITION or CONVERT TABLE stands somewhere in the text.
+        // The other table of EXCHANGE PARTITION or CONVERT TABLE is named somewhere in the text.
         if self.words.has("PARTITION") && self.moves_rows() {
             return self.ddl(mentioned(self.text, self.catalog), true);
         }
@@ -154,7 +154,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether an ALTER TABLE gives rows another table, or columns another name, by as much as its words tell.
+    /// Whether an ALTER TABLE gives rows another table, or columns another name, as far as its words show.
     fn moves_rows(&self) -> bool {
         const MOVING: [&str; 7] = [
             "RENAME",

@@ -28,7 +28,7 @@ pub enum Question {
     Into(Vec<(Vec<u8>, Number)>),
 }
 
-/// A number that tells of the statement before.
+/// A number that describes the statement before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// ROW_COUNT()

@@ -1,4 +1,4 @@
-//! Digests: a statement's text without anybody's data, and where the values are that say which row it means.
+//! Digests: a statement's text without users' data, and the places of the values that say which row it means.
 //!
 //! They look as MySQL's own do (`DIGEST_TEXT` of performance_schema): each literal is `?`, a list of them `(...)`.
 
@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 16 * 1024;
 /// Longer digests are none, in bytes.
 pub const LONGEST_DIGEST: usize = 2 * 1024;
 
-/// The most columns that a row is told by.
+/// The maximum number of columns that identify a row.
 const MOST_COMPARED: usize = 16;
 
 /// A digest.
@@ -27,9 +27,9 @@ const MOST_COMPARED: usize = 16;
 pub struct Digest {
     /// The text: alone what statements that differ in their literals have in common.
     pub text: Arc<str>,
-    /// What tells which row is meant: columns that the WHERE compares by `=`, or that an INSERT gives and its ON
-    /// DUPLICATE KEY UPDATE does not set. In the order of the text; empty where that cannot be told, and for an INSERT
-    /// of a new row.
+    /// What identifies the row: columns that the WHERE compares by `=`, or that an INSERT gives and its ON DUPLICATE
+    /// KEY UPDATE does not set. In the order of the text; empty if the row is not known, and for an INSERT of a new
+    /// row.
     pub compared: Vec<Compared>,
 }
 
@@ -38,11 +38,11 @@ pub struct Digest {
 pub struct Compared {
     /// Its name; `#1` for the first one of a list that the statement does not name.
     pub column: String,
-    /// Where its value stands.
+    /// Where its value is.
     pub place: Place,
 }
 
-/// Where a value stands.
+/// Where a value is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the statement's text.
@@ -77,7 +77,7 @@ struct Pass<'a> {
     /// Where the group in parentheses began that has held nothing but constants and commas so far, and how many.
     list: Option<(usize, usize)>,
     parameters: u16,
-    /// A semicolon has come, behind which nothing may.
+    /// A semicolon has come, after which nothing may follow.
     is_ended: bool,
     finder: Finder,
 }
@@ -147,7 +147,7 @@ impl<'a> Pass<'a> {
                 _ => self.out.push(')'),
             },
             b',' => self.out.push(','),
-            // Multiplication, or every column: digests of the server's own have it too.
+            // Multiplication, or every column: the server's own digests have it too.
             mark => {
                 if mark != b'-' {
                     self.list = None;
@@ -159,7 +159,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Puts `(...)` in the place of a list; of several behind each other the first stays.
+    /// Replaces a list by `(...)`; of several lists in a row the first stays.
     fn fold(&mut self, start: usize) {
         const LIST: &str = "(...)";
         self.out.truncate(start);

@@ -29,7 +29,7 @@ pub fn executed<'a>(text: &'a [u8], facts: &SessionFacts, mariadb: bool) -> Cow<
         from = mark.end;
     }
     executed.extend_from_slice(&text[from..]);
-    // Of several statements the first tells nothing of the others.
+    // Of several statements the first says nothing about the others.
     match is_several(&executed, facts) {
         true => Cow::Borrowed(text),
         false => Cow::Owned(executed),
@@ -69,7 +69,7 @@ fn marks(text: &[u8], facts: &SessionFacts, mariadb: bool) -> Option<Vec<Range<u
     marks.iter().all(part).then_some(marks)
 }
 
-/// Whether two bytes are two tokens, or parts of them, also where nothing stands between them.
+/// Whether two bytes are two tokens, or parts of them, even with nothing between them.
 fn may_part(before: Option<&u8>, behind: Option<&u8>) -> bool {
     let (Some(before), Some(behind)) = (before, behind) else {
         return true;
@@ -98,8 +98,8 @@ fn tokens<'a>(
     })
 }
 
-/// Where the `*/` stands that ends an executed comment, of which the code begins at `from`. `None` where there is none,
-/// or where something in it may hide it, or another statement.
+/// Where the `*/` is that ends an executed comment whose code begins at `from`. `None` if there is none, or if
+/// something in the comment may hide it, or another statement.
 fn end_of_executed(text: &[u8], from: usize, facts: &SessionFacts) -> Option<usize> {
     for token in tokens(text, from, facts) {
         match token.kind {

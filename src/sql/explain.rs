@@ -1,7 +1,7 @@
 //! `EXPLAIN FORMAT=COUNTERSINK`: what the proxy answers itself.
 //!
-//! A server that gets it, because no proxy stands before it or the session speaks the binary protocol, does not run the
-//! statement behind it either: it knows no such format and says so (1791), or finds a syntax error.
+//! A server that gets it, because there is no proxy or the session uses the binary protocol, does not run the explained
+//! statement either: it knows no such format and says so (1791), or finds a syntax error.
 
 use crate::sql::plan::SessionFacts;
 use crate::sql::words::Words;

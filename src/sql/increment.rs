@@ -36,7 +36,7 @@ pub(super) struct Delta<'a> {
 }
 
 impl Delta<'_> {
-    /// The signed delta of the statement's counter in this position, as an operand behind another: ` + 1`, ` - (?)`.
+    /// The signed delta of the statement's counter in this position, as an operand after another: ` + 1`, ` - (?)`.
     fn signed(&self, position: usize) -> Template {
         let mut own = Template::text(if self.subtracted { "- " } else { "+ " });
         match self.parameter {
@@ -48,7 +48,7 @@ impl Delta<'_> {
         text
     }
 
-    /// What it adds, where that stands in the text.
+    /// What it adds, if the text says so.
     fn amount(&self) -> Option<Amount> {
         let [Piece::Text(digits)] = self.magnitude.pieces.as_slice() else {
             return None;
@@ -132,7 +132,7 @@ pub(super) fn delta<'a>(
         },
     };
     match &value.value {
-        // `- ?` behind the operator's own sign: the parameter's value decides, and we only negate once.
+        // `- ?` after the operator's own sign: the parameter's value decides, and is negated only once.
         Value::Placeholder(_) if negative => Err(Reason::InexactDelta),
         Value::Placeholder(_) => Ok(delta),
         Value::Number(digits, false) if is_exact(digits, counter.domain) => Ok(delta),

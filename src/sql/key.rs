@@ -31,7 +31,7 @@ pub(super) enum KeyValueKind {
     Parameter(u16),
 }
 
-/// The constant that an expression is, if it is one whose text can stand in another statement.
+/// The constant that an expression is, if its text can be used in another statement.
 pub(super) fn key_value(context: &Context<'_>, expr: &Expr) -> Option<KeyValue> {
     match bare(expr) {
         Expr::Value(value) => constant(context, value),
@@ -129,7 +129,7 @@ fn has_neighbour(context: &Context<'_>, start: usize, end: usize) -> bool {
 }
 
 /// The constant that an expression is: one that [`key_value`] knows, or a literal of a date or time (manual: "Date and
-/// Time Literals"), which is no number to add and no value as a column has it, but compares as well as any.
+/// Time Literals"), which is neither a number to add nor a value as a column stores it, but can be compared.
 fn compared(context: &Context<'_>, expr: &Expr) -> Option<KeyValue> {
     let Expr::TypedString(TypedString {
         data_type,
@@ -223,8 +223,8 @@ pub(super) fn scope(context: &Context<'_>, target: &Target<'_>, predicate: Optio
     }
 }
 
-/// Whether the parser groups the statement's operators as the server does: `||` is OR to MySQL and binds looser
-/// than AND, as does XOR; with one of these in the text, a conjunct of ours need not be one of the server's.
+/// Whether the parser groups the statement's operators as the server does: `||` is OR to MySQL and binds looser than
+/// AND, as does XOR; with one of these in the text, a conjunct of the parser's need not be one of the server's.
 pub(super) fn has_familiar_precedence(context: &Context<'_>) -> bool {
     !context.syntax.tokens.iter().any(|token| {
         matches!(

@@ -39,7 +39,7 @@ pub struct Token {
     pub kind: TokenKind,
     /// Its first byte.
     pub start: usize,
-    /// Behind its last byte.
+    /// The offset after its last byte.
     pub end: usize,
 }
 
@@ -65,7 +65,7 @@ pub struct Lexer<'a> {
     at: usize,
     ansi_quotes: bool,
     backslash_escapes: bool,
-    /// The last token was an identifier or a dot behind one: a digit or a dot does not start a number here.
+    /// The last token was an identifier or a dot after one: a digit or a dot does not start a number here.
     in_name: bool,
 }
 

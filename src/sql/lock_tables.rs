@@ -50,7 +50,7 @@ pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan
 /// FLUSH TABLES of named tables WITH READ LOCK or FOR EXPORT: it locks them as LOCK TABLES .. READ does.
 struct Flush {
     names: Vec<Name>,
-    /// Where each of them stands.
+    /// Where each of them is.
     places: Vec<Range<usize>>,
     exports: bool,
 }

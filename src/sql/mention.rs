@@ -1,12 +1,12 @@
-//! Words that may stand anywhere in a text, in any letter case.
+//! Words that may be anywhere in a text, in any letter case.
 
 /// How many places are looked at together, in bytes.
 const STEP: usize = 32;
 
-/// Whether these bytes stand in a text, ASCII letters in either case. `word` is not empty.
+/// Whether a text contains these bytes, ASCII letters in either case. `word` is not empty.
 ///
-/// A text may be a megabyte of data, and its session's thread waits: so all places of a step are compared letter by
-/// letter, which takes the processor one instruction for many of them, and the same time whatever the text.
+/// A text may be a megabyte of data, and its session's thread waits. So all places of a step are compared letter by
+/// letter: one instruction of the processor compares many places, and the time is the same whatever the text.
 pub fn mentions(text: &[u8], word: &[u8]) -> bool {
     let mut rest = text;
     while rest.len() >= STEP + word.len() {
@@ -20,7 +20,7 @@ pub fn mentions(text: &[u8], word: &[u8]) -> bool {
 
 /// Whether the word may begin at one of the first places. Bytes that are no letters may be taken for others.
 fn may_begin(text: &[u8], word: &[u8]) -> bool {
-    /// What tells a letter's cases apart.
+    /// The bit that distinguishes a letter's cases.
     const CASE: u8 = 0x20;
     let mut begins = [true; STEP];
     for (offset, letter) in word.iter().enumerate() {

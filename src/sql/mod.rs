@@ -3,11 +3,12 @@
 //! [`Prefilter`] lets most traffic pass without a look. [`split`] cuts a packet into statements,
 //! [`statement_kind`] reads a statement's first words, [`plan()`] decides what to do with it.
 //!
-//! Layout, in the order data flows: `prefilter`, `mention`; `lexer`, `statement` (tokens of our own, first words);
-//! `syntax` (sqlparser, on byte offsets), `context` (whose table is meant); `ddl`, `lock_tables`, `prepare`, `one_shot`
-//! (read by words alone), `accounted` (no hot table stands where nobody looks), `increment`, `write` (planned by syntax
-//! tree), `read` (counters in queries), `cascade` (rows that foreign keys take along); `planner` puts them together;
-//! `shape` tells which statements share a plan; `digest` and `tally` tell of statements for which there is no rule yet.
+//! Layout, in the order data flows: `prefilter`, `mention`; `lexer`, `statement` (this room's own tokens, first words);
+//! `syntax` (sqlparser, on byte offsets), `context` (which table a name means); `ddl`, `lock_tables`, `prepare`,
+//! `one_shot` (read by words alone), `accounted` (no hot table is named where the planner does not look), `increment`,
+//! `write` (planned by syntax tree), `read` (counters in queries), `cascade` (rows that foreign keys take along);
+//! `planner` puts them together; `shape` says which statements share a plan; `digest` and `tally` describe statements
+//! for which there is no rule yet.
 
 mod accounted;
 mod amount;

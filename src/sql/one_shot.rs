@@ -45,7 +45,7 @@ pub fn sets(text: &[u8], facts: &SessionFacts) -> bool {
 }
 
 /// Whether a statement does nothing but set characteristics of the session. They replace the same ones of the next
-/// transaction and leave the others, so that it may be sent again behind the statements that have set these.
+/// transaction and leave the others, so it may be sent again after the statements that have set these.
 pub fn sets_session(text: &[u8], facts: &SessionFacts) -> bool {
     let mut words = Words::new(text, facts);
     words.accept("SET")
@@ -54,7 +54,7 @@ pub fn sets_session(text: &[u8], facts: &SessionFacts) -> bool {
         && !words.has_inner_mark(b';')
 }
 
-/// Whether what was set is surely still there behind a statement that has succeeded: it touches no table.
+/// Whether what was set is certainly still there after a statement that has succeeded: it touches no table.
 pub fn survives(text: &[u8], kind: Kind, facts: &SessionFacts) -> bool {
     match kind {
         Kind::Set { harmless } => harmless || sets_constants(text, facts),

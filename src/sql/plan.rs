@@ -58,8 +58,8 @@ pub enum Plan {
     /// The same. It changes other columns of rows of a hot table, or inserts some; a transaction that does so sees them
     /// as they are then, and so has to see their counters.
     Write(Box<Write>),
-    /// Send the client's bytes as they are, for the rule has `mode: observe`: what would become of the statement were
-    /// it in force.
+    /// Send the client's bytes as they are, because the rule has `mode: observe`. The inner plan is the one that
+    /// `enforce` would carry out.
     Observe(Box<Plan>),
     /// Add to slots instead of the base row.
     Increment(Arc<Increment>),
@@ -144,8 +144,8 @@ pub struct Increment {
     pub parameter_deltas: Vec<ParameterDelta>,
     /// The same for all texts that differ in their constants only.
     pub shape: u64,
-    /// An UPDATE of base that needs exactly the rights of the original, and is prepared but never run: who may not
-    /// prepare it may not run the original.
+    /// An UPDATE of base that needs exactly the rights of the original, and is prepared but never run: an account that
+    /// may not prepare it may not run the original.
     pub rights: Arc<[u8]>,
     /// The way that is always right: fold, then the original. Its scope is also what the transaction
     /// remembers as incremented.
@@ -203,14 +203,14 @@ pub struct Read {
     /// For FOR UPDATE and FOR SHARE of keys outside autocommit: statements that lock base rows, then slot rows, before
     /// the text is sent.
     pub locks: Vec<Template>,
-    /// `locks` wait for nobody: they are sent in autocommit as well, for the error that they may end with.
+    /// `locks` do not wait: they are sent in autocommit too, for the error that they may return.
     pub fails_when_locked: bool,
     /// For FOR UPDATE of one table by its key: all that the original reads, when it reads nothing else. Outside
     /// autocommit a fold of it locks what the original locks, and the original then gives the value: sums under locks
     /// would lock the gaps between slots as well. Where no fold is possible, `text` is sent.
     pub folded_first: Option<FoldTable>,
-    /// What to do should the server refuse `text`, which puts derived tables in the place of hot ones: they have no
-    /// indexes and no primary key that GROUP BY could rely on.
+    /// What to do if the server refuses `text`, which replaces hot tables by derived tables: these have no indexes, and
+    /// no primary key that GROUP BY could rely on.
     pub or_fold: Option<Fold>,
     /// `Summed` or `SummedLocked`.
     pub reason: Reason,
@@ -228,23 +228,23 @@ impl Read {
 pub struct Write {
     /// The rows that it may change or insert.
     pub rows: FoldTable,
-    /// Parameters that name the one key of these rows: where one of them may equal several keys, the answer tells
+    /// Parameters that name the one key of these rows: if one of them may equal several keys, the response says
     /// nothing.
     pub key_parameters: Vec<KeyParameter>,
-    /// How its answer tells which of them it has changed.
+    /// How its response shows which of them it has changed.
     pub told: Told,
     /// Why it may pass.
     pub reason: Reason,
 }
 
-/// How the answer to a write tells which of the rows that it may change have been changed.
+/// How the response to a write shows which of the rows that it may change have been changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
     /// All, if it counts any.
     ByCount,
     /// The same, but with CLIENT_FOUND_ROWS it counts a row as well that stays as it is.
     ByCountOfChanged,
-    /// It does not tell.
+    /// It does not show.
     Not,
 }
 
@@ -263,8 +263,8 @@ pub struct Fold {
     pub inserts_alone: bool,
     /// For DDL that reads what is folded: it commits the open transaction before all else.
     pub commits_first: bool,
-    /// For queries whose columns have types that an execution alone tells: how they are read where the transaction has
-    /// a snapshot, which a fold would not change.
+    /// For queries whose column types only an execution shows: how they are read if the transaction has a snapshot,
+    /// which a fold would not change.
     pub in_snapshot: Option<Box<Read>>,
     /// The original is a query without a locking clause: it sees the snapshot of its transaction, which a fold would not
     /// change.
@@ -360,7 +360,7 @@ pub struct Rows {
 pub struct Ddl {
     /// The tables it names.
     pub tables: Vec<Arc<HotTable>>,
-    /// Afterwards a name may stand for other rows, or a column for other values: nothing may be in slots while it runs.
+    /// Afterwards a name may mean other rows, or a column other values: nothing may be in slots while it runs.
     pub withdraws_slots: bool,
 }
 

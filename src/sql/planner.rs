@@ -181,7 +181,7 @@ fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reas
     has_executable_comment(text, facts).then_some(Reason::NotParsed)
 }
 
-/// Whether a text has names that begin like the aliases in our own texts.
+/// Whether a text has names that begin like the aliases in the proxy's own texts.
 pub(super) fn names_like_ours(text: &[u8]) -> bool {
     mentions(text, b"countersink_")
 }

@@ -102,7 +102,7 @@ impl Names {
         }
     }
 
-    /// Whether one of them may stand in a text. `false` is certain.
+    /// Whether a text may contain one of them. `false` is certain.
     fn may_occur(&self, text: &[u8]) -> bool {
         let Some(names) = &self.names else {
             return true;
@@ -149,7 +149,7 @@ fn starts(patterns: &[Pattern]) -> Option<Searcher> {
 }
 
 /// Whether a name cannot end before this byte, quoted or not, in any character set: `posts` is not `posts_tags`.
-/// Of the byte before a name nothing is said, for a version may stand there (`/*!50000posts*/`).
+/// Nothing is said about the byte before a name, because there may be a version (`/*!50000posts*/`).
 fn continues_a_name(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$')
 }

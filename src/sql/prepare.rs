@@ -43,7 +43,7 @@ pub enum Command {
 /// Where the text of a prepared statement comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A string literal: what it stands for.
+    /// The value of a string literal.
     Literal(Vec<u8>),
     /// A user variable, as it is written.
     Variable(Vec<u8>),
@@ -140,8 +140,8 @@ pub fn filled(text: &[u8], literals: &[Vec<u8>], facts: &SessionFacts) -> Vec<u8
     out
 }
 
-/// Whether the columns of a SELECT have the types that its preparation promised, whatever its parameters are: they
-/// stand behind its only FROM, so no column is made of them.
+/// Whether the columns of a SELECT have the types that its preparation promised, whatever its parameters are: the
+/// parameters come after its only FROM, so no column is made of them.
 pub fn promises_hold(text: &[u8], facts: &SessionFacts) -> bool {
     let tokens = significant(text, facts);
     let is = |token: &Token, word: &str| {
@@ -162,7 +162,7 @@ pub fn promises_hold(text: &[u8], facts: &SessionFacts) -> bool {
         && tokens[..first].iter().any(|token| is(token, "FROM"))
 }
 
-/// Whether the text has a placeholder behind LIMIT or OFFSET, where a value must be a number.
+/// Whether the text has a placeholder after LIMIT or OFFSET, where a value must be a number.
 pub fn limits_by_parameter(text: &[u8], facts: &SessionFacts) -> bool {
     let mut words = Words::new(text, facts);
     words.skip_past("LIMIT")
@@ -224,7 +224,7 @@ fn using(mut words: Words<'_>, text: &[u8]) -> Using {
     words.peek().is_none().then_some(variables)
 }
 
-/// What a string literal stands for; `None` if it has a prefix or no end.
+/// The value of a string literal; `None` if it has a prefix or no end.
 fn unquoted(literal: &[u8], no_backslash_escapes: bool) -> Option<Vec<u8>> {
     let (&quote, rest) = literal.split_first()?;
     if !matches!(quote, b'\'' | b'"') {

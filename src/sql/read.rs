@@ -30,7 +30,7 @@ use crate::sql::write;
 
 pub use items::aggregates;
 
-/// Whether a query only reads (WITH may stand before an UPDATE or DELETE).
+/// Whether a query only reads (WITH may come before an UPDATE or DELETE).
 pub(super) fn is_query(query: &Query) -> bool {
     let mut rest = vec![&*query.body];
     while let Some(body) = rest.pop() {

@@ -63,7 +63,7 @@ impl Shape {
     /// Whether the plan of [`Shape::text`], filled with these literals of `text`, is the plan of `text`.
     pub fn fits(&self, plan: &Plan, text: &[u8]) -> bool {
         match plan {
-            // What is read and written is told by names.
+            // Names say what is read and written.
             Plan::Forward(Reason::NoCounter) | Plan::Read(_) => true,
             Plan::Write(write) => write.key_parameters.iter().all(|key| {
                 let literal = self.literals.get(usize::from(key.parameter));
@@ -115,7 +115,7 @@ impl Literal {
 
     /// The whole number that it is, if it is one without a sign.
     pub fn integer(&self, text: &[u8]) -> Option<i128> {
-        /// Any number of so many digits can be read.
+        /// Any number of this many digits can be read.
         const MOST_DIGITS: usize = 18;
         let digits = self.of(text);
         let is_short = self.kind == LiteralKind::Digits && digits.len() <= MOST_DIGITS;

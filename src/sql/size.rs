@@ -9,7 +9,7 @@ use crate::sql::plan::{
 };
 use crate::sql::template::{Piece, Template};
 
-/// What an allocation costs beside what is asked for, in bytes: its header, rounding, growth.
+/// What an allocation costs besides the bytes asked for: its header, rounding, growth.
 const ALLOCATION: usize = 32;
 
 impl Plan {
@@ -120,7 +120,7 @@ mod tests {
             format!("UPDATE hits SET n = n + 1 WHERE tenant = '{title}' AND slot = ''"),
             format!("LOCK TABLES posts READ /* {title} */"),
         ];
-        // As often as it is in the plan: an increment has it for slots, for base and for the fold.
+        // As often as the plan contains it: an increment has it for slots, for base and for the fold.
         for (text, times) in texts.iter().zip([1, 1, 3, 1]) {
             let size = size(text);
             assert!(size > times * title.len(), "{size}: {text}");

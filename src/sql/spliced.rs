@@ -49,7 +49,7 @@ fn written(text: &str, mut has_space: impl FnMut() -> bool) -> String {
     let mut last = String::new();
     let mut rest = text;
     for (kind, token) in tokens(text) {
-        // `:=` and `<=` are two tokens to our lexer, and one to the server.
+        // `:=` and `<=` are two tokens to this lexer, and one to the server.
         let is_one_mark = kind == TokenKind::Punctuation
             && last.ends_with(|byte: char| byte.is_ascii_punctuation())
             && rest.starts_with(&token);

@@ -12,7 +12,7 @@ use crate::sql::words::{Beginning, Words};
 pub enum Kind {
     /// SELECT.
     Select,
-    /// WITH .. (a SELECT, UPDATE or DELETE behind common table expressions).
+    /// WITH .. (a SELECT, UPDATE or DELETE after common table expressions).
     With,
     /// INSERT.
     Insert,
@@ -200,7 +200,7 @@ fn accept_plain_value(words: &mut Words<'_>) -> bool {
 /// A statement of a packet, without its `;`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Where it stands.
+    /// Where it is.
     pub range: Range<usize>,
     /// It consists of spaces and comments: a syntax error for the server, or at the end of a packet nothing to do.
     pub is_empty: bool,
@@ -251,7 +251,7 @@ fn is_space(byte: &u8) -> bool {
     byte.is_ascii_whitespace() || *byte == VERTICAL_TAB
 }
 
-/// Whether something stands behind a semicolon: an error, where a packet may hold one statement only.
+/// Whether something follows a semicolon, which is an error if a packet may hold one statement only.
 pub fn is_several(text: &[u8], facts: &SessionFacts) -> bool {
     Words::new(text, facts).has_inner_mark(b';')
 }

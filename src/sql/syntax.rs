@@ -31,7 +31,7 @@ pub(super) struct Syntax {
     pub(super) has_modifier: bool,
 }
 
-/// A token of sqlparser's and where it stands in the text.
+/// A token of sqlparser's, and where it is in the text.
 #[derive(Clone, Debug)]
 pub(super) struct Lexeme {
     pub(super) token: Token,
@@ -95,7 +95,7 @@ pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason>
     }
 }
 
-/// Where an identifier stands in the text; `None` where sqlparser does not know.
+/// Where an identifier is in the text; `None` if sqlparser does not know.
 pub(super) fn range(ident: &Ident) -> Option<Range<usize>> {
     (ident.span.start.line == 1).then(|| offsets(ident.span))
 }
@@ -150,7 +150,7 @@ fn locate_by_offset(tokens: &mut [TokenWithSpan], text: &[u8]) -> Option<()> {
     (u64::try_from(text.len()).ok()? == expected).then_some(())
 }
 
-/// Whether our own lexer sees the same strings, quoted identifiers, variables, comments and placeholders.
+/// Whether this project's lexer sees the same strings, quoted identifiers, variables, comments and placeholders.
 ///
 /// A token that begins or ends elsewhere than the server thinks could hide a part of the statement;
 /// two readings that agree make that unlikely.
@@ -193,8 +193,8 @@ fn is_enclosing(token: &Token) -> bool {
     }
 }
 
-/// Drops the modifiers behind a leading INSERT, REPLACE, UPDATE, DELETE: the parser knows at most one of them
-/// (and takes LOW_PRIORITY for a table's name).
+/// Drops the modifiers after a leading INSERT, REPLACE, UPDATE, DELETE: the parser knows at most one of them (and takes
+/// LOW_PRIORITY for a table's name).
 fn drop_modifiers(tokens: &mut Vec<TokenWithSpan>) -> bool {
     const VERBS: [Keyword; 4] = [
         Keyword::INSERT,
@@ -257,8 +257,8 @@ fn replace_share_mode(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// Drops `INTO @variable, ..`, which changes nothing in what a query reads; the parser knows one variable, and before
-/// FROM only. Where it may not stand, the server says so of the text that is sent, in which it does stand.
+/// Drops `INTO @variable, ..`, which does not change what a query reads; the parser knows one variable, and only before
+/// FROM. If it is not allowed in its place, the server says so, because the text that is sent still has it.
 fn drop_variables(tokens: &mut Vec<TokenWithSpan>) {
     let significant: Vec<usize> = (0..tokens.len())
         .filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_)))

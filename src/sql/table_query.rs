@@ -1,4 +1,4 @@
-//! `TABLE t`, read as the query that it stands for: `SELECT * FROM t` (MySQL from 8.0.19; MariaDB has none).
+//! `TABLE t`, read as the query that it means: `SELECT * FROM t` (MySQL from 8.0.19; MariaDB has none).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub fn is_table_query(text: &[u8]) -> bool {
     word.is_some_and(|word| word.eq_ignore_ascii_case(TABLE))
 }
 
-/// Where the word TABLE stands in front of a table that is read; none where not all of them are understood.
+/// Where the word TABLE comes before a table that is read; none if not all of them are understood.
 fn places(text: &[u8], tokens: &[Token]) -> Vec<Range<usize>> {
     const BEFORE: [&str; 5] = ["UNION", "EXCEPT", "INTERSECT", "ALL", "DISTINCT"];
     const BEHIND: [&str; 6] = ["ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT", "INTO"];

@@ -21,7 +21,7 @@ pub struct Tally {
     pub table: String,
     /// INSERT .. ON DUPLICATE KEY UPDATE rather than UPDATE.
     pub is_upsert: bool,
-    /// The columns that it sets, and to what; no column stands twice.
+    /// The columns that it sets, and to what; no column is there twice.
     pub sets: Vec<(String, Sets)>,
 }
 

@@ -12,7 +12,7 @@ pub enum Piece {
     Slot,
     /// The client's parameter with this position (from 0), as a SQL literal.
     Parameter(u16),
-    /// The same behind an operator: in parentheses where it may have a sign of its own.
+    /// The same after an operator: in parentheses if it may have a sign of its own.
     Operand(u16),
     /// What is added to a counter: the sum of several increments, or what this one adds, signed: `+ 1`, `- (?)`.
     Delta {
@@ -179,13 +179,13 @@ impl Template {
     }
 }
 
-/// What stands for a hole when its neighbours are looked at: it may be filled with any literal.
+/// What replaces a hole when its neighbours are looked at: it may be filled with any literal.
 const HOLE: u8 = b'?';
 
-/// What must stand between two texts, which end and begin so, lest a server reads the last token of the one and the
-/// first of the other as one: `SELECT` and `CAST(`, or two identifiers in backticks.
+/// What must be put between two texts that end and begin like this, so that a server does not read the last token of
+/// the one and the first of the other as one: `SELECT` and `CAST(`, or two identifiers in backticks.
 pub(super) fn space_between(end: Option<u8>, beginning: Option<u8>) -> &'static str {
-    // After and before these every token stands by itself.
+    // After and before these every token is separate.
     let is_alone = |byte: u8| byte.is_ascii_whitespace() || b"(),.;=<>+%^~".contains(&byte);
     match (end, beginning) {
         (Some(end), Some(beginning)) if !is_alone(end) && !is_alone(beginning) => " ",

@@ -166,7 +166,7 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// Goes behind the next token that is this keyword; stays at the end if there is none.
+    /// Moves past the next token that is this keyword; stays at the end if there is none.
     pub(super) fn skip_past(&mut self, keyword: &str) -> bool {
         while self.peek().is_some() {
             if self.accept(keyword) {
@@ -184,8 +184,7 @@ impl<'a> Words<'a> {
             .any(|&token| is_word(self.text, token, keyword))
     }
 
-    /// Whether a query stands in parentheses among the tokens that are left, or may stand in a comment that is
-    /// executed.
+    /// Whether the remaining tokens contain a query in parentheses, or a comment that is executed and may contain one.
     pub(super) fn has_subquery(&self) -> bool {
         const BEGINNINGS: [&str; 4] = ["SELECT", "TABLE", "VALUES", "WITH"];
         let rest = self.rest();
@@ -204,7 +203,7 @@ impl<'a> Words<'a> {
         rest.windows(2).any(is_in_parentheses) || rest.iter().any(may_be_in_comment)
     }
 
-    /// Whether the statement tells of another one that it does not run, or whose rows it does not show.
+    /// Whether the statement describes another one that it does not run, or whose rows it does not show.
     pub(super) fn explains(&self) -> bool {
         let first = self.peek();
         ["EXPLAIN", "DESCRIBE", "DESC"]
@@ -221,7 +220,7 @@ impl<'a> Words<'a> {
         self.rest().iter().any(spells)
     }
 
-    /// Whether this punctuation is among the tokens that are left, with something behind it.
+    /// Whether this punctuation is among the remaining tokens, with something after it.
     pub(super) fn has_inner_mark(&self, mark: u8) -> bool {
         let rest = self.rest();
         let last = rest

@@ -24,7 +24,7 @@ pub(super) fn plan(context: &Context<'_>, statement: &Statement) -> Plan {
         Statement::Update(update) => plan_update(context, update),
         Statement::Delete(delete) => plan_delete(context, delete),
         Statement::Insert(insert) => insert::plan(context, insert),
-        // WITH .. UPDATE, and what the parser may know beside: names in it are not resolved.
+        // WITH .. UPDATE, and whatever else the parser may know: names in it are not resolved.
         other => fold_all(&Mentions::of(context, other), Reason::MultiTable),
     };
     match plan {

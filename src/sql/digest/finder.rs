@@ -1,9 +1,9 @@
-//! What tells which row a statement means, out of its tokens.
+//! Which row a statement means, by its tokens.
 
 use super::{Compared, MOST_COMPARED, Place};
 use crate::sql::words::identifier;
 
-/// Finds what tells which row is meant.
+/// Finds what identifies the row.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
     clause: Clause,
@@ -16,7 +16,7 @@ pub(super) struct Finder {
     /// A value that counts once the parenthesis closes: `IN (42)` is `= 42`.
     pending: Option<Compared>,
     compared: Vec<Compared>,
-    /// INSERT: it means a row that others may mean too only if ON DUPLICATE KEY UPDATE stands behind it.
+    /// INSERT: it means a row that others may mean too only if ON DUPLICATE KEY UPDATE follows.
     is_insert: bool,
     /// Columns that ON DUPLICATE KEY UPDATE sets.
     set: Vec<String>,
@@ -32,7 +32,7 @@ enum Clause {
     Insert,
     /// INSERT INTO t SET.
     InsertSet,
-    /// The first row behind VALUES.
+    /// The first row after VALUES.
     Values,
     /// WHERE.
     Where,
@@ -49,7 +49,7 @@ enum Seen {
     Name(String),
     In(String),
     Equals(String),
-    /// `(` behind IN.
+    /// `(` after IN.
     Opened(String),
     /// The value that a column is compared with.
     Compared,
@@ -103,7 +103,7 @@ impl Finder {
                 self.clause = Clause::Duplicate;
             }
             ("WHERE", Clause::Head) => self.clause = Clause::Where,
-            // A row that is compared with what has been found may be another one all the same.
+            // A row that is compared with what has been found may still be another one.
             (
                 "OR" | "XOR" | "NOT" | "UNION" | "SELECT" | "LIKE" | "RLIKE" | "REGEXP" | "SOUNDS"
                 | "BETWEEN",
@@ -166,13 +166,13 @@ impl Finder {
         self.see(seen);
     }
 
-    /// Whether the name seen last is all that stands on its side of an operator.
+    /// Whether the name seen last is all that there is on its side of an operator.
     fn is_alone(&self) -> bool {
         matches!(self.before[1], Seen::Nothing | Seen::Mark(b'('))
     }
 
-    /// Loses what has been found where a mark makes more of a comparison than a column and a value. Bounds (`n > 0`)
-    /// leave the row what it is, where the others tell it.
+    /// Drops what has been found if a mark makes a comparison more than a column and a value. Bounds (`n > 0`) do not
+    /// change the row if the other comparisons identify it.
     fn doubt(&mut self, mark: u8) {
         let is_lost = match (&self.before[0], mark) {
             (Seen::Mark(b'<' | b'>' | b'!'), b'=') => false,
@@ -188,7 +188,7 @@ impl Finder {
         }
     }
 
-    /// Which row it is cannot be told by what the WHERE compares.
+    /// What the WHERE compares does not identify the row.
     fn lose(&mut self) {
         if self.clause == Clause::Where {
             self.compared.clear();
@@ -237,7 +237,7 @@ impl Finder {
         let mut compared = self.compared;
         let is_set = |column: &str| self.set.iter().any(|set| set.eq_ignore_ascii_case(column));
         compared.retain(|compared| !is_set(&compared.column));
-        // A new row is nobody else's; of too many columns the ones that tell it may be any.
+        // No other session uses a new row; of too many columns any may be those that identify it.
         let is_new = self.is_insert && self.clause != Clause::Duplicate;
         if is_new || compared.len() > MOST_COMPARED {
             compared.clear();

@@ -66,7 +66,7 @@ fn schema_qualifications(context: &Context<'_>, predicate: &Expr) -> Option<Vec<
 
 /// `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`
 ///
-/// The first delta carries the guard of the touch columns: it stands before they are set.
+/// The first delta carries the guard of the touch columns, because it is evaluated before they are set.
 pub(super) fn update_text(
     target: &Target<'_>,
     deltas: &[Delta<'_>],
@@ -100,8 +100,8 @@ pub(super) fn update_text(
 
 /// `UPDATE base SET c = c + n WHERE <key> AND c BETWEEN ..`
 ///
-/// A row whose counter is NULL, or so close to its limits that a sum could meet them, does not match: MySQL then tells
-/// each of the increments by itself what becomes of it.
+/// A row whose counter is NULL, or so close to its limits that a sum could meet them, does not match: each of the
+/// increments then runs by itself, and MySQL decides on it.
 pub(super) fn base_text(
     target: &Target<'_>,
     deltas: &[Delta<'_>],

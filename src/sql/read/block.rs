@@ -25,7 +25,7 @@ pub(super) struct Block {
     pub(super) clauses: Clauses,
 }
 
-/// Where a query stands.
+/// Where a query is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// It is the statement.
@@ -50,8 +50,8 @@ pub(super) struct Source {
     pub(super) schema: Option<String>,
     /// `None`: a cold table, a derived one, a common table expression.
     pub(super) hot: Option<Arc<HotTable>>,
-    /// Where its name stands, and whether an alias follows; `None` where more than that belongs to it (PARTITION, index
-    /// hints), so that nothing else can take its place.
+    /// Where its name is, and whether an alias follows; `None` if more than that belongs to it (PARTITION, index
+    /// hints), so that it cannot be replaced.
     pub(super) name: Option<(Range<usize>, bool)>,
 }
 

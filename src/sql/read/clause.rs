@@ -1,4 +1,4 @@
-//! Where the clauses and the select items of a query block stand in the text.
+//! Where the clauses and the select items of a query block are in the text.
 //!
 //! The syntax tree knows where identifiers are, but not where an expression ends; tokens do.
 
@@ -34,7 +34,7 @@ pub(super) struct Clauses {
 }
 
 impl Clauses {
-    /// The clauses of the block whose SELECT stands at offset `select_at`.
+    /// The clauses of the block whose SELECT is at offset `select_at`.
     pub(super) fn of(tokens: &[Lexeme], select_at: usize) -> Self {
         let first = tokens.partition_point(|token| token.range.start <= select_at);
         let tokens = &tokens[first..];
@@ -87,8 +87,8 @@ impl Clauses {
         self.starts[0].0..self.end
     }
 
-    /// Where a condition on rows may be added: behind the word WHERE, if there is one, and where its condition (or
-    /// FROM) ends.
+    /// Where a condition on rows may be added: after the word WHERE, if there is one, and where its condition (or FROM)
+    /// ends.
     pub(super) fn filter(&self) -> (Option<usize>, usize) {
         let last = |clause| self.starts.iter().rposition(|(_, other)| *other == clause);
         let filter = last(Clause::Where);
@@ -98,7 +98,7 @@ impl Clauses {
         (word, next.map_or(self.end, |(start, _)| *start))
     }
 
-    /// The clause that an offset of the block lies in.
+    /// The clause that an offset of the block is in.
     pub(super) fn at(&self, offset: usize) -> Clause {
         self.starts
             .iter()

@@ -20,7 +20,7 @@ pub(super) struct From {
 }
 
 impl From {
-    /// Reads a FROM clause; `is_cte` tells whether a name at an offset means a common table expression.
+    /// Reads a FROM clause; `is_cte` says whether a name at an offset means a common table expression.
     pub(super) fn of(
         context: &Context<'_>,
         tables: &[TableWithJoins],

@@ -36,7 +36,7 @@ pub fn aggregates(text: &[u8], facts: &SessionFacts) -> Vec<bool> {
 }
 
 impl Rewriter<'_> {
-    /// Gives an item of the select list the name that it would have without our edits, where a name matters.
+    /// Gives an item of the select list the name that it would have without the edits, if a name matters.
     pub(super) fn name_item(&mut self, reference: &Reference) {
         let block = &self.names.blocks[reference.block];
         let Some(item) = block

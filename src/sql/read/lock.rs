@@ -171,8 +171,8 @@ impl Rewriter<'_> {
     }
 }
 
-/// Statements that lock the base rows, then the slot rows, of the keys that a query names. Rows that are found
-/// otherwise are locked as the server meets them, each with its slots: whoever asks for them first may lock more.
+/// Statements that lock the base rows, then the slot rows, of the keys that a query names. Rows that are found in
+/// another way are locked as the server meets them, each with its slots: locking them beforehand could lock more.
 pub(super) fn statements(
     context: &Context<'_>,
     blocks: &[Block],
@@ -181,7 +181,7 @@ pub(super) fn statements(
     let mut statements = Vec::new();
     for place in locked {
         let block = &blocks[place.block];
-        // Who skips locked rows does not want to wait for them here either.
+        // A query that skips locked rows must not wait for them here either.
         let lock = block.lock.as_ref();
         let waiting = lock.filter(|lock| lock.wait != Wait::SkipLocked);
         let table = block.sources[place.source].hot.as_ref();

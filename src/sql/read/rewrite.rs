@@ -128,7 +128,7 @@ impl<'a> Rewriter<'a> {
         let block = &self.names.blocks[found.block];
         let clause = match reference.block == found.block {
             true => reference.clause,
-            // From an inner query: where that stands in the block that has the table decides.
+            // From an inner query: its place in the block that has the table decides.
             false => block.clauses.at(reference.range.start),
         };
         let is_own = reference.block == found.block;
@@ -149,8 +149,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Whether base tells by itself that a counter is NULL: nothing is added to NULL. Where the block groups by a sum,
-    /// base is not to be had any more.
+    /// Whether base alone shows that a counter is NULL: nothing is added to NULL. If the block groups by a sum, base is
+    /// no longer available.
     fn is_null_as_base(&self, found: Found, clause: Clause, is_own: bool) -> bool {
         let source = &self.names.blocks[found.block].sources[found.source];
         let is_counter = |table: &Arc<HotTable>| !table.touches.contains(&found.column);
@@ -207,7 +207,7 @@ impl<'a> Rewriter<'a> {
             .any(|reference| !matches!(self.names.counter(reference), Ok(None)))
     }
 
-    /// Whether a reference stands in an item that the block groups by: by name, by position, or as a counter.
+    /// Whether a reference is in an item that the block groups by: by name, by position, or as a counter.
     fn is_grouped_item(&self, reference: &Reference, found: Found) -> bool {
         let block = &self.names.blocks[found.block];
         let Some(index) = block

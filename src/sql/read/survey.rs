@@ -307,7 +307,7 @@ impl Visitor for Survey<'_> {
             || query.settings.is_some()
             || query.format_clause.is_some()
             || !query.pipe_operators.is_empty()
-            // Whose rows a lock or an order behind parentheses concerns is for the server to say.
+            // Only the server can say whose rows a lock or an order after parentheses concerns.
             || (!is_select && !query.locks.is_empty())
             || (!is_select && !is_set_operation && query.order_by.is_some());
         self.is_doubtful |= is_odd;

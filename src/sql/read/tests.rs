@@ -1,4 +1,4 @@
-//! Reads: what the text becomes. `[base]` stands for base + sum; one test spells it out.
+//! Reads: the text that is sent. `[base]` means base + sum; one test spells it out.
 
 use crate::sql::fixture::{briefly_planned, planned};
 

@@ -1,4 +1,4 @@
-//! A query behind IN: one column of one table that is not hot.
+//! A query after IN: one column of one table that is not hot.
 
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, Query, Select, SelectFlavor, SelectItem, SetExpr,
@@ -14,12 +14,12 @@ pub(super) struct Inner {
     pub(super) path: String,
     /// The name by which the query refers to it: its alias, or its own.
     exposed: String,
-    /// Where it has no alias, the schema that may stand before its name.
+    /// If it has no alias, the schema that may come before its name.
     schema: Option<String>,
 }
 
 impl Inner {
-    /// What stands behind FROM.
+    /// What follows FROM.
     pub(super) fn from(&self) -> String {
         match self.schema {
             Some(_) => self.path.clone(),

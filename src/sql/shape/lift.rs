@@ -51,7 +51,7 @@ enum Seen {
     Name,
     In,
     Mark(u8),
-    /// `-`, and where it ends: what begins there has it for a sign.
+    /// `-`, and where it ends: it is the sign of what begins there.
     Minus(usize),
     Constant,
 }
@@ -116,7 +116,7 @@ impl<'a> Lift<'a> {
         Ok(())
     }
 
-    /// Notes which clause a keyword opens. Behind a dot it is a name.
+    /// Notes which clause a keyword opens. After a dot it is a name.
     fn word(&mut self, token: &Token) -> Result<Seen, Unclear> {
         if self.before[0] == Seen::Mark(b'.') {
             return Ok(Seen::Name);
@@ -157,7 +157,7 @@ impl<'a> Lift<'a> {
         self.text[at..].iter().all(u8::is_ascii_whitespace)
     }
 
-    /// Lifts a number or a string, if it stands where it may be.
+    /// Lifts a number or a string, if its place allows that.
     fn constant(&mut self, token: &Token) -> Result<Seen, Unclear> {
         let Some((start, kind)) = self.may_lift(token) else {
             return Ok(Seen::Constant);
@@ -198,7 +198,7 @@ impl<'a> Lift<'a> {
         }
     }
 
-    /// Whether a constant behind these (the last one first) is all that a column is compared with, or set to.
+    /// Whether a constant after these (the last one first) is all that a column is compared with, or set to.
     fn opens_constant(&self, last: Seen, second: Seen) -> bool {
         match last {
             Seen::Mark(b'=') => second == Seen::Name,
@@ -208,7 +208,7 @@ impl<'a> Lift<'a> {
         }
     }
 
-    /// Whether what stands at this offset could be read as a part of the literal before it, or of a placeholder there.
+    /// Whether the text at this offset could be read as a part of the literal before it, or of a placeholder there.
     fn goes_on(&self, at: usize) -> bool {
         let next = self.text.get(at);
         next.is_some_and(|&next| {
@@ -230,7 +230,7 @@ enum Keyword {
     Opens(Clause),
 }
 
-/// The meaning of a word that is not quoted. Length and first letter tell which keyword it may be: most are none.
+/// The meaning of a word that is not quoted. Length and first letter show which keyword it may be: most words are none.
 fn keyword(word: &[u8]) -> Keyword {
     let first = word.first().map_or(0, u8::to_ascii_lowercase);
     let (keyword, meaning): (&[u8], _) = match (word.len(), first) {
@@ -284,8 +284,8 @@ fn kind_of(constant: &[u8], kind: TokenKind) -> Option<LiteralKind> {
     }
 }
 
-/// Whether a string stands for itself, and says nothing that the planner would go by wherever it reads it: how the
-/// client spells names (no UTF-8), or a name like ours.
+/// Whether a string is only a value, and contains nothing that the planner would act on wherever it is: text that shows
+/// how the client spells names (no UTF-8), or a name like the proxy's own.
 fn is_plain_text(inner: &[u8]) -> bool {
     memchr::memchr3(b'\'', b'"', b'\\', inner).is_none()
         && std::str::from_utf8(inner).is_ok()

@@ -39,7 +39,7 @@ fn shop() -> SessionFacts {
     }
 }
 
-/// The shape's text and, behind it, the literals.
+/// The shape's text and, after it, the literals.
 fn lifted(text: &str, facts: &SessionFacts) -> Option<(String, Vec<String>)> {
     let mut shape = Shape::default();
     let text = text.as_bytes();

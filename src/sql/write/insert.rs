@@ -61,8 +61,8 @@ pub(super) fn plan(context: &Context<'_>, insert: &Insert) -> Plan {
     }
 }
 
-/// An INSERT that is right on base alone. Where the keys of its rows cannot be told, they are new: of those that the
-/// server makes nothing is in slots.
+/// An INSERT that is right on base alone. If the keys of its rows are not known, they are new: slots hold nothing for
+/// keys that the server generates.
 fn forwarded(context: &Context<'_>, target: &Target<'_>, insert: &Insert, reason: Reason) -> Plan {
     let is_upsert = insert.on.is_some();
     let Some(rows) = rows_in_the_way(context, target, insert) else {
@@ -251,8 +251,8 @@ fn is_row_alias(
     }
 }
 
-/// Folds for the hot tables whose counters the statement reads, wherever: in its source, in ON DUPLICATE KEY UPDATE, in
-/// RETURNING. `others` is all that it mentions beside the table that it inserts into.
+/// Folds for the hot tables whose counters the statement reads anywhere: in its source, in ON DUPLICATE KEY UPDATE, in
+/// RETURNING. `others` are all that it mentions besides the table that it inserts into.
 fn read_folds(context: &Context<'_>, insert: &Insert, others: &Mentions) -> Vec<FoldTable> {
     let simple = insert
         .source
@@ -365,7 +365,7 @@ mod tests {
                 "INSERT INTO posts (id, views) VALUES (1, (SELECT MAX(title) FROM posts p))",
                 "write InsertOnly: posts where `id` = 1, told ByCount",
             ),
-            // Stored as 3, and as nobody knows what.
+            // Stored as 3, and as an unknown value.
             (
                 "REPLACE INTO posts (id) VALUES (2.6)",
                 "fold Replace: posts",

@@ -89,7 +89,7 @@ fn keys_of_rows(
 }
 
 /// What a row will have in a column of a unique key, as it is written. The inner `None`: nothing that another row has.
-/// The outer one: it cannot be told.
+/// The outer one: not known.
 fn key_of_row(
     context: &Context<'_>,
     target: &Target<'_>,

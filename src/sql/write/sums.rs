@@ -51,7 +51,7 @@ pub(super) fn with_sums(context: &Context<'_>, statement: &Statement) -> Option<
     }
 }
 
-/// Whether queries stand only in the values that it sets or inserts, each one value.
+/// Whether queries are only in the values that it sets or inserts, one value each.
 fn takes_values_alone(context: &Context<'_>, statement: &Statement) -> bool {
     let has_query = |mentions: Mentions| mentions.has_query;
     match statement {
@@ -77,7 +77,7 @@ pub(super) fn filled(context: &Context<'_>, mut edits: Vec<Edit>) -> Option<Temp
         edits.push(Edit { range: hole, text });
     }
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
-    // A semicolon and a comment behind a prepared statement would be a second one.
+    // A semicolon and a comment after a prepared statement would be a second statement.
     let mut tokens = context.syntax.tokens.iter().rev();
     let last = tokens.find(|token| token.token != Token::SemiColon)?;
     Some(context.edited(0..last.range.end, &edits))
