@@ -1,26 +1,27 @@
 //! Countersink: a MySQL proxy that makes hot counter rows fast without changing the application.
 //!
 //! Thousands of clients that run `UPDATE posts SET views = views + 1 WHERE id = 42` wait for each other's row lock.
-//! Behind Countersink their increments go to rows of a slot table that nobody else holds, and reads add the slots up
-//! again. For every counter `c` of a row with key `k`
+//! Through Countersink their increments go to rows of a slot table that no other client holds, and reads add the slots
+//! up again. For every counter `c` of a row with key `k`
 //!
 //! ```text
 //! value(k, c) = base.c + SUM(slots.c where key = k)
 //! ```
 //!
-//! and every statement through the proxy reads and writes *value*. `docs/design.md` says why it is right.
+//! and every statement through the proxy reads and writes *value*. `docs/design.md` says why that is correct, and
+//! `docs/design/session.md` which file does what to a command.
 //!
 //! # Layout
 //!
-//! A room may use the floors below its own, never those above; a test holds the house to it.
+//! A room may use the floors below its own, never those above; `tests/layers.rs` enforces it.
 //!
 //! | floor | rooms |
 //! |---|---|
 //! | 9 | [`cli`]: arguments in, exit code out; the demo, explain, check, advise, bench |
 //! | 8 | [`admin`]: the SQL console; metrics, dashboard and health over HTTP |
 //! | 7 | [`server`]: accept, the threads of sessions, stop; rules that change · [`sandbox`]: throwaway servers |
-//! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a client of our own, for demo and tests · [`advise`]: which counters are hot |
-//! | 5 | [`explain`]: what becomes of a statement, for people, pure · [`check`]: what is wrong between rules and server |
+//! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a MySQL client, for demo and tests · [`advise`]: which counters are hot |
+//! | 5 | [`explain`]: what is done with a statement, for people, pure · [`check`]: what is wrong between rules and server |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up · [`traffic`]: what passes, in bounded memory |
 //! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets · [`sql`]: text to plan, pure |
 //! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like |
@@ -28,19 +29,19 @@
 //!
 //! # Life of a statement
 //!
-//! [`server`] accepts a client and [`session::connect`] relays its handshake, so that MySQL itself lets it in. Then,
-//! command by command:
+//! [`server`] accepts a client and [`session::connect`] relays its handshake, so that MySQL itself authenticates it.
+//! Then, command by command:
 //!
 //! 1. the packet is looked at where it lies; a statement that names no hot table (a byte search, [`sql::Prefilter`])
-//!    is passed on as it came, and its answer is walked by packet headers alone ([`wire::answer`]);
+//!    is passed on as it came, and its response is followed by packet headers alone ([`wire::answer`]);
 //! 2. otherwise [`sql::plan()`] makes its [`sql::plan::Plan`], once for each shape or text;
-//! 3. the session acts on the plan: an increment goes to a slot, together with others that wait (in a transaction once
-//!    such transactions are known to do nothing else), a read is sent as base + SUM(slots), any other write moves the
-//!    slots into base first (fold) and then runs as it came, in one transaction; only a write of another table, where a
-//!    fold would show in the client's snapshot, reads counters as sums;
-//! 4. the client gets the answer that MySQL would have given: row counts, info text, column definitions and status
+//! 3. the session acts on the plan. An increment goes to a slot, together with other waiting ones (in a transaction:
+//!    once such transactions are known to do nothing else). A read is sent as base + SUM(slots). Any other write moves
+//!    the slots into base first (fold) and then runs as it came, in one transaction. Only a write of another table,
+//!    where a fold would show in the client's snapshot, reads counters as sums;
+//! 4. the client gets the response that MySQL would have given: row counts, info text, column definitions and status
 //!    flags are those of its own statement;
-//! 5. later, when nobody waits for it, [`counter::rollup`] moves what lies in the slots into base.
+//! 5. later, in the background, [`counter::rollup`] moves the values in slots into base.
 
 pub mod admin;
 pub mod advise;
