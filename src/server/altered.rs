@@ -24,14 +24,14 @@ const LOOKS: u8 = 20;
 #[derive(Debug, Default)]
 struct Seen {
     used: TableCounted,
-    /// Its columns, where they were not those of the catalog.
+    /// Its columns, if they were not those of the catalog.
     columns: Option<Vec<String>>,
     looks: u8,
 }
 
 impl Seen {
-    /// Whether the tables are to be read again for these columns: at once where they have come to differ from the
-    /// catalog's, and now and then where reading has changed nothing, as of a table that no longer fits its rule.
+    /// Whether to read the tables again because of these columns: at once when they begin to differ from the catalog's,
+    /// and now and then if reading has changed nothing, as for a table that no longer fits its rule.
     fn is_altered<'a>(
         &mut self,
         columns: Vec<String>,
@@ -57,7 +57,7 @@ pub(super) async fn watch(shared: &Shared, control: &Control) {
     loop {
         tokio::time::sleep(LOOK).await;
         number = (number + 1) % TURN;
-        // Nothing is allocated where nothing was used.
+        // Allocates nothing if nothing was used.
         if std::mem::replace(&mut uses, count_uses(&shared.hot())) == uses && number != 0 {
             continue;
         }

@@ -34,7 +34,7 @@ use rules::Keeper;
 pub use rules::{Answer, RuleStatus, Rules};
 use workers::Workers;
 
-/// So long after the signal to stop clients are accepted still, which have connected before they could know.
+/// For how long after the signal to stop clients are still accepted: they have connected before they could know.
 const SETTLING: Duration = Duration::from_millis(200);
 
 /// How long the last roll-up may take without rolling anything up.
@@ -43,7 +43,7 @@ const ROLL_UP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often it is given that time again.
 const ROLL_UP_TIMEOUTS: usize = 6;
 
-/// How long to wait after an accept that failed for want of file descriptors or memory.
+/// How long to wait after an accept that failed because file descriptors or memory ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Why the server did not start.
@@ -96,8 +96,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, makes ready what sessions share, and puts the rules in force. `file` is where they are from: it is read
-    /// again when it changes. `take_over` says that another process listens there, which is to stop.
+    /// Listens, prepares what sessions share, and puts the rules in force. `file` is their file, which is read again
+    /// when it changes. `take_over` says that another process listens on the port and will stop.
     pub async fn bind(
         config: Config,
         file: Option<PathBuf>,
@@ -180,7 +180,7 @@ impl Server {
         self.rules.clone()
     }
 
-    /// Serves clients until `stop` is there; then accepts no more, closes sessions as they become idle, and gives
+    /// Serves clients until `stop` is ready. Then it accepts no more, closes sessions as they become idle, and gives
     /// open transactions `drain_timeout` to end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (ended, last_roll_up) = oneshot::channel();
@@ -230,7 +230,7 @@ impl Server {
         self.rights.abort();
         self.altered.abort();
         self.servers.abort();
-        // What is in slots is as safe there; but base is what others read.
+        // Values are as safe in slots; but others read base.
         ended.send(()).ok();
         if !finished(roll_up, || shared.metrics.rolled_up()).await {
             tracing::warn!("stopped before everything was rolled up; the next start goes on");
@@ -312,7 +312,7 @@ impl Clients {
     }
 }
 
-/// One client, from its connection to its close, on the thread that it is to stay on.
+/// One client, from its connection to its close, on the thread where it stays.
 async fn serve(
     (accepted, peer): (TcpStream, SocketAddr),
     setup: &ConnectSetup,

@@ -1,9 +1,9 @@
 //! Threads that serve sessions, each with an event loop of its own.
 //!
-//! A session stays on the thread where it began, and its two sockets with it. Of an event loop that all threads share
-//! one of them at a time asks what has happened, and has to wake the others (`docs/performance.md` has the figures).
-//! The price is that a session that computes for long holds up those of its thread, so what takes long is computed
-//! elsewhere (`session::shared::planning`).
+//! A session stays on the thread where it began, and so do its two sockets. If all threads shared one event loop, only
+//! one of them at a time could ask what has happened, and it would have to wake the others (`docs/performance.md` has
+//! the figures). The price is that a session with a long computation holds up the other sessions of its thread, so long
+//! computations run elsewhere (`session::shared::planning`).
 
 use std::io;
 use std::num::NonZero;
@@ -31,7 +31,7 @@ struct Worker {
 /// A session's place on a thread, taken for as long as this is held.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// Where the session's task is to be spawned.
+    /// The runtime on which to spawn the session's task.
     pub runtime: Handle,
     _session: Arc<()>,
 }

@@ -1,4 +1,4 @@
-//! Which of the catalogs that were in force sessions act by still.
+//! Which of the earlier catalogs sessions still act by.
 
 use crate::session::Replaced;
 
@@ -51,8 +51,7 @@ impl History {
         before.all(|entry| entry.replaced.is_released())
     }
 
-    /// Whether no session has a statement on this table, perhaps, which it has prepared under a catalog that did not
-    /// name it.
+    /// Whether no session may have a statement on this table that it has prepared under a catalog that did not name it.
     pub(super) fn is_seen_by_all(&self, table: &str) -> bool {
         let mut blind = self
             .past

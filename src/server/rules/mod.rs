@@ -38,13 +38,13 @@ const LOOK: Duration = Duration::from_secs(2);
 /// rules again.
 const LOOK_AROUND: Duration = Duration::from_secs(5);
 
-/// How often a rule that is under way is looked at.
+/// How often a rule that is being switched on or off is looked at.
 const STEP: Duration = Duration::from_millis(100);
 
 /// How long the start waits for rules to be in force: the other proxies may keep them from it for longer.
 const START: Duration = Duration::from_secs(2);
 
-/// What has come of a request: a sentence for an operator, or why it is refused.
+/// The outcome of a request: a sentence for an operator, or why it is refused.
 pub type Answer = Result<String, String>;
 
 /// How far a rule is in force.
@@ -77,7 +77,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Reads the rules file again. What is wrong with it changes nothing.
+    /// Reads the rules file again. A file with an error changes nothing.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Rules {
         self.standings.load_full()
     }
 
-    /// The rules file as it was read last, with all that only a start can change as it was at start.
+    /// The rules file as it was read last; settings that need a restart are as they were at start.
     pub fn config(&self) -> Arc<Config> {
         self.config.load_full()
     }
@@ -119,19 +119,19 @@ fn stopped() -> Answer {
     Err("the proxy stops".to_owned())
 }
 
-/// Carries the rules over.
+/// Moves the rules from stage to stage.
 pub(super) struct Keeper {
     control: Control,
     config: Arc<ArcSwap<Config>>,
     /// The rules file, and when it was last changed.
     file: Option<(PathBuf, Option<SystemTime>)>,
-    /// Why the file was not taken over, as it was said last.
+    /// Why the file was not taken over, as it was last logged.
     complaint: Option<String>,
     shared: Arc<Shared>,
     claims: Arc<Claims>,
     standings: Vec<Standing>,
-    /// The other proxies that have a part in a slot table, by the connections on which they say so: the number of each,
-    /// and when it was last heard of.
+    /// The other proxies that use a slot table, by the connections on which they say so: the number of each, and when
+    /// it was last heard.
     partners: HashMap<(TableName, u64), (usize, Instant)>,
     /// How often this proxy had lost its own number when its rules were last agreed upon.
     losses: u64,

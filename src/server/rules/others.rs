@@ -66,7 +66,7 @@ impl Keeper {
         }
     }
 
-    /// All of them have been heard all the while: none has lost its connection, and come back, between two questions.
+    /// All of them were there all the time: none has lost its connection and come back between two questions.
     pub(super) async fn has_heard_all(&self, before: &Here) -> Result<(), String> {
         match self.here().await? == *before {
             true => Ok(()),
@@ -100,7 +100,8 @@ impl Keeper {
         here.map_err(|error| error.to_string())
     }
 
-    /// This proxy's number was lost, and others have not heard since what it does: all is agreed upon again.
+    /// This proxy's number was lost, and the others have not heard since what it does: everything must be agreed on
+    /// again.
     pub(super) async fn agree_again(&mut self) {
         let losses = self.claims.losses();
         if losses == self.losses {

@@ -35,7 +35,7 @@ impl Keeper {
         })
     }
 
-    /// Has all rules be those of `config`, or changes nothing.
+    /// Replaces all rules by those of `config`, or changes nothing.
     async fn put_in_force(&mut self, config: Config) -> Result<(), Obstacle> {
         let mut conn = self.control.connect().await?;
         catalog::load(&mut conn, &config).await?;
@@ -66,7 +66,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Whether a rule that is in force, or under way, gets more columns.
+    /// Whether a rule that is in force, or being switched on or off, gets more columns.
     fn grows(&self, rule: &Rule) -> bool {
         let same = |standing: &&Standing| standing.rule.table == rule.table;
         let mut standings = self.standings.iter().filter(same);
@@ -76,7 +76,7 @@ impl Keeper {
         })
     }
 
-    /// The new rules, with all that only a start can change as it is.
+    /// The new rules; settings that need a restart stay as they are.
     fn keep_what_needs_a_restart(&self, new: Config) -> Config {
         let old = self.config.load();
         let kept = Config {
@@ -106,7 +106,7 @@ impl Keeper {
             let is_out = matches!(standing.stage, Stage::Out { .. });
             let may_stay = change != Change::Other || (is_out && !standing.is_gone);
             let Some(table) = table.take_if(|_| may_stay) else {
-                // It goes its way out, and the new one waits for that.
+                // It goes out of force, and the new one waits for that.
                 standing.is_gone = true;
                 continue;
             };

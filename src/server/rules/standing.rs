@@ -21,25 +21,24 @@ pub(super) struct Standing {
     pub misfit: Option<String>,
     /// The rows, or their columns, are gone: the values in slots may belong to no row.
     pub is_unreadable: bool,
-    /// The table has become another one for which there have to be other slots: it goes out of force, and comes in
-    /// again.
+    /// The table has changed so that it needs other slots: the rule goes out of force, and comes back.
     pub is_remade: bool,
     /// Drained: base alone is the value from now on, whatever the mode.
     pub is_drained: bool,
     /// The file no longer has this rule: it is removed when it is out of force.
     pub is_gone: bool,
-    /// What it waits for, in words; the last that was logged.
+    /// What it waits for, in words, as it was last logged.
     pub waits_for: Option<String>,
     /// Slots that are being emptied, and what was said to other proxies when that began.
     pub emptying: Option<(Side, JoinHandle<Result<u64, rollup::Error>>)>,
 }
 
-/// How far a rule is in force. From `Out` to `Serving` and back it goes through `Changing`, which goes with both.
+/// How far a rule is in force. From `Out` to `Serving` and back it goes through `Changing`, which agrees with both.
 #[derive(Debug)]
 pub(super) enum Stage {
     /// Base alone is the value: forwarded, observed, or without slots.
     Out {
-        /// Since this catalog; sessions that act by an earlier one may read slots still. `None`: none does.
+        /// Since this catalog; sessions that act by an earlier one may still read slots. `None`: none does.
         since: Option<u64>,
     },
     /// Reads add up slots, increments go to base.
@@ -48,7 +47,8 @@ pub(super) enum Stage {
         since: u64,
         side: Side,
     },
-    /// Slots hold nothing, and nothing will come; transactions that began while they did have not all ended.
+    /// Slots hold nothing, and nothing will be added; transactions that began while they held something may still be
+    /// open.
     Leaving {
         /// Since this catalog.
         since: u64,
@@ -57,7 +57,7 @@ pub(super) enum Stage {
     Serving,
 }
 
-/// What is said to other proxies in mid-way.
+/// What is said to other proxies during the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Neither,
@@ -87,7 +87,7 @@ impl Standing {
         is_asked_for && self.misfit.is_none() && !self.is_remade
     }
 
-    /// Whether it has arrived where it is to be.
+    /// Whether it has arrived at its stage.
     pub(super) fn is_settled(&self) -> bool {
         match &self.stage {
             Stage::Serving => self.wants_slots(),
@@ -110,7 +110,7 @@ impl Standing {
         }
     }
 
-    /// Takes in its table as it was just read.
+    /// Takes over its table as it was just read.
     pub(super) fn see_table(&mut self, now: Arc<HotTable>) {
         let is_out = matches!(self.stage, Stage::Out { .. });
         if let Some(before) = &self.table
@@ -140,7 +140,7 @@ impl Standing {
         }
     }
 
-    /// What is said of it to the other proxies.
+    /// What is said about it to the other proxies.
     pub(super) fn claims(&self) -> BTreeSet<String> {
         let slots = self.slots();
         let side = match &self.stage {
@@ -161,7 +161,7 @@ impl Standing {
         claims
     }
 
-    /// What a proxy says that has the same columns in slots.
+    /// What a proxy with the same columns in slots says.
     pub(super) fn knows(&self) -> String {
         let hot = self.rule.columns.iter().chain(&self.rule.touch);
         let mut hot: Vec<_> = hot.cloned().collect();
@@ -208,11 +208,11 @@ pub(super) enum Place {
 /// What reloading does to a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// The rule as it was, but for what takes effect at once: mode, interval, number of slots.
+    /// The rule is unchanged except for what takes effect at once: mode, interval, number of slots.
     InPlace,
     /// More columns have slots: nothing may be put there until all sessions read them.
     Grows,
-    /// What slots hold of it must be in base first.
+    /// Its values in slots must be moved into base first.
     Other,
 }
 

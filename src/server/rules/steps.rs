@@ -1,4 +1,4 @@
-//! How a rule goes on, one step at a time, when nothing speaks against it.
+//! How a rule moves on, one step at a time, when nothing prevents it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::counter::provision;
 use crate::counter::rollup::RollUp;
 
 impl Keeper {
-    /// Takes each rule a step further, where it may go; whether one is under way still.
+    /// Moves each rule one step on, if it may. Returns whether any rule is still on its way.
     pub(super) async fn step_all(&mut self) -> bool {
         let has_arrived = |standing: &Standing| standing.is_settled() && !standing.is_gone;
         if self.standings.iter().all(has_arrived) {
@@ -90,7 +90,7 @@ impl Keeper {
         self.publish();
     }
 
-    /// From out of force: slots are there and are read from now on.
+    /// From `Out`: slots exist, and are read from now on.
     async fn join(&mut self, index: usize) -> Result<(), String> {
         let rule = self.standings[index].rule.clone();
         let others = self.standings.iter().enumerate();
@@ -123,7 +123,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// From the middle into force.
+    /// From `Changing` into force.
     async fn go_in(&mut self, index: usize, since: u64, side: Side) -> Result<(), String> {
         let standing = &self.standings[index];
         let table = standing.table.clone();
@@ -144,7 +144,7 @@ impl Keeper {
         let here = self.hears_all(index).await?;
         let obstacle = self.contrary(index).await?;
         if let Some(why) = obstacle {
-            // Both may have spoken at a time; the next time they will not.
+            // Both may have spoken at the same time; next time they will not.
             self.take_side(index, since, Side::Neither);
             return Err(why);
         }
@@ -161,7 +161,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// What other proxies say against increments in slots.
+    /// What other proxies say that prevents increments in slots.
     async fn contrary(&self, index: usize) -> Result<Option<String>, String> {
         let standing = &self.standings[index];
         let slots = standing.slots();
@@ -179,7 +179,7 @@ impl Keeper {
         )
     }
 
-    /// From the middle out of force.
+    /// From `Changing` out of force.
     async fn go_out(&mut self, index: usize, since: u64, side: Side) -> Result<(), String> {
         let slots = self.standings[index].slots().clone();
         let Some(table) = self.standings[index].table.clone() else {
@@ -215,8 +215,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Has slots emptied, in a task of its own: sessions whose DDL has the catalog read again do not wait for that. Ok
-    /// when it is done, and was begun on this side.
+    /// Empties the slots, in a task of its own, because sessions whose DDL makes the proxy read the catalog again must
+    /// not wait for that. Ok when it is done, and was begun on this side.
     async fn empty(
         &mut self,
         index: usize,

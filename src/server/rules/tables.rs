@@ -21,7 +21,7 @@ pub(super) enum Obstacle {
     /// The same, but the slots can still be read: something was added beside the counters.
     #[error("{0}")]
     Beside(String),
-    /// The server did not answer, or had the table in use: it may another time.
+    /// The server did not answer, or had the table in use: a later try may succeed.
     #[error("{0}")]
     Passing(String),
 }
@@ -149,7 +149,7 @@ impl Keeper {
         found.map_err(|error| Obstacle::Passing(error.to_string()))
     }
 
-    /// Sees to it that a rule has its slot table, for the table as it is while DDL is kept from it.
+    /// Makes sure that a rule has its slot table, for the table as it is while DDL on it is blocked.
     pub(super) async fn provide_slots(&mut self, index: usize) -> Result<(), Obstacle> {
         let mut conn = self.control.connect().await?;
         let failed = |error: mysql_async::Error| Obstacle::Passing(error.to_string());
@@ -185,8 +185,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// A table that no longer fits its rule goes out of force, as other proxies let it. What its slots hold is moved
-    /// into it first, where they can be read still; statements are forwarded from then on.
+    /// A table that no longer fits its rule goes out of force, when other proxies permit it. The values in its slots
+    /// are moved into it first, if they can still be read; from then on statements are forwarded.
     pub(super) async fn read_table_again(&mut self, index: usize) {
         let rule = self.standings[index].rule.clone();
         let loaded = match self.load(&rule).await {
@@ -232,7 +232,7 @@ impl Keeper {
             .ok_or_else(|| Obstacle::Misfit(format!("{}: no table", rule.table)))
     }
 
-    /// Others may have put something into slots of a table that this proxy takes base alone of.
+    /// Other proxies may have put something into slots of a table for which this proxy takes base alone.
     pub(super) async fn look_for_slots(&mut self, index: usize, since: u64) {
         let rule = self.standings[index].rule.clone();
         if rule.slots == 0 || !self.has_slot_table(&rule).await {
