@@ -20,7 +20,7 @@ use mysql_async::{Conn, Error as DriverFailure};
 use super::node::{HERE, MOST_NODES, has_locked, short};
 use crate::config::TableName;
 
-/// What a proxy says of a hot table.
+/// What a proxy says about a hot table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// It may put increments into slots.
@@ -50,7 +50,7 @@ impl Claim {
     }
 }
 
-/// What a proxy says that knows the table by these columns: values of one that it does not know it would overlook.
+/// What a proxy says that knows the table by these columns: it would overlook values of other columns.
 pub fn knows(slots: &TableName, columns: &[String]) -> String {
     let columns = columns.join(",").to_lowercase();
     format!("countersink.knows.{}", short(&format!("{slots}:{columns}")))
@@ -81,8 +81,8 @@ pub async fn drained(conn: &mut Conn, tables: &[TableName]) -> Result<Vec<usize>
     Ok(used.into_keys().collect())
 }
 
-/// The proxies that are here, but for one's own: their numbers, and the connections by which they say what they say. As
-/// long as this stays as it is, all of them have said it all the while.
+/// The other proxies that are here: their numbers, and the connections by which they say what they say. As long as this
+/// does not change, all of them have said it all the time.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub async fn here(conn: &mut Conn, own: Option<u16>) -> Result<Here, DriverFailu
 /// Connections by the numbers of the proxies.
 pub type Here = BTreeMap<usize, u64>;
 
-/// The numbers of the proxies that say this, but for one's own.
+/// The numbers of the other proxies that say this.
 ///
 /// # Errors
 ///
@@ -149,7 +149,7 @@ async fn users(
     if asked.is_empty() {
         return Ok(BTreeMap::new());
     }
-    // Of one that nobody holds it is NULL, which is left out.
+    // It is NULL for a lock that is free, which is left out.
     let question = format!("SELECT CONCAT_WS(',', {})", asked.join(", "));
     let used: Option<String> = conn.query_first(question).await?;
     let used = used.unwrap_or_default();

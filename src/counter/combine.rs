@@ -91,23 +91,23 @@ impl Addition {
     }
 }
 
-/// What a session is called for that waits.
+/// Why a waiting session is called.
 #[derive(Debug)]
 pub enum Call {
     /// Its increment, and those of others, are to be written by it.
     Lead(Batch),
-    /// What became of its increment.
+    /// The outcome of its increment.
     Done(Outcome),
 }
 
-/// What became of an increment that another session has written.
+/// The outcome of an increment that another session has written.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// It is committed. The OK payload is that of a single such increment.
     Committed(Arc<[u8]>),
     /// It is not written, for a reason that concerns each of them: the ERR payload.
     Failed(Arc<[u8]>),
-    /// It is surely not written: it has to run by itself.
+    /// It is certainly not written: it has to run by itself.
     NotWritten,
     /// The connection was lost, and whether it was committed is not known.
     Lost,
@@ -123,7 +123,7 @@ pub enum Entered {
 }
 
 impl Group {
-    /// Takes an increment in. `is_known`: its slot row is there, so that it can share a transaction with others.
+    /// Takes an increment in. `is_known`: its slot row exists, so it can share a transaction with others.
     pub fn enter(self: &Arc<Self>, addition: Addition, is_known: bool) -> Entered {
         let mut queue = super::unpoisoned(&self.queue);
         match queue.enter(addition, is_known) {
@@ -134,7 +134,7 @@ impl Group {
         }
     }
 
-    /// Takes keys out of flight, and calls whom that lets go.
+    /// Takes keys out of flight, and calls the sessions that may now go.
     fn land(self: &Arc<Self>, keys: &[Arc<CombineKey>], had_lane: bool) {
         let mut calls = Vec::new();
         {

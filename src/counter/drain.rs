@@ -12,16 +12,16 @@ use super::rollup::RollUp;
 use crate::catalog::{self, HotTable};
 use crate::config::{Config, Mode, Rule, TableName};
 
-/// How often it is looked whether the proxies have come so far.
+/// How often to look whether the proxies have got this far.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// By then every proxy has heard that a table is being drained.
+/// After this time every proxy has noticed that a table is being drained.
 const HEARING: Duration = Duration::from_secs(12);
 
 /// Why a table is not drained. Nothing is lost then.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It has not come to an end in time.
+    /// It has not finished in time.
     #[error(
         "not drained in time{waited}; nothing is lost, and the slot table stays; proxies forward what they can until \
          their rules are read again"
@@ -30,7 +30,7 @@ pub enum Error {
         /// What for.
         waited: String,
     },
-    /// Anything else, which says itself what to do.
+    /// Any other error, whose own text says what to do.
     #[error("{0}")]
     Failed(String),
 }
@@ -42,7 +42,7 @@ impl From<String> for Error {
 }
 
 impl Error {
-    /// The same, with the remedy of where it was asked for: how rules are read again, and how to wait for longer.
+    /// The same, with the remedy for the command that asked: how to read the rules again, and how to wait longer.
     pub fn told(&self, remedy: &str) -> String {
         match self {
             Self::Late { .. } => format!("{self} {remedy}"),
@@ -56,7 +56,7 @@ pub struct Drain<'a> {
     control: &'a Control,
     config: &'a Config,
     rule: &'a Rule,
-    /// Told what it waits for.
+    /// Receives what it waits for.
     tell: &'a (dyn Fn(&str) + Send + Sync),
     /// What was reported last.
     told: String,
@@ -83,11 +83,11 @@ impl<'a> Drain<'a> {
         &self.rule.slot_table
     }
 
-    /// Drains it; what came of it, for an operator.
+    /// Drains it; returns the outcome, for an operator.
     ///
     /// # Errors
     ///
-    /// Why it did not come to an end within this time.
+    /// Why it did not finish within this time.
     pub async fn run(mut self, timeout: Duration) -> Result<String, Error> {
         let deadline = Instant::now() + timeout;
         let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
@@ -100,7 +100,7 @@ impl<'a> Drain<'a> {
         };
         let loaded = catalog::load(&mut conn, &one).await;
         let catalog = loaded.map_err(|error| error.to_string())?;
-        // The lock goes with this connection, which is a pool's: it must not come back to that.
+        // The lock lasts as long as this connection, which is from a pool and must not go back there.
         let mut conn = self
             .control
             .roll_up_connection()
@@ -127,7 +127,7 @@ impl<'a> Drain<'a> {
         })
     }
 
-    /// With `slots: 0` there is nothing to wait for but that the proxies have seen the lock.
+    /// With `slots: 0` the only thing to wait for is that the proxies have seen the lock.
     async fn wait_for_proxies(&mut self, conn: &mut Conn) -> Result<(), Error> {
         let proxies = agreement::here(conn, None).await;
         if !proxies.map_err(|error| error.to_string())?.is_empty() {

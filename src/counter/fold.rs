@@ -29,7 +29,7 @@ pub const BEGIN: &str = "START TRANSACTION";
 /// The same, but for the access mode.
 pub const BEGIN_TO_WRITE: &str = "START TRANSACTION READ WRITE";
 
-/// Ends the transaction around a fold in autocommit; says what it means whatever `completion_type` is.
+/// Ends the transaction around a fold in autocommit; spelled out, so that `completion_type` has no effect.
 pub const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
 
 /// Rolls a transaction of the proxy's back, whatever the session's `completion_type` says.
@@ -51,12 +51,12 @@ pub fn without_caution(safe_updates: bool, big_selects: bool) -> Option<[String;
     is_cautious.then(|| [set(&|free, _| free), set(&|_, own| own)])
 }
 
-/// The question whether a name is that of a temporary table.
+/// Asks whether a name is that of a temporary table.
 pub fn show_create(table: &HotTable) -> String {
     show_create_of(&quote::pair(&table.schema, &table.name))
 }
 
-/// The question what a table is, whose name is in backticks.
+/// Asks what a table is; its name is in backticks.
 pub fn show_create_of(path: &str) -> String {
     format!("SHOW CREATE TABLE {path}")
 }
@@ -75,7 +75,7 @@ pub fn lock_alone(tables: Vec<Arc<HotTable>>) -> LockTables {
     }
 }
 
-/// LOCK TABLES as it is sent: what is locked for WRITE is folded, so the names of that are locked as well.
+/// LOCK TABLES as it is sent: tables locked for WRITE are folded, so the names that the fold uses are locked as well.
 pub fn lock_tables(lock: &LockTables) -> Vec<u8> {
     let mut text = lock.text.clone();
     for (number, table) in lock.written.iter().enumerate() {
@@ -86,7 +86,7 @@ pub fn lock_tables(lock: &LockTables) -> Vec<u8> {
     text
 }
 
-/// What moves everything into the rows under LOCK TABLES .. WRITE, table by table.
+/// The statements that move everything into the rows under LOCK TABLES .. WRITE, table by table.
 pub fn under_locks(lock: &LockTables) -> impl Iterator<Item = Vec<u8>> {
     let tables = lock.written.iter().enumerate();
     tables.map(|(number, table)| FoldStatements::numbered(number, table, None).fold)
@@ -111,10 +111,10 @@ fn slots_alias(number: usize) -> String {
     format!("countersink_f{number}")
 }
 
-/// The most keys whose open slot rows are asked for by name; beyond, all of the table's are.
+/// The maximum number of keys whose open slot rows are asked for by name; beyond that, all of the table's are.
 pub const MOST_KEYS: usize = 64;
 
-/// The most slot rows that a fold names one by one.
+/// The maximum number of slot rows that a fold names one by one.
 pub const MOST_ROWS: usize = 512;
 
 /// A slot row that is open: it may hold a value, and takes increments.
@@ -126,7 +126,7 @@ pub struct OpenRow {
     pub slot: u16,
 }
 
-/// The most base rows whose keys a fold remembers; beyond, it takes the whole table.
+/// The maximum number of base rows whose keys a fold remembers; beyond that, it takes the whole table.
 pub const MOST_LOCKED: usize = 1024;
 
 /// Locks the base rows under `predicate` (unqualified columns; all rows without one). Returns their keys, or one row
@@ -138,7 +138,7 @@ pub fn lock(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) 
     lock_reading(table, predicate, form, &counter(table))
 }
 
-/// The same, but reads keys alone: where the counter is gone, or `max_join_size` refuses to have the rows read.
+/// The same, but reads only keys: for when the counter is gone, or `max_join_size` does not permit reading the rows.
 pub fn lock_by_keys(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) -> Vec<u8> {
     lock_reading(table, predicate, form, "1")
 }
@@ -203,7 +203,7 @@ pub fn digests(table: &HotTable, predicate: Option<&[u8]>, form: &KeyForm, look:
     .concat()
 }
 
-/// Holds for keys of which a consistent read sees slot rows, and for these others.
+/// A predicate for the keys whose slot rows a consistent read sees, and for these others.
 pub fn with_slots(table: &HotTable, form: &KeyForm, others: &[Key]) -> Vec<u8> {
     let keys = table.primary_key.iter();
     let keys: Vec<_> = keys
@@ -274,8 +274,8 @@ pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Move> {
         }
     }
     let moves = keys.into_iter().map(|(key, slots)| {
-        // Looked up one by one. Of a list of slots optimizers make a scan of all that the key has, where that is short,
-        // and it locks those too that others hold.
+        // Looked up one by one. For a list of slots, optimizers scan all slot rows of the key if there are few, and so
+        // also lock those that other sessions hold.
         let numbers: Vec<_> = slots.iter().map(u16::to_string).collect();
         let listed = format!(
             "(SELECT {} AS countersink_n) AS countersink_e",
@@ -302,16 +302,16 @@ pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Move> {
     moves.collect()
 }
 
-/// Has the base row of this slot row written, though no value changes: the smallest amount that its counters know is
-/// moved from base to the slot, or the other way where base would become negative, and back again. Each statement keeps
-/// base + SUM(slots) as it is. To be run in this order, with the base row locked.
+/// Writes the base row of this slot row although no value changes: moves the smallest amount of its counters from base
+/// to the slot and back, or the other way round if base would become negative. Each statement keeps base + SUM(slots)
+/// as it is. Run them in this order, with the base row locked.
 pub fn rewrites(table: &HotTable, form: &KeyForm, row: &OpenRow) -> Vec<Vec<u8>> {
     let (b, s, d) = (base_alias(0), slots_alias(0), "countersink_d");
     let base = quote::pair(&table.schema, &table.name);
     let slots = quote::pair(&table.slot_schema, &table.slot_name);
     let slot = quote::name(table.slot_column());
     let condition = |alias: &str| form.condition(&format!("{alias}."), &row.key);
-    // Read apart: the assignments of an UPDATE of several tables see each other's values in no order that is promised.
+    // Read separately: the assignments of a multi-table UPDATE see each other's values in no guaranteed order.
     let (mut amounts, mut sets) = (Vec::new(), Vec::new());
     for counter in &table.counters {
         let column = quote::name(&table.columns[counter.column].name);
@@ -360,7 +360,7 @@ fn condition(start: &str, predicate: Option<&[u8]>) -> Vec<u8> {
     }
 }
 
-/// Statements that fold by a predicate, to be run in this order within one transaction. They lock gaps between slot
+/// Statements that fold by a predicate. Run them in this order within one transaction. They lock gaps between slot
 /// rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoldStatements {
@@ -448,7 +448,7 @@ fn move_text(number: usize, table: &HotTable, moved: &Moved) -> Vec<u8> {
         base_sets.push(format!("{b}.{column} = {b}.{column} + {d}.{column}"));
         slot_sets.push(format!("{s}.{column} = 0"));
     }
-    // Named, an ON UPDATE CURRENT_TIMESTAMP column does not set itself: the fold changes no value that anyone sees.
+    // An ON UPDATE CURRENT_TIMESTAMP column that is named does not set itself, so the fold changes no visible value.
     for &position in &table.touches {
         let column = quote::name(&table.columns[position].name);
         write!(sums, ", MAX({column}) AS {column}").expect("a String takes all");

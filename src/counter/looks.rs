@@ -10,10 +10,10 @@ use tokio::sync::Semaphore;
 use super::server::{self, Server};
 use super::unpoisoned;
 
-/// How many look at a time; more wait.
+/// How many may look at the same time; further ones wait.
 const MOST: usize = 8;
 
-/// One that was not used for so long is not used any more: servers close such connections.
+/// A connection that was idle for this long is not used again: servers close such connections.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// The connections that are idle at the moment.
@@ -32,7 +32,7 @@ struct Look {
     since: Instant,
 }
 
-/// What a question has come to.
+/// The result of a query.
 pub(super) struct Answer {
     /// The server that has answered.
     pub server: Server,
@@ -48,9 +48,8 @@ impl Looks {
         }
     }
 
-    /// Asks the server to which `wanted` belongs, or, where that is `None`, the one to which the address leads now.
-    /// Where a new connection leads to another one than wanted, that one's answer is not asked for: there are no rows
-    /// then.
+    /// Asks the server to which `wanted` belongs, or, where that is `None`, the one to which the address leads now. If
+    /// a new connection leads to another server than wanted, that server is not asked: there are no rows then.
     pub(super) async fn ask(
         &self,
         wanted: Option<&Server>,

@@ -26,7 +26,7 @@ const MOST_LOOKS: u8 = 120;
 const QUESTION: &str = "SHOW GLOBAL STATUS WHERE Variable_name REGEXP \
      '^(Com_(grant|revoke|flush|reload|set_password|(create|alter|drop|rename)_(user|role))|Acl_)'";
 
-/// What sessions have been shown of their rights, by generation.
+/// The validity of what sessions know about their rights, by generation.
 #[derive(Debug, Default)]
 pub struct Rights {
     generation: AtomicU64,
@@ -49,8 +49,8 @@ impl Drop for Change<'_> {
 }
 
 impl Rights {
-    /// What has been shown in another generation than this one does not hold any more. Read it before the server is
-    /// asked. `None`: rights are being changed, and nothing holds.
+    /// An answer from another generation is no longer valid. Read this before the server is asked. `None`: rights are
+    /// being changed, and no answer is valid.
     pub fn generation(&self) -> Option<u64> {
         match self.changes.load(Ordering::Acquire) {
             0 => Some(self.generation.load(Ordering::Acquire)),
@@ -65,12 +65,12 @@ impl Rights {
         Change { rights: self }
     }
 
-    /// Rights may have changed: all sessions have the server show theirs again.
+    /// Rights may have changed: all sessions must ask the server again.
     fn forget(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Somebody relies on what has been shown, so changes are to be looked for.
+    /// A session relies on an answer, so changes must be looked for.
     pub fn rely(&self) {
         if !self.is_used.load(Ordering::Relaxed) {
             self.is_used.store(true, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl Rights {
                 continue;
             }
             let now = control.ask_on_look(QUESTION).await;
-            // No answer is a change as well.
+            // No answer counts as a change.
             if watch.forgets(now.is_none() || now != last) {
                 self.forget();
             }
@@ -139,7 +139,7 @@ impl Watch {
 mod tests {
     use super::*;
 
-    /// What becomes of each look: (used since the last, changed) to forgotten, or not looked at all.
+    /// The outcome of each look: (used since the last, changed) to forgotten, or not looked at all.
     fn looks(steps: &[(bool, bool)]) -> Vec<Option<bool>> {
         let mut watch = Watch::default();
         let looks = steps.iter().map(|(is_used, has_changed)| {

@@ -22,7 +22,8 @@ const MOST_INCREMENTED: usize = 64;
 /// Slots of all hot tables, shared by all sessions.
 #[derive(Debug)]
 pub struct Slots {
-    /// By hash of the slot table's name: should two ever be alike, they share slots, which correctness bears.
+    /// By hash of the slot table's name. If two hashes are equal, the tables share slots, which does no harm to
+    /// correctness.
     pools: Mutex<HashMap<u64, Arc<Pool>>>,
     /// Hashes of (slot table, key, slot) whose slot row existed, and the counters for which it was opened last. A fold
     /// by another proxy may have closed the row, and later statements may have left base without room, or NULL. That

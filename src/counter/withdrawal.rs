@@ -36,7 +36,7 @@ pub(crate) fn slots(table: &HotTable) -> String {
     quote::pair(&table.slot_schema, &table.slot_name)
 }
 
-/// The question that takes a user lock: 1, or 0 when it has been waited for in vain.
+/// The query that takes a user lock: 1, or 0 if the wait timed out.
 pub fn lock(name: &str, seconds: u64) -> String {
     format!("SELECT GET_LOCK('{name}', {seconds})")
 }
@@ -46,7 +46,7 @@ pub fn release(name: &str) -> String {
     format!("DO RELEASE_LOCK('{name}')")
 }
 
-/// The question for how long the session waits for metadata locks, in seconds.
+/// Asks for how long the session waits for metadata locks, in seconds.
 pub const PATIENCE: &str = "SELECT @@lock_wait_timeout";
 
 /// Why slots are not away.
@@ -81,7 +81,8 @@ impl Error {
     }
 }
 
-/// Slot tables on their way out. Dropped, it is given up: no lock is held for it any more, nor waited for.
+/// Slot tables that are being taken away. When this is dropped, that is given up: no lock is held or waited for any
+/// more.
 #[derive(Debug)]
 pub struct Withdrawal {
     /// The user lock that is held until it is done.
@@ -115,7 +116,7 @@ impl Withdrawal {
                     .await?;
                 ready.send(conn.id()).ok();
                 let taken = take_away(&mut conn, tables).await;
-                // With the connection all locks go.
+                // Closing the connection releases all locks.
                 conn.disconnect().await.ok();
                 taken
             })
@@ -143,7 +144,7 @@ impl Withdrawal {
         (&mut self.task).await.map_err(|_| Error::Stopped)?
     }
 
-    /// Gives it up, and waits until it has come to its end: slot tables may be away by then, or not.
+    /// Gives it up, and waits until it has ended: slot tables may be gone by then, or not.
     pub async fn cancel(mut self) {
         self.kill();
         (&mut self.task).await.ok();

@@ -26,7 +26,7 @@ pub struct Part {
     pub(super) seats: VecDeque<Seat>,
     /// The leader's own increment is among them.
     is_leaders: bool,
-    /// What became of them.
+    /// Their outcome.
     outcome: Option<Outcome>,
 }
 
@@ -91,7 +91,7 @@ impl Part {
         &self.addition.amounts
     }
 
-    /// Whether the sums are nothing, or so large that a row with room for one slot may not have room for them.
+    /// Whether the sums are zero, or so large that a row with room for one slot may not have room for them.
     pub fn may_meet_limits(&self) -> bool {
         let counters = self.increment().counters.iter();
         let mut sums = counters.zip(self.sums());
@@ -115,7 +115,7 @@ impl Part {
         self.is_leaders
     }
 
-    /// Tells all that wait what became of them.
+    /// Reports the outcome to all waiting sessions.
     fn tell(&mut self, unsettled: &Outcome) {
         let outcome = self.outcome.take();
         let outcome = outcome.as_ref().unwrap_or(unsettled);
@@ -157,7 +157,7 @@ impl Batch {
         matches!(&self.parts[..], [part] if part.count == 1 && part.is_leaders)
     }
 
-    /// From here on bytes may have left: what is not settled is lost when the connection is.
+    /// From here on bytes may have been sent: what is not settled has an unknown outcome if the connection is lost.
     pub fn send(&mut self) {
         self.is_sent = true;
     }
@@ -167,7 +167,7 @@ impl Batch {
         self.parts[part].outcome = Some(outcome);
     }
 
-    /// It takes its time, perhaps it waits for a lock: others need not wait for its lane.
+    /// It takes long, perhaps because it waits for a lock: others need not wait for its lane.
     pub fn give_lane_back(&mut self) {
         if std::mem::take(&mut self.has_lane) {
             self.group.land(&[], true);

@@ -37,7 +37,7 @@ pub enum Problem {
         slots: String,
         /// The hot table.
         table: String,
-        /// Whose it is, if its comment says so.
+        /// The hot table that it belongs to, if its comment says so.
         whose: String,
     },
     /// The slot table is not the one that is needed, and it holds values.

@@ -1,4 +1,4 @@
-//! A slot table goes.
+//! Removes a slot table.
 
 use mysql_async::Error as DriverFailure;
 use mysql_async::prelude::Queryable;
@@ -19,7 +19,7 @@ pub enum Removal {
     Absent,
     /// It holds something, and stays.
     HoldsValues,
-    /// Somebody uses it, and did not end within a second.
+    /// A session uses it, and did not end within a second.
     InUse,
 }
 
