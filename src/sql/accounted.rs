@@ -66,7 +66,7 @@ fn may_be_one_of(
     })
 }
 
-/// Where the identifiers begin that a walk meets, those that name no table too.
+/// Where the identifiers that a walk meets begin, including those that name no table.
 #[derive(Default)]
 struct Met {
     starts: BTreeSet<usize>,

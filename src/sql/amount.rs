@@ -10,7 +10,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// Digits with an optional sign and point. `None` where they are too many to be summed exactly.
+    /// Digits with an optional sign and point. `None` if there are too many digits to be summed exactly.
     pub fn parse(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = [whole, fraction].concat();

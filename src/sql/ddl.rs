@@ -25,7 +25,7 @@ fn commits_first(plan: Plan) -> Plan {
     }
 }
 
-/// Reads one DDL statement after the other by its words.
+/// Reads one DDL statement after another by its words.
 struct Reader<'a> {
     text: &'a [u8],
     facts: &'a SessionFacts,

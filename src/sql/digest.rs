@@ -25,7 +25,7 @@ const MOST_COMPARED: usize = 16;
 /// A digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// The text: alone what statements that differ in their literals have in common.
+    /// The text: only what statements that differ in their literals have in common.
     pub text: Arc<str>,
     /// What identifies the row: columns that the WHERE compares by `=`, or that an INSERT gives and its ON DUPLICATE
     /// KEY UPDATE does not set. In the order of the text; empty if the row is not known, and for an INSERT of a new

@@ -2,7 +2,7 @@
 //!
 //! `/*!50110 ROW_FORMAT=COMPACT */` is executed by servers from version 5.1.10 on, `/*! .. */` by all of MySQL's kind,
 //! and `/*M! .. */` by MariaDB alone. MariaDB takes the versions from 5.7 to 9.99 for features that it does not have,
-//! and skips them. What every server of a kind that we support does with a comment is known without its exact version.
+//! and skips them. What every supported server of a kind does with a comment is known without its exact version.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -63,8 +63,8 @@ pub enum Plan {
     Observe(Box<Plan>),
     /// Add to slots instead of the base row.
     Increment(Arc<Increment>),
-    /// Add to the base row together with others, where others add at the same time; else send the client's bytes. Of a
-    /// table without slots.
+    /// Add to the base row, together with other increments if there are any at the same time; otherwise send the
+    /// client's bytes. For a table without slots.
     Combine(Arc<Increment>),
     /// Send a text in which each counter is base + SUM(slots).
     Read(Box<Read>),
@@ -108,22 +108,21 @@ impl Plan {
 pub struct Increment {
     /// The table.
     pub table: Arc<HotTable>,
-    /// For [`Plan::Combine`]: `UPDATE base SET c = c + n WHERE <key> AND c BETWEEN ..`, which matches no row where what
-    /// is added could meet the limit of the counter's type. There is no `upsert` then, and `exact` is the original
-    /// alone.
+    /// For [`Plan::Combine`]: `UPDATE base SET c = c + n WHERE <key> AND c BETWEEN ..`, which matches no row if the sum
+    /// could reach the limit of the counter's type. There is no `upsert` then, and `exact` is only the original.
     ///
     /// For [`Plan::Increment`]: `UPDATE slots SET c = c + n WHERE <key> AND slot = ..`, for a statement that names one
     /// whole primary key and nothing else. It answers as the original would; 0 rows mean that the slot row is not
     /// there.
     pub update: Option<Template>,
-    /// Parameters that `update` compares with key columns: where one of them may equal several keys, `upsert` applies
+    /// Parameters that `update` compares with key columns: if one of them may equal several keys, `upsert` applies
     /// instead.
     pub key_parameters: Vec<KeyParameter>,
-    /// Parameters compared with columns that convert them: where one does not compare as any statement does, `exact`
+    /// Parameters compared with columns that convert them: if one does not compare alike in every statement, `exact`
     /// applies.
     pub compared_parameters: Vec<ComparedParameter>,
-    /// The statement ends in LIMIT, which means nothing where there is one key at most: where a key parameter may
-    /// equal several, `exact` applies.
+    /// The statement ends in LIMIT, which has no effect if there is at most one key: if a key parameter may equal
+    /// several, `exact` applies.
     pub one_key_only: bool,
     /// `INSERT INTO slots SELECT .. FROM base WHERE .. ON DUPLICATE KEY UPDATE ..`. Its "Records" are the rows
     /// that the original matches (and changes).
@@ -343,8 +342,8 @@ pub enum Scope {
 /// Rows of a hot table, by what base has in columns that are not hot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// Names columns of base alone, unqualified and quoted by backticks. A locking read by it keeps the rows that the
-    /// statement will meet as they are, under an isolation level that locks gaps.
+    /// Names only columns of base, unqualified and quoted by backticks. Under an isolation level that locks gaps, a
+    /// locking read by this predicate keeps the rows that the statement will meet as they are.
     pub predicate: Template,
     /// Other tables, with their schemas and in backticks, that the predicate reads and locks for sharing. It holds for
     /// the same rows when the statement runs if the server locks rows of theirs, and gaps.
@@ -369,7 +368,7 @@ pub struct Ddl {
 pub struct LockTables {
     /// The hot tables that are locked.
     pub tables: Vec<Arc<HotTable>>,
-    /// What is to be sent first, where the client's statement does more: it flushes.
+    /// What to send first, if the client's statement does more than lock: it flushes.
     pub flush: Option<Vec<u8>>,
     /// The text to send.
     pub text: Vec<u8>,

@@ -96,8 +96,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether a predicate consists of this table's cold columns, constants and plain operators alone, so that it
-/// means the same in any statement over the table.
+/// Whether a predicate consists only of this table's cold columns, constants and plain operators, so that it means the
+/// same in any statement over the table.
 pub(super) fn is_plain(context: &Context<'_>, target: &Target<'_>, predicate: &Expr) -> bool {
     // A list of what is left to look at, not recursion: operators chain by the hundred.
     let mut rest = vec![predicate];

@@ -37,7 +37,7 @@ struct Names {
 /// How much of a name its beginning is, in bytes. Each letter doubles what is looked for.
 const START: usize = 3;
 
-/// The most beginnings that are looked for at a time.
+/// The maximum number of beginnings that are looked for at a time.
 const MOST_STARTS: usize = 64;
 
 /// What to look for.

@@ -57,7 +57,7 @@ pub type Using = Option<Vec<Vec<u8>>>;
 /// Takes a statement of this syntax apart; `None` if it is another one.
 pub fn command(text: &[u8], facts: &SessionFacts) -> Option<Command> {
     let mut words = Words::new(text, facts);
-    // In such a character set, bytes of ASCII are what they seem only where there are no others.
+    // In such a character set, ASCII bytes are what they seem only if there are no other bytes.
     let certain = !facts.unsafe_character_set || text.is_ascii();
     let command = if words.accept("PREPARE") {
         let name = name(&mut words);

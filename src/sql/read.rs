@@ -106,8 +106,8 @@ pub(super) fn plan(context: &Context<'_>, query: &Query) -> Plan {
     }
 }
 
-/// The edits that put sums in place of the counters that a query in a write reads; `None` where it is not understood,
-/// or has a locking clause.
+/// The edits that put sums in place of the counters that a query in a write reads; `None` if the query is not
+/// understood, or has a locking clause.
 pub(super) fn sums(context: &Context<'_>, query: &Query) -> Option<Vec<Edit>> {
     let survey = Survey::of(context, query);
     let (blocks, references) = (&survey.blocks, &survey.references);

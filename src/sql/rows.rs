@@ -1,4 +1,4 @@
-//! Which rows of a hot table a predicate confines a statement to, where it does not name their keys.
+//! Which rows of a hot table a predicate confines a statement to, if it does not name their keys.
 
 mod inner;
 
@@ -14,7 +14,7 @@ use crate::sql::template::Template;
 /// Deeper nesting is not looked into.
 const MOST_DEPTH: usize = 16;
 
-/// A fold of what this target alone must be folded for.
+/// A fold of only what this target must be folded for.
 pub(super) fn fold_of(
     context: &Context<'_>,
     target: &Target<'_>,

@@ -1,4 +1,5 @@
-//! Shapes: a statement's text with `?` in place of its literals, which all statements share that differ in these alone.
+//! Shapes: a statement's text with `?` in place of its literals. Statements that differ only in their literals share a
+//! shape.
 //!
 //! The plan of a shape is that of the same text as if it had been prepared. It is the plan of the literal text as well
 //! where [`Shape::fits`] says so: with the literals in its holes it sends the same bytes.
@@ -41,9 +42,9 @@ pub enum LiteralKind {
 }
 
 impl Shape {
-    /// Lifts the literals of a statement; false when it has none that can be. Some are left where they are: only those
-    /// that are compared with a column by `=` or `IN` in the WHERE of an UPDATE or of a plain SELECT, and those that an
-    /// UPDATE assigns, or adds to a name, are surely no more to the grammar than a parameter would be.
+    /// Lifts the literals of a statement; false if none can be lifted. Some are left where they are. To the grammar
+    /// only these certainly mean no more than a parameter: literals that are compared with a column by `=` or `IN` in
+    /// the WHERE of an UPDATE or of a plain SELECT, and literals that an UPDATE assigns, or adds to a name.
     pub fn lift(&mut self, text: &[u8], facts: &SessionFacts) -> bool {
         self.text.clear();
         self.literals.clear();

@@ -36,8 +36,8 @@ fn tokens(text: &str) -> Vec<(TokenKind, String)> {
         .collect()
 }
 
-/// The tokens with a space between two of them where `has_space` says so, and where they would not be two otherwise.
-/// The names of hot tables and of their columns are quoted, so that nearly all can do without.
+/// The tokens, with a space between two of them if `has_space` says so, or if they would otherwise be one. The names of
+/// hot tables and of their columns are quoted, so nearly all can do without a space.
 fn written(text: &str, mut has_space: impl FnMut() -> bool) -> String {
     let catalog = catalog();
     let is_name = |word: &str| {

@@ -1,6 +1,6 @@
 //! The server's syntax errors quote what follows in the packet, of which it is sent one statement at a time.
 
-/// The most that a syntax error quotes, in bytes.
+/// The longest text that a syntax error quotes, in bytes.
 const LONGEST_QUOTATION: usize = 80;
 
 /// A statement that was sent by itself, and what follows it in its packet.

@@ -7,8 +7,8 @@ use crate::sql::lexer::{Lexer, Token, TokenKind};
 use crate::sql::mention::mentions;
 use crate::sql::plan::SessionFacts;
 
-/// The text with `SELECT * FROM t` in the place of each `TABLE t` that is a query of its own, an arm of a set operation or
-/// a subquery. The text is left as it is where one of them has what only a SELECT may have.
+/// The text with `SELECT * FROM t` in place of each `TABLE t` that is a query, an arm of a set operation or a subquery.
+/// The text is left as it is if one of them has a clause that only a SELECT may have.
 pub(super) fn with_selects<'a>(text: &'a [u8], facts: &SessionFacts) -> Cow<'a, [u8]> {
     if !mentions(text, b"TABLE") {
         return Cow::Borrowed(text);

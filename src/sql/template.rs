@@ -38,7 +38,7 @@ pub struct OpenSlots {
     pub table: usize,
     /// The columns of its primary key, qualified.
     pub key: Vec<String>,
-    /// An expression that counts those alone that a consistent read sees, for when they are not known beforehand.
+    /// An expression that counts only those that a consistent read sees, for when they are not known beforehand.
     pub counted: String,
 }
 
@@ -209,12 +209,12 @@ pub struct Filling<'a> {
     pub slot: u16,
     /// The client's parameters as SQL literals; one that is not here stays a `?`.
     pub parameters: &'a [Vec<u8>],
-    /// What several increments add together, by counter; none for one increment alone.
+    /// What several increments add together, by counter; none for a single increment.
     pub sums: &'a [Amount],
     /// For each table of the plan, the predicates of the keys folded in this transaction.
     pub folded: &'a [Vec<Vec<u8>>],
     /// The condition for the rows that a write is confined to.
     pub keys: &'a [u8],
-    /// For each table of the plan, the open slots, where they are known.
+    /// For each table of the plan, the open slots, if they are known.
     pub open_slots: &'a [Option<KnownSlots>],
 }

@@ -27,8 +27,8 @@ pub enum TransactionControl {
     Release(String),
 }
 
-/// What a statement of this kind does to the transaction. `None` where it does nothing of the sort, or where the text
-/// does not say for certain.
+/// What a statement of this kind does to the transaction. `None` if it does nothing to it, or if the text does not say
+/// for certain.
 pub fn transaction_control(
     text: &[u8],
     kind: Kind,

@@ -12,7 +12,7 @@ pub(super) struct Words<'a> {
     at: usize,
 }
 
-/// The first significant tokens of a text, one after the other, without allocation.
+/// The first significant tokens of a text, one after another, without allocation.
 pub(super) struct Beginning<'a> {
     text: &'a [u8],
     lexer: Lexer<'a>,

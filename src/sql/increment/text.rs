@@ -241,8 +241,8 @@ pub(super) fn upsert_text(
     text
 }
 
-/// The condition under which the touch columns may go to a slot; `held` are the qualifiers of those that they must not
-/// be before, and whether these may be NULL. `None`: there is none to set.
+/// The condition under which the touch columns may go to a slot; `held` are the qualifiers of the columns whose times
+/// they must not precede, and whether these may be NULL. `None`: there is none to set.
 fn touch_guard(table: &HotTable, touches: &[Touch], held: &[(&str, bool)]) -> Option<Template> {
     let mut guard: Option<Template> = None;
     for touch in touches {

@@ -1,5 +1,4 @@
-//! Derived tables that hold the values, in the place of hot tables: for queries whose names cannot be followed one by
-//! one.
+//! Derived tables that hold the values, in place of hot tables: for queries whose names cannot be followed one by one.
 
 use crate::sql::context::{Context, Edit, quoted};
 use crate::sql::read::block::{Block, Found, Item, ItemShape, Reference};

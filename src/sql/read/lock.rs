@@ -116,9 +116,9 @@ impl Rewriter<'_> {
         self.rewrite.edits.extend(edits);
     }
 
-    /// Holds for a row of which others hold no slot, and locks its slots: of those that are open as many can be locked
-    /// as there are. How many there are must be known beforehand. A consistent read would not see those that are not
-    /// committed or younger than the snapshot, and would make the snapshot where there is none.
+    /// A condition that holds for a row if no other session holds a slot of it, and that locks its slots: as many of
+    /// the open ones can be locked as there are. How many there are must be known beforehand. A consistent read would
+    /// not see slots that are not committed or younger than the snapshot, and would make the snapshot if there is none.
     fn lock_guard(&mut self, place: &Locked) -> Option<Template> {
         let block = &self.names.blocks[place.block];
         let source = &block.sources[place.source];

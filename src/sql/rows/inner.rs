@@ -93,7 +93,7 @@ pub(super) fn read<'a>(
     let Select {
         select_token: _,
         optimizer_hints,
-        // Of what is looked for in it, it does not matter how often it is there.
+        // How often a value is there does not matter to IN.
         distinct: None | Some(Distinct::All | Distinct::Distinct),
         select_modifiers: None,
         top: None,

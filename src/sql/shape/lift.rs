@@ -8,7 +8,7 @@ use crate::sql::shape::{Literal, LiteralKind, Shape};
 /// Longer texts are not parsed, or cost more than their plan.
 const MOST_BYTES: usize = 16 * 1024;
 
-/// The most literals of a shape.
+/// The maximum number of literals of a shape.
 const MOST_LITERALS: usize = 256;
 
 /// How many tokens before the next one matter: `name`, `=`, `-`.
@@ -175,7 +175,7 @@ impl<'a> Lift<'a> {
         Ok(Seen::Constant)
     }
 
-    /// Where the literal begins that ends with this token, and what it is; `None` where it has to stay.
+    /// Where the literal that ends with this token begins, and what it is; `None` if it has to stay.
     fn may_lift(&self, token: &Token) -> Option<(usize, LiteralKind)> {
         if matches!(self.clause, Clause::Head | Clause::Tail) || self.goes_on(token.end) {
             return None;

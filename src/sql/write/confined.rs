@@ -1,4 +1,4 @@
-//! A write of one hot table, to be run once more for some of the rows alone that it has met.
+//! A write of one hot table, to be run once more for only some of the rows that it has met.
 
 use sqlparser::ast::{Delete, FromTable, Statement, Update};
 use sqlparser::keywords::Keyword;
@@ -12,8 +12,8 @@ use crate::sql::template::{Piece, Template};
 use crate::sql::write::mentions::Mentions;
 use crate::sql::write::sums::filled;
 
-/// The statement with one more condition, by which it meets the rows alone that [`Piece::Keys`] names. `None` where it
-/// might do something else to them when it is run a second time, or to other tables, or gives them other keys.
+/// The statement with one more condition, by which it meets only the rows that [`Piece::Keys`] names. `None` if it
+/// might do something else to them, or to other tables, when it is run a second time, or if it gives them other keys.
 pub(super) fn confined(context: &Context<'_>, statement: &Statement) -> Option<Template> {
     let is_of_one_table = match statement {
         Statement::Update(update) => keeps_keys(context, update),

@@ -75,7 +75,7 @@ fn forwarded(context: &Context<'_>, target: &Target<'_>, insert: &Insert, reason
         Scope::Rows(rows) if rows.key.is_some() => Told::ByCount,
         _ => return Plan::Forward(reason),
     };
-    // It inserts rows, and leaves those that have another key of theirs.
+    // It inserts rows, and leaves existing rows with one of their other keys alone.
     let rows = match (rows.scope, told) {
         (Scope::Rows(Rows { key: Some(key), .. }), Told::ByCount) => FoldTable {
             scope: Scope::Keys(key),
@@ -396,7 +396,7 @@ mod tests {
             ("likes = likes + 1", WRITE),
             ("likes = likes + 1, title = 'x'", WRITE),
             ("likes = posts.likes + VALUES(likes)", WRITE),
-            // Together with slots they might reach the limit of the type, where base alone would not.
+            // Together with slots they might reach the limit of the type, which base alone would not.
             ("likes = likes + 1000001", FOLD),
             ("likes = likes + ?", FOLD),
             ("views = views + 1", FOLD),

@@ -10,7 +10,7 @@ use crate::sql::predicate::Target;
 use crate::sql::stored::is_stored_as_written;
 use crate::sql::template::{Piece, Template};
 
-/// What folds the rows that may be in the way of those that are inserted; `None` when none can be.
+/// The fold of the rows that may be in the way of those that are inserted; `None` if none can be.
 pub(super) fn rows_in_the_way(
     context: &Context<'_>,
     target: &Target<'_>,
@@ -46,8 +46,8 @@ pub(super) fn rows_in_the_way(
     })
 }
 
-/// Conditions that find the rows that have a primary key of the statement's rows, and those that have another unique
-/// key of theirs; `None` when the statement does not show them.
+/// Conditions that find the rows that have a primary key of the statement's rows, and the rows that have another unique
+/// key of these; `None` if the statement does not show them.
 fn keys_of_rows(
     context: &Context<'_>,
     target: &Target<'_>,
@@ -124,7 +124,7 @@ fn key_of_row(
     }
 }
 
-/// What the rows to be inserted have for a column; `None` where that is not in the statement.
+/// The values of a column in the rows to be inserted; `None` if the statement does not show them.
 pub(super) fn inserted_values<'a>(
     context: &Context<'_>,
     target: &Target<'_>,

@@ -1,4 +1,4 @@
-//! Writes of other tables that read counters, with sums in place of these: the slots stay where they are.
+//! Writes of other tables that read counters, with sums in place of the counters: the slots stay as they are.
 //!
 //! A fold would write to base. In a transaction with a snapshot the rows are then its own, and its reads show their
 //! counters as they are now. A query in a write reads what is committed, and locks it: slots and rows alike.
@@ -14,7 +14,7 @@ use crate::sql::read;
 use crate::sql::template::{Piece, Template};
 use crate::sql::write::mentions::Mentions;
 
-/// The statement with sums; `None` where it writes hot tables, or names counters in other ways.
+/// The statement with sums; `None` if it writes hot tables, or names counters in other ways.
 pub(super) fn with_sums(context: &Context<'_>, statement: &Statement) -> Option<WithSums> {
     let is_cold = |written: Mentions| written.tables.is_empty();
     let is_understood = match statement {
