@@ -19,7 +19,7 @@
 //! |---|---|
 //! | 9 | [`cli`]: arguments in, exit code out; the demo, explain, check, advise, bench |
 //! | 8 | [`admin`]: the SQL console; metrics, dashboard and health over HTTP |
-//! | 7 | [`server`]: accept, the threads of sessions, stop; rules that change · [`sandbox`]: throwaway servers |
+//! | 7 | [`server`]: accept, the threads of sessions, stop; rules that change |
 //! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a MySQL client, for demo and tests · [`advise`]: which counters are hot |
 //! | 5 | [`explain`]: what is done with a statement, for people, pure · [`check`]: what is wrong between rules and server |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up · [`traffic`]: what passes, in bounded memory |
@@ -55,7 +55,6 @@ pub mod explain;
 pub mod metrics;
 pub mod net;
 pub mod reason;
-pub mod sandbox;
 pub mod server;
 pub mod session;
 pub mod sql;

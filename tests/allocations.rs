@@ -9,9 +9,9 @@ mod support;
 use std::sync::{Mutex, PoisonError};
 
 use countersink::driver::{Driver, command_packet, query_packet};
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, PrepareOk};
 use countersink::wire::command;
+use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, connect_as, run_all};
 use support::proxy::Proxy;
 use support::twin::{folder, twin};

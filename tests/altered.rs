@@ -7,9 +7,9 @@ mod support;
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Packet};
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, Role};
 use countersink::wire::command;
+use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, create_schema, number, prepare, run};
 use support::on_both;
 use support::proxy::Proxy;

@@ -7,7 +7,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use countersink::driver::Driver;
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 use support::client::{connect, create_schema, number, rows, run};
 use support::forwarder::Forwarder;
 use support::on_both;

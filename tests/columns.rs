@@ -6,11 +6,11 @@ mod support;
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Packet};
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, Role};
 use countersink::wire::column::Sent;
 use countersink::wire::command;
 use countersink::wire::reply;
+use countersink_sandbox::{Address, Flavour};
 use support::binary::PATIENCE;
 use support::client::{connect, create_schema, number, prepare, rows, run};
 use support::on_both;

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Error, Reply};
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::Form;
 use countersink::wire::command;
 use countersink::wire::reply::Ok as OkPacket;
+use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, number, prepare, rows, run, run_all};
 use support::on_both;
 use support::proxy::Proxy;

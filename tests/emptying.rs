@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Reply};
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, create_schema, number, rows, run, run_all};
 use support::on_both;
 use support::proxy::Proxy;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use countersink::driver::{Driver, Reply};
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, create_schema, number, run};
 use support::on_both;
 use support::proxy::Proxy;

@@ -12,7 +12,7 @@ const FLOORS: &[&[&str]] = &[
     &["counter", "traffic"],
     &["explain", "check"],
     &["advise", "driver", "session"],
-    &["sandbox", "server"],
+    &["server"],
     &["admin"],
     &["cli"],
     &["main", "lib"],
@@ -118,7 +118,7 @@ fn every_exception_is_used() {
 
 #[test]
 fn no_file_is_longer_than_a_room_may_be() {
-    let long: Vec<_> = sources()
+    let long: Vec<_> = with_crates()
         .iter()
         .map(|source| (source.name.clone(), source.text.lines().count()))
         .filter(|(_, lines)| *lines > LONGEST_FILE)
@@ -130,7 +130,7 @@ fn no_file_is_longer_than_a_room_may_be() {
 #[test]
 fn nothing_unwraps_outside_tests() {
     let mut found = Vec::new();
-    for source in sources() {
+    for source in with_crates() {
         if MAY_UNWRAP.iter().any(|(name, _)| *name == source.name) {
             continue;
         }
@@ -215,6 +215,31 @@ fn an_error_number_is_found_in_each_spelling() {
     assert_eq!(error_numbers("end in 1213\", 1146", true), [1146]);
 }
 
+/// The proxy may use them; they would be no crates of their own if they needed it. Cargo refuses a circle of
+/// dependencies, but takes one by way of `[dev-dependencies]`.
+#[test]
+fn the_crates_beside_the_proxy_know_nothing_of_it() {
+    let mut found = Vec::new();
+    for path in crates() {
+        let manifest = path.join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).expect("a manifest");
+        let names = |line: &&str| {
+            let name = line.split(['=', '.', ' ']).next();
+            name == Some("countersink") || line.contains("package = \"countersink\"")
+        };
+        let lines = text.lines().filter(names);
+        found.extend(lines.map(|line| format!("{}: {line}", manifest.display())));
+        for source in below(&path.join("src")) {
+            for (number, line) in code_lines(&source) {
+                if line.contains("countersink::") {
+                    found.push(format!("{}:{number}: {}", source.name, line.trim()));
+                }
+            }
+        }
+    }
+    assert_none("a crate uses the proxy", &found);
+}
+
 #[test]
 fn an_upward_step_is_found_in_each_spelling() {
     for line in [
@@ -247,7 +272,7 @@ fn an_upward_step_is_found_in_each_spelling() {
 struct Source {
     /// Its path from the package's root.
     name: String,
-    /// The top-level room that it is in.
+    /// The top-level room that it is in, if it is one of the proxy's.
     room: String,
     text: String,
 }
@@ -262,13 +287,46 @@ fn source(name: &str, text: &str) -> Source {
     }
 }
 
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The proxy's own.
 fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = below(&root().join("src"));
+    assert!(
+        sources.len() > 50,
+        "the source files are not where they are looked for"
+    );
+    sources
+}
+
+/// The proxy's own and those of the crates beside it.
+fn with_crates() -> Vec<Source> {
+    let crates = crates().into_iter().map(|path| path.join("src"));
+    let mut sources = sources();
+    sources.extend(crates.flat_map(|path| below(&path)));
+    sources
+}
+
+/// The folders of the crates beside the proxy.
+fn crates() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("crates")).expect("a folder");
+    let mut crates: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    assert!(!crates.is_empty(), "there are no crates beside the proxy");
+    crates.sort();
+    crates
+}
+
+/// The sources of a crate, without its tests.
+fn below(folder: &Path) -> Vec<Source> {
     let mut files = Vec::new();
-    gather(&root.join("src"), &mut files);
+    gather(folder, &mut files);
     files.sort();
     let tests: Vec<_> = files.iter().flat_map(|path| test_modules(path)).collect();
-    let sources: Vec<_> = files
+    files
         .iter()
         .filter(|path| {
             !tests
@@ -276,16 +334,11 @@ fn sources() -> Vec<Source> {
                 .any(|test| path.starts_with(test) || **path == test.with_extension("rs"))
         })
         .map(|path| {
-            let name = path.strip_prefix(root).expect("below the root");
+            let name = path.strip_prefix(root()).expect("below the root");
             let text = fs::read_to_string(path).expect("a source file");
             source(&name.display().to_string(), &text)
         })
-        .collect();
-    assert!(
-        sources.len() > 50,
-        "the source files are not where they are looked for"
-    );
-    sources
+        .collect()
 }
 
 /// The modules that a file declares for its tests: their paths without an extension.

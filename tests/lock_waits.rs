@@ -6,8 +6,8 @@ mod support;
 use std::time::Duration;
 
 use countersink::driver::{Driver, Reply};
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::capability;
+use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, connect_as, create_schema, number, run};
 use support::on_both;
 use support::proxy::Proxy;

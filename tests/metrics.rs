@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Reply, query_packet};
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::Form;
+use countersink_sandbox::{Address, Flavour};
 use support::binary::PATIENCE;
 use support::client::{connect, connect_as, create_schema, number, run};
 use support::forwarder::Forwarder;

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use countersink::driver::{Driver, Login};
-use countersink::sandbox::{Address, Flavour, Options, Server};
 use countersink::wire::answer::Form;
 use countersink::wire::command;
 use countersink::wire::packet::Header;
 use countersink::wire::reader::put_lenenc_bytes;
+use countersink_sandbox::{Address, Flavour, Options, Server};
 use support::client::{connect, create_schema, number, prepare};
 use support::on_both;
 use support::proxy::Proxy;

@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use countersink::reason::Reason;
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 use support::client::{connect, rows, run};
 use support::proxy::Proxy;
 use support::twin::single;

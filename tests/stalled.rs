@@ -5,9 +5,9 @@ mod support;
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Reply};
-use countersink::sandbox::Flavour;
 use countersink::wire::answer::{Form, Role};
 use countersink::wire::command;
+use countersink_sandbox::Flavour;
 use support::client::{connect, create_schema, number, prepare, run};
 use support::on_both;
 use support::proxy::Proxy;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Error};
 use countersink::net::ReadError;
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::Form;
+use countersink_sandbox::{Address, Flavour};
 use support::binary::{Binary, Serving, rules_file};
 use support::client::{connect, connect_as, create_schema, number, run};
 use support::proxy::{Proxy, rules_head};

@@ -9,9 +9,9 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Login};
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::capability;
 use countersink::wire::packet::{HEADER_LENGTH, Header};
+use countersink_sandbox::{Address, Flavour};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use support::binary::Serving;

@@ -5,7 +5,7 @@ mod support;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 use support::binary::{Binary, Ended, Serving, countersink, rules_file};
 use support::client::{connect, create_schema, run};
 use support::proxy::rules_head;
@@ -148,7 +148,7 @@ fn health_is_that_of_the_proxy_of_the_rules() {
         assert_eq!(code, 2, "{errors}");
         assert!(errors.contains("--ready asks there"), "{errors}");
 
-        let client = countersink::sandbox::Address {
+        let client = countersink_sandbox::Address {
             host: serving.address.ip().to_string(),
             port: serving.address.port(),
             ..upstream.clone()

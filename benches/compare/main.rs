@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Parser;
-use countersink::sandbox::{Address, Flavour, Options, Server};
+use countersink_sandbox::{Address, Flavour, Options, Server};
 use machine::Activity;
 use results::{Results, Workload};
 use router::Router;

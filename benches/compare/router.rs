@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use countersink::sandbox::Address;
+use countersink_sandbox::Address;
 use tempfile::TempDir;
 
 use crate::programs;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use countersink::sandbox::Address;
+use countersink_sandbox::Address;
 
 use crate::programs;
 

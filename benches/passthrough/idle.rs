@@ -1,8 +1,8 @@
 //! What sessions with nothing to do take of the proxies' memory.
 
 use countersink::driver::{Driver, query_packet};
-use countersink::sandbox::Address;
 use countersink::wire::answer::Form;
+use countersink_sandbox::Address;
 use tokio::task::JoinSet;
 
 use crate::machine;

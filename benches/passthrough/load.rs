@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, query_packet};
-use countersink::sandbox::Address;
 use countersink::wire::answer::Form;
+use countersink_sandbox::Address;
 use hdrhistogram::Histogram;
 use tokio::task::JoinSet;
 

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
-use countersink::sandbox::{Address, Flavour, Server};
+use countersink_sandbox::{Address, Flavour, Server};
 use load::Clients;
 use machine::Activity;
 use report::Report;

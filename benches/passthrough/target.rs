@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use countersink::sandbox::Address;
+use countersink_sandbox::Address;
 use tempfile::TempDir;
 
 use crate::machine;

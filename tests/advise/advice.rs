@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersink::sandbox::Address;
+use countersink_sandbox::Address;
 use serde_json::Value;
 
 use crate::support::binary::{Binary, Ended};

@@ -1,6 +1,6 @@
 //! Hot rows that no rule can help, what the command cannot do, and its end before the time.
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::advice::{Advice, advise_as};
 use crate::support::binary::{Binary, countersink, rules_file};

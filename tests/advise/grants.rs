@@ -1,6 +1,6 @@
 //! Accounts that may see little: what is left is used, what is missing is said with the GRANT.
 
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 
 use crate::advice::{Advice, advise_as};
 use crate::support::binary::Ended;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use countersink::sandbox::Address;
+use countersink_sandbox::Address;
 use tokio::sync::Barrier;
 use tokio::task::JoinHandle;
 

@@ -11,7 +11,7 @@ mod passing;
 
 use advice::{Advice, advise, advise_as};
 use countersink::config::Config;
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 use load::Load;
 use support::binary::{Binary, rules_file};
 use support::twin::single;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use countersink::config::Config;
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder};
 use serde_json::Value;

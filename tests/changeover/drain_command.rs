@@ -1,6 +1,6 @@
 //! `countersink drain` of several tables, and of none.
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::stage::Stage;
 use crate::support::binary::{countersink, rules_file};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 
 use crate::stage::Stage;
 use crate::support::binary::{Serving, rules_file};

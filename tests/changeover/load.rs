@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use countersink::driver::Driver;
-use countersink::sandbox::Address;
+use countersink_sandbox::Address;
 use tokio::task::JoinSet;
 
 use crate::stage::{GLANCE, execute};

@@ -2,10 +2,10 @@
 
 use countersink::config::Mode;
 use countersink::driver::Driver;
-use countersink::sandbox::Flavour;
 use countersink::wire::answer::Form;
 use countersink::wire::command;
 use countersink::wire::reader::put_lenenc_bytes;
+use countersink_sandbox::Flavour;
 
 use crate::stage::{Stage, arrives, close, switch, waits_for};
 use crate::support::client::{number, prepare, rows, run};

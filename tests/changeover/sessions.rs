@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use countersink::config::Mode;
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::stage::{Stage, arrives, close, counted, execute, switch, waits_for};
 use crate::support::binary::PATIENCE;

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use countersink::config::Mode;
 use countersink::driver::Driver;
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::Form;
 use countersink::wire::command;
+use countersink_sandbox::{Address, Flavour};
 
 use crate::support::binary::PATIENCE;
 use crate::support::client::{connect, create_schema, number};

@@ -1,7 +1,7 @@
 //! In and out while clients work: by mode, by the rules file, by `countersink drain`, on one proxy and on two.
 
 use countersink::config::Mode;
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 
 use crate::load::Load;
 use crate::stage::{Stage, arrives, switch};

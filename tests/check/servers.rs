@@ -1,7 +1,7 @@
 //! Servers: their settings, and tables that are too large to look at.
 
 use countersink::check::Code;
-use countersink::sandbox::{Address, Flavour, Server};
+use countersink_sandbox::{Address, Flavour, Server};
 use mysql_async::{Opts, OptsBuilder};
 use serde_json::Value;
 

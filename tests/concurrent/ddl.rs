@@ -1,7 +1,7 @@
 //! DDL that gives the hot table's name to other rows, takes it away, or empties it; each script ends with a table
 //! `posts`.
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::chance::Chance;
 use crate::ledger::Vessel;

@@ -15,7 +15,7 @@ mod worker;
 
 use std::time::{Duration, Instant};
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use chance::Chance;
 use stage::{Plan, Stage};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use countersink::config::Mode;
 use countersink::driver::{Driver, Reply};
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 use tokio::task::JoinSet;
 
 use crate::chance::Chance;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use countersink::config::Mode;
 use countersink::driver::Reply;
-use countersink::sandbox::Address;
 use countersink::server::Rules;
+use countersink_sandbox::Address;
 
 use crate::chance::Chance;
 use crate::stage::Shared;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use countersink::driver::{Driver, Reply};
-use countersink::sandbox::Address;
+use countersink_sandbox::Address;
 
 use crate::chance::Chance;
 use crate::ledger::{Increment, Outcome, Read};

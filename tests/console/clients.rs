@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 use serde_json::{Value, json};
 
 use crate::drivers;

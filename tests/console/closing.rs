@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use countersink::driver::{Driver, Reply, query_packet};
-use countersink::sandbox::Flavour;
 use countersink::wire::answer::Form;
+use countersink_sandbox::Flavour;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 

@@ -1,11 +1,11 @@
 //! What a client may send once it has come in: it is answered, refused or closed, and the others are served on.
 
 use countersink::driver::{Driver, Error, query_packet};
-use countersink::sandbox::Flavour;
 use countersink::wire::answer::{Form, Role};
 use countersink::wire::command;
 use countersink::wire::packet::encode_packet;
 use countersink::wire::reply;
+use countersink_sandbox::Flavour;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::stage::{Stage, refused, stat, table};

@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use countersink::driver::{Driver, Error};
 use countersink::net::PacketStream;
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::capability;
 use countersink::wire::handshake::Greeting;
 use countersink::wire::handshake::authentication::PluginRequest;
 use countersink::wire::packet::encode_packet;
 use countersink::wire::reply;
+use countersink_sandbox::{Address, Flavour};
 use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
 use mysql_common::auth::plugins::mysql_native_password::scramble_native;
 use tokio::net::TcpStream;

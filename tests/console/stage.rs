@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use countersink::driver::{Driver, Reply};
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 use tempfile::TempDir;
 
 use crate::support::binary::{Binary, rules_file};

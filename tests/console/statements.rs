@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use countersink::driver::{Driver, Reply};
 use countersink::reason::Reason;
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::stage::{PASSWORD, Stage, refused, stat, table};
 use crate::support;

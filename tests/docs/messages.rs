@@ -111,10 +111,11 @@ fn said_anywhere() -> String {
     plain_braces(&texts.collect::<String>())
 }
 
-/// Files of the source with their names; their literals as they are said.
+/// Files of the source, of the proxy and of the crates beside it, with their names; their literals as they are said.
 fn sources() -> Vec<(String, String)> {
     let mut sources = Vec::new();
     collect(&home().join("src"), &mut sources);
+    collect(&home().join("crates"), &mut sources);
     sources
 }
 

@@ -1,7 +1,7 @@
 //! Each statement gets one reason, and the one that its explanation names.
 
 use countersink::driver::Driver;
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder};
 

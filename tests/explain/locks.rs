@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use countersink::driver::Driver;
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::support::client::{connect, number, rows, run};
 use crate::support::proxy::Proxy;

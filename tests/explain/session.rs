@@ -2,8 +2,8 @@
 
 use countersink::driver::Driver;
 use countersink::reason::Reason;
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::capability;
+use countersink_sandbox::{Address, Flavour};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder};
 

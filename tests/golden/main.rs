@@ -19,11 +19,11 @@ use countersink::config::Config;
 use countersink::counter::control::Control;
 use countersink::driver::{Driver, Reply};
 use countersink::explain::{Line, Part, Situation, explain, show};
-use countersink::sandbox::{Address, Flavour};
 use countersink::sql;
 use countersink::sql::plan::SessionFacts;
 // The capture shares files with the tests of the walker, which name it as that crate does.
 use countersink::wire;
+use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, rows, run, run_all};
 use support::proxy::{Proxy, rules_head};
 use support::twin::single;

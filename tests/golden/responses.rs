@@ -20,7 +20,7 @@ use std::net::TcpStream;
 
 use case::{Case, Response, cases, flags, payload};
 use countersink::driver::{Driver, Login};
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, Role};
 use countersink::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 use countersink::wire::{capability, command};

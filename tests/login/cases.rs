@@ -1,6 +1,6 @@
 //! Who logs in, and what the server says to it.
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::client::Kind;
 use crate::upstream::{PASSWORD, SECOND_PASSWORD, Upstream};

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use countersink::sandbox::{Flavour, Installation};
+use countersink_sandbox::{Flavour, Installation};
 
 use crate::drivers;
 use crate::said::{Said, Session};

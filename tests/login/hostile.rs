@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Login, Reply};
-use countersink::sandbox::{Flavour, Server};
+use countersink_sandbox::{Flavour, Server};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 

@@ -24,7 +24,7 @@ use std::io::Write;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use cases::{Answer, Case};
 use client::{Client, Kind, Login};

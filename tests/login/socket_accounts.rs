@@ -7,7 +7,7 @@ use countersink::check::{Code, check};
 use countersink::config::Config;
 use countersink::counter::control::Control;
 use countersink::driver::{Driver, Error, Login, Reply};
-use countersink::sandbox::{Flavour, Server};
+use countersink_sandbox::{Flavour, Server};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use countersink::cli;
 use countersink::config::Config;
 use countersink::counter::control::Control;
-use countersink::sandbox::{Flavour, Server};
 use countersink::server;
+use countersink_sandbox::{Flavour, Server};
 use tokio::runtime::Runtime;
 
 use crate::client::{Client, Kind, Login, OTHER, SCHEMA};

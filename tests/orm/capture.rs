@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use countersink::driver::Driver;
 use countersink::metrics::Metrics;
 use countersink::reason::Reason;
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 use serde::Deserialize;
 
 use crate::golden::{self, Increment, Library};

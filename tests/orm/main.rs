@@ -12,7 +12,7 @@ mod recorder;
 mod replay;
 mod table;
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 #[test]
 fn increments_of_libraries_are_slotted_on_mysql() {

@@ -2,10 +2,10 @@
 
 use countersink::driver::{Driver, Reply};
 use countersink::reason::Reason;
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, PrepareOk, Role};
 use countersink::wire::command;
 use countersink::wire::reader::put_lenenc_bytes;
+use countersink_sandbox::{Address, Flavour};
 
 use crate::golden::{self, Increment, KINDS, Library, Parameter};
 use crate::support::client::{connect, rows, run, run_all};

@@ -1,6 +1,6 @@
 //! Accounts with every combination of rights.
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 /// An account.
 pub struct Account {

@@ -1,7 +1,7 @@
 //! Rights that change while sessions are open. Each session may do what the server makes of it: at once where a session
 //! of the proxy has changed them, within moments where somebody else has.
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::stage::{Pair, Stage};
 use crate::support::on_both;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::account::{self, Account};
 use crate::stage::{Outcome, Stage};

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Packet};
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, PrepareOk, Role};
 use countersink::wire::{command, reply};
+use countersink_sandbox::{Address, Flavour};
 
 use crate::support::client::{connect, create_schema, number, run, run_all};
 use crate::support::proxy::Proxy;

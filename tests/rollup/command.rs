@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::Command;
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::stage::{POSTS, Stage};
 use crate::support::binary::rules_file;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use countersink::driver::{Driver, Reply};
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;

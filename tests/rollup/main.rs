@@ -15,7 +15,7 @@ use countersink::config::Config;
 use countersink::counter::control::Control;
 use countersink::counter::rollup::RollUp;
 use countersink::driver::Reply;
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 use stage::{POSTS, Stage, deadline};
 use support::client::{connect, number, rows, run};
 use support::on_both;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use countersink::driver::Driver;
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::support::client::{connect, create_schema, number, run};
 use crate::support::proxy::{Proxy, rules_head};

@@ -1,6 +1,6 @@
 //! A proxy that is told to stop rolls up all that its slots hold.
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::stage::{POSTS, Stage};
 use crate::support::client::{number, run};

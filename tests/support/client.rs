@@ -1,9 +1,9 @@
 //! Clients of a server or of a proxy.
 
 use countersink::driver::{Driver, Error, Login, Reply};
-use countersink::sandbox::Address;
 use countersink::wire::answer::{Form, PrepareOk};
 use countersink::wire::{capability, command};
+use countersink_sandbox::Address;
 use tokio::net::TcpStream;
 
 /// Logs in with the default capabilities, and several statements in a packet.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use countersink::sandbox::Address;
+use countersink_sandbox::Address;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 

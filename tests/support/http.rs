@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use countersink::sandbox::{Address, Flavour};
+use countersink_sandbox::{Address, Flavour};
 
 use super::binary::{Binary, PATIENCE, rules_file};
 use super::client::create_schema;

@@ -39,7 +39,7 @@ macro_rules! on_both {
     (@$server:ident $flavour:ident $($name:ident by $around:ident)*) => {
         mod $server {
             $(#[test] fn $name() {
-                let flavour = countersink::sandbox::Flavour::$flavour;
+                let flavour = countersink_sandbox::Flavour::$flavour;
                 $crate::support::block_on(super::$around(super::$name(flavour)));
             })*
         }
@@ -47,7 +47,7 @@ macro_rules! on_both {
     (@$server:ident $flavour:ident $($(#[$attribute:meta])* $name:ident)*) => {
         mod $server {
             $($(#[$attribute])* #[test] fn $name() {
-                let flavour = countersink::sandbox::Flavour::$flavour;
+                let flavour = countersink_sandbox::Flavour::$flavour;
                 $crate::support::block_on(super::$name(flavour));
             })*
         }

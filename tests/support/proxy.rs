@@ -8,9 +8,9 @@ use countersink::cli::prepare_with;
 use countersink::config::Config;
 use countersink::counter::control::Control;
 use countersink::counter::rollup::{Error, RollUp};
-use countersink::sandbox::Address;
 use countersink::server::{Rules, Server};
 use countersink::session::Shared;
+use countersink_sandbox::Address;
 use tokio::sync::{Mutex, oneshot};
 
 /// A running proxy; it stops when dropped.

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use countersink::sandbox::{Address, Flavour, Installation, Options, Server, from_env};
+use countersink_sandbox::{Address, Flavour, Installation, Options, Server, from_env};
 
 /// Two servers of one family.
 #[derive(Debug)]

@@ -19,7 +19,7 @@
 
 use std::fmt;
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use crate::command::Command;
 use crate::variant::{Protocol, Variant};

@@ -24,7 +24,7 @@ mod world;
 
 use std::io::Write;
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 
 use case::Session;
 use difference::{Difference, differences};

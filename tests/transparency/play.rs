@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use countersink::driver::{Driver, Error, Packet};
-use countersink::sandbox::Address;
 use countersink::wire::answer::{Form, PrepareOk, Role};
 use countersink::wire::packet::encode_packet;
 use countersink::wire::reader::{put_lenenc, put_lenenc_bytes};
 use countersink::wire::reply::Ok as OkPacket;
 use countersink::wire::{capability, command, status};
+use countersink_sandbox::Address;
 
 use crate::case::{Action, Session, Statement, Step, Value};
 use crate::command::Command;

@@ -29,7 +29,7 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use countersink::sandbox::Flavour;
+use countersink_sandbox::Flavour;
 use proptest::collection::vec;
 use proptest::num::u16::ANY;
 use proptest::strategy::{Strategy, ValueTree};

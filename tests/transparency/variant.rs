@@ -3,12 +3,12 @@
 use std::fmt;
 
 use countersink::driver::Driver;
-use countersink::sandbox::Flavour;
 use countersink::wire::capability::{
     CONNECT_WITH_DB, DEPRECATE_EOF, FOUND_ROWS, LOCAL_FILES, LONG_PASSWORD, MULTI_RESULTS,
     MULTI_STATEMENTS, PLUGIN_AUTH, PLUGIN_AUTH_LENENC_CLIENT_DATA, PROTOCOL_41, PS_MULTI_RESULTS,
     QUERY_ATTRIBUTES, SECURE_CONNECTION, SESSION_TRACK, TRANSACTIONS,
 };
+use countersink_sandbox::Flavour;
 
 /// How statements are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

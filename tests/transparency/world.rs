@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Packet, Reply};
-use countersink::sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, Role};
+use countersink_sandbox::{Address, Flavour};
 
 use crate::case::Session;
 use crate::difference::{Difference, Exchange};

@@ -5,7 +5,6 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::config::HostPort;
-use crate::sandbox;
 
 /// Direct and through the proxy in turns, so that whatever else the machine does hits both.
 pub(super) const ROUNDS: u32 = 2;
@@ -54,7 +53,7 @@ pub(super) enum Flavour {
     Mariadb,
 }
 
-impl From<Flavour> for sandbox::Flavour {
+impl From<Flavour> for countersink_sandbox::Flavour {
     fn from(flavour: Flavour) -> Self {
         match flavour {
             Flavour::Mysql => Self::MySql,

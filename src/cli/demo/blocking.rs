@@ -9,7 +9,6 @@ use tokio::task::JoinHandle;
 
 use super::Error;
 use crate::cli::interrupt::Interrupt;
-use crate::sandbox;
 
 /// How often children are looked for while a blocking step is given up.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -25,7 +24,7 @@ const DELIVERY: Duration = Duration::from_millis(200);
 /// awaited, because it removes what it has half made.
 pub(super) async fn or_blocking<T: Send + 'static>(
     interrupt: &Interrupt,
-    work: impl FnOnce() -> Result<T, sandbox::Error> + Send + 'static,
+    work: impl FnOnce() -> Result<T, countersink_sandbox::Error> + Send + 'static,
 ) -> Result<T, Error> {
     let mut work = tokio::task::spawn_blocking(work);
     let number = tokio::select! {
@@ -41,7 +40,7 @@ pub(super) async fn or_blocking<T: Send + 'static>(
 /// `done`, unless it failed because of Ctrl-C.
 async fn unless_caught<T>(
     interrupt: &Interrupt,
-    done: Result<T, sandbox::Error>,
+    done: Result<T, countersink_sandbox::Error>,
 ) -> Result<T, Error> {
     match done {
         Ok(done) => Ok(done),

@@ -3,7 +3,6 @@
 use std::io;
 
 use crate::cli::clients;
-use crate::sandbox;
 
 /// Why the demo did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +19,7 @@ pub enum Error {
     )]
     NoServer {
         /// Which was wanted.
-        flavour: sandbox::Flavour,
+        flavour: countersink_sandbox::Flavour,
         /// Why fetching is out of the question.
         reason: String,
         /// What to do.
@@ -28,7 +27,7 @@ pub enum Error {
     },
     /// The server cannot be had or does not start.
     #[error(transparent)]
-    Sandbox(sandbox::Error),
+    Sandbox(countersink_sandbox::Error),
     /// Nowhere to keep the server.
     #[error("no folder to keep the server's programs in: set HOME or XDG_CACHE_HOME")]
     NoFolder,
@@ -43,11 +42,11 @@ pub enum Error {
     Output(#[from] io::Error),
 }
 
-impl From<sandbox::Error> for Error {
-    fn from(error: sandbox::Error) -> Self {
+impl From<countersink_sandbox::Error> for Error {
+    fn from(error: countersink_sandbox::Error) -> Self {
         match error {
             // Its own text names a remedy of the tests.
-            sandbox::Error::NotAvailable {
+            countersink_sandbox::Error::NotAvailable {
                 flavour,
                 reason,
                 remedy,

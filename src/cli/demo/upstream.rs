@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::home::Home;
 use crate::cli::terminal::Progress;
 use crate::config::{Address, HostPort};
-use crate::sandbox::{Error, Flavour, Installation, Options, Server, Version};
+use countersink_sandbox::{Error, Flavour, Installation, Options, Server, Version};
 
 /// Connections besides the clients': the proxy's own, and those of people.
 const MORE_CONNECTIONS: u32 = 50;

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::apt::{Apt, Source};
-use super::distribution::{Distribution, Kind};
-use super::once::Once;
-use super::program::output_of;
-use super::{Error, Flavour, sources};
+use crate::apt::{Apt, Source};
+use crate::distribution::{Distribution, Kind};
+use crate::once::Once;
+use crate::program::output_of;
+use crate::{Error, Flavour, sources};
 
 /// Raised when what is unpacked changes, so that older folders are made anew.
 const RECIPE: &str = "1";

@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use super::Error;
+use crate::Error;
 
 /// A file or folder that is made once and used by later calls and other processes.
 #[derive(Debug)]

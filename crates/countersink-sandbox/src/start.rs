@@ -7,9 +7,9 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::guard::{GLANCE, Guard, LOG, Order};
-use super::program::last_lines;
-use super::{Address, Error, Flavour, Installation, Version, greeting, template};
+use crate::guard::{GLANCE, Guard, LOG, Order};
+use crate::program::last_lines;
+use crate::{Address, Error, Flavour, Installation, Version, greeting, template};
 
 /// The shortest limit on a unix socket's path among the systems we know, macOS's, with its final zero.
 const SOCKET_PATH_LIMIT: usize = 103;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Flavour;
+use crate::Flavour;
 
 /// A distribution whose packages can be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::env;
 use std::time::Duration;
 
-use super::{Error, Flavour, Version, greeting};
+use crate::{Error, Flavour, Version, greeting};
 
 const VARIABLE: &str = "COUNTERSINK_TEST_SERVERS";
 const DEFAULT_PORT: u16 = 3306;

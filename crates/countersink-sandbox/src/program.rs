@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Error;
+use crate::Error;
 
 /// A server or client program.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Flavour, Version};
+use crate::{Flavour, Version};
 
 /// A greeting is a version and some tens of bytes; anything longer is no greeting.
 const MOST_BYTES: usize = 1024;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::program::{Loader, Program, output_of, subfolders};
-use super::{Error, Flavour, Version, fetch, find};
+use crate::program::{Loader, Program, output_of, subfolders};
+use crate::{Error, Flavour, Version, fetch, find};
 
 /// A server's programs, ready to run.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ impl Installation {
 
     /// A command that runs the `mysql` or `mariadb` client, free of the user's option files.
     ///
-    /// Add the connection's options, such as [`Server::client_options`](super::Server::client_options).
+    /// Add the connection's options, such as [`Server::client_options`](crate::Server::client_options).
     ///
     /// # Errors
     /// [`Error::NoClient`] when the machine's own server has no client program.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use super::Flavour;
+use crate::Flavour;
 
 /// Why there is no server, and what to do about it.
 #[derive(Debug, thiserror::Error)]

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Error;
-use super::program::output_of;
+use crate::Error;
+use crate::program::output_of;
 
 /// What the private apt reads from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 //! Everything here blocks; async callers use `spawn_blocking`. Unix only.
 //!
 //! ```no_run
-//! # use countersink::sandbox::{Flavour, Installation, Options, Server};
+//! # use countersink_sandbox::{Flavour, Installation, Options, Server};
 //! # use std::path::Path;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let installation = Installation::obtain(Flavour::MySql, Path::new("target/servers"), &|_| {})?;

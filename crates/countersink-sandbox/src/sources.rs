@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::distribution::Distribution;
+use crate::distribution::Distribution;
 
 /// One `deb` line or `deb` stanza that is switched on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,8 +165,8 @@ fn stanza_entries(fields: &[(String, String)]) -> Vec<Entry> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::distribution::Kind;
     use super::*;
+    use crate::distribution::Kind;
 
     const DEB822: &str = "\
 Types: deb deb-src

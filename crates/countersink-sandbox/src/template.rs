@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::once::Once;
-use super::program::output_of;
-use super::{Error, Flavour, Installation};
+use crate::once::Once;
+use crate::program::output_of;
+use crate::{Error, Flavour, Installation};
 
 /// Raised when what is initialised changes, so that older templates are made anew.
 const RECIPE: u32 = 1;

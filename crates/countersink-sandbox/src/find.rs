@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::once::Once;
-use super::program::output_of;
-use super::{Error, Flavour, Version};
+use crate::once::Once;
+use crate::program::output_of;
+use crate::{Error, Flavour, Version};
 
 /// Where systems keep daemons outside of PATH, and where Homebrew keeps what it does not link.
 const MORE_FOLDERS: [&str; 9] = [
