@@ -10,7 +10,6 @@ mod drain;
 mod error;
 mod explain;
 mod health;
-mod interrupt;
 mod log;
 mod man;
 mod password;
@@ -19,7 +18,6 @@ mod proxy;
 mod rollup;
 mod serve;
 mod target;
-mod terminal;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

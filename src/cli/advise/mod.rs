@@ -10,12 +10,11 @@ mod text;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use countersink_terminal::{self as terminal, Interrupt, Progress};
 use mysql_async::Conn;
 use tokio::runtime::Runtime;
 
-use super::interrupt::Interrupt;
 use super::target::{Named, Target};
-use super::terminal::{self, Progress};
 use crate::advise::{self, Advice, Candidate, Evidence, Replaced, Verdict};
 use crate::config::{self, Config};
 use crate::counter::control::{self, Control};

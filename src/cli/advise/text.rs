@@ -1,9 +1,10 @@
 //! The advice for people.
 
+use countersink_terminal::{Paint, number, wrapped};
+
 use super::{Outcome, row};
 use crate::advise::{self, Advice, Candidate, Range, Verdict, Worth, read_cost};
 use crate::check::Finding;
-use crate::cli::terminal::{Paint, number, wrapped};
 
 /// Columns of a line; what is to be pasted is not broken.
 const WIDTH: usize = 110;

@@ -20,12 +20,11 @@ mod closing;
 mod json;
 mod report;
 
+use countersink_terminal::{self as terminal, Interrupt, Progress};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::clients::Turn;
-use super::interrupt::Interrupt;
 use super::target::{Named, Target};
-use super::terminal::{self, Progress};
 use crate::config::UpstreamTls;
 use course::Course;
 use facts::Facts;

@@ -1,9 +1,8 @@
 //! The ways to count that are compared.
 
 use clap::ValueEnum;
+use countersink_terminal::Paint;
 use serde::Serialize;
-
-use crate::cli::terminal::Paint;
 
 /// One way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use countersink_terminal::chart::{self, Bar};
+use countersink_terminal::number::{self, grouped};
+use countersink_terminal::{Paint, wrapped};
+
 use super::arguments::BenchArguments;
 use super::closing;
 use super::facts::Facts;
@@ -11,9 +15,6 @@ use super::statistics::Spread;
 use super::sum::Sum;
 use crate::cli::clients::Latencies;
 use crate::cli::target::Target;
-use crate::cli::terminal::chart::{self, Bar};
-use crate::cli::terminal::number::{self, grouped};
-use crate::cli::terminal::{Paint, wrapped};
 
 /// Columns of a closing sentence.
 const WIDTH: usize = 78;
@@ -249,7 +250,7 @@ mod tests {
     use super::*;
 
     fn plain(lines: &[String]) -> Vec<String> {
-        let strip = |line: &String| anstream::adapter::strip_str(line).to_string();
+        let strip = |line: &String| countersink_terminal::plain(line);
         lines.iter().map(strip).collect()
     }
 

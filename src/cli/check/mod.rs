@@ -6,9 +6,10 @@ mod text;
 
 use std::process::ExitCode;
 
+use countersink_terminal as terminal;
 use tokio::runtime::Runtime;
 
-use super::{Error, terminal};
+use super::Error;
 use crate::check::{self, Report, Severity};
 use crate::config::Config;
 use crate::counter::control::Control;

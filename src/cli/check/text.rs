@@ -1,7 +1,8 @@
 //! The findings for people: by rule, the worst first, each with what to do.
 
+use countersink_terminal::{Paint, wrapped};
+
 use crate::check::{Finding, Report, Severity};
-use crate::cli::terminal::{Paint, wrapped};
 
 /// Columns of a line; statements are not broken.
 const WIDTH: usize = 100;
@@ -115,7 +116,7 @@ mod tests {
     }
 
     fn plain(report: &Report) -> Vec<String> {
-        let plain = |line: String| anstream::adapter::strip_str(&line).to_string();
+        let plain = |line: String| countersink_terminal::plain(&line);
         lines(report).into_iter().map(plain).collect()
     }
 

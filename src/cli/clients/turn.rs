@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use countersink_terminal::Progress;
 use tokio::runtime::Handle;
 
 use super::apart::apart;
 use super::crowd::{Crowd, Tallies};
 use super::window::Window;
 use super::{Account, Error, Job, Measured};
-use crate::cli::terminal::Progress;
 
 /// What is the same in every turn.
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use countersink_terminal::Interrupt;
 use tokio::task::JoinHandle;
 
 use super::Error;
-use crate::cli::interrupt::Interrupt;
 
 /// How often children are looked for while a blocking step is given up.
 const GLANCE: Duration = Duration::from_millis(50);

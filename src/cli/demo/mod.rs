@@ -17,12 +17,11 @@ mod rounds;
 mod proof;
 mod report;
 
+use countersink_terminal::{self as terminal, Interrupt, Progress};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::clients::{Client, Turn};
-use super::interrupt::Interrupt;
 use super::proxy::Proxy;
-use super::terminal::{self, Progress};
 use crate::config::{Address, Config};
 use blocking::or_blocking;
 use home::Home;

@@ -1,7 +1,7 @@
 //! The promise, checked: what the clients were told equals what is there, to the last increment.
 
-use crate::cli::terminal::Paint;
-use crate::cli::terminal::number::grouped;
+use countersink_terminal::Paint;
+use countersink_terminal::number::grouped;
 
 /// Slot rows that are shown one by one.
 const SHOWN: usize = 4;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     fn plain(lines: &[String]) -> Vec<String> {
-        let strip = |line: &String| anstream::adapter::strip_str(line).to_string();
+        let strip = |line: &String| countersink_terminal::plain(line);
         lines.iter().map(strip).collect()
     }
 

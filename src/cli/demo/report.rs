@@ -2,6 +2,9 @@
 
 use std::io;
 
+use countersink_terminal::chart::{self, Bar};
+use countersink_terminal::{Paint, number};
+
 use super::proof::Proof;
 use super::rounds::Compared;
 use super::rules::rules;
@@ -9,8 +12,6 @@ use super::sample::{HOT, INCREMENT, SCHEMA};
 use super::upstream::Upstream;
 use crate::cli::clients::Measured;
 use crate::cli::proxy::Proxy;
-use crate::cli::terminal::chart::{self, Bar};
-use crate::cli::terminal::{Paint, number};
 use crate::config::Address;
 
 /// What is compared, said before the load.

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::home::Home;
-use crate::cli::terminal::Progress;
-use crate::config::{Address, HostPort};
 use countersink_sandbox::{Error, Flavour, Installation, Options, Server, Version};
+use countersink_terminal::Progress;
+
+use super::home::Home;
+use crate::config::{Address, HostPort};
 
 /// Connections besides the clients': the proxy's own, and those of people.
 const MORE_CONNECTIONS: u32 = 50;

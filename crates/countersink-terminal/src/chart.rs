@@ -1,6 +1,6 @@
 //! Bars that a terminal can draw.
 
-use super::Paint;
+use crate::Paint;
 
 /// Columns of the longest bar; with all else in a line it makes 78.
 const LONGEST: usize = 38;
@@ -9,18 +9,21 @@ const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '�
 
 /// One bar of a chart.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Bar {
+pub struct Bar {
+    /// What the value is of.
     pub label: String,
     /// The value as people read it.
     pub figure: String,
+    /// The value, which is not negative.
     pub value: f64,
+    /// The bar's colour.
     pub paint: Paint,
     /// What stands behind the bar.
     pub note: String,
 }
 
 /// A line for each bar; the longest one has the full length.
-pub(in crate::cli) fn lines(bars: &[Bar]) -> Vec<String> {
+pub fn lines(bars: &[Bar]) -> Vec<String> {
     let largest = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
     let line = |bar: &Bar| {
         let drawn = draw(bar.value, largest);
@@ -56,6 +59,7 @@ fn draw(value: f64, largest: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plain;
 
     fn bar(label: &str, value: f64, note: &str) -> Bar {
         Bar {
@@ -89,8 +93,7 @@ mod tests {
             bar("direct", 1.0, ""),
             bar("countersink", 30_000.0, "99.9x more"),
         ]);
-        let plain = |line: &String| anstream::adapter::strip_str(line).to_string();
-        let lines: Vec<String> = lines.iter().map(plain).collect();
+        let lines: Vec<String> = lines.iter().map(|line| plain(line)).collect();
         assert_eq!(lines[0], "  direct             1/s  ▏");
         assert!(
             lines[1].starts_with("  countersink    30000/s  ███"),

@@ -10,12 +10,16 @@ use tokio::sync::watch;
 ///
 /// SIGHUP is left alone, for `nohup`; what such an end leaves behind must be found by whoever cleans up.
 #[derive(Clone, Debug)]
-pub(super) struct Interrupt {
+pub struct Interrupt {
     caught: watch::Receiver<Option<u8>>,
 }
 
 impl Interrupt {
     /// `stopping` is called when a signal has come; `left` says what becomes of everything when a second one has.
+    ///
+    /// # Errors
+    ///
+    /// The system has no room for another handler.
     pub fn listen(
         stopping: impl FnOnce() + Send + 'static,
         left: impl Into<String>,
@@ -46,6 +50,10 @@ impl Interrupt {
     }
 
     /// `work`, or the number of the signal that it was given up for.
+    ///
+    /// # Errors
+    ///
+    /// That number.
     pub async fn or<T>(&self, work: impl Future<Output = T>) -> Result<T, u8> {
         tokio::select! {
             done = work => Ok(done),

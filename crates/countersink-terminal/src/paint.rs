@@ -5,17 +5,25 @@ use anstyle::{AnsiColor, Style};
 
 /// What a piece of text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Paint {
+pub enum Paint {
+    /// A heading, or the figure that counts.
     Strong,
+    /// All else.
     Plain,
+    /// What the server does by itself.
     Direct,
+    /// What the proxy makes of it.
     Proxy,
+    /// As it should be.
     Good,
+    /// To be looked at.
     Doubtful,
+    /// As it should not be.
     Bad,
 }
 
 impl Paint {
+    /// The text in this colour.
     pub fn on(self, text: &str) -> String {
         let style = self.style();
         format!("{style}{text}{style:#}")

@@ -1,20 +1,28 @@
-//! What people see on a terminal: numbers, bars, few colours, and what is going on right now.
+//! What people see of a command on a terminal: numbers, bars, few colours, and what is going on right now; and what
+//! their Ctrl-C does.
 
-pub(super) mod number;
+pub mod number;
 
 mod paint;
 
-pub(super) mod chart;
+pub mod chart;
 
 mod progress;
 
+mod interrupt;
+
 use std::io::{self, Write};
 
-pub(super) use paint::Paint;
-pub(super) use progress::Progress;
+pub use interrupt::Interrupt;
+pub use paint::Paint;
+pub use progress::Progress;
 
 /// Writes lines to standard output; the stream takes colours away where they would not be seen.
-pub(super) fn print(lines: &[String]) -> io::Result<()> {
+///
+/// # Errors
+///
+/// The stream's.
+pub fn print(lines: &[String]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     for line in lines {
         writeln!(out, "{line}")?;
@@ -22,9 +30,14 @@ pub(super) fn print(lines: &[String]) -> io::Result<()> {
     out.flush()
 }
 
+/// A line without its colours.
+pub fn plain(line: &str) -> String {
+    anstream::adapter::strip_str(line).to_string()
+}
+
 /// A text in lines of at most `width` characters, broken at spaces. `first` stands before the first of them, and as
 /// many spaces before the others.
-pub(super) fn wrapped(first: &str, text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(first: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::number;
+use crate::number;
 
 const REDRAW: Duration = Duration::from_millis(100);
 
 /// The line; clones are the same line.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Progress {
+pub struct Progress {
     /// Draws nothing where standard error is no terminal.
     line: ProgressBar,
     /// What is counted, in the plural.

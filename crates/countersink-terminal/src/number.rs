@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// `1234567` as `1,234,567`.
-pub(in crate::cli) fn grouped(number: impl ToString) -> String {
+pub fn grouped(number: impl ToString) -> String {
     let digits = number.to_string();
     let (sign, digits) = match digits.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -20,14 +20,14 @@ pub(in crate::cli) fn grouped(number: impl ToString) -> String {
 }
 
 /// How many per second, to the nearest whole number.
-pub(in crate::cli) fn rate(count: u64, elapsed: Duration) -> u64 {
+pub fn rate(count: u64, elapsed: Duration) -> u64 {
     let nanoseconds = elapsed.as_nanos().max(1);
     let rate = (u128::from(count) * 1_000_000_000 + nanoseconds / 2) / nanoseconds;
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
 /// Three digits or so: `840 µs`, `4.21 ms`, `71.3 ms`, `420 ms`, `1.35 s`.
-pub(in crate::cli) fn time(duration: Duration) -> String {
+pub fn time(duration: Duration) -> String {
     let microseconds = duration.as_secs_f64() * 1e6;
     match microseconds {
         below if below < 999.5 => format!("{below:.0} µs"),
@@ -37,7 +37,7 @@ pub(in crate::cli) fn time(duration: Duration) -> String {
 }
 
 /// How `new` stands to `old`: `18.6x more`, `1.2x less`, `the same`.
-pub(in crate::cli) fn ratio(old: f64, new: f64) -> String {
+pub fn ratio(old: f64, new: f64) -> String {
     if old <= 0.0 || new <= 0.0 {
         return String::new();
     }
