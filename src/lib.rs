@@ -20,12 +20,17 @@
 //! | 9 | [`cli`]: arguments in, exit code out; the demo, explain, check, advise, bench |
 //! | 8 | [`admin`]: the SQL console; metrics, dashboard and health over HTTP |
 //! | 7 | [`server`]: accept, the threads of sessions, stop; rules that change |
-//! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a MySQL client, for demo and tests · [`advise`]: which counters are hot |
+//! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a MySQL client, for demo, bench and tests · [`advise`]: which counters are hot |
 //! | 5 | [`explain`]: what is done with a statement, for people, pure · [`check`]: what is wrong between rules and server |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up · [`traffic`]: what passes, in bounded memory |
 //! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets · [`sql`]: text to plan, pure |
 //! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like |
 //! | 1 | [`config`]: rules.yaml · [`reason`]: why a statement got its plan · [`metrics`] |
+//!
+//! What is not the proxy are crates beside it, which know nothing of it: `countersink_sandbox`, throwaway servers for the
+//! demo and the tests; `countersink_terminal`, what commands show; `countersink_bench`, load clients and what the demo
+//! and the benchmark measure with them. The last one is lent a client and the proxy by [`cli`], for the binary, which
+//! has its commands, is a part of this package.
 //!
 //! # Life of a statement
 //!

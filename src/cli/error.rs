@@ -85,7 +85,7 @@ pub enum Error {
     Explain(#[from] super::explain::Error),
     /// The demo.
     #[error(transparent)]
-    Demo(#[from] super::demo::Error),
+    Demo(#[from] countersink_bench::demo::Error),
     /// Which server.
     #[error(transparent)]
     Target(#[from] super::target::Error),
@@ -94,7 +94,10 @@ pub enum Error {
     Advise(#[from] super::advise::Error),
     /// The benchmark.
     #[error(transparent)]
-    Bench(#[from] super::bench::Error),
+    Bench(#[from] countersink_bench::bench::Error),
+    /// The benchmark's clients do not get in.
+    #[error(transparent)]
+    OnlyWithTls(#[from] super::bench::OnlyWithTls),
     /// The proxy is not healthy.
     #[error(transparent)]
     Health(#[from] super::health::Error),
@@ -158,6 +161,7 @@ impl Error {
             | Self::LogFilter { .. }
             | Self::LogFormat(_)
             | Self::NoRule { .. }
+            | Self::OnlyWithTls(_)
             | Self::Target(_) => 2,
             Self::Control(error) if error.is_configuration() => 2,
             Self::Explain(error) => error.exit_code(),

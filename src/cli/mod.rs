@@ -3,7 +3,7 @@
 mod advise;
 mod bench;
 mod check;
-mod clients;
+mod client;
 mod completions;
 mod demo;
 mod drain;
@@ -212,7 +212,7 @@ fn run_command(command: Command, log: Arc<RecentLog>) -> Result<ExitCode, Error>
             drained.map_err(|error| error.in_file(file))?;
         }
         Command::Explain(arguments) => write(explain::run(&arguments, &runtime)?)?,
-        Command::Demo(arguments) => demo::run(&arguments, &runtime)?,
+        Command::Demo(arguments) => demo::run(arguments, &runtime)?,
         Command::Advise(arguments) => advise::run(&arguments, &runtime)?,
         Command::Bench(arguments) => bench::run(&arguments, &runtime)?,
         Command::Health(arguments) => {

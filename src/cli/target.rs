@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::clients::Account;
+use super::client::Account;
 use super::password;
 use crate::config::{self, Address, Config, Problem, Secret};
 
@@ -100,18 +100,13 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Logs in at the server.
-    pub fn direct(&self, schema: Option<&str>) -> Account {
-        self.at(&self.upstream, schema)
-    }
-
-    /// Logs in at another address of the same accounts: the proxy's.
-    pub fn at(&self, address: &Address, schema: Option<&str>) -> Account {
+    /// Logs in at the server, without a current schema.
+    pub fn account(self) -> Account {
         Account {
-            address: address.clone(),
-            user: self.user.clone(),
-            password: self.password.clone(),
-            schema: schema.map(str::to_owned),
+            address: self.upstream,
+            user: self.user,
+            password: self.password,
+            schema: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Addresses: `host:port`, `[::1]:port`, `unix:/path`.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::check::Text;
@@ -66,6 +67,15 @@ impl fmt::Display for HostPort {
         match self.host.contains(':') {
             true => write!(formatter, "[{}]:{}", self.host, self.port),
             false => write!(formatter, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl From<SocketAddr> for HostPort {
+    fn from(address: SocketAddr) -> Self {
+        Self {
+            host: address.ip().to_string(),
+            port: address.port(),
         }
     }
 }

@@ -12,7 +12,6 @@ pub mod answer;
 pub mod capability;
 pub mod column;
 pub mod command;
-pub mod error_code;
 pub mod execute;
 pub mod handshake;
 pub mod materialized;
@@ -22,3 +21,6 @@ pub mod reply;
 pub mod result_set;
 pub mod session_state;
 pub mod status;
+
+/// Error numbers by the servers' names: a crate, for the load clients know them as well.
+pub use countersink_server_errors as error_code;

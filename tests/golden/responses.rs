@@ -20,10 +20,10 @@ use std::net::TcpStream;
 
 use case::{Case, Response, cases, flags, payload};
 use countersink::driver::{Driver, Login};
-use countersink_sandbox::{Address, Flavour};
 use countersink::wire::answer::{Form, Role};
 use countersink::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 use countersink::wire::{capability, command};
+use countersink_sandbox::{Address, Flavour};
 use replay::told_whole;
 
 use crate::support;

@@ -1,0 +1,132 @@
+//! `countersink bench`: what the proxy is worth on a server of the user's own, measured in a schema that comes and
+//! goes.
+
+mod error;
+mod mode;
+mod options;
+
+mod facts;
+mod schema;
+mod tables;
+
+mod course;
+mod rules;
+mod sum;
+
+mod figures;
+mod statistics;
+
+mod closing;
+mod json;
+mod report;
+
+use countersink_terminal::{self as terminal, Interrupt, Progress};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::clients::Turn;
+use crate::lent::{Account, Proxy};
+use course::Course;
+use facts::Facts;
+use figures::Figures;
+use schema::Schema;
+
+pub use error::Error;
+pub use mode::Mode;
+pub use options::{Options, Workload};
+pub use rules::rules;
+
+/// Runs the benchmark on the server of this login; the proxy lives on `runtime`.
+///
+/// # Errors
+///
+/// See [`Error`].
+pub fn run<P: Proxy>(
+    options: &Options,
+    upstream: &P::Account,
+    runtime: &Runtime,
+) -> Result<(), Error> {
+    // Few threads are enough for clients this cheap, and leave the rest of the machine to what is measured.
+    let clients = Builder::new_multi_thread()
+        .worker_threads(options.workload.threads)
+        .thread_name("clients")
+        .enable_all()
+        .build()
+        .map_err(Error::Threads)?;
+    let done = runtime.block_on(bench::<P>(options, upstream, clients.handle().clone()));
+    clients.shutdown_background();
+    done
+}
+
+/// From the first connection to the report, with a live line that leaves no trace.
+async fn bench<P: Proxy>(
+    options: &Options,
+    upstream: &P::Account,
+    runtime: Handle,
+) -> Result<(), Error> {
+    let progress = Progress::new("statements");
+    let turn = Turn {
+        length: options.workload.turn,
+        runtime,
+        progress: progress.clone(),
+    };
+    let line = progress.clone();
+    let left = format!(
+        "the schema {} may be left behind; the next run removes it",
+        options.schema
+    );
+    let interrupt = Interrupt::listen(move || line.step("Stopping".to_owned()), left)
+        .map_err(Error::Threads)?;
+    let done = stages::<P>(options, upstream, &turn, &interrupt).await;
+    progress.clear();
+    let figures = done?;
+    // The schema is gone by now, whoever reads this or does not.
+    let lines = match options.json {
+        true => vec![json::text(&figures)],
+        false => report::lines(&figures),
+    };
+    terminal::print(&lines)?;
+    match figures.sums.iter().all(sum::Sum::is_exact) {
+        true => Ok(()),
+        false => Err(Error::NotExact),
+    }
+}
+
+/// The schema goes when this returns, whichever way.
+async fn stages<P: Proxy>(
+    options: &Options,
+    upstream: &P::Account,
+    turn: &Turn,
+    interrupt: &Interrupt,
+) -> Result<Figures, Error> {
+    let schema = &options.schema;
+    let interrupted = |number| Error::Interrupted {
+        number,
+        schema: schema.clone(),
+    };
+    let asked = interrupt.or(Facts::ask(upstream, options)).await;
+    let facts = asked.map_err(interrupted)??;
+    if !options.json {
+        terminal::print(&report::heading(options, &upstream.address(), &facts))?;
+    }
+    // From here on nothing is given up in the middle, for what is half made would be left.
+    turn.progress
+        .step(format!("Making the schema {}", options.schema));
+    let schema = Schema::claim(upstream, options).await?;
+    let measured = match schema.make().await {
+        Ok(()) => {
+            let course = Course::<P>::new(options, upstream, turn);
+            let run = interrupt.or(course.run(facts)).await;
+            run.unwrap_or_else(|number| Err(interrupted(number)))
+        }
+        Err(error) => Err(error),
+    };
+    turn.progress.step("Removing the schema".to_owned());
+    match (measured, schema.remove().await) {
+        (measured, Ok(())) => measured,
+        (measured, Err(why)) => Err(Error::Left {
+            schema: options.schema.clone(),
+            why: Box::new(why),
+            before: measured.err().map(Box::new),
+        }),
+    }
+}

@@ -1,0 +1,47 @@
+//! The ways to count that are compared.
+
+use clap::ValueEnum;
+use countersink_terminal::Paint;
+use serde::Serialize;
+
+/// One way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// `DO 0`, direct: nothing is counted, which no statement can be faster than.
+    Wire,
+    /// Each client increments a row of its own, direct: the limit without contention.
+    Rows,
+    /// All increment the same row, direct: what an application does that was never changed.
+    Direct,
+    /// The hand-written pattern, direct: INSERT .. ON DUPLICATE KEY UPDATE into one of many slots.
+    Slots,
+    /// All increment the same row, through Countersink.
+    Proxy,
+}
+
+impl Mode {
+    /// Its word, on the command line and in what is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Wire => "wire",
+            Self::Rows => "rows",
+            Self::Direct => "direct",
+            Self::Slots => "slots",
+            Self::Proxy => "proxy",
+        }
+    }
+
+    /// Whether its counters are those of the application, so that a read of one by its key can be compared.
+    pub fn has_reads(self) -> bool {
+        matches!(self, Self::Direct | Self::Slots | Self::Proxy)
+    }
+
+    pub(super) fn paint(self) -> Paint {
+        match self {
+            Self::Direct => Paint::Direct,
+            Self::Proxy => Paint::Proxy,
+            Self::Wire | Self::Rows | Self::Slots => Paint::Plain,
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The tables of each mode, and its statements.
+
+use super::mode::Mode;
+use super::options::{Options, Workload};
+use crate::clients::{Job, Keys, Reads, Statement, Transaction};
+
+/// Says that the schema is ours. No application has a table of this name.
+pub(super) const MARK: &str = "made_by_countersink_bench";
+
+/// The hot table that the proxy is told of.
+pub(super) const PROXIED: &str = "bench_proxied";
+
+/// All tables that may be there, the proxy's slot table among them. A schema with others is not ours to remove.
+pub(super) const TABLES: [&str; 7] = [
+    MARK,
+    "bench_rows",
+    "bench_direct",
+    "bench_slotted",
+    "bench_slotted_slots",
+    PROXIED,
+    "bench_proxied_slots",
+];
+
+/// Rows of one INSERT.
+const ROWS_AT_ONCE: u64 = 2000;
+
+impl Mode {
+    /// The table with the rows that are incremented, if any are.
+    fn base(self) -> Option<&'static str> {
+        match self {
+            Self::Wire => None,
+            Self::Rows => Some("bench_rows"),
+            Self::Direct => Some("bench_direct"),
+            Self::Slots => Some("bench_slotted"),
+            Self::Proxy => Some(PROXIED),
+        }
+    }
+
+    /// The table with their slots, if it has one.
+    fn slots(self) -> Option<&'static str> {
+        match self {
+            Self::Wire | Self::Rows | Self::Direct => None,
+            Self::Slots => Some("bench_slotted_slots"),
+            Self::Proxy => Some("bench_proxied_slots"),
+        }
+    }
+
+    /// Statements that make the tables and fill them. The proxy makes its slot table itself.
+    pub fn create(self, options: &Options) -> Vec<String> {
+        let Some(base) = self.base() else {
+            return Vec::new();
+        };
+        let mut statements = vec![format!(
+            "CREATE TABLE {base} (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, title VARCHAR(200) NOT NULL, \
+             views BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB"
+        )];
+        if let (Self::Slots, Some(slots)) = (self, self.slots()) {
+            statements.push(format!(
+                "CREATE TABLE {slots} (id BIGINT UNSIGNED NOT NULL, slot SMALLINT UNSIGNED NOT NULL, \
+                 views BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (id, slot)) ENGINE = InnoDB"
+            ));
+        }
+        let rows = match self {
+            Self::Rows => options.most_clients().into(),
+            _ => u64::from(options.workload.keys),
+        };
+        let mut first = 1;
+        while first <= rows {
+            let last = rows.min(first + ROWS_AT_ONCE - 1);
+            let values = (first..=last).map(|id| format!("({id}, 'post {id}')"));
+            let values = values.collect::<Vec<_>>().join(", ");
+            statements.push(format!("INSERT INTO {base} (id, title) VALUES {values}"));
+            first = last + 1;
+        }
+        statements
+    }
+
+    /// What a client of this mode does.
+    pub fn job(self, workload: &Workload) -> Job {
+        let Some(base) = self.base() else {
+            return Job::only("DO 0");
+        };
+        let increment = match (self, self.slots()) {
+            (Self::Slots, Some(slots)) => format!(
+                "INSERT INTO {slots} (id, slot, views) VALUES ({{key}}, {{slot}}, 1) \
+                 ON DUPLICATE KEY UPDATE views = views + 1"
+            ),
+            _ => format!("UPDATE {base} SET views = views + 1 WHERE id = {{key}}"),
+        };
+        Job {
+            increment: Statement::new(&increment),
+            reads: (workload.reads > 0.0).then(|| self.reads(base, workload.reads)),
+            transaction: workload.think.map(|think| Transaction { think }),
+            keys: match self {
+                Self::Rows => Keys::Own,
+                _ => Keys::pareto(workload.keys.into(), workload.skew),
+            },
+            slots: workload.slots,
+        }
+    }
+
+    /// What a client of this mode does that only reads.
+    pub fn reading(self, workload: &Workload) -> Job {
+        let job = self.job(workload);
+        Job {
+            reads: self.base().map(|base| self.reads(base, 1.0)),
+            transaction: None,
+            ..job
+        }
+    }
+
+    fn reads(self, base: &str, share: f64) -> Reads {
+        let text = match (self, self.slots()) {
+            (Self::Slots, Some(slots)) => format!(
+                "SELECT views + (SELECT COALESCE(SUM(views), 0) FROM {slots} WHERE id = {{key}}) \
+                 FROM {base} WHERE id = {{key}}"
+            ),
+            _ => format!("SELECT views FROM {base} WHERE id = {{key}}"),
+        };
+        Reads {
+            statement: Statement::new(&text),
+            share,
+        }
+    }
+
+    /// The sums over base and over the slots, and the number of slot rows, in one statement, and so as of one moment.
+    pub fn sums(self) -> Option<String> {
+        let sum = |table: &str| format!("(SELECT COALESCE(SUM(views), 0) FROM {table})");
+        let base = sum(self.base()?);
+        let slots = self.slots().map_or_else(|| "0".to_owned(), sum);
+        let count = |table| format!("(SELECT COUNT(*) FROM {table})");
+        let rows = self.slots().map_or_else(|| "0".to_owned(), count);
+        Some(format!("SELECT {base}, {slots}, {rows}"))
+    }
+
+    /// The sum as an application asks for it, where that is another question.
+    pub fn sum_through_proxy(self) -> Option<String> {
+        let asked = || format!("SELECT SUM(views) FROM {PROXIED}");
+        (self == Self::Proxy).then(asked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::options::tests::options;
+    use clap::ValueEnum;
+    use std::time::Duration;
+
+    #[test]
+    fn every_row_that_is_incremented_is_made() {
+        let mut options = options();
+        options.workload.keys = 4001;
+        options.clients = vec![3];
+        let inserts = |mode: Mode| -> Vec<String> {
+            let statements = mode.create(&options).into_iter();
+            statements
+                .filter(|text| text.starts_with("INSERT"))
+                .collect()
+        };
+        let direct = inserts(Mode::Direct);
+        assert_eq!(direct.len(), 3);
+        assert!(
+            direct[0].contains("(1, 'post 1'), (2, ") && direct[0].ends_with("(2000, 'post 2000')")
+        );
+        assert!(direct[2].ends_with("VALUES (4001, 'post 4001')"));
+        let rows = inserts(Mode::Rows);
+        assert!(rows.len() == 1 && rows[0].ends_with("(3, 'post 3')"));
+        assert!(inserts(Mode::Wire).is_empty());
+    }
+
+    #[test]
+    fn the_proxy_gets_the_statements_of_direct() {
+        let mut workload = options().workload;
+        workload.reads = 0.2;
+        let text = |mode: Mode| {
+            let job = mode.job(&workload);
+            let read = job.reads.expect("reads").statement.text(1, 2);
+            (job.increment.text(1, 2), read)
+        };
+        let (increment, read) = text(Mode::Direct);
+        assert_eq!(
+            increment,
+            "UPDATE bench_direct SET views = views + 1 WHERE id = 1"
+        );
+        let proxied = |text: String| text.replace("bench_direct", PROXIED);
+        assert_eq!(text(Mode::Proxy), (proxied(increment), proxied(read)));
+        let (increment, read) = text(Mode::Slots);
+        assert!(
+            increment.contains("VALUES (1, 2, 1) ON DUPLICATE KEY UPDATE"),
+            "{increment}"
+        );
+        assert!(read.contains("bench_slotted_slots WHERE id = 1"), "{read}");
+    }
+
+    #[test]
+    fn the_limit_of_the_wire_has_neither_reads_nor_transactions() {
+        let mut workload = options().workload;
+        workload.reads = 0.2;
+        workload.think = Some(Duration::from_millis(1));
+        let job = Mode::Wire.job(&workload);
+        assert!(job.reads.is_none() && job.transaction.is_none());
+        let job = Mode::Direct.job(&workload);
+        assert!(job.reads.is_some() && job.transaction.is_some());
+        assert!(Mode::Direct.reading(&workload).transaction.is_none());
+    }
+
+    #[test]
+    fn every_table_is_on_the_list_of_ours() {
+        for mode in Mode::value_variants() {
+            for table in [mode.base(), mode.slots()].into_iter().flatten() {
+                assert!(TABLES.contains(&table), "{table}");
+            }
+        }
+    }
+}
