@@ -262,10 +262,7 @@ impl Session {
         let text = statement_text(&payload, self.link.capabilities)?;
         let prefix = &payload[..payload.len() - text.len()];
         let parts = match self.state.multi_statements && memchr(b';', text).is_some() {
-            true => sql::split(
-                &sql::executed(text, &facts, self.hot.catalog.mariadb),
-                &facts,
-            ),
+            true => sql::split(text, &facts),
             false => Vec::new(),
         };
         if parts.len() < 2 {

@@ -108,3 +108,12 @@ SELECT views FROM posts WHERE id = 1; SELECT views FRM posts; SELECT 2; -- done
 [direct] SHOW COUNT(*) ERRORS;
 UPDATE posts SET views = views + WHERE id = 1; SELECT 1;
 [direct] SHOW ERRORS;
+
+== an executable comment before a comment at the end
+BEGIN;
+SELECT id, views FROM posts WHERE id = 1 /*! FOR UPDATE */; /* done */;
+SELECT id FROM posts WHERE id = 1 /*! FOR UPDATE */; /* done */;
+/*! UPDATE posts SET views = views + 1 */ WHERE id = 1; /* done */ ;
+/*! SELECT 1; */ /* done */;
+SELECT views FROM posts WHERE id = 1 /*!99999 ; */; # done
+COMMIT;
