@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`lent`] | what the binary lends: a MySQL client that costs little, and the proxy |
 //! | [`clients`] | one client that asks, and many that load; what they write down |
-//! | [`bench`] | the modes in turns, in a schema that comes and goes; the report |
+//! | [`mod@bench`] | the modes in turns, in a schema that comes and goes; the report |
 //! | [`demo`] | a throwaway server, one hot row, directly and through the proxy |
 
 pub mod lent;
