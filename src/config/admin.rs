@@ -92,8 +92,7 @@ impl Eq for PasswordHashes {}
 
 #[cfg(test)]
 mod tests {
-    use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
-    use mysql_common::auth::plugins::mysql_native_password::scramble_native;
+    use mysql_common::scramble::{scramble_native, scramble_sha256};
 
     use super::*;
 

@@ -1,8 +1,9 @@
 //! The connection phase, from the client's side.
 
-use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
-use mysql_common::auth::plugins::mysql_native_password::scramble_native;
-use mysql_common::crypto::encrypt;
+use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
+use mysql_common::scramble::{scramble_native, scramble_sha256};
+use rustls_pki_types::SubjectPublicKeyInfoDer;
+use rustls_pki_types::pem::PemObject;
 use zeroize::Zeroizing;
 
 use super::{Driver, Error, server_error};
@@ -158,8 +159,7 @@ impl Driver {
         for (byte, mask) in password.iter_mut().zip(nonce.iter().cycle()) {
             *byte ^= mask;
         }
-        let unusable = |why| Error::Unsupported(format!("a password under its RSA key: {why}"));
-        let encrypted = encrypt(&password, key).map_err(unusable)?;
+        let encrypted = encrypt(&password, key)?;
         self.write(sequence_id.wrapping_add(1), &encrypted).await
     }
 
@@ -168,6 +168,20 @@ impl Driver {
         encode_packet(&mut self.scratch, sequence_id, payload);
         Ok(self.stream.write(&self.scratch).await?)
     }
+}
+
+/// Encrypts a password under the server's key, the PEM of a SubjectPublicKeyInfo.
+fn encrypt(password: &[u8], pem: &[u8]) -> Result<Vec<u8>, Error> {
+    let unusable = || Error::Unsupported("a password under its RSA key".to_owned());
+    let der = SubjectPublicKeyInfoDer::from_pem_slice(pem).map_err(|_| unusable())?;
+    let key =
+        PublicEncryptingKey::from_der(&der).and_then(|key| Ok(OaepPublicEncryptingKey::new(key)?));
+    let key = key.map_err(|_| unusable())?;
+    let mut encrypted = vec![0; key.ciphertext_size()];
+    let sealed = key.encrypt(&OAEP_SHA1_MGF1SHA1, password, &mut encrypted, None);
+    let length = sealed.map_err(|_| unusable())?.len();
+    encrypted.truncate(length);
+    Ok(encrypted)
 }
 
 /// `max_packet_size` of the response: 1 GiB, the protocol's limit.

@@ -10,8 +10,7 @@ use countersink::wire::handshake::authentication::PluginRequest;
 use countersink::wire::packet::encode_packet;
 use countersink::wire::reply;
 use countersink_sandbox::{Address, Flavour};
-use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
-use mysql_common::auth::plugins::mysql_native_password::scramble_native;
+use mysql_common::scramble::{scramble_native, scramble_sha256};
 use tokio::net::TcpStream;
 
 use crate::stage::{PASSWORD, Stage, stat, table};
