@@ -2,8 +2,8 @@
 """Draws what a command leaves on a terminal, as SVG.
 
     pip install pyte
-    cargo build --release
-    docs/images/terminal.py target/release/countersink demo > docs/images/demo.svg
+    cargo build --profile dist
+    docs/images/terminal.py target/dist/countersink demo > docs/images/demo.svg
 """
 
 import os
