@@ -13,7 +13,7 @@ use countersink::net::PacketStream;
 use countersink::session::{Hot, Known};
 use countersink::sql::plan::SessionFacts;
 use countersink::sql::{Prefilter, Shape};
-use countersink::wire::answer::{Form, Next, Walker};
+use countersink::wire::response::{Next, ResponseKind, ResponseTracker};
 use countersink::wire::result_set::TextResult;
 use countersink::wire::status;
 use divan::{Bencher, black_box};
@@ -132,10 +132,10 @@ fn answer() -> Vec<u8> {
 }
 
 fn walk(answer: &[u8]) -> usize {
-    let mut walker = Walker::new(Form::Results, 0);
+    let mut tracker = ResponseTracker::new(ResponseKind::Results, 0);
     let mut at = 0;
-    while !walker.is_done() {
-        match walker.next(&answer[at..]) {
+    while !tracker.is_done() {
+        match tracker.next(&answer[at..]) {
             Next::Packet { length, .. } => at += length,
             Next::Need(length) => panic!("{length} bytes are missing"),
         }

@@ -38,7 +38,7 @@
 //! Then, command by command:
 //!
 //! 1. the packet is looked at where it lies; a statement that names no hot table (a byte search, [`sql::Prefilter`])
-//!    is passed on as it came, and its response is followed by packet headers alone ([`wire::answer`]);
+//!    is passed on as it came, and its response is followed by packet headers alone ([`wire::response`]);
 //! 2. otherwise [`sql::plan()`] makes its [`sql::plan::Plan`], once for each shape or text;
 //! 3. the session acts on the plan. An increment goes to a slot, together with other waiting ones (in a transaction:
 //!    once such transactions are known to do nothing else). A read is sent as base + SUM(slots). Any other write moves

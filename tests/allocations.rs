@@ -9,8 +9,8 @@ mod support;
 use std::sync::{Mutex, PoisonError};
 
 use countersink::driver::{Driver, command_packet, query_packet};
-use countersink::wire::answer::{Form, PrepareOk};
 use countersink::wire::command;
+use countersink::wire::response::{PrepareOk, ResponseKind};
 use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, connect_as, run_all};
 use support::proxy::Proxy;
@@ -55,7 +55,7 @@ fn pass_through(flavour: Flavour) {
             .expect("a login");
         let execute = prepare(&mut client, "SELECT title FROM posts_cold WHERE id = ?").await;
         let execute_hot = prepare(&mut client, "SELECT title FROM posts WHERE id = ?").await;
-        let query = |text| (query_packet(text), Form::Results);
+        let query = |text| (query_packet(text), ResponseKind::Results);
         let statements = [
             (
                 "a point SELECT",
@@ -65,14 +65,14 @@ fn pass_through(flavour: Flavour) {
                 "a SELECT behind a comment",
                 query("/* page */ SELECT title FROM posts_cold WHERE id = 1"),
             ),
-            ("a prepared point SELECT", (execute, Form::Results)),
+            ("a prepared point SELECT", (execute, ResponseKind::Results)),
             (
                 "a SELECT on a hot table",
                 query("SELECT title FROM posts WHERE id = 1"),
             ),
             (
                 "a prepared SELECT on a hot table",
-                (execute_hot, Form::Results),
+                (execute_hot, ResponseKind::Results),
             ),
             (
                 "a SELECT of many rows",
@@ -87,11 +87,11 @@ fn pass_through(flavour: Flavour) {
             ("an ERR", query("SELECT nothing FROM posts_cold")),
             (
                 "COM_PING",
-                (command_packet(command::PING, &[]), Form::Single),
+                (command_packet(command::PING, &[]), ResponseKind::Single),
             ),
         ];
-        for (what, (packet, form)) in statements {
-            count(&mut client, what, &packet, form).await;
+        for (what, (packet, response_kind)) in statements {
+            count(&mut client, what, &packet, response_kind).await;
         }
     });
 }
@@ -120,7 +120,10 @@ async fn prepare(client: &mut Driver, text: &str) -> Vec<u8> {
     const VALUE: u32 = 1;
     let payload = [&[command::STMT_PREPARE], text.as_bytes()].concat();
     client.send(&payload).await.expect("it is sent");
-    let answer = client.packets(Form::Prepared).await.expect("an answer");
+    let answer = client
+        .packets(ResponseKind::Prepared)
+        .await
+        .expect("an answer");
     let prepared = PrepareOk::decode(&answer[0].payload).expect("a prepared statement");
     let arguments = [
         &prepared.statement_id.to_le_bytes()[..],
@@ -134,15 +137,15 @@ async fn prepare(client: &mut Driver, text: &str) -> Vec<u8> {
 }
 
 /// Sends the packet again and again, until a round goes by in which nothing was allocated.
-async fn count(client: &mut Driver, what: &str, packet: &[u8], form: Form) {
-    repeat(client, packet, form, WARM_UP).await;
+async fn count(client: &mut Driver, what: &str, packet: &[u8], response_kind: ResponseKind) {
+    repeat(client, packet, response_kind, WARM_UP).await;
     let places = folder().join("allocations.json");
     for round in 1..=ROUNDS {
         let profiler = dhat::Profiler::builder()
             .testing()
             .file_name(&places)
             .build();
-        repeat(client, packet, form, STATEMENTS).await;
+        repeat(client, packet, response_kind, STATEMENTS).await;
         let allocations = dhat::HeapStats::get().total_blocks;
         if allocations == 0 {
             return;
@@ -156,8 +159,11 @@ async fn count(client: &mut Driver, what: &str, packet: &[u8], form: Form) {
     }
 }
 
-async fn repeat(client: &mut Driver, packet: &[u8], form: Form, times: usize) {
+async fn repeat(client: &mut Driver, packet: &[u8], response_kind: ResponseKind, times: usize) {
     for _ in 0..times {
-        client.round_trip(packet, form).await.expect("an answer");
+        client
+            .round_trip(packet, response_kind)
+            .await
+            .expect("an answer");
     }
 }

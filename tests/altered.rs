@@ -7,8 +7,8 @@ mod support;
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Packet};
-use countersink::wire::answer::{Form, Role};
 use countersink::wire::command;
+use countersink::wire::response::{PacketKind, ResponseKind};
 use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, create_schema, number, prepare, run};
 use support::on_both;
@@ -62,7 +62,7 @@ impl Client {
     }
 
     /// What it is answered: how many columns, what stands in them, or why not.
-    async fn ask(&mut self, text: &str) -> Vec<(Role, Vec<u8>)> {
+    async fn ask(&mut self, text: &str) -> Vec<(PacketKind, Vec<u8>)> {
         let payload = match self.prepared {
             None => self.driver.query_payload(text),
             // No cursor, once.
@@ -72,15 +72,20 @@ impl Client {
             }
         };
         self.driver.send(&payload).await.expect("sent");
-        let packets = self.driver.packets(Form::Results).await.expect("answered");
+        let packets = self
+            .driver
+            .packets(ResponseKind::Results)
+            .await
+            .expect("answered");
         let is_told = |packet: &Packet| {
             matches!(
-                packet.role,
-                Role::ColumnCount | Role::Row | Role::Err | Role::Ok
+                packet.packet_kind,
+                PacketKind::ColumnCount | PacketKind::Row | PacketKind::Err | PacketKind::Ok
             )
         };
         let told = packets.into_iter().filter(is_told);
-        told.map(|packet| (packet.role, packet.payload)).collect()
+        told.map(|packet| (packet.packet_kind, packet.payload))
+            .collect()
     }
 }
 
@@ -123,10 +128,10 @@ impl Stage {
     }
 }
 
-fn shown(answer: &[(Role, Vec<u8>)]) -> String {
+fn shown(answer: &[(PacketKind, Vec<u8>)]) -> String {
     let shown = answer
         .iter()
-        .map(|(role, payload)| format!("{role:?} {}", payload.escape_ascii()));
+        .map(|(packet_kind, payload)| format!("{packet_kind:?} {}", payload.escape_ascii()));
     shown.collect::<Vec<_>>().join("; ")
 }
 
@@ -242,9 +247,9 @@ async fn what_is_refused_in_a_transaction(flavour: Flavour) {
 }
 
 /// Whether two answers tell the same. Of an OK the status may differ.
-fn are_alike(theirs: &[(Role, Vec<u8>)], ours: &[(Role, Vec<u8>)]) -> bool {
+fn are_alike(theirs: &[(PacketKind, Vec<u8>)], ours: &[(PacketKind, Vec<u8>)]) -> bool {
     match (theirs, ours) {
-        ([(Role::Ok, theirs)], [(Role::Ok, ours)]) => theirs[..3] == ours[..3],
+        ([(PacketKind::Ok, theirs)], [(PacketKind::Ok, ours)]) => theirs[..3] == ours[..3],
         _ => theirs == ours,
     }
 }

@@ -6,10 +6,10 @@ mod support;
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Packet};
-use countersink::wire::answer::{Form, Role};
 use countersink::wire::column::Sent;
 use countersink::wire::command;
 use countersink::wire::reply;
+use countersink::wire::response::{PacketKind, ResponseKind};
 use countersink_sandbox::{Address, Flavour};
 use support::binary::PATIENCE;
 use support::client::{connect, create_schema, number, prepare, rows, run};
@@ -189,7 +189,7 @@ async fn is_told_when_killed(flavour: Flavour, schema: &'static str, first: &str
     client.send(&payload).await.expect("sent");
     stage.waits_for_metadata(id).await;
     run(&mut stage.direct, &format!("KILL QUERY {id}")).await;
-    let answer = tokio::time::timeout(PATIENCE / 6, client.packets(Form::Results)).await;
+    let answer = tokio::time::timeout(PATIENCE / 6, client.packets(ResponseKind::Results)).await;
     run(&mut reader, "COMMIT").await;
     alter.await.expect("it is altered");
     let answer = answer.expect("it is told before the lock is gone");
@@ -237,7 +237,11 @@ async fn a_cold_table_of_a_join_may_change(flavour: Flavour) {
     let fetch = [&[command::STMT_FETCH][..], &by_cursor.to_le_bytes()].concat();
     let fetch = [fetch, 9_u32.to_le_bytes().to_vec()].concat();
     pair.proxied.send(&fetch).await.expect("sent");
-    let rows = pair.proxied.packets(Form::Rows).await.expect("rows");
+    let rows = pair
+        .proxied
+        .packets(ResponseKind::Rows)
+        .await
+        .expect("rows");
     let value = &rows[0].payload[2..10];
     assert_eq!(value, 4_294_967_301_i64.to_le_bytes(), "{flavour}");
 }
@@ -323,15 +327,15 @@ impl Pair {
     /// Columns and rows of an answer.
     fn shown(&self, answer: &[Packet]) -> Vec<String> {
         let capabilities = self.plain.capabilities();
-        let shown = |packet: &Packet| match packet.role {
-            Role::Column => {
+        let shown = |packet: &Packet| match packet.packet_kind {
+            PacketKind::Column => {
                 let sent = Sent::decode(&packet.payload, capabilities).expect("a column");
                 format!("{sent:?}")
             }
-            _ => format!("{:?} {:?}", packet.role, packet.payload),
+            _ => format!("{:?} {:?}", packet.packet_kind, packet.payload),
         };
-        let ends = |role| matches!(role, Role::RowsEnd | Role::Separator);
-        let packets = answer.iter().filter(|packet| !ends(packet.role));
+        let ends = |packet_kind| matches!(packet_kind, PacketKind::RowsEnd | PacketKind::Separator);
+        let packets = answer.iter().filter(|packet| !ends(packet.packet_kind));
         packets.map(shown).collect()
     }
 }
@@ -340,7 +344,10 @@ impl Pair {
 async fn query(client: &mut Driver, text: &str) -> Vec<Packet> {
     let payload = client.query_payload(text);
     client.send(&payload).await.expect("sent");
-    client.packets(Form::Results).await.expect("an answer")
+    client
+        .packets(ResponseKind::Results)
+        .await
+        .expect("an answer")
 }
 
 /// COM_STMT_EXECUTE of a statement without parameters, with these cursor flags.
@@ -348,18 +355,25 @@ async fn execute(client: &mut Driver, id: u32, cursor: u8) -> Vec<Packet> {
     let head = [&[command::STMT_EXECUTE][..], &id.to_le_bytes(), &[cursor]];
     let payload = [&head.concat()[..], &1_u32.to_le_bytes()].concat();
     client.send(&payload).await.expect("sent");
-    client.packets(Form::Results).await.expect("an answer")
+    client
+        .packets(ResponseKind::Results)
+        .await
+        .expect("an answer")
 }
 
 /// The code of the ERR packet that an answer ends with.
 fn code(answer: &[Packet]) -> Option<u16> {
-    let last = answer.last().filter(|packet| packet.role == Role::Err)?;
+    let last = answer
+        .last()
+        .filter(|packet| packet.packet_kind == PacketKind::Err)?;
     Some(reply::Err::decode(&last.payload).expect("an ERR").code)
 }
 
 /// The integer that the binary answer's last row ends with, as wide as the row says.
 fn integer(answer: &[Packet]) -> i64 {
-    let row = answer.iter().rfind(|packet| packet.role == Role::Row);
+    let row = answer
+        .iter()
+        .rfind(|packet| packet.packet_kind == PacketKind::Row);
     let row = &row.expect("a row").payload[2..];
     let mut bytes = [0; 8];
     bytes[..row.len()].copy_from_slice(row);

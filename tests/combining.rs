@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Error, Reply};
-use countersink::wire::answer::Form;
 use countersink::wire::command;
 use countersink::wire::reply::Ok as OkPacket;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, number, prepare, rows, run, run_all};
 use support::on_both;
@@ -212,7 +212,7 @@ fn execute(mut client: Driver, id: u32, amount: i64) -> JoinHandle<(Driver, Answ
     tokio::spawn(async move {
         let answer = async {
             client.send(&payload).await?;
-            let packets = client.packets(Form::Results).await?;
+            let packets = client.packets(ResponseKind::Results).await?;
             let ok = OkPacket::decode(&packets[0].payload)?;
             Ok(Reply::Ok(ok.affected_rows))
         };
@@ -312,7 +312,10 @@ async fn keys_that_wait_share_a_transaction(flavour: Flavour) {
                 let text = format!("UPDATE posts SET views = views + 1 WHERE id = {id}");
                 let payload = client.query_payload(&text);
                 client.send(&payload).await.expect("the proxy is there");
-                let answer = client.packets(Form::Results).await.expect("an answer");
+                let answer = client
+                    .packets(ResponseKind::Results)
+                    .await
+                    .expect("an answer");
                 let ok = OkPacket::decode(&answer[0].payload).expect("an OK");
                 assert_eq!(ok.affected_rows, u64::from(id < 9), "{text}");
                 assert_eq!(ok.status, AUTOCOMMIT, "the client is in no transaction");
@@ -457,7 +460,7 @@ async fn who_waits_is_not_idle(flavour: Flavour) {
     for _ in 0..2 {
         let mut idle = stage.direct().await;
         run(&mut idle, TIMEOUT).await;
-        let closed = idle.packets(Form::Results).await;
+        let closed = idle.packets(ResponseKind::Results).await;
         assert!(closed.is_err() || closed.is_ok_and(|told| told[0].payload[0] == 0xFF));
     }
     drop(locker);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Reply, query_packet};
-use countersink::wire::answer::Form;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::{Address, Flavour};
 use support::binary::PATIENCE;
 use support::client::{connect, connect_as, create_schema, number, run};
@@ -243,7 +243,10 @@ fn times_are_told_by_what_was_done() {
         client.send_raw(first).await.expect("sent");
         tokio::time::sleep(Duration::from_secs(1)).await;
         client.send_raw(rest).await.expect("sent");
-        client.packets(Form::Results).await.expect("an answer");
+        client
+            .packets(ResponseKind::Results)
+            .await
+            .expect("an answer");
         // A statement's time is counted behind its answer.
         let deadline = Instant::now() + PATIENCE;
         let last = "countersink_statement_seconds_count{plan=\"forward\"}";

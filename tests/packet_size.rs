@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use countersink::driver::{Driver, Login};
-use countersink::wire::answer::Form;
 use countersink::wire::command;
 use countersink::wire::packet::Header;
 use countersink::wire::reader::put_lenenc_bytes;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::{Address, Flavour, Options, Server};
 use support::client::{connect, create_schema, number, prepare};
 use support::on_both;
@@ -113,17 +113,17 @@ impl Way {
         match self {
             Self::Query(text) => {
                 let payload = client.query_payload(&filled(text));
-                said(&mut client, &payload, Form::Results).await
+                said(&mut client, &payload, ResponseKind::Results).await
             }
             Self::Prepare(text) => {
                 let payload = [&[command::STMT_PREPARE], filled(text).as_bytes()].concat();
-                said(&mut client, &payload, Form::Prepared).await
+                said(&mut client, &payload, ResponseKind::Prepared).await
             }
             Self::Execute(text) => {
                 let id = prepare(&mut client, text).await;
                 let mut value = Vec::new();
                 put_lenenc_bytes(&mut value, &data);
-                said(&mut client, &execute(id, &value), Form::Results).await
+                said(&mut client, &execute(id, &value), ResponseKind::Results).await
             }
             Self::LongData(text) => {
                 let id = prepare(&mut client, text).await;
@@ -135,7 +135,7 @@ impl Way {
                 ];
                 let payload = [&head.concat()[..], &data].concat();
                 // There is no answer but to what is too large.
-                said(&mut client, &payload, Form::Single).await
+                said(&mut client, &payload, ResponseKind::Single).await
             }
         }
     }
@@ -153,10 +153,10 @@ fn execute(id: u32, value: &[u8]) -> Vec<u8> {
     payload
 }
 
-async fn said(client: &mut Driver, payload: &[u8], form: Form) -> String {
+async fn said(client: &mut Driver, payload: &[u8], response_kind: ResponseKind) -> String {
     // It may be refused while it is sent.
     client.send(payload).await.ok();
-    match client.packets(form).await {
+    match client.packets(response_kind).await {
         Ok(packets) => {
             let last = packets.last().expect("a packet");
             let shown = match &last.payload[..] {

@@ -5,8 +5,8 @@ mod support;
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Reply};
-use countersink::wire::answer::{Form, Role};
 use countersink::wire::command;
+use countersink::wire::response::{PacketKind, ResponseKind};
 use countersink_sandbox::Flavour;
 use support::client::{connect, create_schema, number, prepare, run};
 use support::on_both;
@@ -58,10 +58,13 @@ async fn locks_of_a_fold_do_not_wait_for_the_client(flavour: Flavour) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 
-    let packets = client.packets(Form::Results).await.expect("an answer");
+    let packets = client
+        .packets(ResponseKind::Results)
+        .await
+        .expect("an answer");
     let rows: Vec<_> = packets
         .iter()
-        .filter(|packet| packet.role == Role::Row)
+        .filter(|packet| packet.packet_kind == PacketKind::Row)
         .collect();
     assert_eq!(rows.len(), 2 * 8 * 8);
     for (position, row) in rows.iter().enumerate() {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Error};
 use countersink::net::ReadError;
-use countersink::wire::answer::Form;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::{Address, Flavour};
 use support::binary::{Binary, Serving, rules_file};
 use support::client::{connect, connect_as, create_schema, number, run};
@@ -196,7 +196,7 @@ fn systemd_is_told() {
 
 /// Waits for a packet and finds that there is none.
 async fn expect_closed(client: &mut Driver) {
-    let answer = client.packets(Form::Single).await;
+    let answer = client.packets(ResponseKind::Single).await;
     assert!(
         matches!(answer, Err(Error::Read(ReadError::Closed))),
         "{answer:?}"

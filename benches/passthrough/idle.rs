@@ -1,7 +1,7 @@
 //! What sessions with nothing to do take of the proxies' memory.
 
 use countersink::driver::{Driver, query_packet};
-use countersink::wire::answer::Form;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::Address;
 use tokio::task::JoinSet;
 
@@ -46,7 +46,7 @@ async fn open(address: &Address, count: usize) -> Vec<Driver> {
                 let client = connect_as(&address, Some(SCHEMA), Driver::CAPABILITIES).await;
                 let mut client = client.unwrap_or_else(|error| panic!("{address:?}: {error}"));
                 let answered = client
-                    .round_trip(&query_packet(STATEMENT), Form::Results)
+                    .round_trip(&query_packet(STATEMENT), ResponseKind::Results)
                     .await;
                 assert!(answered.expect("an answer"), "an ERR");
                 client

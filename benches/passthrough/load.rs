@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, query_packet};
-use countersink::wire::answer::Form;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::Address;
 use hdrhistogram::Histogram;
 use tokio::task::JoinSet;
@@ -47,7 +47,7 @@ async fn client(mut driver: Driver, packet: Vec<u8>, end: Instant) -> (Driver, H
     let mut latencies = Histogram::new(3).expect("three digits");
     let mut sent = Instant::now();
     while sent < end {
-        let answered = driver.round_trip(&packet, Form::Results).await;
+        let answered = driver.round_trip(&packet, ResponseKind::Results).await;
         assert!(answered.expect("an answer"), "an ERR");
         let now = Instant::now();
         let latency = u64::try_from((now - sent).as_nanos()).expect("less than centuries");

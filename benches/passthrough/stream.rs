@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use countersink::driver::{Driver, query_packet};
-use countersink::wire::answer::Form;
+use countersink::wire::response::ResponseKind;
 
 use crate::machine::{self, Activity};
 use crate::report::Estimate;
@@ -94,7 +94,7 @@ pub async fn measure(targets: &[Target], arguments: &Arguments) {
 /// Seconds that one answer takes.
 async fn stream(client: &mut Driver, packet: &[u8]) -> f64 {
     let began = Instant::now();
-    let answered = client.round_trip(packet, Form::Results).await;
+    let answered = client.round_trip(packet, ResponseKind::Results).await;
     assert!(answered.expect("an answer"), "an ERR");
     began.elapsed().as_secs_f64()
 }

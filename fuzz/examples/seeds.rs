@@ -1,15 +1,15 @@
 //! Writes the captured responses of both servers into the corpus.
 
-#[path = "../../src/wire/answer/tests/case.rs"]
-#[allow(dead_code, reason = "the tests of the walker take the other parts")]
+#[path = "../../src/wire/response/tests/case.rs"]
+#[allow(dead_code, reason = "the tests of the tracker take the other parts")]
 mod case;
 #[path = "../input.rs"]
 mod input;
-#[path = "../../src/wire/answer/tests/replay.rs"]
+#[path = "../../src/wire/response/tests/replay.rs"]
 #[allow(dead_code, reason = "the target takes the other parts")]
 mod replay;
 #[path = "../../src/wire/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "the walker is all that is used")]
+#[allow(dead_code, unused_imports, reason = "the tracker is all that is used")]
 mod wire;
 
 use std::fs;
@@ -19,7 +19,7 @@ use input::Input;
 
 fn main() -> std::io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let corpus = root.join("corpus/answer_walker");
+    let corpus = root.join("corpus/response_tracker");
     fs::create_dir_all(&corpus)?;
     for case in case::cases_in(&root.join("../tests/cases/responses")) {
         let streams = case

@@ -7,9 +7,9 @@ use countersink_bench::lent::{self, Answer, Connection, Lost, ServerError};
 use crate::config::{Address, HostPort, Secret};
 use crate::driver::{self, Driver, Login, Reply};
 use crate::net::dial;
-use crate::wire::answer::Form;
 use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::response::ResponseKind;
 
 /// An address with a login.
 #[derive(Clone, Debug)]
@@ -67,7 +67,10 @@ impl lent::Account for Account {
 impl Connection for Client {
     async fn run(&mut self, statement: &[u8]) -> Result<Option<ServerError>, Lost> {
         write_packet(statement, &mut self.packet);
-        let refusal = self.driver.refusal(&self.packet, Form::Results).await;
+        let refusal = self
+            .driver
+            .refusal(&self.packet, ResponseKind::Results)
+            .await;
         Ok(refusal.map_err(lost)?.map(server_error))
     }
 

@@ -8,13 +8,13 @@ mod login;
 use std::io;
 
 use crate::net::{PacketStream, ReadError};
-use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::capability;
 use crate::wire::column::text_row;
 use crate::wire::command;
 use crate::wire::packet::encode_packet;
 use crate::wire::reader::Malformed;
 use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::response::{Next, PacketKind, ResponseKind, ResponseTracker};
 
 pub use login::Login;
 
@@ -63,7 +63,7 @@ pub struct ServerError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// What it is.
-    pub role: Role,
+    pub packet_kind: PacketKind,
     /// Its sequence id (the last one, of a payload in several packets).
     pub sequence_id: u8,
     /// Its payload.
@@ -116,12 +116,12 @@ impl Driver {
     }
 
     /// Reads an answer of this form, packet by packet.
-    pub async fn packets(&mut self, form: Form) -> Result<Vec<Packet>, Error> {
-        let mut walker = Walker::new(form, self.capabilities);
+    pub async fn packets(&mut self, response_kind: ResponseKind) -> Result<Vec<Packet>, Error> {
+        let mut tracker = ResponseTracker::new(response_kind, self.capabilities);
         let mut packets = Vec::new();
-        while !walker.is_done() {
-            let packet = self.packet(&mut walker).await?;
-            let stop = packet.role == Role::LocalInfile;
+        while !tracker.is_done() {
+            let packet = self.packet(&mut tracker).await?;
+            let stop = packet.packet_kind == PacketKind::LocalInfile;
             packets.push(packet);
             if stop {
                 break;
@@ -130,22 +130,22 @@ impl Driver {
         Ok(packets)
     }
 
-    async fn packet(&mut self, walker: &mut Walker) -> Result<Packet, Error> {
+    async fn packet(&mut self, tracker: &mut ResponseTracker) -> Result<Packet, Error> {
         loop {
-            match walker.next(self.stream.buffered()) {
+            match tracker.next(self.stream.buffered()) {
                 Next::Need(_) => {
                     let length = self.stream.buffered().len();
                     self.stream.fill_to(length + 1).await?;
                 }
-                Next::Packet { role, .. } => {
+                Next::Packet { packet_kind, .. } => {
                     let mut payload = Vec::new();
                     let sequence_id = self
                         .stream
                         .read_payload(&mut payload, LARGEST_PACKET)
                         .await?;
-                    walker.read_whole(&payload);
+                    tracker.read_whole(&payload);
                     return Ok(Packet {
-                        role,
+                        packet_kind,
                         sequence_id,
                         payload,
                     });
@@ -170,15 +170,15 @@ impl Driver {
         self.send(&payload).await?;
         let mut rows = Vec::new();
         let mut reply = None;
-        for packet in self.packets(Form::Results).await? {
-            match packet.role {
-                Role::Row => rows.push(text_row(&packet.payload)?),
-                Role::Ok => {
+        for packet in self.packets(ResponseKind::Results).await? {
+            match packet.packet_kind {
+                PacketKind::Row => rows.push(text_row(&packet.payload)?),
+                PacketKind::Ok => {
                     let ok = OkPacket::decode(&packet.payload)?;
                     reply.get_or_insert(Reply::Ok(ok.affected_rows));
                 }
-                Role::Err => reply = Some(Reply::Err(server_error(&packet.payload)?)),
-                Role::RowsEnd => {
+                PacketKind::Err => reply = Some(Reply::Err(server_error(&packet.payload)?)),
+                PacketKind::RowsEnd => {
                     reply.get_or_insert(Reply::Rows(std::mem::take(&mut rows)));
                 }
                 _ => {}
@@ -189,18 +189,25 @@ impl Driver {
 
     /// Sends a packet and reads its answer, of which nothing is kept: the cheapest round trip, without allocation.
     /// True unless the answer is an ERR. The server must not ask for a local file.
-    pub async fn round_trip(&mut self, packet: &[u8], form: Form) -> Result<bool, Error> {
-        self.exchange(packet, form, None).await
+    pub async fn round_trip(
+        &mut self,
+        packet: &[u8],
+        response_kind: ResponseKind,
+    ) -> Result<bool, Error> {
+        self.exchange(packet, response_kind, None).await
     }
 
     /// [`Driver::round_trip`] that says why the server refused, if it did.
     pub async fn refusal(
         &mut self,
         packet: &[u8],
-        form: Form,
+        response_kind: ResponseKind,
     ) -> Result<Option<ServerError>, Error> {
         let mut refused = Vec::new();
-        match self.exchange(packet, form, Some(&mut refused)).await? {
+        match self
+            .exchange(packet, response_kind, Some(&mut refused))
+            .await?
+        {
             true => Ok(None),
             false => Ok(Some(server_error(&refused)?)),
         }
@@ -210,27 +217,28 @@ impl Driver {
     async fn exchange(
         &mut self,
         packet: &[u8],
-        form: Form,
+        response_kind: ResponseKind,
         mut refused: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error> {
         self.stream.write(packet).await?;
-        let mut walker = Walker::new(form, self.capabilities);
-        while !walker.is_done() {
-            match (walker.next(self.stream.buffered()), refused.as_deref_mut()) {
+        let mut tracker = ResponseTracker::new(response_kind, self.capabilities);
+        while !tracker.is_done() {
+            match (tracker.next(self.stream.buffered()), refused.as_deref_mut()) {
                 (Next::Need(length), _) => self.stream.fill_to(length).await?,
                 (
                     Next::Packet {
-                        role: Role::Err, ..
+                        packet_kind: PacketKind::Err,
+                        ..
                     },
                     Some(refused),
                 ) => {
                     self.stream.read_payload(refused, LARGEST_PACKET).await?;
-                    walker.read_whole(refused);
+                    tracker.read_whole(refused);
                 }
                 (Next::Packet { length, .. }, _) => self.skip(length).await?,
             }
         }
-        Ok(walker.error().is_none())
+        Ok(tracker.error().is_none())
     }
 
     /// Says goodbye, so that the server does not log the connection as lost.

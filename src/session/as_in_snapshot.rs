@@ -130,7 +130,7 @@ impl Session {
             false => None,
         };
         let held = self.run_original_and_hold(original, turn, false).await?;
-        self.keep_answer(&held.last, turn.form).await?;
+        self.keep_answer(&held.last, turn.response_kind).await?;
         let has_written = match before.filter(|_| !held.failed) {
             Some(before) => !self.count_writes().await?.are(before),
             None => false,

@@ -13,8 +13,8 @@ use super::turn::{Done, Original, Turn};
 use crate::sql::diagnostics::{Question, may_ask, may_be_question};
 use crate::sql::plan::{Plan, Reason};
 use crate::sql::{self, Kind};
-use crate::wire::answer::Form;
 use crate::wire::execute::Execute;
+use crate::wire::response::ResponseKind;
 
 /// What a statement asks about the one before it.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ impl Session {
                     return self.execute_as_planned(id, statement).await;
                 };
                 self.link.drop_command();
-                let turn = Turn::single(Form::Results);
+                let turn = Turn::single(ResponseKind::Results);
                 return self.assign(told, assignment, turn).await.map(drop);
             }
             _ => return self.execute_as_planned(id, statement).await,
@@ -135,7 +135,7 @@ impl Session {
         let payload = self.command_payload().to_vec();
         self.link.drop_command();
         let capabilities = self.link.capabilities;
-        let turn = Turn::single(Form::of(&payload));
+        let turn = Turn::single(ResponseKind::of(&payload));
         let Ok(execute) = Execute::decode(&payload, statement.parameters, capabilities) else {
             let original = Original::Payload(payload);
             return self.run_original(&original, turn).await.map(drop);

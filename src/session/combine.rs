@@ -20,7 +20,7 @@ use crate::counter::combine::{Addition, Call, CombineKey, Entered, Group, GroupN
 use crate::net::ReadError;
 use crate::reason::Reason;
 use crate::sql::{Kind, mentions};
-use crate::wire::answer::{Form, Walker};
+use crate::wire::response::{ResponseKind, ResponseTracker};
 use crate::wire::{capability, status};
 
 /// A batch that is away for longer waits for a lock, perhaps, and others need not wait for its lane.
@@ -197,7 +197,7 @@ impl Session {
         let shared = Arc::clone(&self.shared);
         let _waiting = shared.metrics.count_waiting();
         let since = Instant::now();
-        let mut signs = Walker::new(Form::Nothing, self.link.capabilities);
+        let mut signs = ResponseTracker::new(ResponseKind::Nothing, self.link.capabilities);
         let mut next_sign = pin!(tokio::time::sleep(SILENCE));
         loop {
             // A sign is answered before anything else is said there.
@@ -219,7 +219,7 @@ impl Session {
                 }
                 () = &mut next_sign, if signs.is_done() => {
                     self.link.write_ping().await?;
-                    signs = Walker::new(Form::Single, self.link.capabilities);
+                    signs = ResponseTracker::new(ResponseKind::Single, self.link.capabilities);
                     next_sign.as_mut().reset(tokio::time::Instant::now() + SILENCE);
                 }
             }

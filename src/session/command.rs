@@ -21,10 +21,10 @@ use crate::config::Bypass;
 use crate::counter::server::Server;
 use crate::net::{Cut, PacketStream, ReadError};
 use crate::sql::{Following, Shape};
-use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::response::ResponseKind;
 
 /// A session in the command phase.
 ///
@@ -304,9 +304,9 @@ impl Session {
             command::INIT_DB => self.change_schema().await?,
             command::RESET_CONNECTION => {
                 self.pass_command().await?;
-                let walker = self.pass_answer(Form::Single).await?;
-                if walker.error().is_none() {
-                    let status = walker.status().unwrap_or_default();
+                let tracker = self.pass_answer(ResponseKind::Single).await?;
+                if tracker.error().is_none() {
+                    let status = tracker.status().unwrap_or_default();
                     self.state.reset(status, self.hot.catalog.mariadb);
                 }
             }
@@ -319,13 +319,13 @@ impl Session {
             }
             other => {
                 self.pass_command().await?;
-                match Form::of(&[other]) {
-                    Form::Endless => {
+                match ResponseKind::of(&[other]) {
+                    ResponseKind::Endless => {
                         // It may go on for months, and nothing in it is a statement.
                         self.hot = Arc::new(self.hot.of_nothing());
                         self.link.pass_everything().await?;
                     }
-                    form => self.pass_answer(form).await.map(drop)?,
+                    response_kind => self.pass_answer(response_kind).await.map(drop)?,
                 }
             }
         }
@@ -339,8 +339,8 @@ impl Session {
             false => None,
         };
         self.pass_command().await?;
-        let walker = self.pass_answer(Form::Single).await?;
-        if walker.error().is_none() {
+        let tracker = self.pass_answer(ResponseKind::Single).await?;
+        if tracker.error().is_none() {
             self.entry.set_schema(schema.as_deref().map(str::as_bytes));
             self.schema = schema;
         }
@@ -359,8 +359,8 @@ impl Session {
             false => None,
         };
         self.pass_command().await?;
-        let walker = self.pass_answer(Form::Single).await?;
-        if let (Some(on), None) = (on, walker.error()) {
+        let tracker = self.pass_answer(ResponseKind::Single).await?;
+        if let (Some(on), None) = (on, tracker.error()) {
             self.state.multi_statements = on;
         }
         Ok(())

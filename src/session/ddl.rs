@@ -110,7 +110,7 @@ impl Session {
             None => self.run_original_and_hold(original, turn, false).await?,
         };
         if let (true, Some(mark)) = (held.failed, mark) {
-            self.undo_folds(mark, &held.last, turn.form).await?;
+            self.undo_folds(mark, &held.last, turn.response_kind).await?;
         }
         if !locks.is_empty() {
             self.keep_messages(&held, turn).await?;
@@ -279,7 +279,7 @@ impl Session {
 
     /// Statements of ours follow, of which the upstream would tell.
     async fn keep_messages(&mut self, held: &Held, turn: Turn) -> Result<(), Error> {
-        let messages = match has_messages(&held.last, turn.form) {
+        let messages = match has_messages(&held.last, turn.response_kind) {
             true => {
                 let ours = status::IN_TRANS | status::IN_TRANS_READONLY;
                 self.take_messages(ours).await?

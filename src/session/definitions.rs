@@ -118,10 +118,10 @@ impl Session {
         &mut self,
         original: &Original,
     ) -> Result<Result<Vec<Vec<u8>>, Vec<u8>>, Error> {
-        let turn = Turn::single(original.form());
+        let turn = Turn::single(original.response_kind());
         self.send_original(original, turn).await?;
-        let (columns, walker) = self.link.read_columns(turn.form).await?;
-        self.observe_internal(&walker);
+        let (columns, tracker) = self.link.read_columns(turn.response_kind).await?;
+        self.observe_internal(&tracker);
         Ok(columns)
     }
 

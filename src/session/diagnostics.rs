@@ -16,11 +16,11 @@ use super::turn::{Done, Turn};
 use crate::reason::Reason;
 use crate::sql::Kind;
 use crate::sql::diagnostics::Question;
-use crate::wire::answer::{Form, Role, Walker};
 use crate::wire::command::encode_query;
 use crate::wire::packet::encode_packet;
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
+use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
 
 /// How much of an answer to SHOW WARNINGS is kept, in bytes: `max_error_count` messages, 1024 by default, fit.
 const MOST_MESSAGES: usize = 1024 * 1024;
@@ -54,27 +54,27 @@ impl Session {
     pub(super) async fn take_messages(
         &mut self,
         cleared: u16,
-    ) -> Result<Option<Vec<(Role, Vec<u8>)>>, Error> {
+    ) -> Result<Option<Vec<(PacketKind, Vec<u8>)>>, Error> {
         let mut out = Vec::new();
         encode_query(&mut out, b"SHOW WARNINGS", self.link.capabilities);
         self.write_upstream(&out).await?;
-        let mut walker = Walker::new(Form::Results, self.link.capabilities);
+        let mut tracker = ResponseTracker::new(ResponseKind::Results, self.link.capabilities);
         let mut packets = Vec::new();
         let mut length = 0;
-        while !walker.is_done() {
+        while !tracker.is_done() {
             let mut payload = Vec::new();
-            let role = self.link.read_packet(&mut walker, &mut payload).await?;
+            let packet_kind = self.link.read_packet(&mut tracker, &mut payload).await?;
             length += payload.len();
             if length > MOST_MESSAGES {
                 packets.clear();
                 continue;
             }
-            if matches!(role, Role::RowsEnd | Role::Separator) {
+            if matches!(packet_kind, PacketKind::RowsEnd | PacketKind::Separator) {
                 patch_status(&mut payload, cleared, 0);
             }
-            packets.push((role, payload));
+            packets.push((packet_kind, payload));
         }
-        self.state.tracked.see_ours(&walker);
+        self.state.tracked.see_ours(&tracker);
         Ok((length <= MOST_MESSAGES).then_some(packets))
     }
 
@@ -208,10 +208,10 @@ impl Session {
                 columns: Some(&sent.definitions),
                 ..turn.rewrite()
             };
-            let ended = self.pass_rewritten(turn.form, rewrite).await?;
+            let ended = self.pass_rewritten(turn.response_kind, rewrite).await?;
             self.close_asked(sent.asked).await?;
             if self.note_agreement(text, sent, ended.agreement) {
-                let failed = ended.walker.error().is_some();
+                let failed = ended.tracker.error().is_some();
                 if !failed && matches!(question, Question::Count(_)) {
                     // It leaves the messages.
                     self.state.diagnostics = Some(Diagnostics {
@@ -252,21 +252,21 @@ impl Session {
         let mut out = Vec::new();
         encode_query(&mut out, text, self.link.capabilities);
         self.write_upstream(&out).await?;
-        let mut walker = Walker::new(Form::Results, self.link.capabilities);
+        let mut tracker = ResponseTracker::new(ResponseKind::Results, self.link.capabilities);
         let mut columns = Vec::new();
-        while !walker.is_done() {
+        while !tracker.is_done() {
             let mut payload = Vec::new();
-            if self.link.read_packet(&mut walker, &mut payload).await? == Role::Column {
+            if self.link.read_packet(&mut tracker, &mut payload).await? == PacketKind::Column {
                 columns.push(payload);
             }
         }
-        self.observe_internal(&walker);
+        self.observe_internal(&tracker);
         Ok(columns)
     }
 
     async fn show(
         &mut self,
-        messages: &[(Role, Vec<u8>)],
+        messages: &[(PacketKind, Vec<u8>)],
         errors: bool,
         limit: Option<(usize, usize)>,
         turn: Turn,
@@ -275,16 +275,16 @@ impl Session {
         let mut out = Vec::new();
         let mut sequence_id = turn.sequence_id;
         let mut rows = 0;
-        for (role, payload) in messages {
-            if *role == Role::Row {
-                let shown = is_shown(*role, payload, errors);
+        for (packet_kind, payload) in messages {
+            if *packet_kind == PacketKind::Row {
+                let shown = is_shown(*packet_kind, payload, errors);
                 rows += usize::from(shown);
                 if !shown || rows <= skipped || rows - skipped > most {
                     continue;
                 }
             }
             let mut payload = payload.clone();
-            if matches!(role, Role::RowsEnd | Role::Separator) {
+            if matches!(packet_kind, PacketKind::RowsEnd | PacketKind::Separator) {
                 patch_status(&mut payload, 0, turn.rewrite().set_status);
             }
             sequence_id = encode_packet(&mut out, sequence_id, &payload);

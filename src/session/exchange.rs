@@ -8,11 +8,11 @@ use crate::counter::fold::{BEGIN, COMMIT, ROLLBACK};
 use crate::metrics::Metrics;
 use crate::reason::Reason;
 use crate::sql::Kind;
-use crate::wire::answer::{Form, Walker};
 use crate::wire::capability;
 use crate::wire::command::encode_query;
 use crate::wire::packet::Header;
 use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::response::{ResponseKind, ResponseTracker};
 use crate::wire::status;
 
 impl Session {
@@ -24,21 +24,27 @@ impl Session {
     }
 
     /// Passes the upstream's answer on, as it comes. Not cancel safe.
-    pub(super) async fn pass_answer(&mut self, form: Form) -> Result<Walker, Error> {
+    pub(super) async fn pass_answer(
+        &mut self,
+        response_kind: ResponseKind,
+    ) -> Result<ResponseTracker, Error> {
         let tells = self.link.capabilities & capability::SESSION_TRACK != 0
             && !self.state.tracked.is_passed_on();
-        if tells && form != Form::Nothing {
-            return Box::pin(self.pass_answer_telling(form)).await;
+        if tells && response_kind != ResponseKind::Nothing {
+            return Box::pin(self.pass_answer_telling(response_kind)).await;
         }
-        let walker = self.link.pass_answer(form).await?;
-        let adds = self.state.adds_with(walker.sends_rows());
-        self.state.tracked.see_passed(&walker, adds);
-        self.observe(&walker);
-        Ok(walker)
+        let tracker = self.link.pass_answer(response_kind).await?;
+        let adds = self.state.adds_with(tracker.sends_rows());
+        self.state.tracked.see_passed(&tracker, adds);
+        self.observe(&tracker);
+        Ok(tracker)
     }
 
     /// The same where the server has told statements of ours what the client is to be told of its transaction.
-    async fn pass_answer_telling(&mut self, form: Form) -> Result<Walker, Error> {
+    async fn pass_answer_telling(
+        &mut self,
+        response_kind: ResponseKind,
+    ) -> Result<ResponseTracker, Error> {
         let header = loop {
             if let Some(header) = Header::decode(self.link.upstream.buffered()) {
                 break header;
@@ -49,13 +55,13 @@ impl Session {
             sequence_id: header.sequence_id,
             ..Rewrite::default()
         };
-        Ok(self.pass_rewritten(form, rewrite).await?.walker)
+        Ok(self.pass_rewritten(response_kind, rewrite).await?.tracker)
     }
 
     /// Passes the upstream's response on, rewritten. Not cancel safe.
     pub(super) async fn pass_rewritten(
         &mut self,
-        form: Form,
+        response_kind: ResponseKind,
         rewrite: Rewrite<'_>,
     ) -> Result<Rewritten, Error> {
         let context = ResponseContext {
@@ -63,14 +69,17 @@ impl Session {
             adds: self.state.access.state,
             following: self.following.clone(),
         };
-        let ended = self.link.pass_rewritten(form, rewrite, context).await?;
-        let walker = &ended.walker;
+        let ended = self
+            .link
+            .pass_rewritten(response_kind, rewrite, context)
+            .await?;
+        let tracker = &ended.tracker;
         self.state.tracked = ended.tracked;
-        if walker.is_ended_by_eof() || walker.error().is_some() {
-            let adds = self.state.adds_with(walker.sends_rows());
-            self.state.tracked.see_untold(walker, adds);
+        if tracker.is_ended_by_eof() || tracker.error().is_some() {
+            let adds = self.state.adds_with(tracker.sends_rows());
+            self.state.tracked.see_untold(tracker, adds);
         }
-        self.observe(walker);
+        self.observe(tracker);
         Ok(ended)
     }
 
@@ -148,8 +157,8 @@ impl Session {
 
     /// Takes in the answer to a COM_QUERY of ours.
     pub(super) async fn read_internal(&mut self) -> Result<InternalResponse, Error> {
-        let (response, walker) = self.link.read_internal().await?;
-        self.observe_internal(&walker);
+        let (response, tracker) = self.link.read_internal().await?;
+        self.observe_internal(&tracker);
         Ok(response)
     }
 
@@ -158,8 +167,8 @@ impl Session {
         &mut self,
         most: usize,
     ) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
-        let (rows, walker) = self.link.read_internal_rows(most).await?;
-        self.observe_internal(&walker);
+        let (rows, tracker) = self.link.read_internal_rows(most).await?;
+        self.observe_internal(&tracker);
         Ok(rows)
     }
 
@@ -174,17 +183,17 @@ impl Session {
 
     /// Shows the upstream that the connection is in use, and that it goes on.
     pub(super) async fn ping(&mut self) -> Result<(), Error> {
-        let walker = self.link.ping().await?;
-        self.observe_internal(&walker);
+        let tracker = self.link.ping().await?;
+        self.observe_internal(&tracker);
         Ok(())
     }
 
     /// Takes in how an answer ended.
-    pub(super) fn observe(&mut self, walker: &Walker) {
+    pub(super) fn observe(&mut self, tracker: &ResponseTracker) {
         let ended = |status| status & status::IN_TRANS == 0;
         let transaction = &self.state.transaction;
-        if walker.status().is_some_and(ended)
-            && walker.error().is_none()
+        if tracker.status().is_some_and(ended)
+            && tracker.error().is_none()
             && !transaction.proves_nothing
         {
             for shape in &transaction.shapes {
@@ -192,18 +201,18 @@ impl Session {
             }
         }
         // SHOW WARNINGS and GET DIAGNOSTICS leave what they tell.
-        if let Some(is_quiet) = walker.is_quiet()
+        if let Some(is_quiet) = tracker.is_quiet()
             && self.state.kind != Kind::Show
         {
             self.state.is_quiet = is_quiet;
         }
-        self.state.observe(walker.status(), walker.error());
+        self.state.observe(tracker.status(), tracker.error());
     }
 
     /// The same for an answer to a statement of ours.
-    pub(super) fn observe_internal(&mut self, walker: &Walker) {
-        self.state.tracked.see_ours(walker);
-        self.observe(walker);
+    pub(super) fn observe_internal(&mut self, tracker: &ResponseTracker) {
+        self.state.tracked.see_ours(tracker);
+        self.observe(tracker);
     }
 
     /// Counts a statement by the reason for its plan.

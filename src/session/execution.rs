@@ -15,11 +15,11 @@ use super::refusal::{is_of_the_text, is_unknown_column};
 use super::stale::Planned;
 use super::turn::{Done, Original, Turn};
 use crate::sql::plan::{Plan, Read, Reason};
-use crate::wire::answer::Form;
 use crate::wire::command::{self, encode_prepare, encode_statement_command};
 use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE};
 use crate::wire::execute::Execute;
 use crate::wire::reader::Malformed;
+use crate::wire::response::ResponseKind;
 
 /// What an execution of a rewritten text is refused for, where the client is told something else.
 const HELD: [u16; 3] = [ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE, ER_BAD_FIELD_ERROR];
@@ -125,7 +125,7 @@ impl Session {
         id: u32,
         statement: &mut Statement,
     ) -> Result<(), Error> {
-        let turn = Turn::single(self.command_form());
+        let turn = Turn::single(self.command_response_kind());
         self.before(statement.kind);
         self.watch_execution(id, statement).await?;
         if !self.buffer_command().await? {
@@ -268,7 +268,7 @@ impl Session {
         reason: Reason,
     ) -> Result<(), Error> {
         let fold = whole_tables(&statement.plan, reason);
-        let turn = Turn::single(self.command_form());
+        let turn = Turn::single(self.command_response_kind());
         self.close_rewritten(statement).await?;
         self.fold_then_original(&fold, None, &Original::Stream, turn)
             .await?;
@@ -284,7 +284,7 @@ impl Session {
         literals: &[Vec<u8>],
         original: &Original,
     ) -> Result<(), Error> {
-        let turn = Turn::single(original.form());
+        let turn = Turn::single(original.response_kind());
         let reason = match self.prepare_to_read(read, literals).await? {
             Prepared::Summed(reason) => reason,
             Prepared::Folded(mark) => {
@@ -358,16 +358,16 @@ impl Session {
         if statement.columns.is_doubted() {
             self.ask_for_columns(statement).await?;
         }
-        let form = Form::of(packet);
+        let response_kind = ResponseKind::of(packet);
         for _ in 0..RUNS {
             self.send_payload(packet).await?;
             let rewrite = Rewrite {
                 columns: Some(&statement.columns),
                 binary: true,
                 hold_errors,
-                ..Turn::single(form).rewrite()
+                ..Turn::single(response_kind).rewrite()
             };
-            let mut ended = self.pass_rewritten(form, rewrite).await?;
+            let mut ended = self.pass_rewritten(response_kind, rewrite).await?;
             let agreement = match ended.is_refused {
                 true => Some(Agreement::Not),
                 false => ended.agreement.take(),

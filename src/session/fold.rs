@@ -20,10 +20,10 @@ use crate::metrics::TableCounts;
 use crate::reason::PlanKind;
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Read, Reason, Scope};
-use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::error_code::ER_PARSE_ERROR;
 use crate::wire::reply::{self, Ok as OkPacket, row_counts};
+use crate::wire::response::ResponseKind;
 use crate::wire::status;
 
 /// Whether the original is right although the fold failed: a slot table that is not there holds nothing, and an
@@ -52,12 +52,16 @@ fn may_only_read(begun: &InternalResponse) -> bool {
 }
 
 /// Whether an answer's last packet tells of warnings, or is an error.
-pub(super) fn has_messages(last: &[u8], form: Form) -> bool {
+pub(super) fn has_messages(last: &[u8], response_kind: ResponseKind) -> bool {
     match (last.first(), OkPacket::decode(last)) {
         (Some(&reply::ERR), _) => true,
         // EOF of old: the count stands first. MySQL opens a cursor with one that counts nothing.
-        (Some(&reply::EOF), _) if last.len() == 5 => last[1..3] != [0, 0] || form == Form::Cursor,
-        (Some(_), Ok(ok)) => matches!(form, Form::Results | Form::Cursor) && ok.warnings > 0,
+        (Some(&reply::EOF), _) if last.len() == 5 => {
+            last[1..3] != [0, 0] || response_kind == ResponseKind::Cursor
+        }
+        (Some(_), Ok(ok)) => {
+            matches!(response_kind, ResponseKind::Results | ResponseKind::Cursor) && ok.warnings > 0
+        }
         _ => false,
     }
 }
@@ -294,13 +298,13 @@ impl Session {
             hide_transaction: true,
             ..turn.rewrite()
         };
-        let ended = self.pass_rewritten(turn.form, rewrite).await?;
+        let ended = self.pass_rewritten(turn.response_kind, rewrite).await?;
         let held = ended.held.unwrap_or_default();
         self.learn_language(&held);
         // MySQL's COMMIT clears the messages, MariaDB's keeps them, but neither keeps that there was an error.
         let is_err = held.first() == Some(&reply::ERR);
         let are_cleared = !self.hot.catalog.mariadb || is_err;
-        let messages = match are_cleared && has_messages(&held, turn.form) {
+        let messages = match are_cleared && has_messages(&held, turn.response_kind) {
             true => {
                 // They will be shown when our transaction has ended.
                 let ours = status::IN_TRANS | status::IN_TRANS_READONLY;

@@ -23,7 +23,7 @@ use crate::counter::{Key, KeyForm, fold};
 use crate::sql::Kind;
 use crate::sql::plan::Reason;
 use crate::sql::template::Template;
-use crate::wire::answer::Form;
+use crate::wire::response::ResponseKind;
 
 pub(super) const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
 pub(super) const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
@@ -67,14 +67,18 @@ impl Session {
         &mut self,
         mark: Mark,
         last: &[u8],
-        form: Form,
+        response_kind: ResponseKind,
     ) -> Result<(), Error> {
-        self.keep_answer(last, form).await?;
+        self.keep_answer(last, response_kind).await?;
         self.undo(mark, last).await
     }
 
-    pub(super) async fn keep_answer(&mut self, last: &[u8], form: Form) -> Result<(), Error> {
-        let diagnostics = match has_messages(last, form) {
+    pub(super) async fn keep_answer(
+        &mut self,
+        last: &[u8],
+        response_kind: ResponseKind,
+    ) -> Result<(), Error> {
+        let diagnostics = match has_messages(last, response_kind) {
             true => Diagnostics::of(last, self.take_messages(0).await?),
             false => {
                 let mut quiet = Diagnostics::of(last, None);
@@ -122,7 +126,7 @@ impl Session {
                 Err(error) if needs_no_fold(reason, &error) => {}
                 Err(error) => {
                     if let Some(mark) = mark {
-                        self.undo_folds(mark, &error, Form::Results).await?;
+                        self.undo_folds(mark, &error, ResponseKind::Results).await?;
                     }
                     return self.discard_and_fail(original, turn, &error).await;
                 }
@@ -153,14 +157,14 @@ impl Session {
         let mut held = self.run_original_and_hold(original, turn, false).await?;
         match (changes_nothing(&held.last, self.state.kind), mark) {
             (true, Some(mark)) => {
-                self.undo_folds_unless_written(mark, before, &held, turn.form)
+                self.undo_folds_unless_written(mark, before, &held, turn.response_kind)
                     .await?;
             }
             (true, _) => {}
             (false, mark) => {
                 let second = match (&moved[..], &suspects[..], mark, confined) {
                     ([moved], [of_table], Some(mark), Some(confined)) => {
-                        self.keep_answer(&held.last, turn.form).await?;
+                        self.keep_answer(&held.last, turn.response_kind).await?;
                         self.confine(mark, (moved, of_table), confined).await?
                     }
                     _ => SecondRun::NotRun,
@@ -210,7 +214,7 @@ impl Session {
         };
         let before = self.writes_before(Some(&mark)).await?;
         let held: Held = self.run_original_and_hold(original, turn, false).await?;
-        self.undo_folds_unless_written(mark, before, &held, turn.form)
+        self.undo_folds_unless_written(mark, before, &held, turn.response_kind)
             .await?;
         self.let_go(&held).await
     }
@@ -222,9 +226,9 @@ impl Session {
         mark: Mark,
         before: Option<Writes>,
         held: &Held,
-        form: Form,
+        response_kind: ResponseKind,
     ) -> Result<(), Error> {
-        self.keep_answer(&held.last, form).await?;
+        self.keep_answer(&held.last, response_kind).await?;
         // What fails is undone by the server, with all that its routines have done.
         if let Some(before) = before.filter(|_| !held.failed) {
             let now = self.count_writes().await?;
@@ -290,10 +294,10 @@ impl Session {
         predicate: Option<&[u8]>,
         look: Look,
     ) -> Result<Result<Option<Vec<Digested>>, Vec<u8>>, Error> {
-        let Some(form) = KeyForm::of(table) else {
+        let Some(response_kind) = KeyForm::of(table) else {
             return Ok(Ok(None));
         };
-        self.write_query(&fold::digests(table, predicate, &form, look))
+        self.write_query(&fold::digests(table, predicate, &response_kind, look))
             .await?;
         let rows = match self.read_internal_rows(fold::MOST_LOCKED + 1).await? {
             Err(error) => return Ok(Err(error)),
@@ -302,7 +306,7 @@ impl Session {
         if rows.len() > fold::MOST_LOCKED {
             return Ok(Ok(None));
         }
-        let digested = rows.into_iter().map(|row| digested(&form, row));
+        let digested = rows.into_iter().map(|row| digested(&response_kind, row));
         Ok(Ok(digested.collect()))
     }
 
@@ -321,13 +325,13 @@ impl Session {
             all.extract_if(.., |suspects| is_of(suspects)).collect()
         };
         for suspects in of_tables {
-            let Some(form) = KeyForm::of(&suspects.table) else {
+            let Some(response_kind) = KeyForm::of(&suspects.table) else {
                 continue;
             };
             let keys: Vec<Key> = suspects.before.iter().map(|(key, _)| key.clone()).collect();
             let mut predicates = Vec::new();
             if !keys.is_empty() {
-                predicates.push(form.any_of(&keys).into_bytes());
+                predicates.push(response_kind.any_of(&keys).into_bytes());
             }
             predicates.extend(suspects.inserted.clone());
             if predicates.is_empty() {
@@ -348,7 +352,7 @@ impl Session {
                         |row: &Digested| row.1.is_some() && suspects.before.contains(row);
                     let changed = after.into_iter().filter(|row| !is_as_it_was(row));
                     let changed: Vec<Key> = changed.map(|(key, _)| key).collect();
-                    (!changed.is_empty()).then(|| form.any_of(&changed).into_bytes())
+                    (!changed.is_empty()).then(|| response_kind.any_of(&changed).into_bytes())
                 }
             };
             if changed.is_some() {
@@ -365,7 +369,7 @@ impl Session {
 /// A key, and a digest of its row.
 pub(super) type Digested = (Key, Option<Vec<u8>>);
 
-fn digested(form: &KeyForm, mut row: Row) -> Option<Digested> {
+fn digested(response_kind: &KeyForm, mut row: Row) -> Option<Digested> {
     let digest = row.pop()?;
-    Some((form.read(&row)?, digest))
+    Some((response_kind.read(&row)?, digest))
 }

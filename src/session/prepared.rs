@@ -22,12 +22,12 @@ use crate::sql::diagnostics::{self, Question};
 use crate::sql::plan::{Fold, Plan, Reason, SessionFacts};
 use crate::sql::{self, Kind, TransactionControl};
 use crate::traffic::Prepared;
-use crate::wire::answer::{Form, PrepareOk, Role, Walker};
 use crate::wire::column::RowEncoder;
 use crate::wire::command::{self, encode_statement_command};
 use crate::wire::execute::Execute;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::reader::Reader;
+use crate::wire::response::{PacketKind, PrepareOk, ResponseKind, ResponseTracker};
 
 /// MariaDB: the statement that was prepared last.
 const LAST_PREPARED: u32 = u32::MAX;
@@ -99,7 +99,7 @@ impl Session {
             let sequence_id = self.pass_command().await?.wrapping_add(1);
             self.state.last_prepared = 0;
             let prepared = match seen {
-                None => self.pass_answer(Form::Prepared).await?.prepared(),
+                None => self.pass_answer(ResponseKind::Prepared).await?.prepared(),
                 Some(seen) => self.pass_prepared_seen(sequence_id, seen).await?,
             };
             match prepared {
@@ -271,28 +271,28 @@ impl Session {
         &mut self,
         mut sequence_id: u8,
     ) -> Result<Option<(PrepareOk, Vec<Vec<u8>>, Vec<Vec<u8>>)>, Error> {
-        let mut walker = Walker::new(Form::Prepared, self.link.capabilities);
+        let mut tracker = ResponseTracker::new(ResponseKind::Prepared, self.link.capabilities);
         let mut payload = Vec::new();
         let mut out = Vec::new();
         let mut prepared = None;
         let (mut parameters, mut columns) = (Vec::new(), Vec::new());
-        while !walker.is_done() {
-            match self.link.read_packet(&mut walker, &mut payload).await? {
-                Role::PrepareOk => prepared = Some(PrepareOk::decode(&payload)?),
-                Role::Parameter => parameters.push(payload.clone()),
-                Role::Column => columns.push(payload.clone()),
+        while !tracker.is_done() {
+            match self.link.read_packet(&mut tracker, &mut payload).await? {
+                PacketKind::PrepareOk => prepared = Some(PrepareOk::decode(&payload)?),
+                PacketKind::Parameter => parameters.push(payload.clone()),
+                PacketKind::Column => columns.push(payload.clone()),
                 _ => {}
             }
             sequence_id = encode_packet(&mut out, sequence_id, &payload);
         }
         self.link.client.write(&out).await.map_err(Error::client)?;
-        self.observe(&walker);
+        self.observe(&tracker);
         Ok(prepared.map(|ok| (ok, parameters, columns)))
     }
 
     /// A command that names a statement: COM_STMT_EXECUTE, FETCH, RESET, CLOSE, SEND_LONG_DATA, BULK_EXECUTE.
     pub(super) async fn statement_command(&mut self, command_byte: u8) -> Result<(), Error> {
-        const NAMED: usize = HEADER_LENGTH + Form::LOOKAHEAD;
+        const NAMED: usize = HEADER_LENGTH + ResponseKind::LOOKAHEAD;
         let header = self
             .link
             .client
@@ -336,19 +336,19 @@ impl Session {
             if executes && is_watched {
                 self.watch(None, Kind::Other).await?;
             }
-            let walker = match self.shared.traffic.is_on() {
+            let tracker = match self.shared.traffic.is_on() {
                 true => Box::pin(self.pass_seen(command_byte, id)).await?,
                 false => {
-                    let form = self.command_form();
+                    let response_kind = self.command_response_kind();
                     self.pass_command().await?;
-                    self.pass_answer(form).await?
+                    self.pass_answer(response_kind).await?
                 }
             };
             if command_byte != command::STMT_CLOSE {
-                self.after_one_shot(&Effect::Ends, walker.error().is_some());
+                self.after_one_shot(&Effect::Ends, tracker.error().is_some());
             }
             // Rows, of a table but for a few queries.
-            let has_rows = walker.error().is_none() && walker.is_quiet().is_none();
+            let has_rows = tracker.error().is_none() && tracker.is_quiet().is_none();
             self.state.transaction.has_snapshot |= executes && has_rows;
             return Ok(());
         };
@@ -425,7 +425,7 @@ impl Session {
     async fn fetch(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
         if !self.pass_renamed(statement).await? {
             self.pass_command().await?;
-            return self.pass_answer(Form::Rows).await.map(drop);
+            return self.pass_answer(ResponseKind::Rows).await.map(drop);
         }
         let rewrite = Rewrite {
             sequence_id: 1,
@@ -433,7 +433,7 @@ impl Session {
             renamed: statement.rewritten.as_ref().map(|(ours, _)| (*ours, id)),
             ..Rewrite::default()
         };
-        statement.rows = self.pass_rewritten(Form::Rows, rewrite).await?.rows;
+        statement.rows = self.pass_rewritten(ResponseKind::Rows, rewrite).await?.rows;
         Ok(())
     }
 
@@ -443,10 +443,10 @@ impl Session {
             let mut out = Vec::new();
             encode_statement_command(&mut out, command::STMT_RESET, *id);
             self.write_upstream(&out).await?;
-            let mut walker = Walker::new(Form::Single, self.link.capabilities);
-            self.link.read_packet(&mut walker, &mut Vec::new()).await?;
+            let mut tracker = ResponseTracker::new(ResponseKind::Single, self.link.capabilities);
+            self.link.read_packet(&mut tracker, &mut Vec::new()).await?;
         }
         self.pass_command().await?;
-        self.pass_answer(Form::Single).await.map(drop)
+        self.pass_answer(ResponseKind::Single).await.map(drop)
     }
 }

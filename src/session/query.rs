@@ -27,11 +27,11 @@ use crate::net::PacketStream;
 use crate::sql::diagnostics::{may_ask, may_ask_for_messages, may_be_question};
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionFacts};
 use crate::sql::{self, Kind, Shape};
-use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reader::{Malformed, Reader};
+use crate::wire::response::ResponseKind;
 
 /// Of a statement too long to be held, so much is looked at to find what it is about, in bytes.
 const HEAD: usize = 64 * 1024;
@@ -61,12 +61,12 @@ impl Session {
         &buffered[HEADER_LENGTH..header.packet_length()]
     }
 
-    /// The form of the answer to the command at the front, of which the first [`Form::LOOKAHEAD`] bytes are buffered.
-    pub(super) fn command_form(&self) -> Form {
+    /// The form of the answer to the command at the front, of which the first [`ResponseKind::LOOKAHEAD`] bytes are buffered.
+    pub(super) fn command_response_kind(&self) -> ResponseKind {
         let buffered = self.link.client.buffered();
         let header = Header::decode(buffered).expect("a command's header is buffered");
         let end = header.packet_length().min(buffered.len());
-        Form::of(&buffered[HEADER_LENGTH..end])
+        ResponseKind::of(&buffered[HEADER_LENGTH..end])
     }
 
     /// COM_QUERY.
@@ -135,11 +135,11 @@ impl Session {
     /// The same, in either protocol, for one that has been looked at for what it changes out of sight.
     pub(super) async fn pass_watched(&mut self, kind: Kind, reason: Reason) -> Result<(), Error> {
         self.count(reason);
-        let form = self.command_form();
+        let response_kind = self.command_response_kind();
         self.pass_command().await?;
-        let walker = self.pass_answer(form).await?;
-        self.after(kind, walker.error().is_some());
-        if walker.is_multi_result() {
+        let tracker = self.pass_answer(response_kind).await?;
+        self.after(kind, tracker.error().is_some());
+        if tracker.is_multi_result() {
             // Other statements may have stood behind the first, USE among them.
             if self.state.multi_statements {
                 self.schema = None;
@@ -218,7 +218,7 @@ impl Session {
         }
         let fold = self.fold_of_named(text);
         self.before(kind);
-        let turn = Turn::single(Form::Results);
+        let turn = Turn::single(ResponseKind::Results);
         let done = self
             .fold_then_original(&fold, None, &Original::Stream, turn)
             .await?;
@@ -266,7 +266,7 @@ impl Session {
             false => Vec::new(),
         };
         if parts.len() < 2 {
-            let turn = Turn::single(Form::Results);
+            let turn = Turn::single(ResponseKind::Results);
             let text = text.to_vec();
             let original = Original::Payload(payload);
             self.statement_or_explanation(&text, &original, turn, found)

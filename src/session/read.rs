@@ -22,12 +22,12 @@ use crate::reason::PlanKind;
 use crate::sql::plan::{Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
 use crate::sql::template::{Filling, KnownSlots};
-use crate::wire::answer::Walker;
 use crate::wire::error_code::{
     ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE, ER_TABLE_DEF_CHANGED,
 };
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply;
+use crate::wire::response::ResponseTracker;
 use crate::wire::status;
 
 /// Whether an ERR payload of a text of ours tells of a table that is not there: no slot table, no slots.
@@ -282,7 +282,7 @@ impl Session {
             hold_errors: &[ER_DATA_OUT_OF_RANGE],
             ..turn.rewrite()
         };
-        let ended = self.pass_rewritten(turn.form, rewrite).await?;
+        let ended = self.pass_rewritten(turn.response_kind, rewrite).await?;
         self.close_asked(sent.asked).await?;
         if !self.note_agreement(query.text, sent, ended.agreement) {
             return Ok(Ran::Changed);
@@ -296,7 +296,7 @@ impl Session {
         };
         Ok(Ran::Done(Done {
             sequence_id,
-            failed: ended.walker.error().is_some(),
+            failed: ended.tracker.error().is_some(),
         }))
     }
 
@@ -381,13 +381,13 @@ impl Session {
         }
         let mut last = Vec::new();
         if folded.is_ok() {
-            let turn = Turn::single(original.form());
+            let turn = Turn::single(original.response_kind());
             self.send_original(original, turn).await?;
-            let mut walker = Walker::new(turn.form, self.link.capabilities);
-            while !walker.is_done() {
-                self.link.read_packet(&mut walker, &mut last).await?;
+            let mut tracker = ResponseTracker::new(turn.response_kind, self.link.capabilities);
+            while !tracker.is_done() {
+                self.link.read_packet(&mut tracker, &mut last).await?;
             }
-            self.observe_internal(&walker);
+            self.observe_internal(&tracker);
         }
         let is_told = last.first() == Some(&reply::ERR);
         let messages = match wrapped && is_told {

@@ -9,10 +9,10 @@ use super::state::diagnostics::Diagnostics;
 use super::turn::{Original, Turn};
 use crate::reason::Reason;
 use crate::sql::{self, Following, Kind, Part};
-use crate::wire::answer::{Form, Role};
 use crate::wire::error_code::ER_PARSE_ERROR;
 use crate::wire::reader::{Reader, put_lenenc_bytes};
 use crate::wire::reply;
+use crate::wire::response::{PacketKind, ResponseKind};
 
 impl Session {
     /// Runs the parts of a packet, of which there is at least one. `prefix` is what stands in front of the text in the
@@ -23,7 +23,7 @@ impl Session {
         text: &[u8],
         parts: Vec<Part>,
     ) -> Result<(), Error> {
-        let mut turn = Turn::single(Form::Results);
+        let mut turn = Turn::single(ResponseKind::Results);
         let end = parts.last().map_or(0, |part| part.range.end);
         for Part { range, is_empty } in parts {
             turn.more = range.end < end;
@@ -78,7 +78,10 @@ impl Session {
             return Ok(());
         };
         let mut is_quoted = false;
-        for (_, row) in messages.iter_mut().filter(|(role, _)| *role == Role::Row) {
+        for (_, row) in messages
+            .iter_mut()
+            .filter(|(packet_kind, _)| *packet_kind == PacketKind::Row)
+        {
             if let Some(quoted) = quoted(row, following) {
                 *row = quoted;
                 is_quoted = true;

@@ -11,9 +11,9 @@ use super::prepared::Statement;
 use crate::sql::plan::SessionFacts;
 use crate::sql::{Digest, Kind, Place};
 use crate::traffic::{Prepared, Read, Sighting};
-use crate::wire::answer::Walker;
 use crate::wire::command;
 use crate::wire::execute::Execute;
+use crate::wire::response::ResponseTracker;
 
 /// How many writes of an open transaction are remembered.
 const MOST_WRITTEN: usize = 4;
@@ -62,7 +62,11 @@ impl Session {
     }
 
     /// Passes a command on that names a statement of which nothing else is remembered.
-    pub(super) async fn pass_seen(&mut self, command_byte: u8, id: u32) -> Result<Walker, Error> {
+    pub(super) async fn pass_seen(
+        &mut self,
+        command_byte: u8,
+        id: u32,
+    ) -> Result<ResponseTracker, Error> {
         let mut sighting = None;
         match command_byte {
             command::STMT_EXECUTE => sighting = self.sight_execution(id, None).await?,
@@ -70,11 +74,11 @@ impl Session {
             command::STMT_CLOSE => self.forget_prepared(id),
             _ => {}
         }
-        let form = self.command_form();
+        let form = self.command_response_kind();
         self.pass_command().await?;
-        let walker = self.pass_answer(form).await?;
+        let tracker = self.pass_answer(form).await?;
         self.saw(sighting);
-        Ok(walker)
+        Ok(tracker)
     }
 
     fn sight_long_data(&mut self, id: u32) {

@@ -3,10 +3,10 @@
 use super::Session;
 use super::error::Error;
 use super::link::rewrite::{Rewrite, patch_status};
-use crate::wire::answer::Form;
 use crate::wire::command;
 use crate::wire::execute::CURSOR_TYPES;
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
+use crate::wire::response::ResponseKind;
 use crate::wire::status;
 
 /// The client's own command, to be run as it came.
@@ -20,10 +20,10 @@ pub(super) enum Original {
 
 impl Original {
     /// The form of its answer. What is too long to hold is not looked into.
-    pub(super) fn form(&self) -> Form {
+    pub(super) fn response_kind(&self) -> ResponseKind {
         match self {
-            Self::Payload(payload) => Form::of(payload),
-            Self::Stream => Form::Results,
+            Self::Payload(payload) => ResponseKind::of(payload),
+            Self::Stream => ResponseKind::Results,
         }
     }
 
@@ -44,7 +44,7 @@ impl Original {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
     /// The form of the answer.
-    pub form: Form,
+    pub response_kind: ResponseKind,
     /// Sequence id of the answer's first packet.
     pub sequence_id: u8,
     /// Another statement of the same packet follows.
@@ -84,9 +84,9 @@ impl Held {
 
 impl Turn {
     /// The only statement of its packet.
-    pub(super) fn single(form: Form) -> Self {
+    pub(super) fn single(response_kind: ResponseKind) -> Self {
         Self {
-            form,
+            response_kind,
             sequence_id: 1,
             more: false,
         }
@@ -148,16 +148,18 @@ impl Session {
         let single = turn.is_single();
         let turn = self.send_original(original, turn).await?;
         if single {
-            let walker = self.pass_answer(turn.form).await?;
+            let tracker = self.pass_answer(turn.response_kind).await?;
             return Ok(Done {
                 sequence_id: 0,
-                failed: walker.error().is_some(),
+                failed: tracker.error().is_some(),
             });
         }
-        let ended = self.pass_rewritten(turn.form, turn.rewrite()).await?;
+        let ended = self
+            .pass_rewritten(turn.response_kind, turn.rewrite())
+            .await?;
         Ok(Done {
             sequence_id: ended.sequence_id,
-            failed: ended.walker.error().is_some(),
+            failed: ended.tracker.error().is_some(),
         })
     }
 
@@ -186,13 +188,13 @@ impl Session {
             hide_transaction,
             ..turn.rewrite()
         };
-        let ended = self.pass_rewritten(turn.form, rewrite).await?;
+        let ended = self.pass_rewritten(turn.response_kind, rewrite).await?;
         let last = ended.held.unwrap_or_default();
         self.learn_language(&last);
         Ok(Held {
             sequence_id: ended.sequence_id,
             last,
-            failed: ended.walker.error().is_some(),
+            failed: ended.tracker.error().is_some(),
         })
     }
 

@@ -2,10 +2,10 @@
 
 use super::Session;
 use super::error::Error;
-use crate::wire::answer::{Form, Role, Walker};
 use crate::wire::column::{Column, field_type, text_row};
 use crate::wire::command::encode_query;
 use crate::wire::execute::Value;
+use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
 
 /// The longest value that is asked for, in bytes.
 const LONGEST_VALUE: usize = 4096;
@@ -75,19 +75,19 @@ impl Session {
         let mut out = Vec::new();
         encode_query(&mut out, question.as_bytes(), self.link.capabilities);
         self.write_upstream(&out).await?;
-        let mut walker = Walker::new(Form::Results, self.link.capabilities);
+        let mut tracker = ResponseTracker::new(ResponseKind::Results, self.link.capabilities);
         let mut payload = Vec::new();
         let (mut types, mut row) = (Vec::new(), Vec::new());
-        while !walker.is_done() {
-            match self.link.read_packet(&mut walker, &mut payload).await? {
-                Role::Column => {
+        while !tracker.is_done() {
+            match self.link.read_packet(&mut tracker, &mut payload).await? {
+                PacketKind::Column => {
                     types.push(Column::decode(&payload, self.link.capabilities)?.field_type)
                 }
-                Role::Row => row = text_row(&payload)?,
+                PacketKind::Row => row = text_row(&payload)?,
                 _ => {}
             }
         }
-        self.observe_internal(&walker);
+        self.observe_internal(&tracker);
         if row.len() != 3 * names.len() || types.len() != row.len() {
             return Ok(None);
         }

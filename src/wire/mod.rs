@@ -8,7 +8,6 @@
     clippy::cast_sign_loss
 )]
 
-pub mod answer;
 pub mod capability;
 pub mod column;
 pub mod command;
@@ -18,6 +17,7 @@ pub mod materialized;
 pub mod packet;
 pub mod reader;
 pub mod reply;
+pub mod response;
 pub mod result_set;
 pub mod session_state;
 pub mod status;

@@ -101,35 +101,40 @@ fn end(status: u16) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::answer::{Form, Next, Role, Walker};
     use crate::wire::column::{Column, text_row};
     use crate::wire::packet::HEADER_LENGTH;
+    use crate::wire::response::{Next, PacketKind, ResponseKind, ResponseTracker};
 
     const STATUS: u16 = status::AUTOCOMMIT | status::SESSION_STATE_CHANGED;
 
-    fn packets(capabilities: u64) -> (Vec<(Role, Vec<u8>)>, Option<u16>) {
+    fn packets(capabilities: u64) -> (Vec<(PacketKind, Vec<u8>)>, Option<u16>) {
         let result = TextResult {
             columns: &["part", "text"],
             rows: vec![vec!["why", ""], vec!["sends", "SELECT 1"]],
         };
         let mut out = Vec::new();
         let next = result.encode(&mut out, 5, STATUS, capabilities);
-        let mut walker = Walker::new(Form::Results, capabilities);
+        let mut tracker = ResponseTracker::new(ResponseKind::Results, capabilities);
         let mut packets = Vec::new();
         let mut at = 0;
-        while let Next::Packet { role, length, .. } = walker.next(&out[at..]) {
+        while let Next::Packet {
+            packet_kind,
+            length,
+            ..
+        } = tracker.next(&out[at..])
+        {
             assert_eq!(out[at + 3], 5 + u8::try_from(packets.len()).unwrap());
             let payload = out[at + HEADER_LENGTH..at + length].to_vec();
-            walker.read_whole(&payload);
-            packets.push((role, payload));
+            tracker.read_whole(&payload);
+            packets.push((packet_kind, payload));
             at += length;
-            if walker.is_done() {
+            if tracker.is_done() {
                 break;
             }
         }
         assert_eq!(at, out.len(), "all of it is one answer");
         assert_eq!(usize::from(next), 5 + packets.len());
-        (packets, walker.status())
+        (packets, tracker.status())
     }
 
     #[test]
@@ -142,14 +147,16 @@ mod tests {
             let (packets, status) = packets(capabilities | capability::PROTOCOL_41);
             let rows: Vec<_> = packets
                 .iter()
-                .filter(|(role, _)| *role == Role::Row)
+                .filter(|(packet_kind, _)| *packet_kind == PacketKind::Row)
                 .map(|(_, row)| text_row(row).unwrap())
                 .collect();
             let value = |text: &str| Some(text.as_bytes().to_vec());
             assert_eq!(rows[0], [value("why"), value("")]);
             assert_eq!(rows[1], [value("sends"), value("SELECT 1")]);
             assert_eq!(status, Some(status::AUTOCOMMIT));
-            let columns = packets.iter().filter(|(role, _)| *role == Role::Column);
+            let columns = packets
+                .iter()
+                .filter(|(packet_kind, _)| *packet_kind == PacketKind::Column);
             for (_, column) in columns {
                 let column = Column::decode(column, capabilities).unwrap();
                 assert_eq!(column.field_type, field_type::VAR_STRING);

@@ -2,9 +2,9 @@
 
 use countersink::config::Mode;
 use countersink::driver::Driver;
-use countersink::wire::answer::Form;
 use countersink::wire::command;
 use countersink::wire::reader::put_lenenc_bytes;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::Flavour;
 
 use crate::stage::{Stage, arrives, close, switch, waits_for};
@@ -29,7 +29,10 @@ async fn execute(driver: &mut Driver, id: u32, types: Option<&[u8]>, values: &[u
     payload.extend_from_slice(types.unwrap_or_default());
     payload.extend_from_slice(values);
     driver.send(&payload).await.expect("sent");
-    let packets = driver.packets(Form::Results).await.expect("an answer");
+    let packets = driver
+        .packets(ResponseKind::Results)
+        .await
+        .expect("an answer");
     let answer = String::from_utf8_lossy(&packets[0].payload);
     assert_eq!(packets[0].payload[0], 0, "{answer}");
 }

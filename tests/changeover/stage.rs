@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use countersink::config::Mode;
 use countersink::driver::Driver;
-use countersink::wire::answer::Form;
 use countersink::wire::command;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::{Address, Flavour};
 
 use crate::support::binary::PATIENCE;
@@ -118,7 +118,10 @@ pub async fn execute(driver: &mut Driver, id: u32) -> i64 {
     payload.extend_from_slice(&id.to_le_bytes());
     payload.extend_from_slice(&[0, 1, 0, 0, 0]);
     driver.send(&payload).await.expect("sent");
-    let packets = driver.packets(Form::Results).await.expect("an answer");
+    let packets = driver
+        .packets(ResponseKind::Results)
+        .await
+        .expect("an answer");
     assert_ne!(
         packets[0].payload[0],
         0xFF,

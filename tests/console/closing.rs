@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use countersink::driver::{Driver, Reply, query_packet};
-use countersink::wire::answer::Form;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::Flavour;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -28,7 +28,7 @@ fn an_idle_session_and_an_open_transaction_are_killed() {
             run(&mut busy, INCREMENT).await;
             for victim in [&mut idle, &mut busy] {
                 run(&mut operator, &format!("KILL {}", victim.thread_id())).await;
-                let answer = victim.packets(Form::Single).await;
+                let answer = victim.packets(ResponseKind::Single).await;
                 assert!(answer.is_err(), "{flavour}: {answer:?}");
             }
             let left = table(&mut operator, "SHOW SESSIONS").await;
@@ -256,7 +256,7 @@ fn shutdown_stops_as_a_signal_does() {
         // The transaction has its time.
         run(&mut client, INCREMENT).await;
         run(&mut client, "COMMIT").await;
-        let closed = timeout(PATIENCE, client.packets(Form::Single)).await;
+        let closed = timeout(PATIENCE, client.packets(ResponseKind::Single)).await;
         assert!(closed.expect("it stops").is_err(), "it is closed");
         let ended = stage.binary.wait();
         assert_eq!(ended.code, Some(0), "{}", ended.errors);

@@ -1,10 +1,10 @@
 //! What a client may send once it has come in: it is answered, refused or closed, and the others are served on.
 
 use countersink::driver::{Driver, Error, query_packet};
-use countersink::wire::answer::{Form, Role};
 use countersink::wire::command;
 use countersink::wire::packet::encode_packet;
 use countersink::wire::reply;
+use countersink::wire::response::{PacketKind, ResponseKind};
 use countersink_sandbox::Flavour;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -54,9 +54,12 @@ fn commands_that_are_no_statements_are_answered_or_refused() {
             (b"\x02shop", None),
         ] {
             operator.send(payload).await.expect("sent");
-            let packets = operator.packets(Form::Single).await.expect("an answer");
-            let code = match packets[0].role {
-                Role::Err => Some(
+            let packets = operator
+                .packets(ResponseKind::Single)
+                .await
+                .expect("an answer");
+            let code = match packets[0].packet_kind {
+                PacketKind::Err => Some(
                     reply::Err::decode(&packets[0].payload)
                         .expect("an error")
                         .code,
@@ -67,7 +70,10 @@ fn commands_that_are_no_statements_are_answered_or_refused() {
             assert_eq!(packets[0].sequence_id, 1, "{payload:02x?}");
         }
         operator.send(&[command::STATISTICS]).await.expect("sent");
-        let packets = operator.packets(Form::Single).await.expect("an answer");
+        let packets = operator
+            .packets(ResponseKind::Single)
+            .await
+            .expect("an answer");
         assert!(packets[0].payload.starts_with(b"Uptime: "));
         assert_eq!(
             table(&mut operator, "SELECT DATABASE() AS s").await[0]["s"],
@@ -77,12 +83,15 @@ fn commands_that_are_no_statements_are_answered_or_refused() {
             .send(&[command::RESET_CONNECTION])
             .await
             .expect("sent");
-        operator.packets(Form::Single).await.expect("an answer");
+        operator
+            .packets(ResponseKind::Single)
+            .await
+            .expect("an answer");
         let now = &table(&mut operator, "SELECT DATABASE() AS s").await[0]["s"];
         assert_eq!(now, "cs_console_commands");
         operator.send(&[command::QUIT]).await.expect("sent");
         assert!(
-            operator.packets(Form::Single).await.is_err(),
+            operator.packets(ResponseKind::Single).await.is_err(),
             "it is closed"
         );
     });
@@ -106,8 +115,13 @@ fn packets_that_come_together_are_answered_one_after_the_other() {
         operator.send_raw(first).await.expect("sent");
         operator.send_raw(second).await.expect("sent");
         for number in 0..200_u32 {
-            let packets = operator.packets(Form::Results).await.expect("an answer");
-            let row = packets.iter().find(|packet| packet.role == Role::Row);
+            let packets = operator
+                .packets(ResponseKind::Results)
+                .await
+                .expect("an answer");
+            let row = packets
+                .iter()
+                .find(|packet| packet.packet_kind == PacketKind::Row);
             let row = &row.expect("a row").payload;
             assert_eq!(row[1..], *number.to_string().as_bytes());
         }
@@ -129,11 +143,14 @@ fn what_is_too_long_or_out_of_order_is_the_last() {
         ] {
             let mut operator = stage.operator().await;
             operator.send_raw(bytes).await.expect("sent");
-            let packets = operator.packets(Form::Single).await.expect("an answer");
+            let packets = operator
+                .packets(ResponseKind::Single)
+                .await
+                .expect("an answer");
             let error = reply::Err::decode(&packets[0].payload).expect("an error");
             assert_eq!(error.code, code);
             assert!(
-                operator.packets(Form::Single).await.is_err(),
+                operator.packets(ResponseKind::Single).await.is_err(),
                 "it is closed"
             );
         }
@@ -189,12 +206,12 @@ fn any_bytes_get_an_answer() {
                 continue;
             }
             operator.send(&payload).await.expect("sent");
-            let form = match command_byte {
+            let response_kind = match command_byte {
                 command::STMT_CLOSE | command::STMT_SEND_LONG_DATA => continue,
-                command::QUERY => Form::Results,
-                _ => Form::Single,
+                command::QUERY => ResponseKind::Results,
+                _ => ResponseKind::Single,
             };
-            let answered = operator.packets(form).await;
+            let answered = operator.packets(response_kind).await;
             answered.unwrap_or_else(|error| panic!("{error} after {payload:02x?}"));
         }
         assert_eq!(refused(&mut operator, "nonsense").await.0, 1064);

@@ -121,20 +121,23 @@ impl Stage {
 
 /// The rows of a statement by the names of their columns; NULL is `NULL`.
 pub async fn table(driver: &mut Driver, text: &str) -> Vec<BTreeMap<String, String>> {
-    use countersink::wire::answer::{Form, Role};
     use countersink::wire::column::text_row;
     use countersink::wire::reader::Reader;
+    use countersink::wire::response::{PacketKind, ResponseKind};
 
     driver
         .send(&driver.query_payload(text))
         .await
         .expect("sent");
-    let packets = driver.packets(Form::Results).await.expect("an answer");
+    let packets = driver
+        .packets(ResponseKind::Results)
+        .await
+        .expect("an answer");
     let mut names = Vec::new();
     let mut rows = Vec::new();
     for packet in packets {
-        match packet.role {
-            Role::Column => {
+        match packet.packet_kind {
+            PacketKind::Column => {
                 // Catalog, schema, table and original table stand before it.
                 let mut fields = Reader::new(&packet.payload);
                 let name = (0..5)
@@ -143,7 +146,7 @@ pub async fn table(driver: &mut Driver, text: &str) -> Vec<BTreeMap<String, Stri
                 let name = name.expect("five fields").to_vec();
                 names.push(String::from_utf8_lossy(&name).into_owned());
             }
-            Role::Row => {
+            PacketKind::Row => {
                 let values = text_row(&packet.payload).expect("a row");
                 let values = values.into_iter().map(|value| match value {
                     Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -151,7 +154,7 @@ pub async fn table(driver: &mut Driver, text: &str) -> Vec<BTreeMap<String, Stri
                 });
                 rows.push(names.iter().cloned().zip(values).collect());
             }
-            Role::Err => panic!("{text}: {}", String::from_utf8_lossy(&packet.payload)),
+            PacketKind::Err => panic!("{text}: {}", String::from_utf8_lossy(&packet.payload)),
             _ => {}
         }
     }

@@ -21,7 +21,7 @@ use countersink::driver::{Driver, Reply};
 use countersink::explain::{Line, Part, Situation, explain, show};
 use countersink::sql;
 use countersink::sql::plan::SessionFacts;
-// The capture shares files with the tests of the walker, which name it as that crate does.
+// The capture shares files with the tests of the tracker, which name it as that crate does.
 use countersink::wire;
 use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, rows, run, run_all};

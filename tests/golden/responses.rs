@@ -1,5 +1,5 @@
-//! What the servers answer to commands, byte by byte: `tests/cases/responses/*.txt`, which the tests of the walker read
-//! (`src/wire/answer/tests`).
+//! What the servers answer to commands, byte by byte: `tests/cases/responses/*.txt`, which the tests of the tracker read
+//! (`src/wire/response/tests`).
 //!
 //! Each case is captured anew, and must have the form that its file says. COUNTERSINK_REGENERATE=1 writes what was
 //! captured into the file. A new case is a file with a head alone, written that way.
@@ -7,11 +7,11 @@
 //! Nothing that is tested takes part in where a response ends. Behind the command a COM_PING and a COM_QUIT are sent,
 //! so that what is captured is all that comes until the server closes, but for the OK to the ping.
 
-#[path = "../../src/wire/answer/tests/case.rs"]
-#[allow(dead_code, reason = "the tests of the walker take the other parts")]
+#[path = "../../src/wire/response/tests/case.rs"]
+#[allow(dead_code, reason = "the tests of the tracker take the other parts")]
 mod case;
-#[path = "../../src/wire/answer/tests/replay.rs"]
-#[allow(dead_code, reason = "the tests of the walker take the other parts")]
+#[path = "../../src/wire/response/tests/replay.rs"]
+#[allow(dead_code, reason = "the tests of the tracker take the other parts")]
 mod replay;
 
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ use std::net::TcpStream;
 
 use case::{Case, Response, cases, flags, payload};
 use countersink::driver::{Driver, Login};
-use countersink::wire::answer::{Form, Role};
 use countersink::wire::packet::{HEADER_LENGTH, Header, encode_packet};
+use countersink::wire::response::{PacketKind, ResponseKind};
 use countersink::wire::{capability, command};
 use countersink_sandbox::{Address, Flavour};
 use replay::told_whole;
@@ -72,13 +72,13 @@ async fn check(mut case: Case) {
         case.write();
         return;
     }
-    let form = case.form();
+    let response_kind = case.response_kind();
     // Texts and times differ from capture to capture, and which sets of capabilities have the same response.
     let shapes = |responses: &[Response]| {
         let mut shapes = BTreeMap::new();
         for response in responses {
             for capabilities in &response.capabilities {
-                let told = told_whole(form, *capabilities, &response.stream());
+                let told = told_whole(response_kind, *capabilities, &response.stream());
                 let flavour = response.server.split(' ').next().map(str::to_owned);
                 let roles = told.expect("a response").roles;
                 shapes.insert((flavour, *capabilities), shape(&roles));
@@ -144,7 +144,7 @@ async fn capture(case: &Case, server: &Address, chosen: u64) -> Vec<(u8, Vec<u8>
                 let command = payload(value, statement_id);
                 driver.send(&command).await.expect("sent");
                 driver
-                    .packets(Form::of(&command))
+                    .packets(ResponseKind::of(&command))
                     .await
                     .expect("a response");
             }
@@ -208,7 +208,7 @@ fn packets(mut stream: &[u8]) -> Vec<(u8, Vec<u8>)> {
 }
 
 /// The roles of a response, but not how many rows, columns or reports stand in a row.
-fn shape(roles: &[Role]) -> Vec<Role> {
+fn shape(roles: &[PacketKind]) -> Vec<PacketKind> {
     let mut shape = roles.to_vec();
     shape.dedup();
     shape

@@ -6,10 +6,10 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use countersink::wire::answer::PrepareOk;
 use countersink::wire::column::field_type;
 use countersink::wire::execute::Execute;
 use countersink::wire::packet::{HEADER_LENGTH, Header};
+use countersink::wire::response::PrepareOk;
 use countersink::wire::{capability, command};
 
 use crate::golden::{KINDS, Parameter};

@@ -2,9 +2,9 @@
 
 use countersink::driver::{Driver, Reply};
 use countersink::reason::Reason;
-use countersink::wire::answer::{Form, PrepareOk, Role};
 use countersink::wire::command;
 use countersink::wire::reader::put_lenenc_bytes;
+use countersink::wire::response::{PacketKind, PrepareOk, ResponseKind};
 use countersink_sandbox::{Address, Flavour};
 
 use crate::golden::{self, Increment, KINDS, Library, Parameter};
@@ -104,29 +104,33 @@ async fn play(client: &mut Driver, increment: &Increment) -> Result<u64, String>
     let prepared = ask(
         client,
         &[&[command::STMT_PREPARE], text].concat(),
-        Form::Prepared,
+        ResponseKind::Prepared,
     )
     .await?;
     let id = PrepareOk::decode(&prepared)
         .map_err(|error| error.to_string())?
         .statement_id;
-    let executed = ask(client, &execution(id, parameters), Form::Results).await?;
+    let executed = ask(client, &execution(id, parameters), ResponseKind::Results).await?;
     let ok = countersink::wire::reply::Ok::decode(&executed).map_err(|error| error.to_string())?;
     Ok(ok.affected_rows)
 }
 
 /// Sends a command; the first packet of its answer unless it is an ERR.
-async fn ask(client: &mut Driver, payload: &[u8], form: Form) -> Result<Vec<u8>, String> {
+async fn ask(
+    client: &mut Driver,
+    payload: &[u8],
+    response_kind: ResponseKind,
+) -> Result<Vec<u8>, String> {
     client
         .send(payload)
         .await
         .map_err(|error| error.to_string())?;
     let packets = client
-        .packets(form)
+        .packets(response_kind)
         .await
         .map_err(|error| error.to_string())?;
     match packets.into_iter().next() {
-        Some(packet) if packet.role != Role::Err => Ok(packet.payload),
+        Some(packet) if packet.packet_kind != PacketKind::Err => Ok(packet.payload),
         other => Err(format!("{other:?}")),
     }
 }

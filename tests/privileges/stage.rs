@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Packet};
-use countersink::wire::answer::{Form, PrepareOk, Role};
+use countersink::wire::response::{PacketKind, PrepareOk, ResponseKind};
 use countersink::wire::{command, reply};
 use countersink_sandbox::{Address, Flavour};
 
@@ -51,7 +51,7 @@ pub struct Pair {
 }
 
 /// What a server answers, packet by packet; or how the conversation ended.
-type Answer = Result<Vec<(Role, Vec<u8>)>, String>;
+type Answer = Result<Vec<(PacketKind, Vec<u8>)>, String>;
 
 /// What came of a statement.
 pub struct Outcome {
@@ -270,7 +270,7 @@ async fn answer(driver: &mut Driver, text: &str, binary: bool) -> Answer {
         true => prepare_and_execute(driver, text, &mut packets).await,
         false => {
             let payload = driver.query_payload(text);
-            exchange(driver, &payload, Form::Results, &mut packets).await
+            exchange(driver, &payload, ResponseKind::Results, &mut packets).await
         }
     };
     told.map_err(|error| error.to_string())?;
@@ -280,11 +280,11 @@ async fn answer(driver: &mut Driver, text: &str, binary: bool) -> Answer {
 async fn exchange(
     driver: &mut Driver,
     payload: &[u8],
-    form: Form,
+    response_kind: ResponseKind,
     packets: &mut Vec<Packet>,
 ) -> Result<(), countersink::driver::Error> {
     driver.send(payload).await?;
-    packets.extend(driver.packets(form).await?);
+    packets.extend(driver.packets(response_kind).await?);
     Ok(())
 }
 
@@ -294,7 +294,7 @@ async fn prepare_and_execute(
     packets: &mut Vec<Packet>,
 ) -> Result<(), countersink::driver::Error> {
     let payload = [&[command::STMT_PREPARE], text.as_bytes()].concat();
-    exchange(driver, &payload, Form::Prepared, packets).await?;
+    exchange(driver, &payload, ResponseKind::Prepared, packets).await?;
     let Ok(prepared) = PrepareOk::decode(&packets[0].payload) else {
         return Ok(()); // refused
     };
@@ -303,7 +303,7 @@ async fn prepare_and_execute(
     let id = prepared.statement_id.to_le_bytes();
     const NO_CURSOR_ONCE: [u8; 5] = [0, 1, 0, 0, 0];
     let execute = [&[command::STMT_EXECUTE][..], &id, &NO_CURSOR_ONCE].concat();
-    exchange(driver, &execute, Form::Results, packets).await?;
+    exchange(driver, &execute, ResponseKind::Results, packets).await?;
     driver
         .send(&[&[command::STMT_CLOSE][..], &id].concat())
         .await
@@ -312,7 +312,7 @@ async fn prepare_and_execute(
 /// Whether a right is lacking, to a table or a column.
 fn is_refused_for_right(answer: &Answer) -> bool {
     let packets = answer.iter().flatten();
-    let mut errors = packets.filter(|(role, _)| *role == Role::Err);
+    let mut errors = packets.filter(|(packet_kind, _)| *packet_kind == PacketKind::Err);
     errors.any(|(_, payload)| {
         let code = reply::Err::decode(payload).map_or(0, |err| err.code);
         matches!(code, 1142 | 1143)
@@ -323,17 +323,19 @@ fn is_refused(answer: &Answer) -> bool {
     let Ok(packets) = answer else {
         return true;
     };
-    packets.iter().any(|(role, _)| *role == Role::Err)
+    packets
+        .iter()
+        .any(|(packet_kind, _)| *packet_kind == PacketKind::Err)
 }
 
 /// What an account may see of a packet. How columns are defined, and whether an index was of use, the transparency
 /// tests compare.
-fn seen(packet: Packet) -> (Role, Vec<u8>) {
-    let payload = match packet.role {
-        Role::Column | Role::RowsEnd => Vec::new(),
+fn seen(packet: Packet) -> (PacketKind, Vec<u8>) {
+    let payload = match packet.packet_kind {
+        PacketKind::Column | PacketKind::RowsEnd => Vec::new(),
         _ => packet.payload,
     };
-    (packet.role, payload)
+    (packet.packet_kind, payload)
 }
 
 fn shown(answer: &Answer) -> String {
@@ -343,6 +345,6 @@ fn shown(answer: &Answer) -> String {
     };
     let shown = packets
         .iter()
-        .map(|(role, payload)| format!("{role:?} {}", payload.escape_ascii()));
+        .map(|(packet_kind, payload)| format!("{packet_kind:?} {}", payload.escape_ascii()));
     shown.collect::<Vec<_>>().join(" / ")
 }

@@ -1,7 +1,7 @@
 //! Clients of a server or of a proxy.
 
 use countersink::driver::{Driver, Error, Login, Reply};
-use countersink::wire::answer::{Form, PrepareOk};
+use countersink::wire::response::{PrepareOk, ResponseKind};
 use countersink::wire::{capability, command};
 use countersink_sandbox::Address;
 use tokio::net::TcpStream;
@@ -51,7 +51,10 @@ pub async fn run_all(driver: &mut Driver, script: &str) {
 pub async fn prepare(driver: &mut Driver, text: &str) -> u32 {
     let payload = [&[command::STMT_PREPARE], text.as_bytes()].concat();
     driver.send(&payload).await.expect("sent");
-    let packets = driver.packets(Form::Prepared).await.expect("an answer");
+    let packets = driver
+        .packets(ResponseKind::Prepared)
+        .await
+        .expect("an answer");
     let ok = PrepareOk::decode(&packets[0].payload);
     ok.expect("it can be prepared").statement_id
 }

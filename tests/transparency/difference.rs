@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 use countersink::driver::Packet;
-use countersink::wire::answer::Role;
 use countersink::wire::reader::Reader;
 use countersink::wire::reply::Ok as OkPacket;
+use countersink::wire::response::PacketKind;
 use countersink::wire::status;
 
 use crate::case::Session;
@@ -160,7 +160,7 @@ fn compare(direct: &Exchange, proxied: &Exchange) -> Option<Difference> {
             proxied.label, proxied.request
         ));
     }
-    // Both sides are read by the same walker: where it waits for what the server does not send, they do not differ.
+    // Both sides are read by the same tracker: where it waits for what the server does not send, they do not differ.
     if direct
         .answer
         .as_ref()
@@ -226,7 +226,7 @@ fn binary_values(row: &Packet, columns: &[Packet]) -> Option<Vec<Option<Vec<u8>>
     use countersink::wire::column::field_type::{
         DOUBLE, FLOAT, INT24, LONG, LONGLONG, SHORT, TINY, YEAR,
     };
-    if row.role != Role::Row || columns.is_empty() {
+    if row.packet_kind != PacketKind::Row || columns.is_empty() {
         return None;
     }
     let mut reader = Reader::new(&row.payload);
@@ -259,17 +259,17 @@ fn binary_values(row: &Packet, columns: &[Packet]) -> Option<Vec<Option<Vec<u8>>
 }
 
 fn aspect(theirs: &Packet, ours: &Packet) -> Aspect {
-    if (theirs.role, theirs.sequence_id) != (ours.role, ours.sequence_id) {
+    if (theirs.packet_kind, theirs.sequence_id) != (ours.packet_kind, ours.sequence_id) {
         return Aspect::Other;
     }
-    match theirs.role {
-        Role::Column => Definition::of(theirs).aspect(&Definition::of(ours)),
-        Role::Ok | Role::RowsEnd | Role::Separator
+    match theirs.packet_kind {
+        PacketKind::Column => Definition::of(theirs).aspect(&Definition::of(ours)),
+        PacketKind::Ok | PacketKind::RowsEnd | PacketKind::Separator
             if without_index_flags(theirs) == without_index_flags(ours) =>
         {
             Aspect::IndexFlags
         }
-        Role::Row => Aspect::Rows,
+        PacketKind::Row => Aspect::Rows,
         _ => Aspect::Other,
     }
 }
@@ -380,14 +380,14 @@ impl Exchange {
     /// The packet without what differs by nature.
     fn masked(&self, packet: &Packet) -> Packet {
         let mut packet = packet.clone();
-        match packet.role {
-            Role::PrepareOk if packet.payload.len() >= 5 => packet.payload[1..5].fill(0),
-            Role::Row if self.masked => packet.payload.clear(),
-            Role::Row => packet.payload = without_number(&packet.payload),
+        match packet.packet_kind {
+            PacketKind::PrepareOk if packet.payload.len() >= 5 => packet.payload[1..5].fill(0),
+            PacketKind::Row if self.masked => packet.payload.clear(),
+            PacketKind::Row => packet.payload = without_number(&packet.payload),
             // COM_STATISTICS.
-            Role::Other if packet.payload.starts_with(b"Uptime: ") => packet.payload.clear(),
-            Role::Err => packet.payload = self.without_statement_id(&packet.payload),
-            Role::Ok => {
+            PacketKind::Other if packet.payload.starts_with(b"Uptime: ") => packet.payload.clear(),
+            PacketKind::Err => packet.payload = self.without_statement_id(&packet.payload),
+            PacketKind::Ok => {
                 if let Some(sorted) = with_variables_in_order(&packet.payload) {
                     packet.payload = sorted;
                 }
@@ -529,7 +529,7 @@ fn line(side: &str, packet: &Packet, at: usize) -> String {
     format!(
         "  {side} #{} {:?}, {} bytes{place}\n      {}\n      |{ascii}|\n",
         packet.sequence_id,
-        packet.role,
+        packet.packet_kind,
         payload.len(),
         hex.join(" "),
     )

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use countersink::driver::{Driver, Error, Packet};
-use countersink::wire::answer::{Form, PrepareOk, Role};
 use countersink::wire::packet::encode_packet;
 use countersink::wire::reader::{put_lenenc, put_lenenc_bytes};
 use countersink::wire::reply::Ok as OkPacket;
+use countersink::wire::response::{PacketKind, PrepareOk, ResponseKind};
 use countersink::wire::{capability, command, status};
 use countersink_sandbox::Address;
 
@@ -183,14 +183,14 @@ impl<'a> Player<'a> {
         label: &str,
         request: &'static str,
         payload: &[u8],
-        form: Form,
+        response_kind: ResponseKind,
         masked: bool,
     ) -> Option<Vec<Packet>> {
         let connection = self.connection().await;
         if connection.lost {
             return None;
         }
-        let answer = connection.answer(payload, form).await;
+        let answer = connection.answer(payload, response_kind).await;
         let packets = answer.as_ref().ok().cloned();
         let binary = match request {
             "execute" => columns(packets.as_deref().unwrap_or_default()),
@@ -236,7 +236,7 @@ impl<'a> Player<'a> {
                 &statement.text,
                 "execute",
                 &payload,
-                Form::of(&payload),
+                ResponseKind::of(&payload),
                 statement.masked,
             )
             .await;
@@ -248,7 +248,7 @@ impl<'a> Player<'a> {
                     &statement.text,
                     "fetch",
                     &payload,
-                    Form::Rows,
+                    ResponseKind::Rows,
                     statement.masked,
                 )
                 .await;
@@ -261,7 +261,7 @@ impl<'a> Player<'a> {
     async fn query(&mut self, text: &str, masked: bool) {
         self.connection().await;
         let payload = self.query_payload(text);
-        self.exchange(text, "query", &payload, Form::Results, masked)
+        self.exchange(text, "query", &payload, ResponseKind::Results, masked)
             .await;
     }
 
@@ -290,10 +290,10 @@ impl<'a> Player<'a> {
         self.connection().await;
         let payload = [&[command::STMT_PREPARE], text.as_bytes()].concat();
         let packets = self
-            .exchange(text, "prepare", &payload, Form::Prepared, false)
+            .exchange(text, "prepare", &payload, ResponseKind::Prepared, false)
             .await?;
         let first = packets.first()?;
-        if first.role != Role::PrepareOk {
+        if first.packet_kind != PacketKind::PrepareOk {
             return None;
         }
         let ok = PrepareOk::decode(&first.payload).ok()?;
@@ -376,8 +376,14 @@ impl<'a> Player<'a> {
                 let payload = text.map_or(payload.clone(), |text| {
                     self.world.expand(&text).into_bytes()
                 });
-                self.exchange(&label, "command", &payload, Form::of(&payload), false)
-                    .await;
+                self.exchange(
+                    &label,
+                    "command",
+                    &payload,
+                    ResponseKind::of(&payload),
+                    false,
+                )
+                .await;
             }
             Command::Prepare(name, text) => {
                 let text = self.world.expand(text);
@@ -392,13 +398,19 @@ impl<'a> Player<'a> {
                 let id = self.id(name).await;
                 let payload = self.execute_payload(Prepared { id }, *cursor, *again, parameters);
                 let label = format!("\\execute {name}");
-                self.exchange(&label, "execute", &payload, Form::of(&payload), false)
-                    .await;
+                self.exchange(
+                    &label,
+                    "execute",
+                    &payload,
+                    ResponseKind::of(&payload),
+                    false,
+                )
+                .await;
             }
             Command::Fetch(name, rows) => {
                 let payload = fetch_payload(self.id(name).await, *rows);
                 let label = format!("\\fetch {name} {rows}");
-                self.exchange(&label, "fetch", &payload, Form::Rows, false)
+                self.exchange(&label, "fetch", &payload, ResponseKind::Rows, false)
                     .await;
             }
             Command::LongData(name, position, text) => {
@@ -410,7 +422,7 @@ impl<'a> Player<'a> {
             Command::ResetStatement(name) => {
                 let payload = id_payload(command::STMT_RESET, self.id(name).await);
                 let label = format!("\\reset_statement {name}");
-                self.exchange(&label, "command", &payload, Form::Single, false)
+                self.exchange(&label, "command", &payload, ResponseKind::Single, false)
                     .await;
             }
             Command::Close(name) => {
@@ -434,8 +446,14 @@ impl<'a> Player<'a> {
                 }
             }
             Command::Quit => {
-                self.exchange("\\quit", "command", &[command::QUIT], Form::Single, false)
-                    .await;
+                self.exchange(
+                    "\\quit",
+                    "command",
+                    &[command::QUIT],
+                    ResponseKind::Single,
+                    false,
+                )
+                .await;
                 self.connections.remove(&self.current);
             }
         }
@@ -463,7 +481,7 @@ impl<'a> Player<'a> {
         for number in 0..connections {
             self.current = format!("at once {number}");
             for _ in 0..times {
-                let answer = self.connection().await.read(Form::Results).await;
+                let answer = self.connection().await.read(ResponseKind::Results).await;
                 let bytes = |packets: &Vec<Packet>| {
                     let payloads = packets.iter().map(|packet| packet.payload.clone());
                     payloads.collect::<Vec<_>>()
@@ -507,7 +525,7 @@ impl<'a> Player<'a> {
         let sent = connection.driver.send_raw(&bytes).await;
         sent.unwrap_or_else(|error| panic!("{error}"));
         for text in texts {
-            let answer = self.connection().await.read(Form::Results).await;
+            let answer = self.connection().await.read(ResponseKind::Results).await;
             self.exchanges.push(Exchange {
                 label: text,
                 request: "pipelined",
@@ -521,16 +539,20 @@ impl<'a> Player<'a> {
 }
 
 impl Connection {
-    async fn answer(&mut self, payload: &[u8], form: Form) -> Result<Vec<Packet>, String> {
+    async fn answer(
+        &mut self,
+        payload: &[u8],
+        response_kind: ResponseKind,
+    ) -> Result<Vec<Packet>, String> {
         if let Err(error) = self.driver.send(payload).await {
             self.lost = true;
             return Err(describe(&error));
         }
-        self.read(form).await
+        self.read(response_kind).await
     }
 
-    async fn read(&mut self, form: Form) -> Result<Vec<Packet>, String> {
-        let read = tokio::time::timeout(PATIENCE, self.read_all(form)).await;
+    async fn read(&mut self, response_kind: ResponseKind) -> Result<Vec<Packet>, String> {
+        let read = tokio::time::timeout(PATIENCE, self.read_all(response_kind)).await;
         let answer = match read {
             Ok(Ok(packets)) => return Ok(packets),
             Ok(Err(error)) => describe(&error),
@@ -541,9 +563,12 @@ impl Connection {
     }
 
     /// The packets of an answer; a file is sent where the server asks for one.
-    async fn read_all(&mut self, form: Form) -> Result<Vec<Packet>, Error> {
-        let mut packets = self.driver.packets(form).await?;
-        while let Some(last) = packets.last().filter(|last| last.role == Role::LocalInfile) {
+    async fn read_all(&mut self, response_kind: ResponseKind) -> Result<Vec<Packet>, Error> {
+        let mut packets = self.driver.packets(response_kind).await?;
+        while let Some(last) = packets
+            .last()
+            .filter(|last| last.packet_kind == PacketKind::LocalInfile)
+        {
             let mut out = Vec::new();
             let next = match self.infile.is_empty() {
                 true => last.sequence_id.wrapping_add(1),
@@ -551,7 +576,7 @@ impl Connection {
             };
             encode_packet(&mut out, next, &[]);
             self.driver.send_raw(&out).await?;
-            packets.extend(self.driver.packets(form).await?);
+            packets.extend(self.driver.packets(response_kind).await?);
         }
         Ok(packets)
     }
@@ -574,7 +599,9 @@ fn statement_id(payload: &[u8]) -> Option<u32> {
 
 /// The column definitions of an answer.
 fn columns(packets: &[Packet]) -> Vec<Packet> {
-    let columns = packets.iter().filter(|packet| packet.role == Role::Column);
+    let columns = packets
+        .iter()
+        .filter(|packet| packet.packet_kind == PacketKind::Column);
     columns.cloned().collect()
 }
 
@@ -590,9 +617,11 @@ fn describe(error: &Error) -> String {
 fn last_status(packets: &[Packet]) -> Option<u16> {
     let last = packets.last()?;
     let payload = &last.payload;
-    match last.role {
-        Role::RowsEnd if payload.len() == 5 => Some(u16::from_le_bytes([payload[3], payload[4]])),
-        Role::RowsEnd | Role::Ok => OkPacket::decode(payload).ok().map(|ok| ok.status),
+    match last.packet_kind {
+        PacketKind::RowsEnd if payload.len() == 5 => {
+            Some(u16::from_le_bytes([payload[3], payload[4]]))
+        }
+        PacketKind::RowsEnd | PacketKind::Ok => OkPacket::decode(payload).ok().map(|ok| ok.status),
         _ => None,
     }
 }

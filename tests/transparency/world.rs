@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Packet, Reply};
-use countersink::wire::answer::{Form, Role};
+use countersink::wire::response::{PacketKind, ResponseKind};
 use countersink_sandbox::{Address, Flavour};
 
 use crate::case::Session;
@@ -467,10 +467,11 @@ impl World {
         let payload = observer.query_payload(&text);
         let sent = observer.send(&payload).await;
         let packets = match sent {
-            Ok(()) => observer.packets(Form::Results).await,
+            Ok(()) => observer.packets(ResponseKind::Results).await,
             Err(error) => Err(error),
         };
-        let is_told = |packet: &Packet| matches!(packet.role, Role::Row | Role::Err);
+        let is_told =
+            |packet: &Packet| matches!(packet.packet_kind, PacketKind::Row | PacketKind::Err);
         Exchange {
             label: label.to_owned(),
             request: OBSERVED,

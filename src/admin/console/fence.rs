@@ -20,7 +20,6 @@ use super::login::{err, ok};
 use super::shim::Shim;
 use super::visit::Visit;
 use crate::net::{PacketStream, ReadError};
-use crate::wire::answer::{Form, Next, Walker};
 use crate::wire::capability;
 use crate::wire::command;
 use crate::wire::error_code::{
@@ -28,6 +27,7 @@ use crate::wire::error_code::{
     ER_NO_SUCH_TABLE, ER_UNKNOWN_COM_ERROR, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS,
 };
 use crate::wire::packet::{HEADER_LENGTH, encode_packet};
+use crate::wire::response::{Next, ResponseKind, ResponseTracker};
 
 /// The longest command, in bytes.
 const LONGEST_COMMAND: usize = 64 * 1024;
@@ -74,7 +74,7 @@ pub(super) struct Fence<'a> {
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
     /// It goes to the crate as this payload, and gets an answer of this form.
-    Pass(Vec<u8>, Form),
+    Pass(Vec<u8>, ResponseKind),
     /// It is answered so.
     Answer(Vec<u8>),
     /// It gets no answer.
@@ -143,7 +143,7 @@ impl<'a> Fence<'a> {
                 return self.turn_away(sequence_id.wrapping_add(1), &told).await;
             }
             match fate(&payload, &self.visit) {
-                Fate::Pass(command, form) => self.pass(&command, form).await?,
+                Fate::Pass(command, response_kind) => self.pass(&command, response_kind).await?,
                 Fate::Answer(answer) => self.answer(1, &answer).await?,
                 Fate::Ignore => {}
                 Fate::Close => return Ok(()),
@@ -152,26 +152,26 @@ impl<'a> Fence<'a> {
     }
 
     /// Has the crate answer a command.
-    async fn pass(&mut self, command: &[u8], form: Form) -> Result<(), Error> {
+    async fn pass(&mut self, command: &[u8], response_kind: ResponseKind) -> Result<(), Error> {
         let mut packet = Vec::with_capacity(command.len() + HEADER_LENGTH);
         encode_packet(&mut packet, 0, command);
         if self.console.write(&packet).await.is_err() {
             return self.fail().await;
         }
-        let mut walker = Walker::new(form, self.capabilities);
+        let mut tracker = ResponseTracker::new(response_kind, self.capabilities);
         // Bytes of the last packet that have not been passed on yet.
         let mut left = 0;
-        while !walker.is_done() || left > 0 {
+        while !tracker.is_done() || left > 0 {
             let buffered = self.console.buffered();
             let mut ready = 0;
             loop {
                 let part = left.min(buffered.len() - ready);
                 ready += part;
                 left -= part;
-                if left > 0 || walker.is_done() {
+                if left > 0 || tracker.is_done() {
                     break;
                 }
-                match walker.next(&buffered[ready..]) {
+                match tracker.next(&buffered[ready..]) {
                     Next::Need(_) => break,
                     Next::Packet { length, .. } => left = length,
                 }
@@ -180,7 +180,7 @@ impl<'a> Fence<'a> {
                 let forward = self.console.forward(ready, self.client);
                 timeout(PATIENCE, forward).await??;
             }
-            if (!walker.is_done() || left > 0) && !matches!(self.console.fill().await, Ok(1..)) {
+            if (!tracker.is_done() || left > 0) && !matches!(self.console.fill().await, Ok(1..)) {
                 return self.fail().await;
             }
         }
@@ -270,8 +270,11 @@ fn fate(payload: &[u8], visit: &Visit) -> Fate {
             Fate::Answer(err(ER_INVALID_CHARACTER_STRING, b"HY000", text))
         }
         // The crate answers `SELECT @@max_allowed_packet` by itself, but not if a space comes first.
-        command::QUERY => Fate::Pass([&[command_byte, b' '], rest].concat(), Form::Results),
-        command::INIT_DB => Fate::Pass(payload.to_vec(), Form::Single),
+        command::QUERY => Fate::Pass(
+            [&[command_byte, b' '], rest].concat(),
+            ResponseKind::Results,
+        ),
+        command::INIT_DB => Fate::Pass(payload.to_vec(), ResponseKind::Single),
         command::STMT_PREPARE => Fate::Answer(err(
             ER_UNSUPPORTED_PS,
             b"HY000",

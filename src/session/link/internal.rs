@@ -2,7 +2,6 @@
 
 use super::Link;
 use crate::session::error::Error;
-use crate::wire::answer::{Form, Next, PrepareOk, Role, Walker};
 use crate::wire::column::text_row;
 use crate::wire::command;
 use crate::wire::error_code::{
@@ -10,6 +9,7 @@ use crate::wire::error_code::{
 };
 use crate::wire::packet::encode_packet;
 use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::response::{Next, PacketKind, PrepareOk, ResponseKind, ResponseTracker};
 
 /// The most an answer to a statement of ours may hold, in bytes.
 pub const LARGEST_ANSWER: usize = 1024 * 1024;
@@ -54,11 +54,11 @@ impl Link {
     }
 
     /// Pings the upstream, which shows that the connection is in use, and that it goes on.
-    pub async fn ping(&mut self) -> Result<Walker, Error> {
+    pub async fn ping(&mut self) -> Result<ResponseTracker, Error> {
         self.write_ping().await?;
-        let mut walker = Walker::new(Form::Single, self.capabilities);
-        self.read_packet(&mut walker, &mut Vec::new()).await?;
-        Ok(walker)
+        let mut tracker = ResponseTracker::new(ResponseKind::Single, self.capabilities);
+        self.read_packet(&mut tracker, &mut Vec::new()).await?;
+        Ok(tracker)
     }
 
     /// Sends COM_PING.
@@ -69,39 +69,39 @@ impl Link {
     }
 
     /// Takes in the answer to a COM_QUERY of ours.
-    pub async fn read_internal(&mut self) -> Result<(InternalResponse, Walker), Error> {
-        let mut walker = Walker::new(Form::Results, self.capabilities);
+    pub async fn read_internal(&mut self) -> Result<(InternalResponse, ResponseTracker), Error> {
+        let mut tracker = ResponseTracker::new(ResponseKind::Results, self.capabilities);
         let mut payload = Vec::new();
         let mut row = Vec::new();
-        let role = loop {
-            let role = self.read_packet(&mut walker, &mut payload).await?;
-            match role {
-                Role::Row => row = text_row(&payload)?,
-                _ if !walker.is_done() => {}
-                role => break role,
+        let packet_kind = loop {
+            let packet_kind = self.read_packet(&mut tracker, &mut payload).await?;
+            match packet_kind {
+                PacketKind::Row => row = text_row(&payload)?,
+                _ if !tracker.is_done() => {}
+                packet_kind => break packet_kind,
             }
         };
-        let response = match role {
-            Role::Ok => InternalResponse::Ok(payload),
-            Role::RowsEnd => InternalResponse::Row(row),
+        let response = match packet_kind {
+            PacketKind::Ok => InternalResponse::Ok(payload),
+            PacketKind::RowsEnd => InternalResponse::Row(row),
             _ => InternalResponse::Err(payload),
         };
-        Ok((response, walker))
+        Ok((response, tracker))
     }
 
     /// Takes in the answer to a query of ours: its first rows, so many at most. The inner error is an ERR payload.
     pub async fn read_internal_rows(
         &mut self,
         most: usize,
-    ) -> Result<(Result<Vec<Row>, Vec<u8>>, Walker), Error> {
-        let mut walker = Walker::new(Form::Results, self.capabilities);
+    ) -> Result<(Result<Vec<Row>, Vec<u8>>, ResponseTracker), Error> {
+        let mut tracker = ResponseTracker::new(ResponseKind::Results, self.capabilities);
         let mut payload = Vec::new();
         let mut rows = Vec::new();
         let mut error = None;
-        while !walker.is_done() {
-            match self.read_packet(&mut walker, &mut payload).await? {
-                Role::Row if rows.len() < most => rows.push(text_row(&payload)?),
-                Role::Err => error = Some(payload.clone()),
+        while !tracker.is_done() {
+            match self.read_packet(&mut tracker, &mut payload).await? {
+                PacketKind::Row if rows.len() < most => rows.push(text_row(&payload)?),
+                PacketKind::Err => error = Some(payload.clone()),
                 _ => {}
             }
         }
@@ -109,22 +109,22 @@ impl Link {
             Some(payload) => Err(payload),
             None => Ok(rows),
         };
-        Ok((rows, walker))
+        Ok((rows, tracker))
     }
 
     /// Takes in the answer to a COM_STMT_PREPARE of ours, or its ERR payload.
     pub async fn read_prepared(&mut self) -> Result<Result<InternalStatement, Vec<u8>>, Error> {
-        let mut walker = Walker::new(Form::Prepared, self.capabilities);
+        let mut tracker = ResponseTracker::new(ResponseKind::Prepared, self.capabilities);
         let mut payload = Vec::new();
         let mut statement = InternalStatement {
             id: 0,
             columns: Vec::new(),
         };
-        while !walker.is_done() {
-            match self.read_packet(&mut walker, &mut payload).await? {
-                Role::PrepareOk => statement.id = PrepareOk::decode(&payload)?.statement_id,
-                Role::Column => statement.columns.push(payload.clone()),
-                Role::Err => return Ok(Err(payload)),
+        while !tracker.is_done() {
+            match self.read_packet(&mut tracker, &mut payload).await? {
+                PacketKind::PrepareOk => statement.id = PrepareOk::decode(&payload)?.statement_id,
+                PacketKind::Column => statement.columns.push(payload.clone()),
+                PacketKind::Err => return Ok(Err(payload)),
                 _ => {}
             }
         }
@@ -135,23 +135,23 @@ impl Link {
     /// that it ends with before them.
     pub async fn read_columns(
         &mut self,
-        form: Form,
-    ) -> Result<(Result<Vec<Vec<u8>>, Vec<u8>>, Walker), Error> {
-        let mut walker = Walker::new(form, self.capabilities);
+        response_kind: ResponseKind,
+    ) -> Result<(Result<Vec<Vec<u8>>, Vec<u8>>, ResponseTracker), Error> {
+        let mut tracker = ResponseTracker::new(response_kind, self.capabilities);
         let (mut columns, mut error) = (Vec::new(), None);
         let mut payload = Vec::new();
-        while !walker.is_done() {
-            match walker.next(self.upstream.buffered()) {
+        while !tracker.is_done() {
+            match tracker.next(self.upstream.buffered()) {
                 Next::Need(_) => self.await_upstream_only().await?,
                 Next::Packet {
-                    role: role @ (Role::Column | Role::Err),
+                    packet_kind: packet_kind @ (PacketKind::Column | PacketKind::Err),
                     ..
                 } => {
                     let read = self.upstream.read_payload(&mut payload, LARGEST_ANSWER);
                     read.await.map_err(Error::Upstream)?;
-                    walker.read_whole(&payload);
-                    match role {
-                        Role::Column => columns.push(std::mem::take(&mut payload)),
+                    tracker.read_whole(&payload);
+                    match packet_kind {
+                        PacketKind::Column => columns.push(std::mem::take(&mut payload)),
                         _ => error = Some(std::mem::take(&mut payload)),
                     }
                 }
@@ -162,26 +162,26 @@ impl Link {
             Some(error) => Err(error),
             None => Ok(columns),
         };
-        Ok((columns, walker))
+        Ok((columns, tracker))
     }
 
     /// Reads one packet of an internal response whole.
     pub async fn read_packet(
         &mut self,
-        walker: &mut Walker,
+        tracker: &mut ResponseTracker,
         payload: &mut Vec<u8>,
-    ) -> Result<Role, Error> {
+    ) -> Result<PacketKind, Error> {
         loop {
-            match walker.next(self.upstream.buffered()) {
+            match tracker.next(self.upstream.buffered()) {
                 Next::Need(_) => self.await_upstream_only().await?,
-                Next::Packet { role, .. } => {
+                Next::Packet { packet_kind, .. } => {
                     let read = self.upstream.read_payload(payload, LARGEST_ANSWER).await;
                     read.map_err(Error::Upstream)?;
-                    walker.read_whole(payload);
-                    if role == Role::Err {
+                    tracker.read_whole(payload);
+                    if packet_kind == PacketKind::Err {
                         self.note_refusal(payload);
                     }
-                    return Ok(role);
+                    return Ok(packet_kind);
                 }
             }
         }

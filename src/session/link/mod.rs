@@ -7,7 +7,7 @@
 //! - `close` tells the client why the session ends; `timing` measures where a command's time goes.
 //!
 //! Nothing here knows a hot table, a plan or a transaction. What a response says of the session is returned to the
-//! caller, in a [`Walker`](crate::wire::answer::Walker).
+//! caller, in a [`ResponseTracker`](crate::wire::response::ResponseTracker).
 
 mod close;
 pub(super) mod definitions;

@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::Link;
 use crate::net::{PacketStream, ReadError};
 use crate::session::error::Error;
-use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::response::{Next, PacketKind, ResponseKind, ResponseTracker};
 
 impl Link {
     /// Passes the command at the front of the client's stream on, whole, and returns the sequence id of its last
@@ -46,27 +46,33 @@ impl Link {
     }
 
     /// Passes the upstream's answer on, as it comes. Not cancel safe.
-    pub async fn pass_answer(&mut self, form: Form) -> Result<Walker, Error> {
-        let mut walker = Walker::new(form, self.capabilities);
+    pub async fn pass_answer(
+        &mut self,
+        response_kind: ResponseKind,
+    ) -> Result<ResponseTracker, Error> {
+        let mut tracker = ResponseTracker::new(response_kind, self.capabilities);
         // Bytes of the packet last told that have not been passed yet.
         let mut left_of_packet = 0;
         // The number of the file's first packet, once the upstream has asked for one.
         let mut local_file = None;
-        while !walker.is_done() || left_of_packet > 0 {
+        while !tracker.is_done() || left_of_packet > 0 {
             let buffered = self.upstream.buffered();
             let mut ready = 0;
             loop {
                 let part = left_of_packet.min(buffered.len() - ready);
                 ready += part;
                 left_of_packet -= part;
-                if left_of_packet > 0 || walker.is_done() || local_file.is_some() {
+                if left_of_packet > 0 || tracker.is_done() || local_file.is_some() {
                     break;
                 }
-                match walker.next(&buffered[ready..]) {
+                match tracker.next(&buffered[ready..]) {
                     Next::Need(_) => break,
-                    Next::Packet { role, length } => {
+                    Next::Packet {
+                        packet_kind,
+                        length,
+                    } => {
                         left_of_packet = length;
-                        if role == Role::LocalInfile {
+                        if packet_kind == PacketKind::LocalInfile {
                             let request = Header::decode(&buffered[ready..]);
                             local_file = request.map(|request| request.sequence_id.wrapping_add(1));
                         }
@@ -81,11 +87,11 @@ impl Link {
                 && let Some(first) = local_file.take()
             {
                 self.pass_local_file(first).await?;
-            } else if !walker.is_done() || left_of_packet > 0 {
+            } else if !tracker.is_done() || left_of_packet > 0 {
                 self.await_upstream().await?;
             }
         }
-        Ok(walker)
+        Ok(tracker)
     }
 
     /// Waits for more of the answer. Meanwhile takes in what the client sends ahead, as far as the buffer

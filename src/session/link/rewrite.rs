@@ -10,13 +10,13 @@ use super::tracked::hide_transaction;
 use super::transaction_state::Tracked;
 use crate::session::error::Error;
 use crate::sql::{Following, quoting};
-use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::column::{Column, RowEncoder, Sent, is_changed};
 use crate::wire::error_code::{ER_NEED_REPREPARE, ER_PARSE_ERROR};
 use crate::wire::materialized::materialized;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 use crate::wire::reader::{Malformed, Reader};
 use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::response::{Next, PacketKind, ResponseKind, ResponseTracker};
 use crate::wire::session_state::TransactionState;
 use crate::wire::{capability, status};
 
@@ -74,7 +74,7 @@ pub struct ResponseContext {
 /// How a rewritten response ended.
 #[derive(Debug)]
 pub struct Rewritten {
-    pub walker: Walker,
+    pub tracker: ResponseTracker,
     /// The client's transaction, as the client has been told of it.
     pub tracked: Tracked,
     /// Sequence id of the next packet toward the client.
@@ -115,11 +115,11 @@ impl Link {
     /// Passes the upstream's response on, rewritten. Not cancel safe.
     pub async fn pass_rewritten(
         &mut self,
-        form: Form,
+        response_kind: ResponseKind,
         rewrite: Rewrite<'_>,
         context: ResponseContext,
     ) -> Result<Rewritten, Error> {
-        let mut walker = Walker::new(form, self.capabilities);
+        let mut tracker = ResponseTracker::new(response_kind, self.capabilities);
         let mut rewriting = Rewriting {
             sequence_id: rewrite.sequence_id,
             spool: rewrite.spools.then(Spool::default),
@@ -132,13 +132,13 @@ impl Link {
             is_refused: false,
             capabilities: self.capabilities,
             context,
-            has_results: form != Form::Prepared,
+            has_results: response_kind != ResponseKind::Prepared,
             sends_rows: false,
             held: None,
         };
         let mut payload = Vec::new();
-        while !walker.is_done() {
-            match walker.next(self.upstream.buffered()) {
+        while !tracker.is_done() {
+            match tracker.next(self.upstream.buffered()) {
                 Next::Need(_) => {
                     if !rewriting.is_undecided() {
                         self.flush(&mut rewriting).await?;
@@ -151,15 +151,15 @@ impl Link {
                 Next::Packet { length, .. } if rewriting.is_discarded() => {
                     self.skip_upstream(length).await?;
                 }
-                Next::Packet { role, .. } if rewriting.must_own(role) => {
+                Next::Packet { packet_kind, .. } if rewriting.must_own(packet_kind) => {
                     let read = self.upstream.read_payload(&mut payload, LARGEST_ROW).await;
                     read.map_err(Error::Upstream)?;
-                    walker.read_whole(&payload);
-                    rewriting.apply(role, &mut payload, walker.is_done())?;
+                    tracker.read_whole(&payload);
+                    rewriting.apply(packet_kind, &mut payload, tracker.is_done())?;
                 }
-                Next::Packet { role, .. } => {
+                Next::Packet { packet_kind, .. } => {
                     self.renumber(&mut rewriting).await?;
-                    if role == Role::LocalInfile {
+                    if packet_kind == PacketKind::LocalInfile {
                         self.flush(&mut rewriting).await?;
                         self.send_spooled(rewriting.spool.take()).await?;
                         self.pass_local_file_renumbered(&mut rewriting).await?;
@@ -176,7 +176,7 @@ impl Link {
             self.note_refusal(held);
         }
         Ok(Rewritten {
-            walker,
+            tracker,
             tracked: rewriting.context.tracked,
             sequence_id: rewriting.sequence_id,
             held: rewriting.held,
@@ -276,11 +276,15 @@ impl Link {
 
 impl Rewriting<'_> {
     /// Whether a packet of this role must be read whole to be changed.
-    fn must_own(&self, role: Role) -> bool {
-        match role {
-            Role::Ok | Role::Err | Role::RowsEnd | Role::Separator | Role::ColumnCount => true,
-            Role::Column => self.rewrite.columns.is_some(),
-            Role::Row => self.rewrite.rows.is_some(),
+    fn must_own(&self, packet_kind: PacketKind) -> bool {
+        match packet_kind {
+            PacketKind::Ok
+            | PacketKind::Err
+            | PacketKind::RowsEnd
+            | PacketKind::Separator
+            | PacketKind::ColumnCount => true,
+            PacketKind::Column => self.rewrite.columns.is_some(),
+            PacketKind::Row => self.rewrite.rows.is_some(),
             _ => false,
         }
     }
@@ -308,24 +312,31 @@ impl Rewriting<'_> {
         self.sequence_id = encode_packet(&mut self.out, self.sequence_id, payload);
     }
 
-    fn apply(&mut self, role: Role, payload: &mut Vec<u8>, last: bool) -> Result<(), Error> {
-        match role {
-            Role::ColumnCount => return self.column_count(payload),
-            Role::Column => return self.column(payload),
-            Role::Row => return self.row(payload),
-            Role::Ok | Role::RowsEnd | Role::Separator => {
+    fn apply(
+        &mut self,
+        packet_kind: PacketKind,
+        payload: &mut Vec<u8>,
+        last: bool,
+    ) -> Result<(), Error> {
+        match packet_kind {
+            PacketKind::ColumnCount => return self.column_count(payload),
+            PacketKind::Column => return self.column(payload),
+            PacketKind::Row => return self.row(payload),
+            PacketKind::Ok | PacketKind::RowsEnd | PacketKind::Separator => {
                 let (clear, set) = (self.rewrite.clear_status, self.rewrite.set_status);
                 patch_status(payload, clear, set);
-                let is_eof = role == Role::Separator
-                    || (role == Role::RowsEnd
+                let is_eof = packet_kind == PacketKind::Separator
+                    || (packet_kind == PacketKind::RowsEnd
                         && self.capabilities & capability::DEPRECATE_EOF == 0);
                 match self.capabilities & capability::SESSION_TRACK != 0 {
-                    true if is_eof && self.has_results => self.flag_what_is_due(role, payload),
+                    true if is_eof && self.has_results => {
+                        self.flag_what_is_due(packet_kind, payload)
+                    }
                     true if !is_eof => self.tell_of_transaction(payload)?,
                     _ => {}
                 }
             }
-            Role::Err => {
+            PacketKind::Err => {
                 if let Some(renamed) = self.rewrite.renamed {
                     rename(payload, renamed);
                 }
@@ -335,7 +346,7 @@ impl Rewriting<'_> {
             }
             _ => {}
         }
-        let is_held_error = role == Role::Err
+        let is_held_error = packet_kind == PacketKind::Err
             && reply::Err::decode(payload)
                 .is_ok_and(|err| self.rewrite.hold_errors.contains(&err.code));
         match last && (self.rewrite.hold_last || is_held_error) {
@@ -360,9 +371,9 @@ impl Rewriting<'_> {
     }
 
     /// MariaDB says in an EOF packet that a change of the transaction is still to be told: ours are not the client's.
-    fn flag_what_is_due(&self, role: Role, payload: &mut [u8]) {
-        let adds = match role {
-            Role::RowsEnd => self.context.adds.with(TransactionState::ROWS_SENT),
+    fn flag_what_is_due(&self, packet_kind: PacketKind, payload: &mut [u8]) {
+        let adds = match packet_kind {
+            PacketKind::RowsEnd => self.context.adds.with(TransactionState::ROWS_SENT),
             _ => self.context.adds,
         };
         match self.context.tracked.is_due(adds) {

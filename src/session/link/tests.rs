@@ -11,10 +11,10 @@ use super::rewrite::{ResponseContext, Rewrite};
 use super::transaction_state::Tracked;
 use crate::net::PacketStream;
 use crate::session::error::Error;
-use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::command::query_payload;
 use crate::wire::packet::encode_packet;
+use crate::wire::response::ResponseKind;
 use crate::wire::session_state::{GTIDS, TransactionState, with_changes};
 use crate::wire::status;
 
@@ -86,7 +86,7 @@ async fn a_command_and_its_response_pass_as_they_came() {
         let (head, rest) = response.split_at(cut);
         peers.upstream.write_all(head).await.expect("sent");
         let upstream = &mut peers.upstream;
-        let (passed, sent) = tokio::join!(link.pass_answer(Form::Results), async {
+        let (passed, sent) = tokio::join!(link.pass_answer(ResponseKind::Results), async {
             tokio::task::yield_now().await;
             upstream.write_all(rest).await
         });
@@ -106,7 +106,7 @@ async fn a_response_takes_its_place_among_others() {
         set_status: status::MORE_RESULTS_EXISTS,
         ..Rewrite::default()
     };
-    let rewritten = link.pass_rewritten(Form::Results, rewrite, context());
+    let rewritten = link.pass_rewritten(ResponseKind::Results, rewrite, context());
     assert_eq!(rewritten.await.expect("passed").sequence_id, 12);
     let more: &[u8] = b"\xfe\x00\x00\x0a\x00";
     let mut expected = ONE_ROW;
@@ -179,7 +179,10 @@ async fn the_state_of_the_transaction_is_read_after_a_change_of_any_length() {
     let response = packets(1, &[&ok]);
 
     peers.upstream.write_all(&response).await.expect("sent");
-    let passed = link.pass_answer(Form::Results).await.expect("passed");
+    let passed = link
+        .pass_answer(ResponseKind::Results)
+        .await
+        .expect("passed");
     assert_eq!(passed.transaction_state(), Some(state));
     expect(&mut peers.client, &response).await.expect("there");
 
@@ -188,13 +191,13 @@ async fn the_state_of_the_transaction_is_read_after_a_change_of_any_length() {
         sequence_id: 1,
         ..Rewrite::default()
     };
-    let rewritten = link.pass_rewritten(Form::Results, rewrite, context());
-    let walker = rewritten.await.expect("passed").walker;
-    assert_eq!(walker.transaction_state(), Some(state));
+    let rewritten = link.pass_rewritten(ResponseKind::Results, rewrite, context());
+    let tracker = rewritten.await.expect("passed").tracker;
+    assert_eq!(tracker.transaction_state(), Some(state));
     expect(&mut peers.client, &response).await.expect("there");
 
     peers.upstream.write_all(&response).await.expect("sent");
-    let (read, walker) = link.read_internal().await.expect("read");
+    let (read, tracker) = link.read_internal().await.expect("read");
     assert_eq!(read, InternalResponse::Ok(ok));
-    assert_eq!(walker.transaction_state(), Some(state));
+    assert_eq!(tracker.transaction_state(), Some(state));
 }

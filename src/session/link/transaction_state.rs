@@ -1,7 +1,7 @@
 //! What OK packets tell of the client's transaction (`session_track_transaction_info`), as its own statements have made
 //! it: ours read and write tables too, and the server tells each change once, to whoever asks next.
 
-use crate::wire::answer::Walker;
+use crate::wire::response::ResponseTracker;
 use crate::wire::session_state::{TRANSACTION_STATE, TransactionState, changes, with_changes};
 use crate::wire::status;
 
@@ -68,18 +68,18 @@ impl Tracked {
     }
 
     /// Takes in the answer to a statement of ours.
-    pub fn see_ours(&mut self, walker: &Walker) {
-        let (false, Some(status)) = (self.is_own, told_status(walker)) else {
+    pub fn see_ours(&mut self, tracker: &ResponseTracker) {
+        let (false, Some(status)) = (self.is_own, told_status(tracker)) else {
             return;
         };
         let is_open = status & status::IN_TRANS != 0;
-        match walker.transaction_state() {
+        match tracker.transaction_state() {
             Some(state) => {
                 self.forget_what_has_ended(state);
                 self.client = self.client.with(self.owed.within(state));
                 self.server = state;
             }
-            None if walker.is_ended_by_eof() => {
+            None if tracker.is_ended_by_eof() => {
                 self.is_ours_untold |= is_open;
                 return;
             }
@@ -91,29 +91,29 @@ impl Tracked {
     }
 
     /// Takes in an answer that has gone to the client as it came. `added`: what the statement adds by its kind.
-    pub fn see_passed(&mut self, walker: &Walker, added: TransactionState) {
+    pub fn see_passed(&mut self, tracker: &ResponseTracker, added: TransactionState) {
         if self.is_own {
             return;
         }
-        if let Some(state) = walker.transaction_state() {
+        if let Some(state) = tracker.transaction_state() {
             self.forget_what_has_ended(state);
             (self.server, self.client, self.told) = (state, state, state);
         }
-        let tells = walker.transaction_state().is_some();
-        if walker.is_ended_by_eof() || walker.error().is_some() {
-            self.see_untold(walker, added);
-        } else if tells || (walker.status().is_some() && !self.mariadb) {
+        let tells = tracker.transaction_state().is_some();
+        if tracker.is_ended_by_eof() || tracker.error().is_some() {
+            self.see_untold(tracker, added);
+        } else if tells || (tracker.status().is_some() && !self.mariadb) {
             self.owed = TransactionState::NONE;
         }
     }
 
     /// The client's answer has ended in a packet that does not tell.
-    pub fn see_untold(&mut self, walker: &Walker, added: TransactionState) {
+    pub fn see_untold(&mut self, tracker: &ResponseTracker, added: TransactionState) {
         if self.is_own {
             return;
         }
         self.owed = self.owed.with(added);
-        if told_status(walker).is_some_and(|status| status & status::IN_TRANS == 0) {
+        if told_status(tracker).is_some_and(|status| status & status::IN_TRANS == 0) {
             self.owed = TransactionState::NONE;
             self.is_end_untold = self.told != TransactionState::NONE;
         }
@@ -180,8 +180,8 @@ impl Tracked {
 }
 
 /// The status flags at the end of an answer that has some.
-fn told_status(walker: &Walker) -> Option<u16> {
-    walker.status().filter(|_| walker.error().is_none())
+fn told_status(tracker: &ResponseTracker) -> Option<u16> {
+    tracker.status().filter(|_| tracker.error().is_none())
 }
 
 /// Puts this state into an OK packet with SESSION_TRACK, in the place of what it says.

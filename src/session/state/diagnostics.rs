@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use crate::sql::diagnostics::Number;
 use crate::sql::template::{Filling, Template};
-use crate::wire::answer::Role;
 use crate::wire::reader::Reader;
 use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::response::PacketKind;
 
 /// Kept from one statement to the next.
 #[derive(Debug)]
@@ -14,14 +14,17 @@ pub(in crate::session) struct Diagnostics {
     /// ROW_COUNT()
     pub row_count: i64,
     /// The answer to SHOW WARNINGS, packet by packet; `None` when the upstream still has it.
-    pub messages: Option<Vec<(Role, Vec<u8>)>>,
+    pub messages: Option<Vec<(PacketKind, Vec<u8>)>>,
     /// How many messages there are, and how many of them are errors, where that is known.
     pub counts: Option<(usize, usize)>,
 }
 
 impl Diagnostics {
     /// After a statement whose answer ended in this packet.
-    pub(in crate::session) fn of(last: &[u8], messages: Option<Vec<(Role, Vec<u8>)>>) -> Self {
+    pub(in crate::session) fn of(
+        last: &[u8],
+        messages: Option<Vec<(PacketKind, Vec<u8>)>>,
+    ) -> Self {
         let (row_count, is_quiet) = match (last.first(), OkPacket::decode(last)) {
             (Some(&reply::OK), Ok(ok)) => {
                 let count = i64::try_from(ok.affected_rows).unwrap_or(i64::MAX);
@@ -109,17 +112,17 @@ fn unsigned(number: usize) -> String {
 }
 
 /// Messages; of level Error only where asked.
-fn count(messages: &[(Role, Vec<u8>)], errors: bool) -> usize {
+fn count(messages: &[(PacketKind, Vec<u8>)], errors: bool) -> usize {
     let shown = messages
         .iter()
-        .filter(|(role, row)| is_shown(*role, row, errors));
+        .filter(|(packet_kind, row)| is_shown(*packet_kind, row, errors));
     shown.count()
 }
 
 /// Whether a packet is the row of a message that is asked for.
-pub(in crate::session) fn is_shown(role: Role, row: &[u8], errors: bool) -> bool {
+pub(in crate::session) fn is_shown(packet_kind: PacketKind, row: &[u8], errors: bool) -> bool {
     let level = Reader::new(row).lenenc_bytes();
-    role == Role::Row && (!errors || level == Ok(b"Error"))
+    packet_kind == PacketKind::Row && (!errors || level == Ok(b"Error"))
 }
 
 #[cfg(test)]
@@ -141,9 +144,9 @@ mod tests {
         payload
     }
 
-    fn message(level: &str) -> (Role, Vec<u8>) {
+    fn message(level: &str) -> (PacketKind, Vec<u8>) {
         let length = u8::try_from(level.len()).expect("short");
-        (Role::Row, [&[length], level.as_bytes()].concat())
+        (PacketKind::Row, [&[length], level.as_bytes()].concat())
     }
 
     #[test]

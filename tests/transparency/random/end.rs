@@ -1,7 +1,7 @@
 //! Where the comparison of a sequence ends early: at what MySQL itself leaves open, and at limits that are stated.
 
-use countersink::wire::answer::Role;
 use countersink::wire::reply;
+use countersink::wire::response::PacketKind;
 
 use super::OBSERVED;
 use crate::case::Session;
@@ -162,9 +162,10 @@ fn meets_other_locks(
                 && ends_with_rows(proxied)
         }
         (Some(_), Some(_)) => {
-            let errors = |exchange| payloads(exchange, |role| role == Role::Err);
+            let errors =
+                |exchange| payloads(exchange, |packet_kind| packet_kind == PacketKind::Err);
             !payloads(direct, is_definition).is_empty()
-                && payloads(proxied, |role| role != Role::Err).is_empty()
+                && payloads(proxied, |packet_kind| packet_kind != PacketKind::Err).is_empty()
                 && errors(direct) == errors(proxied)
         }
         // One that is not read is folded for, and a fold waits.
@@ -200,17 +201,20 @@ fn rows(exchanges: &[Exchange]) -> Vec<&[u8]> {
         |one: &&Exchange| (&one.label, one.request) == (&exchanges[0].label, exchanges[0].request);
     let fetched = exchanges.iter().take_while(is_of_first);
     fetched
-        .flat_map(|one| payloads(one, |role| role == Role::Row))
+        .flat_map(|one| payloads(one, |packet_kind| packet_kind == PacketKind::Row))
         .collect()
 }
 
-fn is_definition(role: Role) -> bool {
-    matches!(role, Role::ColumnCount | Role::Column | Role::Separator)
+fn is_definition(packet_kind: PacketKind) -> bool {
+    matches!(
+        packet_kind,
+        PacketKind::ColumnCount | PacketKind::Column | PacketKind::Separator
+    )
 }
 
 fn ends_with_rows(exchange: &Exchange) -> bool {
     let last = exchange.answer.as_ref().ok().and_then(|all| all.last());
-    last.is_some_and(|last| last.role == Role::RowsEnd)
+    last.is_some_and(|last| last.packet_kind == PacketKind::RowsEnd)
 }
 
 /// Whether all of `fewer` are among `all`, and not all of these are.
@@ -224,9 +228,9 @@ fn is_part(fewer: &[&[u8]], all: &[&[u8]]) -> bool {
 }
 
 /// The payloads of an answer's packets of some roles.
-fn payloads(exchange: &Exchange, of: impl Fn(Role) -> bool) -> Vec<&[u8]> {
+fn payloads(exchange: &Exchange, of: impl Fn(PacketKind) -> bool) -> Vec<&[u8]> {
     let packets = exchange.answer.iter().flatten();
-    let packets = packets.filter(|packet| of(packet.role));
+    let packets = packets.filter(|packet| of(packet.packet_kind));
     packets.map(|packet| &packet.payload[..]).collect()
 }
 
@@ -240,6 +244,8 @@ fn lock_conflict(exchange: &Exchange) -> Option<u16> {
 /// The code of the error that an answer ends with.
 fn error(exchange: &Exchange) -> Option<u16> {
     let packets = exchange.answer.as_ref().ok()?;
-    let last = packets.last().filter(|last| last.role == Role::Err)?;
+    let last = packets
+        .last()
+        .filter(|last| last.packet_kind == PacketKind::Err)?;
     Some(reply::Err::decode(&last.payload).ok()?.code)
 }

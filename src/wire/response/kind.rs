@@ -5,7 +5,7 @@ use crate::wire::execute::CURSOR_TYPES;
 
 /// The form of the answer that a command gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ResponseKind {
     /// No answer at all.
     Nothing,
     /// One packet.
@@ -26,8 +26,8 @@ pub enum Form {
     Authentication,
 }
 
-impl Form {
-    /// Bytes of a command's payload that [`Form::of`] looks at, at most.
+impl ResponseKind {
+    /// Bytes of a command's payload that [`ResponseKind::of`] looks at, at most.
     pub const LOOKAHEAD: usize = 1 + 4 + 1;
 
     /// The form of the answer to the command whose payload starts with these bytes.

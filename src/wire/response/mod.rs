@@ -1,15 +1,15 @@
 //! Walks the answer to a command packet by packet, by header and first bytes alone
 //! (manual: "Text Protocol", "Binary Protocol").
 //!
-//! The walker never holds bytes. It is shown the front of the upstream's stream at each packet boundary and
+//! The tracker never holds bytes. It is shown the front of the upstream's stream at each packet boundary and
 //! says what that packet is and whether the answer ends with it. What it says does not depend on how many bytes are
 //! there beyond those that it asks for.
 
 mod changes;
-mod form;
+mod kind;
 mod prepare_ok;
 
-pub use form::Form;
+pub use kind::ResponseKind;
 pub use prepare_ok::PrepareOk;
 
 use changes::Changes;
@@ -23,7 +23,7 @@ use crate::wire::status;
 
 /// What a packet of an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum PacketKind {
     /// OK that ends a result; carries status flags.
     Ok,
     /// ERR; ends the answer.
@@ -79,15 +79,15 @@ enum State {
     Done,
 }
 
-/// What [`Walker::next`] found.
+/// What [`ResponseTracker::next`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// At least so many bytes must be there to tell, at most [`Walker::LOOKAHEAD`].
+    /// At least so many bytes must be there to tell, at most [`ResponseTracker::LOOKAHEAD`].
     Need(usize),
     /// A packet.
     Packet {
         /// What it is.
-        role: Role,
+        packet_kind: PacketKind,
         /// How far the stream is told, in bytes: header and payload. An OK packet with session state changes is told in
         /// parts, its fixed part first.
         length: usize,
@@ -106,7 +106,7 @@ enum Rest {
 
 /// Walks one answer.
 #[derive(Clone, Debug)]
-pub struct Walker {
+pub struct ResponseTracker {
     state: State,
     rest: Rest,
     deprecate_eof: bool,
@@ -129,29 +129,31 @@ pub struct Walker {
 /// Bytes of an OK payload up to and with the warning count, at most.
 const OK_PREFIX: usize = 1 + 9 + 9 + 2 + 2;
 
-impl Walker {
-    /// Bytes at the front of the stream that [`Walker::next`] looks at, at most.
+impl ResponseTracker {
+    /// Bytes at the front of the stream that [`ResponseTracker::next`] looks at, at most.
     pub const LOOKAHEAD: usize = match HEADER_LENGTH + OK_PREFIX > Changes::LOOKAHEAD {
         true => HEADER_LENGTH + OK_PREFIX,
         false => Changes::LOOKAHEAD,
     };
 
     /// Starts at the first packet of an answer of this form, between peers with these capabilities.
-    pub fn new(form: Form, capabilities: u64) -> Self {
-        let state = match form {
-            Form::Nothing => State::Done,
-            Form::Single | Form::Endless | Form::Authentication => State::Single,
-            Form::Results | Form::Cursor => State::Result,
-            Form::Prepared => State::Prepare,
-            Form::Rows => State::Rows,
-            Form::Fields => State::Fields,
+    pub fn new(response_kind: ResponseKind, capabilities: u64) -> Self {
+        let state = match response_kind {
+            ResponseKind::Nothing => State::Done,
+            ResponseKind::Single | ResponseKind::Endless | ResponseKind::Authentication => {
+                State::Single
+            }
+            ResponseKind::Results | ResponseKind::Cursor => State::Result,
+            ResponseKind::Prepared => State::Prepare,
+            ResponseKind::Rows => State::Rows,
+            ResponseKind::Fields => State::Fields,
         };
         Self {
             state,
             rest: Rest::Nothing,
             deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
             tracks: capabilities & capability::SESSION_TRACK != 0,
-            may_open_cursor: form == Form::Cursor,
+            may_open_cursor: response_kind == ResponseKind::Cursor,
             output_parameters: false,
             status: None,
             error: None,
@@ -232,26 +234,26 @@ impl Walker {
         };
         if self.rest == Rest::Packet {
             self.rest = rest_after(header.is_continued());
-            return packet(Role::Continuation, header);
+            return packet(PacketKind::Continuation, header);
         }
         let wanted = HEADER_LENGTH + header.length.min(self.lookahead(header, bytes));
         if bytes.len() < wanted {
             return Next::Need(wanted);
         }
         let payload = &bytes[HEADER_LENGTH..wanted];
-        let role = self.step(header, payload);
+        let packet_kind = self.step(header, payload);
         if self.tracks
-            && matches!(role, Role::Ok | Role::RowsEnd)
+            && matches!(packet_kind, PacketKind::Ok | PacketKind::RowsEnd)
             && let Some(changes) = Changes::of(payload, header.length)
         {
             self.rest = Rest::Changes(changes);
             return Next::Packet {
-                role,
+                packet_kind,
                 length: HEADER_LENGTH + changes.at(),
             };
         }
         self.rest = rest_after(header.is_continued());
-        packet(role, header)
+        packet(packet_kind, header)
     }
 
     /// The next part of an OK packet.
@@ -267,7 +269,7 @@ impl Walker {
             false => Rest::Changes(changes),
         };
         Next::Packet {
-            role: Role::Continuation,
+            packet_kind: PacketKind::Continuation,
             length: changes.at() - before,
         }
     }
@@ -290,7 +292,7 @@ impl Walker {
         }
     }
 
-    fn step(&mut self, header: Header, payload: &[u8]) -> Role {
+    fn step(&mut self, header: Header, payload: &[u8]) -> PacketKind {
         let first = payload.first().copied();
         match self.state {
             State::Result => self.first_of_result(payload),
@@ -302,11 +304,11 @@ impl Walker {
                         columns,
                     },
                 };
-                Role::Parameter
+                PacketKind::Parameter
             }
             State::ParametersEof { columns } => {
                 self.state = Self::prepared_columns(columns);
-                Role::Separator
+                PacketKind::Separator
             }
             State::PreparedColumns { left } => {
                 self.state = match left {
@@ -314,11 +316,11 @@ impl Walker {
                     0 | 1 => State::PreparedColumnsEof,
                     _ => State::PreparedColumns { left: left - 1 },
                 };
-                Role::Column
+                PacketKind::Column
             }
             State::PreparedColumnsEof => {
                 self.state = State::Done;
-                Role::Separator
+                PacketKind::Separator
             }
             State::Columns { left } => {
                 self.state = match left {
@@ -326,7 +328,7 @@ impl Walker {
                     0 | 1 => State::ColumnsEof,
                     _ => State::Columns { left: left - 1 },
                 };
-                Role::Column
+                PacketKind::Column
             }
             State::ColumnsEof => match first {
                 // MariaDB fills a cursor when it has told the columns, and that may fail.
@@ -337,18 +339,18 @@ impl Walker {
                 Some(reply::ERR) => self.err(payload),
                 Some(reply::EOF) if header.length < MAX_PAYLOAD => {
                     self.end_of_rows(payload);
-                    Role::RowsEnd
+                    PacketKind::RowsEnd
                 }
-                _ if self.state == State::Fields => Role::Column,
-                _ => Role::Row,
+                _ if self.state == State::Fields => PacketKind::Column,
+                _ => PacketKind::Row,
             },
             State::Prepare => self.prepare_ok(payload),
             State::Single => self.single(payload),
-            State::Done => Role::Other,
+            State::Done => PacketKind::Other,
         }
     }
 
-    fn first_of_result(&mut self, payload: &[u8]) -> Role {
+    fn first_of_result(&mut self, payload: &[u8]) -> PacketKind {
         match payload.first() {
             Some(&reply::OK) => {
                 let (status, warnings) =
@@ -356,15 +358,15 @@ impl Walker {
                 self.ended_by_eof = false;
                 self.is_quiet = Some(warnings == 0);
                 self.end_of_result(status);
-                Role::Ok
+                PacketKind::Ok
             }
             Some(&reply::ERR) => self.err(payload),
-            Some(&reply::LOCAL_INFILE) => Role::LocalInfile,
+            Some(&reply::LOCAL_INFILE) => PacketKind::LocalInfile,
             _ => {
                 let left = Reader::new(payload).lenenc().unwrap_or(0);
                 self.sends_rows = true;
                 self.state = State::Columns { left };
-                Role::ColumnCount
+                PacketKind::ColumnCount
             }
         }
     }
@@ -373,16 +375,16 @@ impl Walker {
     ///
     /// The flag alone does not tell of a cursor: that of a routine sets it as well. But no cursor is opened for CALL,
     /// and all result sets of a CALL announce another result.
-    fn columns_eof(&mut self, payload: &[u8]) -> Role {
+    fn columns_eof(&mut self, payload: &[u8]) -> PacketKind {
         let status = eof_status(payload);
         let flags = status & (status::CURSOR_EXISTS | status::MORE_RESULTS_EXISTS);
         if self.may_open_cursor && flags == status::CURSOR_EXISTS {
             self.end_of_result(status);
-            return Role::RowsEnd;
+            return PacketKind::RowsEnd;
         }
         self.output_parameters = status & status::PS_OUT_PARAMS != 0;
         self.state = State::Rows;
-        Role::Separator
+        PacketKind::Separator
     }
 
     fn end_of_rows(&mut self, payload: &[u8]) {
@@ -412,18 +414,18 @@ impl Walker {
         };
     }
 
-    fn err(&mut self, payload: &[u8]) -> Role {
+    fn err(&mut self, payload: &[u8]) -> PacketKind {
         let code = reply::Err::decode(payload).map_or(0, |err| err.code);
         if code == 0xFFFF {
-            return Role::Progress;
+            return PacketKind::Progress;
         }
         self.error = Some(code);
         self.is_quiet = Some(false);
         self.state = State::Done;
-        Role::Err
+        PacketKind::Err
     }
 
-    fn prepare_ok(&mut self, payload: &[u8]) -> Role {
+    fn prepare_ok(&mut self, payload: &[u8]) -> PacketKind {
         if payload.first() != Some(&reply::OK) {
             return self.err(payload);
         }
@@ -435,14 +437,14 @@ impl Walker {
         else {
             // MariaDB answers the preparation of a HELP without a topic by an OK that ends there.
             self.end_of_result(Ok::decode(payload).map_or(0, |ok| ok.status));
-            return Role::Ok;
+            return PacketKind::Ok;
         };
         self.prepared = Some(statement_id);
         self.state = match parameters {
             0 => Self::prepared_columns(columns),
             left => State::Parameters { left, columns },
         };
-        Role::PrepareOk
+        PacketKind::PrepareOk
     }
 
     fn after_parameters(&self, columns: u16) -> State {
@@ -459,20 +461,20 @@ impl Walker {
         }
     }
 
-    fn single(&mut self, payload: &[u8]) -> Role {
+    fn single(&mut self, payload: &[u8]) -> PacketKind {
         self.state = State::Done;
         match payload.first() {
             Some(&reply::OK) => {
                 self.status = Ok::decode(payload).ok().map(|ok| ok.status);
-                Role::Ok
+                PacketKind::Ok
             }
             Some(&reply::ERR) => self.err(payload),
             Some(&reply::EOF) => {
                 self.end_of_rows(payload);
                 self.state = State::Done;
-                Role::RowsEnd
+                PacketKind::RowsEnd
             }
-            _ => Role::Other,
+            _ => PacketKind::Other,
         }
     }
 }
@@ -485,9 +487,9 @@ fn rest_after(is_continued: bool) -> Rest {
     }
 }
 
-fn packet(role: Role, header: Header) -> Next {
+fn packet(packet_kind: PacketKind, header: Header) -> Next {
     Next::Packet {
-        role,
+        packet_kind,
         length: header.packet_length(),
     }
 }

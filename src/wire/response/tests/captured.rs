@@ -1,19 +1,24 @@
 //! Responses as real servers have sent them, cut at every byte.
 //!
-//! `tests/golden/responses.rs` captures them. COUNTERSINK_REGENERATE=1 has this test write what the walker says of them
+//! `tests/golden/responses.rs` captures them. COUNTERSINK_REGENERATE=1 has this test write what the tracker says of them
 //! into their files; read what has changed before it is committed.
 
 use super::case::cases;
 use super::replay::{told_in_pieces, told_whole};
-use crate::wire::answer::Form;
+use crate::wire::response::ResponseKind;
 
 /// Does so for each captured response and each set of capabilities: its name, form, capabilities and bytes.
-fn for_each(check: impl Fn(&str, Form, u64, &[u8])) {
+fn for_each(check: impl Fn(&str, ResponseKind, u64, &[u8])) {
     for case in cases() {
         for response in &case.responses {
             for capabilities in &response.capabilities {
                 let name = format!("{}, {}", case.name(), response.server);
-                check(&name, case.form(), *capabilities, &response.stream());
+                check(
+                    &name,
+                    case.response_kind(),
+                    *capabilities,
+                    &response.stream(),
+                );
             }
         }
     }
@@ -29,7 +34,7 @@ fn a_captured_response_is_what_its_file_says() {
         for response in &case.responses {
             for capabilities in &response.capabilities {
                 assert_eq!(
-                    response.described(case.form(), *capabilities),
+                    response.described(case.response_kind(), *capabilities),
                     response.expected,
                     "{}, {}: the file says otherwise; COUNTERSINK_REGENERATE=1 writes it",
                     case.name(),
@@ -42,11 +47,11 @@ fn a_captured_response_is_what_its_file_says() {
 
 #[test]
 fn a_captured_response_in_any_two_pieces_is_the_same() {
-    for_each(|name, form, capabilities, stream| {
-        let whole = told_whole(form, capabilities, stream).expect("a response");
+    for_each(|name, response_kind, capabilities, stream| {
+        let whole = told_whole(response_kind, capabilities, stream).expect("a response");
         assert_eq!(whole.end, Some(stream.len()), "{name}: all of it is one");
         for cut in 0..=stream.len() {
-            let told = told_in_pieces(form, capabilities, stream, [cut, stream.len()]);
+            let told = told_in_pieces(response_kind, capabilities, stream, [cut, stream.len()]);
             assert_eq!(told.as_ref(), Ok(&whole), "{name}, cut at {cut}");
         }
     });
@@ -54,18 +59,18 @@ fn a_captured_response_in_any_two_pieces_is_the_same() {
 
 #[test]
 fn a_captured_response_byte_by_byte_is_the_same() {
-    for_each(|name, form, capabilities, stream| {
-        let whole = told_whole(form, capabilities, stream);
-        let told = told_in_pieces(form, capabilities, stream, 0..=stream.len());
+    for_each(|name, response_kind, capabilities, stream| {
+        let whole = told_whole(response_kind, capabilities, stream);
+        let told = told_in_pieces(response_kind, capabilities, stream, 0..=stream.len());
         assert_eq!(told, whole, "{name}");
     });
 }
 
 #[test]
 fn a_captured_response_does_not_end_early() {
-    for_each(|name, form, capabilities, stream| {
+    for_each(|name, response_kind, capabilities, stream| {
         for cut in 0..stream.len() {
-            let told = told_in_pieces(form, capabilities, stream, [cut]).expect("a part");
+            let told = told_in_pieces(response_kind, capabilities, stream, [cut]).expect("a part");
             assert_eq!(told.end, None, "{name}, cut at {cut}");
         }
     });

@@ -1,4 +1,4 @@
-//! What the walker says of responses: of captured ones, of long ones, and of small ones written out here, one packet a
+//! What the tracker says of responses: of captured ones, of long ones, and of small ones written out here, one packet a
 //! line, as MySQL 9 and MariaDB 10.11 have sent them.
 
 mod captured;
@@ -30,19 +30,19 @@ fn payloads(answer: &str) -> Vec<Vec<u8>> {
 }
 
 /// Walks the answer to `command`, of which ever more bytes are there. All of it must be one answer.
-fn walk(command: &[u8], capabilities: u64, answer: &str) -> (Vec<Role>, Walker) {
+fn walk(command: &[u8], capabilities: u64, answer: &str) -> (Vec<PacketKind>, ResponseTracker) {
     let mut stream = Vec::new();
     for (sequence_id, payload) in (1..).zip(payloads(answer)) {
         encode_packet(&mut stream, sequence_id, &payload);
     }
-    let mut walker = Walker::new(Form::of(command), capabilities);
+    let mut tracker = ResponseTracker::new(ResponseKind::of(command), capabilities);
     let (mut roles, mut at, mut there) = (Vec::new(), 0, 0);
-    while !walker.is_done() {
+    while !tracker.is_done() {
         assert!(
             at < stream.len(),
             "more is awaited than was sent: {roles:?}"
         );
-        match walker.next(&stream[at..there.max(at)]) {
+        match tracker.next(&stream[at..there.max(at)]) {
             Next::Need(wanted) => {
                 assert!(at + wanted > there, "what is there is asked for");
                 there += 1;
@@ -51,26 +51,29 @@ fn walk(command: &[u8], capabilities: u64, answer: &str) -> (Vec<Role>, Walker) 
                     "more is awaited than was sent: {roles:?}"
                 );
             }
-            Next::Packet { role, length } => {
-                roles.push(role);
+            Next::Packet {
+                packet_kind,
+                length,
+            } => {
+                roles.push(packet_kind);
                 at += length;
             }
         }
     }
     assert_eq!(at, stream.len(), "the answer goes on after {roles:?}");
-    (roles, walker)
+    (roles, tracker)
 }
 
 /// The same in letters: Count, Definition, Separator, Row, End, Ok, Error.
 fn told(command: &[u8], capabilities: u64, answer: &str) -> String {
-    let letter = |role: &Role| match role {
-        Role::ColumnCount => 'C',
-        Role::Column => 'D',
-        Role::Separator => 'S',
-        Role::Row => 'R',
-        Role::RowsEnd => 'E',
-        Role::Ok => 'O',
-        Role::Err => 'X',
+    let letter = |packet_kind: &PacketKind| match packet_kind {
+        PacketKind::ColumnCount => 'C',
+        PacketKind::Column => 'D',
+        PacketKind::Separator => 'S',
+        PacketKind::Row => 'R',
+        PacketKind::RowsEnd => 'E',
+        PacketKind::Ok => 'O',
+        PacketKind::Err => 'X',
         _ => '?',
     };
     walk(command, capabilities, answer)
@@ -95,9 +98,9 @@ fn an_ok_follows_output_parameters() {
         assert_eq!(told(&command, 0, OUT_PARAMETER), "CDSREO");
         assert_eq!(told(&command, 0, &of_mariadb), "CDSREO");
     }
-    let (_, walker) = walk(&execution(0), 0, OUT_PARAMETER);
-    assert!(walker.is_multi_result());
-    assert_eq!(walker.status(), Some(status::AUTOCOMMIT), "of the OK");
+    let (_, tracker) = walk(&execution(0), 0, OUT_PARAMETER);
+    assert!(tracker.is_multi_result());
+    assert_eq!(tracker.status(), Some(status::AUTOCOMMIT), "of the OK");
 }
 
 #[test]
@@ -185,17 +188,24 @@ fn the_cursor_of_a_routine_is_none_of_the_clients() {
 
 #[test]
 fn an_execution_says_whether_it_is_to_open_a_cursor() {
-    assert_eq!(Form::of(&execution(0)), Form::Results);
-    assert_eq!(Form::of(&execution(1)), Form::Cursor);
-    assert_eq!(Form::of(&execution(8 | 4)), Form::Cursor);
+    assert_eq!(ResponseKind::of(&execution(0)), ResponseKind::Results);
+    assert_eq!(ResponseKind::of(&execution(1)), ResponseKind::Cursor);
+    assert_eq!(ResponseKind::of(&execution(8 | 4)), ResponseKind::Cursor);
     assert_eq!(
-        Form::of(&execution(8)),
-        Form::Results,
+        ResponseKind::of(&execution(8)),
+        ResponseKind::Results,
         "a parameter count alone"
     );
-    assert_eq!(Form::of(&execution(1)[..5]), Form::Results, "cut short");
-    assert_eq!(Form::of(b"\x03\x01\x01\x01\x01\x01"), Form::Results);
-    assert_eq!(Form::of(&[]), Form::Single);
+    assert_eq!(
+        ResponseKind::of(&execution(1)[..5]),
+        ResponseKind::Results,
+        "cut short"
+    );
+    assert_eq!(
+        ResponseKind::of(b"\x03\x01\x01\x01\x01\x01"),
+        ResponseKind::Results
+    );
+    assert_eq!(ResponseKind::of(&[]), ResponseKind::Single);
 }
 
 /// `SELECT likes - 60 ..`, out of range, as MariaDB 10.11 answers it where a cursor is asked for: no EOF follows the

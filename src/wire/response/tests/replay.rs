@@ -1,14 +1,14 @@
-//! A response shown to the walker in pieces, as sockets give it.
+//! A response shown to the tracker in pieces, as sockets give it.
 
-use crate::wire::answer::{Form, Next, Role, Walker};
 use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::response::{Next, PacketKind, ResponseKind, ResponseTracker};
 use crate::wire::session_state::TransactionState;
 
-/// What the walker has said of a response.
+/// What the tracker has said of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// What its packets are. Those that continue another, and parts of a packet, are not among them.
-    pub roles: Vec<Role>,
+    pub roles: Vec<PacketKind>,
     pub status: Option<u16>,
     pub error: Option<u16>,
     pub prepared: Option<u32>,
@@ -22,17 +22,17 @@ pub struct Told {
 }
 
 impl Told {
-    fn new(walker: &Walker, roles: Vec<Role>, end: Option<usize>) -> Self {
+    fn new(tracker: &ResponseTracker, roles: Vec<PacketKind>, end: Option<usize>) -> Self {
         Self {
             roles,
-            status: walker.status(),
-            error: walker.error(),
-            prepared: walker.prepared(),
-            is_multi_result: walker.is_multi_result(),
-            is_ended_by_eof: walker.is_ended_by_eof(),
-            sends_rows: walker.sends_rows(),
-            transaction_state: walker.transaction_state(),
-            is_quiet: walker.is_quiet(),
+            status: tracker.status(),
+            error: tracker.error(),
+            prepared: tracker.prepared(),
+            is_multi_result: tracker.is_multi_result(),
+            is_ended_by_eof: tracker.is_ended_by_eof(),
+            sends_rows: tracker.sends_rows(),
+            transaction_state: tracker.transaction_state(),
+            is_quiet: tracker.is_quiet(),
             end,
         }
     }
@@ -41,67 +41,74 @@ impl Told {
 /// Passes the stream on as a relay does: what has been told goes on as it comes, and is not looked at again. `ends` are
 /// the positions up to which the pieces reach, in order.
 pub fn told_in_pieces(
-    form: Form,
+    response_kind: ResponseKind,
     capabilities: u64,
     stream: &[u8],
     ends: impl IntoIterator<Item = usize>,
 ) -> Result<Told, String> {
-    let mut walker = Walker::new(form, capabilities);
+    let mut tracker = ResponseTracker::new(response_kind, capabilities);
     let mut roles = Vec::new();
     let (mut at, mut there) = (0, 0);
     for end in ends {
         there = end;
-        while at <= end && !walker.is_done() {
-            match walker.next(&stream[at..end]) {
+        while at <= end && !tracker.is_done() {
+            match tracker.next(&stream[at..end]) {
                 Next::Need(length) if length <= end - at => {
                     return Err(format!(
                         "{length} bytes are asked for at {at}, and are there"
                     ));
                 }
-                Next::Need(length) if length > Walker::LOOKAHEAD => {
+                Next::Need(length) if length > ResponseTracker::LOOKAHEAD => {
                     return Err(format!("{length} bytes are asked for at {at}"));
                 }
                 Next::Need(_) => break,
                 Next::Packet { length: 0, .. } => {
                     return Err(format!("nothing is told at {at}"));
                 }
-                Next::Packet { role, length } => {
-                    if role != Role::Continuation {
-                        roles.push(role);
+                Next::Packet {
+                    packet_kind,
+                    length,
+                } => {
+                    if packet_kind != PacketKind::Continuation {
+                        roles.push(packet_kind);
                     }
                     at += length;
                 }
             }
         }
     }
-    let end = (walker.is_done() && at <= there).then_some(at);
-    Ok(Told::new(&walker, roles, end))
+    let end = (tracker.is_done() && at <= there).then_some(at);
+    Ok(Told::new(&tracker, roles, end))
 }
 
-/// Reads each payload whole, as a rewrite does, once the walker has said what it is.
-pub fn told_whole(form: Form, capabilities: u64, stream: &[u8]) -> Result<Told, String> {
-    let mut walker = Walker::new(form, capabilities);
+/// Reads each payload whole, as a rewrite does, once the tracker has said what it is.
+pub fn told_whole(
+    response_kind: ResponseKind,
+    capabilities: u64,
+    stream: &[u8],
+) -> Result<Told, String> {
+    let mut tracker = ResponseTracker::new(response_kind, capabilities);
     let mut roles = Vec::new();
     let mut at = 0;
-    while !walker.is_done() {
-        match walker.next(&stream[at..]) {
+    while !tracker.is_done() {
+        match tracker.next(&stream[at..]) {
             Next::Need(length) if length <= stream.len() - at => {
                 return Err(format!(
                     "{length} bytes are asked for at {at}, and are there"
                 ));
             }
-            Next::Need(_) => return Ok(Told::new(&walker, roles, None)),
-            Next::Packet { role, .. } => {
+            Next::Need(_) => return Ok(Told::new(&tracker, roles, None)),
+            Next::Packet { packet_kind, .. } => {
                 let Some((length, payload)) = whole(&stream[at..]) else {
-                    return Ok(Told::new(&walker, roles, None));
+                    return Ok(Told::new(&tracker, roles, None));
                 };
-                walker.read_whole(&payload);
+                tracker.read_whole(&payload);
                 at += length;
-                roles.push(role);
+                roles.push(packet_kind);
             }
         }
     }
-    Ok(Told::new(&walker, roles, Some(at)))
+    Ok(Told::new(&tracker, roles, Some(at)))
 }
 
 /// The length of the packet at the front of the stream with those that continue it, and their payload, if it is all there.

@@ -1,4 +1,4 @@
-//! Files of captured responses, `tests/cases/responses/*.txt`: how to get them, the packets, and what the walker says.
+//! Files of captured responses, `tests/cases/responses/*.txt`: how to get them, the packets, and what the tracker says.
 //!
 //! A file opens with what it is about, in comments. Lines of a key and a value follow, in the order in which the
 //! capture does them (`tests/golden/responses.rs`):
@@ -14,15 +14,15 @@
 //! | `file` | the content of the local file that the server asks for |
 //!
 //! Then the responses. Each has a heading of the server and the sets of capabilities under which it is the same, a line
-//! for each packet (sequence id, role, payload) and one of what the walker knows at the end. Bytes that are no ASCII
+//! for each packet (sequence id, role, payload) and one of what the tracker knows at the end. Bytes that are no ASCII
 //! are escaped as in Rust.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use crate::wire::answer::Form;
 use crate::wire::capability;
 use crate::wire::packet::Header;
+use crate::wire::response::ResponseKind;
 
 use super::replay::{Told, told_whole};
 
@@ -112,11 +112,11 @@ impl Case {
     }
 
     /// The form of its responses.
-    pub fn form(&self) -> Form {
-        Form::of(&self.command(1))
+    pub fn response_kind(&self) -> ResponseKind {
+        ResponseKind::of(&self.command(1))
     }
 
-    /// Writes the file, with what the walker makes of the responses.
+    /// Writes the file, with what the tracker makes of the responses.
     pub fn write(&self) {
         let mut text = self.head.join("\n");
         text.push('\n');
@@ -126,7 +126,7 @@ impl Case {
                 .iter()
                 .map(|set| names(*set))
                 .collect();
-            let described = response.described(self.form(), response.capabilities[0]);
+            let described = response.described(self.response_kind(), response.capabilities[0]);
             let (server, sets) = (&response.server, sets.join(" | "));
             write!(text, "\n== {server}: {sets}\n{described}").expect("a String takes all");
         }
@@ -167,10 +167,10 @@ impl Response {
         stream
     }
 
-    /// Its packets, and what the walker makes of them: what a file should say.
-    pub fn described(&self, form: Form, capabilities: u64) -> String {
+    /// Its packets, and what the tracker makes of them: what a file should say.
+    pub fn described(&self, response_kind: ResponseKind, capabilities: u64) -> String {
         let stream = self.stream();
-        let told = told_whole(form, capabilities, &stream);
+        let told = told_whole(response_kind, capabilities, &stream);
         let told = told.unwrap_or_else(|error| panic!("{}: {error}", self.server));
         let mut text = String::new();
         for ((sequence_id, payload), role) in self.packets.iter().zip(&told.roles) {
@@ -183,7 +183,7 @@ impl Response {
     }
 }
 
-/// What the walker knows at the end of a response.
+/// What the tracker knows at the end of a response.
 fn summary(told: &Told) -> String {
     let mut parts = Vec::new();
     parts.extend(told.status.map(|status| format!("status {status:#06x}")));

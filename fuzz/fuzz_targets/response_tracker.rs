@@ -3,10 +3,10 @@
 
 #[path = "../input.rs"]
 mod input;
-#[path = "../../src/wire/answer/tests/replay.rs"]
+#[path = "../../src/wire/response/tests/replay.rs"]
 mod replay;
 #[path = "../../src/wire/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "the walker is all that is used")]
+#[allow(dead_code, unused_imports, reason = "the tracker is all that is used")]
 mod wire;
 
 use input::Input;

@@ -3,10 +3,10 @@
 use std::iter::once;
 
 use super::replay::{Told, told_in_pieces, told_whole};
-use crate::wire::answer::{Form, Role};
 use crate::wire::capability;
 use crate::wire::packet::{HEADER_LENGTH, MAX_PAYLOAD, encode_packet};
 use crate::wire::reader::put_lenenc_bytes;
+use crate::wire::response::{PacketKind, ResponseKind};
 
 /// A packet with this payload, or as many as it takes.
 fn put(stream: &mut Vec<u8>, payload: &[u8]) {
@@ -37,8 +37,8 @@ fn result(row: &[u8], capabilities: u64) -> Vec<u8> {
 }
 
 /// What is told of a response, which is the same wherever it is cut within some bytes of a packet's front.
-fn told(form: Form, capabilities: u64, stream: &[u8]) -> Told {
-    let whole = told_whole(form, capabilities, stream).expect("a response");
+fn told(response_kind: ResponseKind, capabilities: u64, stream: &[u8]) -> Told {
+    let whole = told_whole(response_kind, capabilities, stream).expect("a response");
     let mut fronts = vec![0];
     while let Some(&[a, b, c, _]) = stream[*fronts.last().expect("a front")..].first_chunk() {
         let length = u32::from_le_bytes([a, b, c, 0]) as usize;
@@ -46,14 +46,14 @@ fn told(form: Form, capabilities: u64, stream: &[u8]) -> Told {
     }
     let near = |front: &usize| front.saturating_sub(30)..(front + 30).min(stream.len());
     for cut in fronts.iter().flat_map(near) {
-        let told = told_in_pieces(form, capabilities, stream, [cut, stream.len()]);
+        let told = told_in_pieces(response_kind, capabilities, stream, [cut, stream.len()]);
         assert_eq!(told.as_ref(), Ok(&whole), "cut at {cut}");
     }
     let ends = (0..stream.len())
         .step_by(16 * 1024)
         .chain(once(stream.len()));
     assert_eq!(
-        told_in_pieces(form, capabilities, stream, ends).as_ref(),
+        told_in_pieces(response_kind, capabilities, stream, ends).as_ref(),
         Ok(&whole)
     );
     whole
@@ -75,12 +75,16 @@ fn a_row_is_continued_by_a_packet_that_may_be_empty_or_look_like_an_end() {
                     *first = 0xFE;
                 }
                 let stream = result(&row, capabilities);
-                let told = told(Form::Results, capabilities, &stream);
-                let mut roles = vec![Role::ColumnCount, Role::Column, Role::Separator];
+                let told = told(ResponseKind::Results, capabilities, &stream);
+                let mut roles = vec![
+                    PacketKind::ColumnCount,
+                    PacketKind::Column,
+                    PacketKind::Separator,
+                ];
                 if capabilities != 0 {
                     roles.pop();
                 }
-                roles.extend([Role::Row, Role::RowsEnd]);
+                roles.extend([PacketKind::Row, PacketKind::RowsEnd]);
                 assert_eq!(told.roles, roles, "{length} bytes from {front:02x?}");
                 assert_eq!(told.end, Some(stream.len()));
             }
@@ -92,8 +96,8 @@ fn a_row_is_continued_by_a_packet_that_may_be_empty_or_look_like_an_end() {
 fn an_error_may_be_as_long_as_a_packet() {
     let mut stream = Vec::new();
     put(&mut stream, &payload(b"\xff\x7a\x04#42S02", MAX_PAYLOAD));
-    let told = told(Form::Results, 0, &stream);
-    assert_eq!(told.roles, [Role::Err]);
+    let told = told(ResponseKind::Results, 0, &stream);
+    assert_eq!(told.roles, [PacketKind::Err]);
     assert_eq!(told.error, Some(1146));
     assert_eq!(
         told.end,
@@ -114,8 +118,11 @@ fn a_result_may_have_more_columns_than_one_byte_counts() {
             put(&mut stream, &[0xFE, 0, 0, 2, 0]);
         }
         put(&mut stream, &[0xFE, 0, 0, 2, 0, 0, 0]);
-        let told = told(Form::Results, capabilities, &stream);
-        let columns = told.roles.iter().filter(|role| **role == Role::Column);
+        let told = told(ResponseKind::Results, capabilities, &stream);
+        let columns = told
+            .roles
+            .iter()
+            .filter(|packet_kind| **packet_kind == PacketKind::Column);
         assert_eq!(columns.count(), 300);
         assert_eq!(told.end, Some(stream.len()));
     }
@@ -138,8 +145,8 @@ fn a_transactions_state_is_found_after_a_change_as_long_as_a_packet() {
     for length in [0, 250, 251, 5000, 70_000, MAX_PAYLOAD - rest - 1] {
         let mut stream = Vec::new();
         put(&mut stream, &ok_after(&vec![b'g'; length]));
-        let told = told(Form::Results, capability::SESSION_TRACK, &stream);
-        assert_eq!(told.roles, [Role::Ok]);
+        let told = told(ResponseKind::Results, capability::SESSION_TRACK, &stream);
+        assert_eq!(told.roles, [PacketKind::Ok]);
         assert_eq!(told.status, Some(0x4003));
         assert_eq!(told.end, Some(stream.len()));
         let state = told.transaction_state.expect("a state");
@@ -154,8 +161,8 @@ fn an_ok_that_breaks_off_among_its_changes_ends_where_its_packet_does() {
     for end in 7..whole.len() {
         let mut stream = Vec::new();
         put(&mut stream, &whole[..end]);
-        let told = told(Form::Results, capability::SESSION_TRACK, &stream);
-        assert_eq!(told.roles, [Role::Ok]);
+        let told = told(ResponseKind::Results, capability::SESSION_TRACK, &stream);
+        assert_eq!(told.roles, [PacketKind::Ok]);
         assert_eq!(told.end, Some(stream.len()), "cut at {end}");
         assert_eq!(
             told.transaction_state.is_some(),
@@ -171,8 +178,8 @@ fn an_ok_as_long_as_a_packet_is_continued() {
     for front in [front, &[0, 1, 0, 0x03, 0x40, 0, 0, 0xFE, 0xFF][..]] {
         let mut stream = Vec::new();
         put(&mut stream, &payload(front, MAX_PAYLOAD + 5));
-        let told = told(Form::Single, capability::SESSION_TRACK, &stream);
-        assert_eq!(told.roles, [Role::Ok]);
+        let told = told(ResponseKind::Single, capability::SESSION_TRACK, &stream);
+        assert_eq!(told.roles, [PacketKind::Ok]);
         assert_eq!(told.end, Some(stream.len()));
     }
 }
