@@ -11,7 +11,7 @@ use std::sync::Arc;
 use countersink::catalog::{Bounds, Catalog, Changers, Column, Counter, Domain, HotTable};
 use countersink::net::PacketStream;
 use countersink::session::{Hot, Known};
-use countersink::sql::plan::SessionFacts;
+use countersink::sql::plan::SessionVariables;
 use countersink::sql::{Prefilter, Shape};
 use countersink::wire::response::{Next, ResponseKind, ResponseTracker};
 use countersink::wire::result_set::TextResult;
@@ -109,10 +109,10 @@ fn catalog() -> Catalog {
     }
 }
 
-fn facts() -> SessionFacts {
-    SessionFacts {
+fn variables() -> SessionVariables {
+    SessionVariables {
         schema: Some("shop".to_owned()),
-        ..SessionFacts::default()
+        ..SessionVariables::default()
     }
 }
 
@@ -153,29 +153,29 @@ fn prefilter_miss(bencher: Bencher<'_, '_>) {
 #[divan::bench(args = STATEMENTS)]
 fn lift(bencher: Bencher<'_, '_>, statement: Statement) {
     let text = statement.text();
-    let facts = facts();
+    let variables = variables();
     let mut shape = Shape::default();
-    bencher.bench_local(|| shape.lift(black_box(text), &facts));
+    bencher.bench_local(|| shape.lift(black_box(text), &variables));
 }
 
 #[divan::bench(args = STATEMENTS)]
 fn plan_by_shape(bencher: Bencher<'_, '_>, statement: Statement) {
     let text = statement.text();
-    let (hot, facts) = (Hot::new(catalog()), facts());
+    let (hot, variables) = (Hot::new(catalog()), variables());
     let mut shape = Shape::default();
-    hot.known_or_planned(text, &facts, &mut shape);
+    hot.known_or_planned(text, &variables, &mut shape);
     assert!(matches!(
-        hot.known(text, &facts, &mut shape),
+        hot.known(text, &variables, &mut shape),
         Some(Known::Shape(_))
     ));
-    bencher.bench_local(|| hot.known(black_box(text), &facts, &mut shape));
+    bencher.bench_local(|| hot.known(black_box(text), &variables, &mut shape));
 }
 
 #[divan::bench(args = STATEMENTS)]
 fn plan_made(bencher: Bencher<'_, '_>, statement: Statement) {
     let text = statement.text();
-    let (catalog, facts) = (catalog(), facts());
-    bencher.bench(|| countersink::sql::plan(black_box(text), &facts, &catalog));
+    let (catalog, variables) = (catalog(), variables());
+    bencher.bench(|| countersink::sql::plan(black_box(text), &variables, &catalog));
 }
 
 #[divan::bench]

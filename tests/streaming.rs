@@ -89,7 +89,7 @@ async fn clients_that_misbehave_leave_nothing_upstream(flavour: Flavour) {
         stall_before_the_handshake(&address),
         stall_in_the_handshake(&address),
     );
-    drop(connect_tcp(&address).await); // gone before the greeting
+    drop(connect_tcp(&address).await); // gone before the initial handshake
     let mut greeted = connect_tcp(&address).await;
     read_some(&mut greeted).await;
     drop(greeted); // gone after it

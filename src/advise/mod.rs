@@ -6,17 +6,17 @@
 //! is worth.
 
 mod ask;
+mod by_table;
 mod estimate;
 mod evidence;
 mod passing;
-mod spot;
 mod trial;
 mod yaml;
 
 pub use ask::{Error, watch};
+pub use by_table::{NAMED, Spot};
 pub use estimate::{Range, Worth, gain, gain_of_many_rows, read_cost};
 pub use evidence::{Crowd, Evidence, Follower, Row, Source, Statement};
 pub use passing::evidence as of_traffic;
-pub use spot::{NAMED, Spot};
-pub use trial::{Advice, Candidate, Fate, Replaced, Verdict, advise};
+pub use trial::{Advice, Candidate, PredictedPlan, Replaced, Verdict, advise};
 pub use yaml::{counters, head, settings};

@@ -1,18 +1,18 @@
 //! A rule for each hot table, tried without being switched on: can the table be hot, and what would be done with the
 //! statements that were seen?
 
-mod fates;
+mod predicted_plans;
 mod present;
-mod words;
+mod report_text;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use mysql_async::Conn;
 
+use super::by_table::{self, NAMED, Spot};
 use super::estimate::{self, Worth};
 use super::evidence::{Evidence, Row, Source};
-use super::spot::{self, NAMED, Spot};
 use crate::catalog::{self, Catalog, read};
 use crate::check::{self, Finding};
 use crate::config::{Config, Mode, Rule, TableName};
@@ -20,9 +20,11 @@ use crate::counter::provision;
 use crate::sql::Sets;
 
 use present::{is_of, leave_out, names_all, united};
-use words::{against, is_worth_telling, no_counter, not_slotted, ruled, slots, unmended, why_not};
+use report_text::{
+    against, is_worth_telling, no_counter, not_slotted, ruled, slots, unmended, why_not,
+};
 
-pub use fates::Fate;
+pub use predicted_plans::PredictedPlan;
 
 /// A rule is advised from this many clients on that wait in increments, on average: half of one client's time.
 const ADVISED: f64 = 0.5;
@@ -47,7 +49,7 @@ pub struct Candidate {
     /// Whether a rule is advised.
     pub verdict: Verdict,
     /// What would be done with the statements on the table, those for which most clients wait first.
-    pub fates: Vec<Fate>,
+    pub fates: Vec<PredictedPlan>,
     /// How often the table's counters are read for each increment; none where it was not seen.
     pub reads: Option<f64>,
     /// Increments per second; none where it was not seen.
@@ -112,8 +114,8 @@ pub async fn advise(
     base: &Config,
 ) -> Result<(Vec<Candidate>, f64), check::Error> {
     let server = read::server(conn).await.map_err(check::Error::Query)?;
-    let schemas = schemas(conn, &spot::without_schema(evidence)).await?;
-    let (spots, lost) = spot::spots(evidence, &schemas);
+    let schemas = schemas(conn, &by_table::without_schema(evidence)).await?;
+    let (spots, lost) = by_table::spots(evidence, &schemas);
     let mut candidates = Vec::new();
     for spot in spots {
         let TableName { schema, name } = &spot.table;
@@ -243,14 +245,14 @@ impl Trial<'_> {
             name: table.name.clone(),
         };
         let all = examination.catalog;
-        candidate.fates = fates::of(
+        candidate.fates = predicted_plans::of(
             self.evidence,
             &candidate.spot,
             &rule.table,
             &all,
             self.schemas,
         );
-        let mixed = fates::mixed(self.evidence, &rule.table, &all, self.schemas);
+        let mixed = predicted_plans::mixed(self.evidence, &rule.table, &all, self.schemas);
         candidate.mixed = mixed * candidate.spot.in_transaction.unwrap_or(1.0);
         candidate.findings.retain(is_worth_telling);
         self.decide(candidate, &rule, &all);
@@ -259,14 +261,14 @@ impl Trial<'_> {
 
     fn decide(&self, candidate: &mut Candidate, rule: &Rule, catalog: &Catalog) {
         let fates = &candidate.fates;
-        let times = |of: fn(&Fate) -> bool| {
+        let times = |of: fn(&PredictedPlan) -> bool| {
             fates
                 .iter()
                 .filter(|fate| of(fate))
                 .map(|fate| fate.times)
                 .sum::<u64>()
         };
-        let (increments, reads) = (times(Fate::gains), times(Fate::reads));
+        let (increments, reads) = (times(PredictedPlan::gains), times(PredictedPlan::reads));
         let seconds = self
             .evidence
             .window

@@ -43,17 +43,17 @@ impl PasswordHashes {
         self.is_empty
     }
 
-    /// Whether `scramble` answers `nonce` as one does who knows the password (manual: "Caching_sha2_password
-    /// information"): `SHA256(password) XOR SHA256(SHA256(SHA256(password)) nonce)`.
-    pub fn accept_sha256(&self, nonce: &[u8], scramble: &[u8]) -> bool {
-        let mask = digest(&SHA256, &[&self.sha256, nonce].concat());
+    /// Whether `scramble` answers `auth plugin data` as one does who knows the password (manual: "Caching_sha2_password
+    /// information"): `SHA256(password) XOR SHA256(SHA256(SHA256(password)) auth plugin data)`.
+    pub fn accept_sha256(&self, auth_plugin_data: &[u8], scramble: &[u8]) -> bool {
+        let mask = digest(&SHA256, &[&self.sha256, auth_plugin_data].concat());
         self.is_preimage(&SHA256, &self.sha256, mask.as_ref(), scramble)
     }
 
-    /// The same by `mysql_native_password`: `SHA1(password) XOR SHA1(nonce SHA1(SHA1(password)))`.
-    pub fn accept_sha1(&self, nonce: &[u8], scramble: &[u8]) -> bool {
+    /// The same by `mysql_native_password`: `SHA1(password) XOR SHA1(auth plugin data SHA1(SHA1(password)))`.
+    pub fn accept_sha1(&self, auth_plugin_data: &[u8], scramble: &[u8]) -> bool {
         let algorithm = &SHA1_FOR_LEGACY_USE_ONLY;
-        let mask = digest(algorithm, &[nonce, &self.sha1].concat());
+        let mask = digest(algorithm, &[auth_plugin_data, &self.sha1].concat());
         self.is_preimage(algorithm, &self.sha1, mask.as_ref(), scramble)
     }
 

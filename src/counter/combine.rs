@@ -30,7 +30,7 @@ pub struct GroupName {
     /// The server that they are on.
     pub server: Option<Server>,
     /// Account, schema and variables, as the server tells them.
-    pub facts: Vec<Option<Vec<u8>>>,
+    pub variables: Vec<Option<Vec<u8>>>,
     /// How answers are encoded.
     pub capabilities: u64,
 }

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::{Driver, Error, server_error};
 use crate::net::{PacketStream, Transport};
 use crate::wire::capability;
-use crate::wire::handshake::Greeting;
+use crate::wire::handshake::InitialHandshake;
 use crate::wire::handshake::authentication::{MORE_DATA, PasswordPlugin, PluginRequest};
 use crate::wire::packet::encode_packet;
 use crate::wire::reader::{Malformed, put_lenenc_bytes};
@@ -58,7 +58,7 @@ impl Driver {
         if payload.first() == Some(&reply::ERR) {
             return Err(Error::Login(server_error(&payload)?));
         }
-        let greeting = Greeting::decode(&payload)?;
+        let initial_handshake = InitialHandshake::decode(&payload)?;
         let wanted = login.capabilities
             | match login.schema {
                 Some(_) => capability::CONNECT_WITH_DB,
@@ -67,18 +67,22 @@ impl Driver {
         let mut driver = Self {
             stream,
             // MySQL's servers set CLIENT_LONG_PASSWORD, MariaDB's do not: the bit says who the client is.
-            capabilities: wanted & (greeting.capabilities | capability::LONG_PASSWORD),
-            thread_id: greeting.thread_id,
+            capabilities: wanted & (initial_handshake.capabilities | capability::LONG_PASSWORD),
+            thread_id: initial_handshake.thread_id,
             scratch: Vec::new(),
         };
-        driver.respond(login, &greeting).await?;
-        driver.authenticate(login, &greeting).await?;
+        driver.respond(login, &initial_handshake).await?;
+        driver.authenticate(login, &initial_handshake).await?;
         driver.stream.scrub();
         Ok(driver)
     }
 
     /// Manual: "Protocol::HandshakeResponse41".
-    async fn respond(&mut self, login: &Login<'_>, greeting: &Greeting) -> Result<(), Error> {
+    async fn respond(
+        &mut self,
+        login: &Login<'_>,
+        initial_handshake: &InitialHandshake,
+    ) -> Result<(), Error> {
         let mut response = Vec::new();
         let capabilities = self.capabilities.to_le_bytes();
         let (lower, upper) = capabilities.split_at(4);
@@ -91,22 +95,30 @@ impl Driver {
         response.push(0);
         put_lenenc_bytes(
             &mut response,
-            &scramble(&greeting.plugin, &greeting.nonce, login)?,
+            &scramble(
+                &initial_handshake.plugin,
+                &initial_handshake.auth_plugin_data,
+                login,
+            )?,
         );
         if let Some(schema) = login.schema {
             response.extend_from_slice(schema.as_bytes());
             response.push(0);
         }
-        response.extend_from_slice(&greeting.plugin);
+        response.extend_from_slice(&initial_handshake.plugin);
         response.push(0);
         self.write(1, &response).await
     }
 
     /// Answers the server's requests until it says OK.
-    async fn authenticate(&mut self, login: &Login<'_>, greeting: &Greeting) -> Result<(), Error> {
+    async fn authenticate(
+        &mut self,
+        login: &Login<'_>,
+        initial_handshake: &InitialHandshake,
+    ) -> Result<(), Error> {
         let mut payload = Vec::new();
-        let mut plugin = greeting.plugin.clone();
-        let mut nonce = greeting.nonce.to_vec();
+        let mut plugin = initial_handshake.plugin.clone();
+        let mut auth_plugin_data = initial_handshake.auth_plugin_data.to_vec();
         loop {
             let read = self.stream.read_payload(&mut payload, LARGEST_PACKET);
             let sequence_id = read.await?;
@@ -116,14 +128,14 @@ impl Driver {
                 Some(&reply::EOF) => {
                     let request = PluginRequest::decode(&payload)?;
                     plugin = request.plugin.to_vec();
-                    nonce = request.data.to_vec();
-                    let answer = scramble(&plugin, &nonce, login)?;
+                    auth_plugin_data = request.data.to_vec();
+                    let answer = scramble(&plugin, &auth_plugin_data, login)?;
                     self.write(sequence_id.wrapping_add(1), &answer).await?;
                 }
                 _ if payload == PasswordPlugin::FAST_AUTHENTICATION_SUCCESS => {}
                 _ if payload == PasswordPlugin::PERFORM_FULL_AUTHENTICATION => {
                     let next = sequence_id.wrapping_add(1);
-                    self.send_password(login, &nonce, next).await?;
+                    self.send_password(login, &auth_plugin_data, next).await?;
                 }
                 _ => {
                     let plugin = String::from_utf8_lossy(&plugin);
@@ -138,7 +150,7 @@ impl Driver {
     async fn send_password(
         &mut self,
         login: &Login<'_>,
-        nonce: &[u8],
+        auth_plugin_data: &[u8],
         sequence_id: u8,
     ) -> Result<(), Error> {
         let mut password = Zeroizing::new(login.password.as_bytes().to_vec());
@@ -156,7 +168,7 @@ impl Driver {
             Some((&reply::ERR, _)) => return Err(Error::Login(server_error(&payload)?)),
             _ => return Err(Malformed.into()),
         };
-        for (byte, mask) in password.iter_mut().zip(nonce.iter().cycle()) {
+        for (byte, mask) in password.iter_mut().zip(auth_plugin_data.iter().cycle()) {
             *byte ^= mask;
         }
         let encrypted = encrypt(&password, key)?;
@@ -187,15 +199,15 @@ fn encrypt(password: &[u8], pem: &[u8]) -> Result<Vec<u8>, Error> {
 /// `max_packet_size` of the response: 1 GiB, the protocol's limit.
 const LARGEST_MESSAGE: u32 = 1 << 30;
 
-fn scramble(plugin: &[u8], nonce: &[u8], login: &Login<'_>) -> Result<Vec<u8>, Error> {
+fn scramble(plugin: &[u8], auth_plugin_data: &[u8], login: &Login<'_>) -> Result<Vec<u8>, Error> {
     if login.password.is_empty() {
         return Ok(Vec::new());
     }
-    let nonce: &[u8; 20] = nonce.try_into().map_err(|_| Malformed)?;
+    let auth_plugin_data: &[u8; 20] = auth_plugin_data.try_into().map_err(|_| Malformed)?;
     let password = login.password.as_bytes();
     let scrambled = match plugin {
-        b"mysql_native_password" => scramble_native(nonce, password).map(Vec::from),
-        b"caching_sha2_password" => scramble_sha256(nonce, password).map(Vec::from),
+        b"mysql_native_password" => scramble_native(auth_plugin_data, password).map(Vec::from),
+        b"caching_sha2_password" => scramble_sha256(auth_plugin_data, password).map(Vec::from),
         other => {
             let other = String::from_utf8_lossy(other).into_owned();
             return Err(Error::Unsupported(format!("the plugin {other}")));

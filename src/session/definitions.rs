@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use super::Session;
-use super::error::Error;
-use super::link::definitions::{Agreement, Definitions};
-use super::turn::{Original, Turn};
+use crate::net::ReadError;
+use crate::session::Session;
+use crate::session::error::Error;
+use crate::session::link::definitions::{Agreement, Definitions};
+use crate::session::reply::{Original, ReplyContext};
 use crate::sql::{aggregates, may_call_routines, mentions};
 use crate::wire::command::{self, encode_prepare, encode_query, encode_statement_command};
 use crate::wire::materialized::{Kinds, Query};
@@ -15,18 +16,21 @@ use crate::wire::materialized::{Kinds, Query};
 const MOST_DEFINITIONS: usize = 128;
 
 /// A rewritten read on its way.
-pub(super) struct SentRead {
+pub(crate) struct SentRead {
     /// What the client is to see.
     pub definitions: Arc<Definitions>,
     /// The upstream's number of the original, prepared to be asked for them and still open.
     pub asked: Option<u32>,
 }
 
+/// How often a read is run under column definitions before it is folded.
+pub(crate) const RUNS: usize = 2;
+
 impl Session {
     /// Sends the rewritten text, and before it, where they are not known yet, asks for the column definitions of
     /// the original by preparing it. The inner error is the ERR payload when it is not prepared; the rewritten text's
     /// answer is still to be read then.
-    pub(super) async fn send_read(
+    pub(crate) async fn send_read(
         &mut self,
         text: &[u8],
         rewritten: &[u8],
@@ -58,7 +62,7 @@ impl Session {
     }
 
     /// What the columns of this query are: judged by its words, and by its select list where rows are grouped.
-    pub(super) fn column_kinds(&self, text: &[u8]) -> Option<Kinds> {
+    pub(crate) fn column_kinds(&self, text: &[u8]) -> Option<Kinds> {
         if self.hot.catalog.mariadb {
             return None;
         }
@@ -72,8 +76,8 @@ impl Session {
         } else {
             Query::Plain
         };
-        let aggregates = match (query, &self.state.facts) {
-            (Query::Groups, Some(facts)) => aggregates(text, facts),
+        let aggregates = match (query, &self.state.variables) {
+            (Query::Groups, Some(variables)) => aggregates(text, variables),
             _ => Vec::new(),
         };
         Some(Kinds::new(query, aggregates))
@@ -81,7 +85,7 @@ impl Session {
 
     /// Makes the column definitions of a text those of this execution, if it can be run for them. The inner error is the
     /// ERR payload of the execution.
-    pub(super) async fn define_as_executed(
+    pub(crate) async fn define_as_executed(
         &mut self,
         text: &[u8],
         original: &Original,
@@ -114,20 +118,20 @@ impl Session {
 
     /// Runs a query for its column definitions, and leaves its rows. The inner error is the ERR payload that it ends
     /// with before them.
-    pub(super) async fn columns_as_executed(
+    pub(crate) async fn columns_as_executed(
         &mut self,
         original: &Original,
     ) -> Result<Result<Vec<Vec<u8>>, Vec<u8>>, Error> {
-        let turn = Turn::single(original.response_kind());
-        self.send_original(original, turn).await?;
-        let (columns, tracker) = self.link.read_columns(turn.response_kind).await?;
+        let context = ReplyContext::single(original.response_kind());
+        self.send_original(original, context).await?;
+        let (columns, tracker) = self.link.read_columns(context.response_kind).await?;
         self.observe_internal(&tracker);
         Ok(columns)
     }
 
     /// Takes in how the answer under these definitions agreed with them; false when it did not, and nothing has gone to
     /// the client.
-    pub(super) fn note_agreement(
+    pub(crate) fn note_agreement(
         &mut self,
         text: &[u8],
         sent: SentRead,
@@ -149,7 +153,7 @@ impl Session {
 
     /// Closes the statement that gave the definitions. Not before the answer is there: to a server that looks whether
     /// its client has gone, a command that waits is a client.
-    pub(super) async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
+    pub(crate) async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
         let Some(id) = asked.filter(|_| !self.link.upstream_told) else {
             return Ok(());
         };
@@ -157,10 +161,18 @@ impl Session {
         encode_statement_command(&mut close, command::STMT_CLOSE, id);
         self.write_upstream(&close).await
     }
+
+    /// To a client that has closed nothing is said any more, and the upstream has been told.
+    pub(crate) fn may_run_again(&self) -> Result<(), Error> {
+        match self.link.client_closed {
+            true => Err(Error::Client(ReadError::Closed)),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Whether nothing comes of running a query once more.
-pub(super) fn may_run_twice(text: &[u8]) -> bool {
+pub(crate) fn may_run_twice(text: &[u8]) -> bool {
     keeps_types(text) && !may_call_routines(text)
 }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::connect::ConnectError;
 use crate::metrics::Fault;
 use crate::net::ReadError;
+use crate::session::connect::ConnectError;
 use crate::wire::reader::Malformed;
 
 /// A session's end. Each variant is one side at fault.
@@ -44,12 +44,12 @@ pub enum Error {
 
 impl Error {
     /// A failed write to the client.
-    pub(super) fn client(error: io::Error) -> Self {
+    pub(crate) fn client(error: io::Error) -> Self {
         Self::Client(error.into())
     }
 
     /// A failed read from the upstream.
-    pub(super) fn upstream(error: io::Error) -> Self {
+    pub(crate) fn upstream(error: io::Error) -> Self {
         Self::Upstream(error.into())
     }
 

@@ -1,30 +1,40 @@
 //! What the session does over its link, and what it learns from each response.
 
-use super::Session;
-use super::error::Error;
-use super::link::internal::{InternalResponse, Row, is_interrupted};
-use super::link::rewrite::{ResponseContext, Rewrite, Rewritten};
+use std::sync::{Arc, Mutex};
+
+use crate::counter::combine::Batch;
 use crate::counter::fold::{BEGIN, COMMIT, ROLLBACK};
+use crate::counter::unpoisoned;
 use crate::metrics::Metrics;
+use crate::net::PacketStream;
 use crate::reason::Reason;
+use crate::session::Session;
+use crate::session::error::Error;
+use crate::session::link::internal::{InternalResponse, Row, is_interrupted};
+use crate::session::link::rewrite::{ResponseContext, Rewrite, Rewritten};
 use crate::sql::Kind;
-use crate::wire::capability;
 use crate::wire::command::encode_query;
-use crate::wire::packet::Header;
+use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::response::{ResponseKind, ResponseTracker};
-use crate::wire::status;
+use crate::wire::{capability, status};
+
+/// Of a statement too long to be held, so much is looked at to find what it is about, in bytes.
+const HEAD: usize = 64 * 1024;
+
+/// A batch of one, until it lands.
+pub(crate) type Alone = Arc<Mutex<Option<Batch>>>;
 
 impl Session {
     /// Passes the command at the front of the client's stream on, whole, and returns the sequence id of its last
     /// packet. Not cancel safe.
-    pub(super) async fn pass_command(&mut self) -> Result<u8, Error> {
+    pub(crate) async fn pass_command(&mut self) -> Result<u8, Error> {
         self.heed_refusal().await?;
         self.link.pass_command().await
     }
 
     /// Passes the upstream's answer on, as it comes. Not cancel safe.
-    pub(super) async fn pass_answer(
+    pub(crate) async fn pass_answer(
         &mut self,
         response_kind: ResponseKind,
     ) -> Result<ResponseTracker, Error> {
@@ -59,7 +69,7 @@ impl Session {
     }
 
     /// Passes the upstream's response on, rewritten. Not cancel safe.
-    pub(super) async fn pass_rewritten(
+    pub(crate) async fn pass_rewritten(
         &mut self,
         response_kind: ResponseKind,
         rewrite: Rewrite<'_>,
@@ -84,7 +94,7 @@ impl Session {
     }
 
     /// Writes a packet to the client.
-    pub(super) async fn answer(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
+    pub(crate) async fn answer(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
         // Nobody waits for a client that does not read.
         self.land_alone();
         self.link.answer(sequence_id, payload).await
@@ -92,7 +102,7 @@ impl Session {
 
     /// Has the last packet of the client's answer, unless it is an ERR or an EOF, tell what its own statements have made
     /// of its transaction.
-    pub(super) fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
+    pub(crate) fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
         let tells = match payload.first() {
             Some(&reply::OK) => true,
             Some(&reply::EOF) => self.link.capabilities & capability::DEPRECATE_EOF != 0,
@@ -108,7 +118,7 @@ impl Session {
     }
 
     /// Runs one statement and takes its answer in.
-    pub(super) async fn run_internal(
+    pub(crate) async fn run_internal(
         &mut self,
         text: impl AsRef<[u8]>,
     ) -> Result<InternalResponse, Error> {
@@ -127,7 +137,7 @@ impl Session {
 
     /// The same for a question of ours and for the end of a transaction of ours: again, if it is interrupted. KILL
     /// QUERY is meant for a statement of the client's, and when none runs nothing comes of it.
-    pub(super) async fn insist(
+    pub(crate) async fn insist(
         &mut self,
         text: impl AsRef<[u8]>,
     ) -> Result<InternalResponse, Error> {
@@ -143,27 +153,27 @@ impl Session {
     }
 
     /// Sends one statement.
-    pub(super) async fn write_query(&mut self, text: &[u8]) -> Result<(), Error> {
+    pub(crate) async fn write_query(&mut self, text: &[u8]) -> Result<(), Error> {
         let mut out = Vec::new();
         encode_query(&mut out, text, self.link.capabilities);
         self.write_upstream(&out).await
     }
 
     /// Writes commands to the upstream.
-    pub(super) async fn write_upstream(&mut self, packets: &[u8]) -> Result<(), Error> {
+    pub(crate) async fn write_upstream(&mut self, packets: &[u8]) -> Result<(), Error> {
         self.heed_refusal().await?;
         self.link.write_upstream(packets).await
     }
 
     /// Takes in the answer to a COM_QUERY of ours.
-    pub(super) async fn read_internal(&mut self) -> Result<InternalResponse, Error> {
+    pub(crate) async fn read_internal(&mut self) -> Result<InternalResponse, Error> {
         let (response, tracker) = self.link.read_internal().await?;
         self.observe_internal(&tracker);
         Ok(response)
     }
 
     /// Takes in the answer to a query of ours: its first rows, so many at most. The inner error is an ERR payload.
-    pub(super) async fn read_internal_rows(
+    pub(crate) async fn read_internal_rows(
         &mut self,
         most: usize,
     ) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
@@ -182,14 +192,14 @@ impl Session {
     }
 
     /// Shows the upstream that the connection is in use, and that it goes on.
-    pub(super) async fn ping(&mut self) -> Result<(), Error> {
+    pub(crate) async fn ping(&mut self) -> Result<(), Error> {
         let tracker = self.link.ping().await?;
         self.observe_internal(&tracker);
         Ok(())
     }
 
     /// Takes in how an answer ended.
-    pub(super) fn observe(&mut self, tracker: &ResponseTracker) {
+    pub(crate) fn observe(&mut self, tracker: &ResponseTracker) {
         let ended = |status| status & status::IN_TRANS == 0;
         let transaction = &self.state.transaction;
         if tracker.status().is_some_and(ended)
@@ -201,29 +211,81 @@ impl Session {
             }
         }
         // SHOW WARNINGS and GET DIAGNOSTICS leave what they tell.
-        if let Some(is_quiet) = tracker.is_quiet()
+        if let Some(has_no_warnings) = tracker.has_no_warnings()
             && self.state.kind != Kind::Show
         {
-            self.state.is_quiet = is_quiet;
+            self.state.has_no_warnings = has_no_warnings;
         }
         self.state.observe(tracker.status(), tracker.error());
     }
 
     /// The same for an answer to a statement of ours.
-    pub(super) fn observe_internal(&mut self, tracker: &ResponseTracker) {
+    pub(crate) fn observe_internal(&mut self, tracker: &ResponseTracker) {
         self.state.tracked.see_ours(tracker);
         self.observe(tracker);
     }
 
     /// Counts a statement by the reason for its plan.
-    pub(super) fn count(&mut self, reason: Reason) {
+    pub(crate) fn count(&mut self, reason: Reason) {
         self.link.timing.reason = Some(reason);
         self.entry.reasons(reason);
         self.metrics().count(reason);
     }
 
     /// Where statements are counted.
-    pub(super) fn metrics(&self) -> &Metrics {
+    pub(crate) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
+    }
+
+    /// Buffers the command at the front whole; false when it is too long for that.
+    pub(crate) async fn buffer_command(&mut self) -> Result<bool, Error> {
+        let header = self
+            .link
+            .client
+            .peek_header()
+            .await
+            .map_err(Error::Client)?;
+        let length = header.packet_length();
+        if length > PacketStream::LARGEST_PEEK {
+            return Ok(false);
+        }
+        let filled = self.link.client.fill_to(length).await;
+        filled.map_err(Error::Client)?;
+        Ok(true)
+    }
+
+    /// The payload of the command at the front, which is buffered whole.
+    pub(crate) fn command_payload(&self) -> &[u8] {
+        let buffered = self.link.client.buffered();
+        let header = Header::decode(buffered).expect("a command is buffered");
+        &buffered[HEADER_LENGTH..header.packet_length()]
+    }
+
+    /// The form of the answer to the command at the front, of which the first [`ResponseKind::LOOKAHEAD`] bytes are buffered.
+    pub(crate) fn command_response_kind(&self) -> ResponseKind {
+        let buffered = self.link.client.buffered();
+        let header = Header::decode(buffered).expect("a command's header is buffered");
+        let end = header.packet_length().min(buffered.len());
+        ResponseKind::of(&buffered[HEADER_LENGTH..end])
+    }
+
+    /// Buffers the first bytes of a command too long to be held.
+    pub(crate) async fn buffer_head(&mut self) -> Result<(), Error> {
+        self.link.client.fill_to(HEAD).await.map_err(Error::Client)
+    }
+
+    /// The server has answered for the increment that this session has written by itself, if there is one: others may
+    /// go.
+    pub(crate) fn land_alone(&mut self) {
+        if let Some(alone) = self.alone.take() {
+            self.give_slots_back();
+            drop(unpoisoned(&alone).take());
+        }
+    }
+
+    /// In autocommit nothing holds a slot behind its answer, be that an error. The batch calls the next session as it
+    /// goes, which is to find the lowest slot free.
+    pub(crate) fn give_slots_back(&mut self) {
+        self.state.transaction.leases.clear();
     }
 }

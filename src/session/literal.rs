@@ -6,7 +6,7 @@ use crate::wire::execute::{DateTime, Value};
 const DOUBLES_ARE_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The value as a literal; `None` when there is none that means the same.
-pub(super) fn of(value: &Value<'_>, no_backslash_escapes: bool) -> Option<Vec<u8>> {
+pub(crate) fn of(value: &Value<'_>, no_backslash_escapes: bool) -> Option<Vec<u8>> {
     match value {
         Value::Null => Some(b"NULL".to_vec()),
         Value::Integer(number) => Some(number.to_string().into_bytes()),
@@ -19,14 +19,14 @@ pub(super) fn of(value: &Value<'_>, no_backslash_escapes: bool) -> Option<Vec<u8
 }
 
 /// The integer that a double is.
-pub(super) fn whole(number: f64) -> Option<i128> {
+pub(crate) fn whole(number: f64) -> Option<i128> {
     let is_whole = number.abs() < DOUBLES_ARE_EXACT && number.fract() == 0.0;
     // Its shortest text has neither point nor exponent.
     is_whole.then(|| number.to_string().parse().ok()).flatten()
 }
 
 /// The integer that a text is to the server, without a warning.
-pub(super) fn digits(text: &[u8]) -> Option<i128> {
+pub(crate) fn digits(text: &[u8]) -> Option<i128> {
     let unsigned = text.strip_prefix(b"-").unwrap_or(text);
     let is_number = (1..=15).contains(&unsigned.len()) && unsigned.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(text).ok().filter(|_| is_number)?;
@@ -63,7 +63,7 @@ fn is_plain_decimal(text: &[u8]) -> bool {
 }
 
 /// A string literal in the client's own character set, which a parameter has as well.
-pub(super) fn string_literal(text: &[u8], no_backslash_escapes: bool) -> Vec<u8> {
+pub(crate) fn string_literal(text: &[u8], no_backslash_escapes: bool) -> Vec<u8> {
     let mut literal = vec![b'\''];
     for &byte in text {
         if byte == b'\'' || (byte == b'\\' && !no_backslash_escapes) {

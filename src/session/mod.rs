@@ -1,59 +1,46 @@
 //! One client and its upstream connection, from login to close.
 //!
-//! - `connect` relays the handshake. `link` holds the two sockets, and passes, rewrites and reads responses. `exchange` is
-//!   what the session does over its link, and what it learns from each response.
-//! - `shared` is what all sessions share: hot tables, plans, the registry. `state` is what one session knows of itself.
-//! - `query`, `prepared` and its `execution` find statements on hot tables and act on their plan; `by_shape` fills a
-//!   shared plan with its literals.
-//! - `increment`, `read` and `fold` are the ways to act. `moving` moves a fold's slots, `folded` does so in the
-//!   client's transaction, and `second_run` confines what it has run to the rows that it has changed.
-//! - They run internal statements on the client's own upstream connection, and pass rewritten responses on.
+//! From the top down; a floor uses those below it, and `tests/layers.rs` holds it to that:
+//!
+//! - `run` is the loop: it waits for a command, and hands it on by its first byte. `connect` relays the login before it.
+//! - `command` has the client's commands: text, prepared statements of both kinds, several statements in one packet,
+//!   EXPLAIN and questions about the statement before. Each finds its plan and has it acted on.
+//! - `act` does what a plan says: increment, read, fold, write, DDL.
+//! - Beside them stand the questions that a session asks its upstream: how it is set (`session_variables`), which tables
+//!   it sees (`tables_in_sight`), what the server would refuse (`refusal`), what the account may do (`rights`), which
+//!   columns a text has (`definitions`), which messages are kept (`diagnostics`). `plan` is how it finds a plan.
+//! - `reply` is what the client is sent, `exchange` what is said to the upstream, and what is learnt from each response.
+//! - `link` holds the two sockets; it passes, rewrites and reads responses.
+//! - `state` is what one session knows of itself, `shared` what all sessions share.
 
-mod as_in_snapshot;
-mod as_update;
-mod asking;
-mod by_shape;
-mod combine;
+mod act;
 mod command;
 pub mod connect;
-mod ddl;
 mod definitions;
 mod diagnostics;
+mod effects;
 mod error;
+mod error_kind;
 mod exchange;
-mod execution;
-mod explain;
-mod facts;
-mod fold;
-mod folded;
-mod increment;
-mod kind;
-mod leading;
 mod link;
 mod literal;
-mod moving;
 mod one_shot;
-mod out_of_sight;
 mod parameters;
-mod prepared;
-mod query;
-mod read;
+mod plan;
 mod refusal;
+mod reply;
 mod rights;
-mod second_run;
-mod several;
+mod run;
+mod session_variables;
 mod shared;
-mod sighted;
-mod sql_prepared;
-mod stale;
 mod state;
-mod turn;
+mod tables_in_sight;
+mod text;
 mod user_variables;
-mod write;
 
-pub use command::Session;
 pub use error::Error;
-pub use shared::hot::{Hot, Known};
+pub use run::Session;
+pub use shared::hot_tables::{Hot, Known};
 pub use shared::plans::KeptPlan;
 pub use shared::registry::{Glimpse, Sessions};
 pub use shared::{Replaced, Shared};

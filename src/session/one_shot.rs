@@ -4,24 +4,23 @@
 //! MySQL uses it up with the first statement that touches a table's rows, whether that succeeds or not; a statement
 //! refused before (1792 among others) leaves it.
 
-use super::Session;
-use super::error::Error;
-use super::link::internal::InternalResponse;
-use super::state::one_shot::Effect;
 use crate::reason::Reason;
+use crate::session::Session;
+use crate::session::error::Error;
+use crate::session::link::internal::InternalResponse;
+use crate::session::state::one_shot::Effect;
 use crate::sql::Kind;
-use crate::wire::error_code;
-use crate::wire::reply;
+use crate::wire::{error_code, reply};
 
 /// Whether an ERR payload tells of a write in a transaction that may only read.
-pub(super) fn is_read_only(error: &[u8]) -> bool {
+pub(crate) fn is_read_only(error: &[u8]) -> bool {
     reply::Err::decode(error)
         .is_ok_and(|error| error.code == error_code::ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)
 }
 
 impl Session {
     /// Sets it again, for a transaction of ours has used it up.
-    pub(super) async fn set_one_shot_again(&mut self) -> Result<(), Error> {
+    pub(crate) async fn set_one_shot_again(&mut self) -> Result<(), Error> {
         self.set_one_shot().await?;
         self.state.one_shot.again = true;
         Ok(())
@@ -29,7 +28,7 @@ impl Session {
 
     /// A transaction of ours has begun as one that may only read. Where that is not the session's own way, what the
     /// client had set for one transaction was still there.
-    pub(super) async fn recall_one_shot(&mut self) -> Result<(), Error> {
+    pub(crate) async fn recall_one_shot(&mut self) -> Result<(), Error> {
         if self.state.one_shot.is_set() || self.state.one_shot.doubted.is_empty() {
             return Ok(());
         }
@@ -47,7 +46,7 @@ impl Session {
     }
 
     /// Sets it for a transaction of ours that is begun once more.
-    pub(super) async fn set_one_shot(&mut self) -> Result<(), Error> {
+    pub(crate) async fn set_one_shot(&mut self) -> Result<(), Error> {
         for text in self.state.one_shot.texts.clone() {
             self.run_internal(text).await?;
         }
@@ -55,7 +54,7 @@ impl Session {
     }
 
     /// The same where a statement with this answer would have left it.
-    pub(super) async fn restore_one_shot(
+    pub(crate) async fn restore_one_shot(
         &mut self,
         last: &[u8],
         reason: Reason,
@@ -67,7 +66,7 @@ impl Session {
     }
 
     /// Takes in what the statement that has ended has done to it.
-    pub(super) fn after_one_shot(&mut self, effect: &Effect, failed: bool) {
+    pub(crate) fn after_one_shot(&mut self, effect: &Effect, failed: bool) {
         let last_error = self.state.last_error.filter(|_| failed);
         let refused = last_error.is_some_and(|code| self.refuses(code, false));
         self.state.after_one_shot(effect, failed, refused);

@@ -6,57 +6,28 @@
 
 use std::sync::Arc;
 
-use super::Session;
-use super::error::Error;
+use crate::session::Session;
+use crate::session::error::Error;
+use crate::session::error_kind::is_access_denied;
 use crate::sql::plan::Increment;
-use crate::sql::{Kind, mentions};
-use crate::wire::error_code::lacks_object_privilege;
-use crate::wire::reply;
 
 /// How many kinds of increments are remembered.
 const MOST_SHOWN: usize = 64;
 
-/// What the server has shown this session that it may do.
-#[derive(Debug, Default)]
-pub(super) struct Shown {
-    /// Of the rights of all; in another one this is not known any more.
-    generation: Option<u64>,
-    /// [`Increment::rights`] of what it may do.
-    may: Vec<Arc<[u8]>>,
-}
-
 /// Whether an account may do what an increment does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Right {
+pub(crate) enum Right {
     Given,
     Denied,
     /// The server does not say.
     Unknown,
 }
 
-/// Whether an ERR payload says that the account lacks a right: to the schema, the table, a column, a routine.
-pub(super) fn is_access_denied(error: &[u8]) -> bool {
-    reply::Err::decode(error).is_ok_and(|err| lacks_object_privilege(err.code))
-}
-
-/// Whether a text may change somebody's rights, judged by its words.
-pub(super) fn may_change_rights(text: &[u8], kind: Kind, may_be_several: bool) -> bool {
-    const WORDS: [&[u8]; 5] = [b"GRANT", b"REVOKE", b"USER", b"ROLE", b"PRIVILEGES"];
-    let is_plain = !matches!(
-        kind,
-        Kind::Show | Kind::Other | Kind::Prepare | Kind::Set { .. } | Kind::Ddl
-    );
-    if is_plain && !(may_be_several && memchr::memchr(b';', text).is_some()) {
-        return false;
-    }
-    WORDS.iter().any(|word| mentions(text, word))
-}
-
 impl Session {
     /// Whether the account may run an increment on the row itself. Without a round trip once the server has said so.
-    pub(super) async fn may_increment(&mut self, increment: &Increment) -> Result<Right, Error> {
+    pub(crate) async fn may_increment(&mut self, increment: &Increment) -> Result<Right, Error> {
         // What may have changed the schema or the roles may have changed the rights, and has them forgotten.
-        self.facts().await?;
+        self.variables().await?;
         let shared = Arc::clone(&self.shared);
         // Changes are looked for on one server alone.
         let is_looked_at = self.server.as_ref() == Some(&shared.control.server());

@@ -1,7 +1,8 @@
 //! Values of user variables, asked of the upstream: parameters that EXECUTE takes.
 
-use super::Session;
-use super::error::Error;
+use crate::session::Session;
+use crate::session::error::Error;
+use crate::session::literal::string_literal;
 use crate::wire::column::{Column, field_type, text_row};
 use crate::wire::command::encode_query;
 use crate::wire::execute::Value;
@@ -12,7 +13,7 @@ const LONGEST_VALUE: usize = 4096;
 
 /// The value of a user variable, for as long as its type has a literal.
 #[derive(Debug)]
-pub(super) enum Variable {
+pub(crate) enum Variable {
     Null,
     Integer(i128),
     Decimal(Vec<u8>),
@@ -43,7 +44,7 @@ impl Variable {
         }
     }
 
-    pub(super) fn value(&self) -> Value<'_> {
+    pub(crate) fn value(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
             Self::Integer(number) => Value::Integer(*number),
@@ -56,7 +57,7 @@ impl Variable {
 
 impl Session {
     /// The values of user variables; `None` when the upstream would not say.
-    pub(super) async fn user_variables(
+    pub(crate) async fn user_variables(
         &mut self,
         names: &[Vec<u8>],
     ) -> Result<Option<Vec<Variable>>, Error> {
@@ -98,10 +99,27 @@ impl Session {
                 .collect(),
         ))
     }
+
+    /// Has the server prepare a text of ours in SQL: the text that executes it with these user variables. It stays
+    /// prepared until the next one: DEALLOCATE would clear its warnings. The inner error is an ERR payload.
+    pub(crate) async fn prepare_in_sql(
+        &mut self,
+        text: &[u8],
+        user_variables: &[Vec<u8>],
+    ) -> Result<Result<Vec<u8>, Vec<u8>>, Error> {
+        let variables = self.variables().await?.unwrap_or_default();
+        let literal = string_literal(text, variables.no_backslash_escapes);
+        let prepare = [b"PREPARE countersink_read FROM ", &literal[..]].concat();
+        if let Err(error) = self.run_internal(prepare).await?.into_result() {
+            return Ok(Err(error));
+        }
+        let execute = b"EXECUTE countersink_read USING ";
+        Ok(Ok([&execute[..], &user_variables.join(&b", "[..])].concat()))
+    }
 }
 
 /// The bytes that hexadecimal digits stand for.
-pub(super) fn unhex(digits: Vec<u8>) -> Option<Vec<u8>> {
+pub(crate) fn unhex(digits: Vec<u8>) -> Option<Vec<u8>> {
     let digit = |digit: u8| char::from(digit).to_digit(16);
     let pairs = digits.chunks(2).map(|pair| match pair {
         &[high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),

@@ -180,7 +180,7 @@ mod tests {
     use crate::catalog::Catalog;
     use crate::sql::fixture::{catalog, planned, show};
     use crate::sql::plan;
-    use crate::sql::plan::SessionFacts;
+    use crate::sql::plan::SessionVariables;
 
     #[test]
     fn a_name_where_no_walk_comes_by_is_folded_for() {
@@ -197,12 +197,12 @@ mod tests {
             mariadb: true,
             ..catalog()
         };
-        let facts = SessionFacts {
+        let variables = SessionVariables {
             schema: Some("shop".to_owned()),
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
         for text in cases {
-            let plan = plan(text.as_bytes(), &facts, &catalog);
+            let plan = plan(text.as_bytes(), &variables, &catalog);
             assert_eq!(show(&plan), "fold NotParsed: posts", "{text}");
         }
     }

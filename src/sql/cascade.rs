@@ -15,7 +15,7 @@ use sqlparser::tokenizer::Token;
 use crate::catalog::letter_case::is_same;
 use crate::catalog::{Cascade, Catalog, HotTable};
 use crate::sql::context::{Context, base_path, ident, may_name, quoted};
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope, SessionFacts};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Scope, SessionVariables};
 use crate::sql::statement::Kind;
 use crate::sql::template::{Piece, Template};
 use crate::sql::words::{Words, identifier};
@@ -25,10 +25,10 @@ use crate::sql::{read, syntax};
 pub(super) fn with_cascades(
     plan: Plan,
     text: &[u8],
-    (facts, catalog, kind): (&SessionFacts, &Catalog, Kind),
+    (variables, catalog, kind): (&SessionVariables, &Catalog, Kind),
     plan_of: impl Fn(&[u8]) -> Plan,
 ) -> Plan {
-    let Some(reached) = reached(text, facts, catalog, kind, plan_of) else {
+    let Some(reached) = reached(text, variables, catalog, kind, plan_of) else {
         return plan;
     };
     let (mut folds, reason) = match plan {
@@ -57,7 +57,7 @@ struct Reached {
 
 fn reached(
     text: &[u8],
-    facts: &SessionFacts,
+    variables: &SessionVariables,
     catalog: &Catalog,
     kind: Kind,
     plan_of: impl Fn(&[u8]) -> Plan,
@@ -86,11 +86,11 @@ fn reached(
     if named.is_empty() {
         return None;
     }
-    let syntax = syntax::parse(text, facts).ok();
+    let syntax = syntax::parse(text, variables).ok();
     let statement = syntax.as_ref().map(|syntax| {
         let context = Context {
             text,
-            facts,
+            variables,
             catalog,
             syntax,
         };
@@ -104,9 +104,9 @@ fn reached(
             Some((context, Statement::Update(update))) => may_assign(context, update, cascade),
             Some((context, Statement::Insert(insert))) => {
                 is_named_by(context, &insert.table, cascade)
-                    && may_reach(text, facts, kind, cascade)
+                    && may_reach(text, variables, kind, cascade)
             }
-            _ => may_reach(text, facts, kind, cascade),
+            _ => may_reach(text, variables, kind, cascade),
         });
         let only_deletes = |cascade: &Cascade| !cascade.on_update || kind == Kind::Delete;
         if !cascades.iter().all(only_deletes) {
@@ -205,7 +205,7 @@ fn is_path_of(context: &Context<'_>, name: &ObjectName, cascade: &Cascade) -> bo
     let is_one = |left: &str, right: &str| context.is_same_table_name(left, right);
     match parts.as_deref() {
         Some([table]) => {
-            let mut schema = context.facts.schema.iter();
+            let mut schema = context.variables.schema.iter();
             schema.any(|schema| is_one(schema, &cascade.schema))
                 && is_one(&context.name(table), &cascade.name)
         }
@@ -218,8 +218,8 @@ fn is_path_of(context: &Context<'_>, name: &ObjectName, cascade: &Cascade) -> bo
 }
 
 /// The same by the words of a statement that is not taken apart.
-fn may_reach(text: &[u8], facts: &SessionFacts, kind: Kind, cascade: &Cascade) -> bool {
-    let mut words = Words::new(text, facts);
+fn may_reach(text: &[u8], variables: &SessionVariables, kind: Kind, cascade: &Cascade) -> bool {
+    let mut words = Words::new(text, variables);
     let has = |words: &[&str], all: &Words<'_>| words.iter().any(|word| all.has(word));
     match kind {
         Kind::Insert => {
@@ -326,7 +326,7 @@ mod tests {
 
     use crate::catalog::Catalog;
     use crate::sql::fixture::{catalog, posts, show};
-    use crate::sql::plan::SessionFacts;
+    use crate::sql::plan::SessionVariables;
 
     fn cascade(name: &str, on_delete: bool, on_update: bool) -> Cascade {
         Cascade {
@@ -342,13 +342,13 @@ mod tests {
     fn planned(cascades: Vec<Cascade>, text: &str) -> String {
         let mut table = (*posts()).clone();
         table.cascades = cascades;
-        let facts = SessionFacts {
+        let variables = SessionVariables {
             schema: Some("shop".to_owned()),
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
         let mut catalog: Catalog = catalog();
         catalog.tables[0] = Arc::new(table);
-        show(&crate::sql::plan(text.as_bytes(), &facts, &catalog))
+        show(&crate::sql::plan(text.as_bytes(), &variables, &catalog))
     }
 
     #[test]

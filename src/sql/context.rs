@@ -8,7 +8,7 @@ use sqlparser::tokenizer::Token;
 
 use crate::catalog::letter_case::is_same_table;
 use crate::catalog::{Catalog, HotTable};
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::syntax::{self, Syntax};
 use crate::sql::template::{Piece, Template};
 use crate::sql::words::{Name, identifier};
@@ -17,7 +17,7 @@ use crate::sql::words::{Name, identifier};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context<'a> {
     pub(super) text: &'a [u8],
-    pub(super) facts: &'a SessionFacts,
+    pub(super) variables: &'a SessionVariables,
     pub(super) catalog: &'a Catalog,
     pub(super) syntax: &'a Syntax,
 }
@@ -29,7 +29,7 @@ impl<'a> Context<'a> {
         match parts?.as_slice() {
             [table] => self
                 .catalog
-                .table(self.facts.schema.as_deref()?, &self.name(table)),
+                .table(self.variables.schema.as_deref()?, &self.name(table)),
             [schema, table] => self.catalog.table(&self.name(schema), &self.name(table)),
             _ => None,
         }
@@ -178,10 +178,10 @@ pub(super) fn read_alias(catalog: &Catalog, table: &Arc<HotTable>, index: usize)
 /// The hot table that a name in a text lexed by words means.
 pub(super) fn hot_by_words<'a>(
     catalog: &'a Catalog,
-    facts: &SessionFacts,
+    variables: &SessionVariables,
     name: &Name,
 ) -> Option<&'a Arc<HotTable>> {
-    let schema = name.schema.as_deref().or(facts.schema.as_deref())?;
+    let schema = name.schema.as_deref().or(variables.schema.as_deref())?;
     catalog.table(schema, &name.table)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, HotTable};
 use crate::sql::context::{hot_by_words, mentioned};
 use crate::sql::lexer::TokenKind;
-use crate::sql::plan::{Ddl, Fold, FoldTable, Plan, Reason, SessionFacts};
+use crate::sql::plan::{Ddl, Fold, FoldTable, Plan, Reason, SessionVariables};
 use crate::sql::words::Words;
 
 /// Folds whole tables.
@@ -28,18 +28,18 @@ fn commits_first(plan: Plan) -> Plan {
 /// Reads one DDL statement after another by its words.
 struct Reader<'a> {
     text: &'a [u8],
-    facts: &'a SessionFacts,
+    variables: &'a SessionVariables,
     catalog: &'a Catalog,
     words: Words<'a>,
 }
 
 /// The plan of CREATE, ALTER, DROP, TRUNCATE, RENAME.
-pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+pub(super) fn plan(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Plan {
     let mut reader = Reader {
         text,
-        facts,
+        variables,
         catalog,
-        words: Words::new(text, facts),
+        words: Words::new(text, variables),
     };
     if reader.words.has_inner_mark(b';') {
         // A routine's body, or several statements that could not be separated.
@@ -66,7 +66,7 @@ impl Reader<'_> {
     /// Takes a table's name: the hot table, if it is one.
     fn table(&mut self) -> Option<Arc<HotTable>> {
         let name = self.words.name()?;
-        hot_by_words(self.catalog, self.facts, &name).cloned()
+        hot_by_words(self.catalog, self.variables, &name).cloned()
     }
 
     fn ddl(&self, mut tables: Vec<Arc<HotTable>>, withdraws_slots: bool) -> Plan {
@@ -232,8 +232,8 @@ impl Reader<'_> {
 }
 
 /// The plan of PREPARE name FROM text, and of EXECUTE IMMEDIATE text.
-pub(super) fn plan_prepare(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
-    let mut words = Words::new(text, facts);
+pub(super) fn plan_prepare(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Plan {
+    let mut words = Words::new(text, variables);
     words.next();
     words.skip_past("FROM");
     match words.rest() {
@@ -243,8 +243,8 @@ pub(super) fn plan_prepare(text: &[u8], facts: &SessionFacts, catalog: &Catalog)
 }
 
 /// The plan of LOAD DATA and LOAD XML.
-pub(super) fn plan_load(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
-    let words = Words::new(text, facts);
+pub(super) fn plan_load(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Plan {
+    let words = Words::new(text, variables);
     let tables = || mentioned(text, catalog);
     match (words.has("REPLACE"), words.has_subquery()) {
         (true, _) => fold_tables(tables(), Reason::Replace),

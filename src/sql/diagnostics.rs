@@ -6,7 +6,7 @@ use memchr::memchr_iter;
 
 use crate::sql::lexer::{Token, TokenKind};
 use crate::sql::mention::mentions;
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::statement::Kind;
 use crate::sql::words::Words;
 
@@ -40,14 +40,14 @@ pub enum Number {
 }
 
 /// The question that a statement asks; `None` when it asks none.
-pub fn question(text: &[u8], facts: &SessionFacts) -> Option<Question> {
-    if facts.unsafe_character_set {
+pub fn question(text: &[u8], variables: &SessionVariables) -> Option<Question> {
+    if variables.unsafe_character_set {
         return None;
     }
-    messages(Words::new(text, facts))
-        .or_else(|| count(Words::new(text, facts)))
-        .or_else(|| into(Words::new(text, facts), text))
-        .or_else(|| numbers(text, facts))
+    messages(Words::new(text, variables))
+        .or_else(|| count(Words::new(text, variables)))
+        .or_else(|| into(Words::new(text, variables), text))
+        .or_else(|| numbers(text, variables))
 }
 
 /// `SHOW {WARNINGS | ERRORS} [LIMIT [offset,] count]`
@@ -167,8 +167,8 @@ pub fn may_be_question(text: &[u8], kind: Kind) -> bool {
 }
 
 /// The numbers in a statement.
-fn numbers(text: &[u8], facts: &SessionFacts) -> Option<Question> {
-    let words = Words::new(text, facts);
+fn numbers(text: &[u8], variables: &SessionVariables) -> Option<Question> {
+    let words = Words::new(text, variables);
     let tokens = words.rest();
     let is = |token: &Token, word: &[u8]| token.of(text).eq_ignore_ascii_case(word);
     let mut found = Vec::new();
@@ -219,9 +219,9 @@ mod tests {
 
     /// The question, which must be found as one that may be.
     fn ask(text: &str) -> Option<Question> {
-        let (text, facts) = (text.as_bytes(), SessionFacts::default());
-        let question = question(text, &facts);
-        let kind = crate::sql::statement_kind(text, &facts);
+        let (text, variables) = (text.as_bytes(), SessionVariables::default());
+        let question = question(text, &variables);
+        let kind = crate::sql::statement_kind(text, &variables);
         assert!(question.is_none() || may_be_question(text, kind));
         question
     }
@@ -233,7 +233,7 @@ mod tests {
             "SELECT rows_count, _COUNT FROM t",
             "COMMIT",
         ] {
-            let kind = crate::sql::statement_kind(text.as_bytes(), &SessionFacts::default());
+            let kind = crate::sql::statement_kind(text.as_bytes(), &SessionVariables::default());
             assert!(!may_be_question(text.as_bytes(), kind), "{text}");
         }
     }

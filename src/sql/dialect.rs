@@ -8,7 +8,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 
 /// MySQL's grammar under a session's sql_mode.
 #[derive(Debug)]
@@ -19,11 +19,11 @@ pub(super) struct SessionDialect {
 }
 
 impl SessionDialect {
-    pub(super) fn new(facts: &SessionFacts) -> Self {
+    pub(super) fn new(variables: &SessionVariables) -> Self {
         Self {
             mysql: MySqlDialect {},
-            ansi_quotes: facts.ansi_quotes,
-            backslash_escapes: !facts.no_backslash_escapes,
+            ansi_quotes: variables.ansi_quotes,
+            backslash_escapes: !variables.no_backslash_escapes,
         }
     }
 }
@@ -157,7 +157,7 @@ mod tests {
             "key, value, xml '<a/>', views(+), [1], {d '2026-01-01'}, a b c, 1 x 2, ? ?",
         ];
         let (ours, theirs) = (
-            SessionDialect::new(&SessionFacts::default()),
+            SessionDialect::new(&SessionVariables::default()),
             MySqlDialect {},
         );
         let mut understood = 0;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use memchr::{memchr, memchr_iter};
 
 use crate::sql::lexer::{Lexer, Token, TokenKind};
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use finder::Finder;
 
 /// Longer texts have no digest, in bytes.
@@ -59,12 +59,12 @@ pub fn reads_the_same(text: &[u8]) -> bool {
 }
 
 /// The digest of a statement; `None` where its text is too long, or may mean more than it shows.
-pub fn digest(text: &[u8], facts: &SessionFacts) -> Option<Digest> {
-    if facts.unsafe_character_set || text.len() > MOST_BYTES {
+pub fn digest(text: &[u8], variables: &SessionVariables) -> Option<Digest> {
+    if variables.unsafe_character_set || text.len() > MOST_BYTES {
         return None;
     }
     let mut pass = Pass::new(text);
-    for token in Lexer::new(text, facts).filter(Token::is_significant) {
+    for token in Lexer::new(text, variables).filter(Token::is_significant) {
         pass.take(&token)?;
     }
     pass.finish()
@@ -198,7 +198,8 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Digest {
-        digest(text.as_bytes(), &SessionFacts::default()).unwrap_or_else(|| panic!("none: {text}"))
+        digest(text.as_bytes(), &SessionVariables::default())
+            .unwrap_or_else(|| panic!("none: {text}"))
     }
 
     /// `column = literal` or `column = ?n`.
@@ -315,12 +316,18 @@ mod tests {
 
     #[test]
     fn what_may_mean_more_than_it_shows_has_none() {
-        let facts = SessionFacts::default();
-        assert_eq!(digest(b"/*!50000 UPDATE t SET a = 1 */", &facts), None);
-        assert_eq!(digest(b"UPDATE t SET a = 1; DELETE FROM t", &facts), None);
-        assert_eq!(digest(b"", &facts), None);
-        assert_eq!(digest(&vec![b'x'; MOST_BYTES + 1], &facts), None);
-        assert_eq!(digest("a ".repeat(LONGEST_DIGEST).as_bytes(), &facts), None);
+        let variables = SessionVariables::default();
+        assert_eq!(digest(b"/*!50000 UPDATE t SET a = 1 */", &variables), None);
+        assert_eq!(
+            digest(b"UPDATE t SET a = 1; DELETE FROM t", &variables),
+            None
+        );
+        assert_eq!(digest(b"", &variables), None);
+        assert_eq!(digest(&vec![b'x'; MOST_BYTES + 1], &variables), None);
+        assert_eq!(
+            digest("a ".repeat(LONGEST_DIGEST).as_bytes(), &variables),
+            None
+        );
     }
 
     #[test]
@@ -339,7 +346,7 @@ mod tests {
         /// Whatever the bytes are: no panic, no digit of a literal, and a bound.
         #[test]
         fn any_bytes_will_do(text in prop::collection::vec(any::<u8>(), 0..300)) {
-            if let Some(digest) = digest(&text, &SessionFacts::default()) {
+            if let Some(digest) = digest(&text, &SessionVariables::default()) {
                 prop_assert!(digest.text.len() <= LONGEST_DIGEST);
                 prop_assert!(digest.compared.len() <= MOST_COMPARED);
             }

@@ -87,12 +87,12 @@ pub fn glance(text: &[u8]) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::plan::SessionFacts;
+    use crate::sql::plan::SessionVariables;
     use crate::sql::statement_kind;
 
     #[test]
     fn a_glance_says_what_a_look_says() {
-        let facts = SessionFacts::default();
+        let variables = SessionVariables::default();
         for text in [
             "select 1",
             "SELECT\n1",
@@ -106,7 +106,7 @@ mod tests {
             let kind = glance(text.as_bytes());
             assert_eq!(
                 kind,
-                Some(statement_kind(text.as_bytes(), &facts)),
+                Some(statement_kind(text.as_bytes(), &variables)),
                 "{text}"
             );
         }

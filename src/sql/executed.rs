@@ -10,16 +10,16 @@ use std::ops::Range;
 use memchr::memmem;
 
 use crate::sql::lexer::{Lexer, Token, TokenKind};
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::statement::{Kind, is_several, statement_kind};
 
 /// The text without the marks of comments that the server executes, and without comments that it skips: it means the
 /// same, and servers take the names of columns from it as well. Where that is not certain, the text is left as it is.
-pub fn executed<'a>(text: &'a [u8], facts: &SessionFacts, mariadb: bool) -> Cow<'a, [u8]> {
-    if facts.unsafe_character_set || !may_have_executable_comment(text) {
+pub fn executed<'a>(text: &'a [u8], variables: &SessionVariables, mariadb: bool) -> Cow<'a, [u8]> {
+    if variables.unsafe_character_set || !may_have_executable_comment(text) {
         return Cow::Borrowed(text);
     }
-    let Some(marks) = marks(text, facts, mariadb) else {
+    let Some(marks) = marks(text, variables, mariadb) else {
         return Cow::Borrowed(text);
     };
     let mut executed = Vec::with_capacity(text.len());
@@ -30,7 +30,7 @@ pub fn executed<'a>(text: &'a [u8], facts: &SessionFacts, mariadb: bool) -> Cow<
     }
     executed.extend_from_slice(&text[from..]);
     // Of several statements the first says nothing about the others.
-    match is_several(&executed, facts) {
+    match is_several(&executed, variables) {
         true => Cow::Borrowed(text),
         false => Cow::Owned(executed),
     }
@@ -43,21 +43,21 @@ pub fn may_have_executable_comment(text: &[u8]) -> bool {
 }
 
 /// What means nothing to the server, in order.
-fn marks(text: &[u8], facts: &SessionFacts, mariadb: bool) -> Option<Vec<Range<usize>>> {
+fn marks(text: &[u8], variables: &SessionVariables, mariadb: bool) -> Option<Vec<Range<usize>>> {
     let mut marks = Vec::new();
     let mut from = 0;
     let is_comment = |token: &Token| token.kind == TokenKind::ExecutableComment;
-    while let Some(comment) = tokens(text, from, facts).find(is_comment) {
+    while let Some(comment) = tokens(text, from, variables).find(is_comment) {
         let (mark, is_executed) = Mark::of(comment.of(text))?.meaning(mariadb)?;
         if is_executed {
             let code = comment.start + mark;
-            let end = end_of_executed(text, code, facts)?;
+            let end = end_of_executed(text, code, variables)?;
             from = end + END.len();
             marks.extend([comment.start..code, end..from]);
         } else {
             let inner = comment.of(text).strip_suffix(END)?;
             // The names of columns keep it. A comment in a comment each server skips in its own way.
-            let is_query = matches!(statement_kind(text, facts), Kind::Select | Kind::With);
+            let is_query = matches!(statement_kind(text, variables), Kind::Select | Kind::With);
             if is_query || memmem::find(&inner[2..], b"/*").is_some() {
                 return None;
             }
@@ -89,9 +89,9 @@ const END: &[u8] = b"*/";
 fn tokens<'a>(
     text: &'a [u8],
     from: usize,
-    facts: &SessionFacts,
+    variables: &SessionVariables,
 ) -> impl Iterator<Item = Token> + 'a {
-    Lexer::new(&text[from..], facts).map(move |token| Token {
+    Lexer::new(&text[from..], variables).map(move |token| Token {
         start: from + token.start,
         end: from + token.end,
         ..token
@@ -100,8 +100,8 @@ fn tokens<'a>(
 
 /// Where the `*/` is that ends an executed comment whose code begins at `from`. `None` if there is none, or if
 /// something in the comment may hide it, or another statement.
-fn end_of_executed(text: &[u8], from: usize, facts: &SessionFacts) -> Option<usize> {
-    for token in tokens(text, from, facts) {
+fn end_of_executed(text: &[u8], from: usize, variables: &SessionVariables) -> Option<usize> {
+    for token in tokens(text, from, variables) {
         match token.kind {
             TokenKind::Comment | TokenKind::ExecutableComment | TokenKind::Hint => return None,
             TokenKind::Punctuation if text[token.start] == b';' => return None,
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, mariadb: bool) -> String {
-        let executed = executed(text.as_bytes(), &SessionFacts::default(), mariadb);
+        let executed = executed(text.as_bytes(), &SessionVariables::default(), mariadb);
         String::from_utf8_lossy(&executed).into_owned()
     }
 

@@ -3,12 +3,12 @@
 //! A server that gets it, because there is no proxy or the session uses the binary protocol, does not run the explained
 //! statement either: it knows no such format and says so (1791), or finds a syntax error.
 
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::words::Words;
 
 /// The statement that is to be explained, if `text` is EXPLAIN FORMAT=COUNTERSINK of one.
-pub fn explained<'a>(text: &'a [u8], facts: &SessionFacts) -> Option<&'a [u8]> {
-    let mut words = Words::first(text, facts, 5);
+pub fn explained<'a>(text: &'a [u8], variables: &SessionVariables) -> Option<&'a [u8]> {
+    let mut words = Words::first(text, variables, 5);
     let is_ours = words.accept_any(&["EXPLAIN", "DESCRIBE", "DESC"])
         && words.accept("FORMAT")
         && words.accept_mark(b'=')
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Option<&str> {
-        let statement = explained(text.as_bytes(), &SessionFacts::default())?;
+        let statement = explained(text.as_bytes(), &SessionVariables::default())?;
         Some(std::str::from_utf8(statement).expect("a part of a text"))
     }
 

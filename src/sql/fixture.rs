@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalog::{Bounds, Catalog, Changers, Column, Counter, Domain, HotTable};
-use crate::sql::plan::{Fold, FoldTable, Plan, Scope, SessionFacts};
+use crate::sql::plan::{Fold, FoldTable, Plan, Scope, SessionVariables};
 use crate::sql::template::{Piece, Template};
 
 fn column(name: &str, definition: &str) -> Column {
@@ -258,11 +258,11 @@ pub(super) fn show(plan: &Plan) -> String {
 
 /// The plan of a text in a session that uses schema `shop`.
 pub(crate) fn plan_of(text: &str) -> Plan {
-    let facts = SessionFacts {
+    let variables = SessionVariables {
         schema: Some("shop".to_owned()),
-        ..SessionFacts::default()
+        ..SessionVariables::default()
     };
-    crate::sql::plan(text.as_bytes(), &facts, &catalog())
+    crate::sql::plan(text.as_bytes(), &variables, &catalog())
 }
 
 /// The same, shown.

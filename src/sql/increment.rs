@@ -333,7 +333,7 @@ fn times(target: &Target<'_>, touches: &[Touch]) -> Vec<u8> {
 /// A hash of the statement without its constants, and of the schema that its names are in.
 fn shape(context: &Context<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    context.facts.schema.hash(&mut hasher);
+    context.variables.schema.hash(&mut hasher);
     for token in &context.syntax.tokens {
         match &token.token {
             Token::Number(..)
@@ -366,7 +366,7 @@ fn obstacle(
         Some(Reason::UnsignedDecrement)
     } else if deltas.iter().any(too_large) {
         Some(Reason::NoRoom)
-    } else if context.facts.safe_updates && whole_key.is_none() {
+    } else if context.variables.safe_updates && whole_key.is_none() {
         // The server may refuse the original with 1175; its own words are then the answer.
         Some(Reason::Unresolved)
     } else if (is_named_as_slots(context, target)

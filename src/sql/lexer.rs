@@ -3,7 +3,7 @@
 //! It knows no keywords and never fails: what is not closed ends with the text. Texts in character sets that
 //! hide ASCII bytes inside characters (gbk, sjis ..) must not be given to it.
 
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,12 +71,12 @@ pub struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     /// A lexer that follows the session's sql_mode.
-    pub fn new(text: &'a [u8], facts: &SessionFacts) -> Self {
+    pub fn new(text: &'a [u8], variables: &SessionVariables) -> Self {
         Self {
             text,
             at: 0,
-            ansi_quotes: facts.ansi_quotes,
-            backslash_escapes: !facts.no_backslash_escapes,
+            ansi_quotes: variables.ansi_quotes,
+            backslash_escapes: !variables.no_backslash_escapes,
             in_name: false,
         }
     }

@@ -7,7 +7,7 @@ use crate::catalog::{Catalog, HotTable};
 use crate::sql::context::{READ_ALIASES, hot_by_words, mentioned, quoted, read_alias, slots_path};
 use crate::sql::ddl::fold_tables;
 use crate::sql::lexer::Lexer;
-use crate::sql::plan::{LockTables, Plan, Reason, SessionFacts};
+use crate::sql::plan::{LockTables, Plan, Reason, SessionVariables};
 use crate::sql::words::{Name, Words};
 
 /// A hot table in the list.
@@ -21,18 +21,18 @@ struct Locked {
 ///
 /// While tables are locked each name in a statement must be locked, once for each use. What is added here is the slot
 /// table by the names that reads give it; for WRITE the session adds those of its fold.
-pub(super) fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
-    if let Some(flush) = Flush::of(text, facts) {
-        return plan_flush(&flush, text, facts, catalog);
+pub(super) fn plan(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Plan {
+    if let Some(flush) = Flush::of(text, variables) {
+        return plan_flush(&flush, text, variables, catalog);
     }
-    let Some(locked) = locked(text, facts, catalog) else {
+    let Some(locked) = locked(text, variables, catalog) else {
         return fold_tables(mentioned(text, catalog), Reason::NotParsed);
     };
     if locked.is_empty() {
         return Plan::Forward(Reason::NotHot);
     }
     // What is added goes before a closing `;` or comment.
-    let end = Lexer::new(text, facts)
+    let end = Lexer::new(text, variables)
         .filter(|token| token.is_significant() && text[token.start] != b';')
         .last()
         .map_or(text.len(), |token| token.end);
@@ -57,8 +57,8 @@ struct Flush {
 
 impl Flush {
     /// `None`: it is another statement, or not understood.
-    fn of(text: &[u8], facts: &SessionFacts) -> Option<Self> {
-        let mut words = Words::new(text, facts);
+    fn of(text: &[u8], variables: &SessionVariables) -> Option<Self> {
+        let mut words = Words::new(text, variables);
         if !words.accept("FLUSH") {
             return None;
         }
@@ -90,15 +90,15 @@ impl Flush {
 }
 
 /// Whether a statement is FLUSH TABLES that locks the tables which it names.
-pub(super) fn flushes_and_locks(text: &[u8], facts: &SessionFacts) -> bool {
-    Flush::of(text, facts).is_some()
+pub(super) fn flushes_and_locks(text: &[u8], variables: &SessionVariables) -> bool {
+    Flush::of(text, variables).is_some()
 }
 
 /// No alias can be locked by FLUSH TABLES, as those of the slot tables must be. So the tables are flushed, then locked.
-fn plan_flush(flush: &Flush, text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
+fn plan_flush(flush: &Flush, text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Plan {
     let mut tables: Vec<Arc<HotTable>> = Vec::new();
     for name in &flush.names {
-        let hot = hot_by_words(catalog, facts, name).filter(|table| !tables.contains(table));
+        let hot = hot_by_words(catalog, variables, name).filter(|table| !tables.contains(table));
         tables.extend(hot.cloned());
     }
     if tables.is_empty() {
@@ -134,8 +134,8 @@ fn plan_flush(flush: &Flush, text: &[u8], facts: &SessionFacts, catalog: &Catalo
 }
 
 /// The hot tables of the list; `None` if it is not understood.
-fn locked(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Vec<Locked>> {
-    let mut words = Words::new(text, facts);
+fn locked(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Option<Vec<Locked>> {
+    let mut words = Words::new(text, variables);
     if !words.accept("LOCK") || !words.accept_any(&["TABLES", "TABLE"]) {
         return None;
     }
@@ -144,7 +144,7 @@ fn locked(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Vec<Lo
         let name = words.name()?;
         skip_alias(&mut words)?;
         let write = accept_lock_type(&mut words)?;
-        if let Some(table) = hot_by_words(catalog, facts, &name) {
+        if let Some(table) = hot_by_words(catalog, variables, &name) {
             match locked
                 .iter_mut()
                 .find(|known| Arc::ptr_eq(&known.table, table))

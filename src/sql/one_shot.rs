@@ -3,7 +3,7 @@
 use crate::sql::calls::has_calls;
 use crate::sql::lexer::TokenKind;
 use crate::sql::mention::mentions;
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::statement::Kind;
 use crate::sql::words::Words;
 
@@ -14,14 +14,14 @@ pub fn may_be(text: &[u8], kind: Kind) -> bool {
 }
 
 /// Whether a statement does nothing but set characteristics of the next transaction, so that it may be sent again.
-pub fn sets(text: &[u8], facts: &SessionFacts) -> bool {
+pub fn sets(text: &[u8], variables: &SessionVariables) -> bool {
     const VARIABLES: [&[u8]; 4] = [
         b"@@transaction_isolation",
         b"@@transaction_read_only",
         b"@@tx_isolation",
         b"@@tx_read_only",
     ];
-    let mut words = Words::new(text, facts);
+    let mut words = Words::new(text, variables);
     if !words.accept("SET") {
         return false;
     }
@@ -46,8 +46,8 @@ pub fn sets(text: &[u8], facts: &SessionFacts) -> bool {
 
 /// Whether a statement does nothing but set characteristics of the session. They replace the same ones of the next
 /// transaction and leave the others, so it may be sent again after the statements that have set these.
-pub fn sets_session(text: &[u8], facts: &SessionFacts) -> bool {
-    let mut words = Words::new(text, facts);
+pub fn sets_session(text: &[u8], variables: &SessionVariables) -> bool {
+    let mut words = Words::new(text, variables);
     words.accept("SET")
         && (words.accept("SESSION") || words.accept("LOCAL"))
         && words.accept("TRANSACTION")
@@ -55,19 +55,19 @@ pub fn sets_session(text: &[u8], facts: &SessionFacts) -> bool {
 }
 
 /// Whether what was set is certainly still there after a statement that has succeeded: it touches no table.
-pub fn survives(text: &[u8], kind: Kind, facts: &SessionFacts) -> bool {
+pub fn survives(text: &[u8], kind: Kind, variables: &SessionVariables) -> bool {
     match kind {
-        Kind::Set { harmless } => harmless || sets_constants(text, facts),
+        Kind::Set { harmless } => harmless || sets_constants(text, variables),
         Kind::Prepare | Kind::Deallocate => true,
         // Other ones read tables of the server's own.
         Kind::Show => {
-            let mut words = Words::new(text, facts);
+            let mut words = Words::new(text, variables);
             let messages = ["WARNINGS", "ERRORS", "COUNT"];
             words.accept("SHOW") && messages.iter().any(|word| words.accept(word))
         }
         // A stored function may look into tables.
         Kind::Do | Kind::Select => {
-            let words = Words::new(text, facts);
+            let words = Words::new(text, variables);
             !words.has("FROM") && !words.has("TABLE") && !has_calls(text)
         }
         _ => false,
@@ -75,9 +75,9 @@ pub fn survives(text: &[u8], kind: Kind, facts: &SessionFacts) -> bool {
 }
 
 /// Whether a SET assigns constants to variables that say nothing of transactions, so that no table is looked into.
-fn sets_constants(text: &[u8], facts: &SessionFacts) -> bool {
+fn sets_constants(text: &[u8], variables: &SessionVariables) -> bool {
     const OTHERS: [&[u8]; 5] = [b"AUTOCOMMIT", b"TRANSACTION", b"TX_", b"PASSWORD", b"ROLE"];
-    let words = Words::new(text, facts);
+    let words = Words::new(text, variables);
     text.contains(&b'=')
         && !text.contains(&b'(')
         && !words.has("RESOURCE")
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn only_the_next_transaction_is_meant() {
-        let facts = SessionFacts::default();
+        let variables = SessionVariables::default();
         let cases = [
             ("SET TRANSACTION READ ONLY", true),
             (
@@ -107,15 +107,15 @@ mod tests {
             ("SET @@transaction_read_only = (SELECT 1)", false),
         ];
         for (text, expected) in cases {
-            let kind = statement_kind(text.as_bytes(), &facts);
-            assert_eq!(sets(text.as_bytes(), &facts), expected, "{text}");
+            let kind = statement_kind(text.as_bytes(), &variables);
+            assert_eq!(sets(text.as_bytes(), &variables), expected, "{text}");
             assert!(may_be(text.as_bytes(), kind), "{text}");
         }
     }
 
     #[test]
     fn the_session_is_meant() {
-        let sets = |text: &str| sets_session(text.as_bytes(), &SessionFacts::default());
+        let sets = |text: &str| sets_session(text.as_bytes(), &SessionVariables::default());
         assert!(sets("SET SESSION TRANSACTION READ ONLY"));
         assert!(sets(
             "set local transaction isolation level read committed;"
@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn what_touches_no_table_leaves_it() {
         let survives = |text: &str| {
-            let facts = SessionFacts::default();
-            let kind = statement_kind(text.as_bytes(), &facts);
-            super::survives(text.as_bytes(), kind, &facts)
+            let variables = SessionVariables::default();
+            let kind = statement_kind(text.as_bytes(), &variables);
+            super::survives(text.as_bytes(), kind, &variables)
         };
         assert!(survives("SELECT @@autocommit"));
         assert!(survives("SELECT ROW_COUNT(), (1 + 1)"));

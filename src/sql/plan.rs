@@ -8,7 +8,7 @@ use crate::sql::template::Template;
 
 /// What the session knows of itself that changes the meaning of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct SessionFacts {
+pub struct SessionVariables {
     /// The current schema.
     pub schema: Option<String>,
     /// `sql_mode` has ANSI_QUOTES: `"` quotes identifiers.
@@ -28,7 +28,7 @@ pub struct SessionFacts {
     pub high_not_precedence: bool,
 }
 
-impl SessionFacts {
+impl SessionVariables {
     /// With what `sql_mode` (a list, as the server spells it) says of how texts are read. ANSI is a short name of
     /// several modes.
     #[must_use]

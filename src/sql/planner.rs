@@ -10,7 +10,7 @@ use crate::sql::ddl::{self, fold_tables};
 use crate::sql::executed::executed;
 use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::mention::mentions;
-use crate::sql::plan::{Ddl, Plan, Reason, SessionFacts};
+use crate::sql::plan::{Ddl, Plan, Reason, SessionVariables};
 use crate::sql::statement::{Kind, is_off, statement_kind};
 use crate::sql::table_query::with_selects;
 use crate::sql::words::Words;
@@ -19,47 +19,47 @@ use crate::sql::{lock_tables, prepare, read, syntax, write};
 /// What to do with one statement (not a packet of several), which may have `?` placeholders.
 ///
 /// It never fails: what is not understood is forwarded, after a fold where it could matter.
-pub fn plan(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
-    let text = &*executed(text, facts, catalog.mariadb);
+pub fn plan(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Plan {
+    let text = &*executed(text, variables, catalog.mariadb);
     let text = match catalog.mariadb {
         true => text,
-        false => &*with_selects(text, facts),
+        false => &*with_selects(text, variables),
     };
-    let plan = plan_in_force(text, facts, catalog);
+    let plan = plan_in_force(text, variables, catalog);
     if plan != Plan::Forward(Reason::NotHot) || catalog.observed.is_empty() {
         return plan;
     }
-    match plan_in_force(text, facts, &catalog.of_those_observed()) {
+    match plan_in_force(text, variables, &catalog.of_those_observed()) {
         Plan::Forward(Reason::NotHot) => plan,
         observed => Plan::Observe(Box::new(observed)),
     }
 }
 
 /// The plan by the tables whose rules are in force.
-fn plan_in_force(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Plan {
-    if is_off(text, facts) {
+fn plan_in_force(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Plan {
+    if is_off(text, variables) {
         return Plan::Forward(Reason::Off);
     }
-    let kind = statement_kind(text, facts);
-    let mut plan = plan_by_names(text, facts, catalog, kind);
-    if matches!(plan, Plan::Fold(_) | Plan::Read(_)) && is_consistent(text, facts, kind) {
+    let kind = statement_kind(text, variables);
+    let mut plan = plan_by_names(text, variables, catalog, kind);
+    if matches!(plan, Plan::Fold(_) | Plan::Read(_)) && is_consistent(text, variables, kind) {
         note_consistent(&mut plan);
     }
-    let as_deleted = |text: &[u8]| plan_by_names(text, facts, catalog, Kind::Delete);
-    with_cascades(plan, text, (facts, catalog, kind), as_deleted)
+    let as_deleted = |text: &[u8]| plan_by_names(text, variables, catalog, Kind::Delete);
+    with_cascades(plan, text, (variables, catalog, kind), as_deleted)
 }
 
 /// Whether a statement is surely a query that locks no rows it reads, whatever else it is.
-fn is_consistent(text: &[u8], facts: &SessionFacts, kind: Kind) -> bool {
+fn is_consistent(text: &[u8], variables: &SessionVariables, kind: Kind) -> bool {
     let others: &[&str] = match kind {
         Kind::Select => &["UPDATE", "SHARE"],
         Kind::With => &["UPDATE", "SHARE", "DELETE"],
         _ => return false,
     };
     let mentions_some = others.iter().any(|word| mentions(text, word.as_bytes()));
-    let words = Words::new(text, facts);
+    let words = Words::new(text, variables);
     let has_some = mentions_some
-        && (has_executable_comment(text, facts) || others.iter().any(|word| words.has(word)));
+        && (has_executable_comment(text, variables) || others.iter().any(|word| words.has(word)));
     !has_some && !words.has_inner_mark(b';')
 }
 
@@ -76,12 +76,12 @@ fn note_consistent(plan: &mut Plan) {
 }
 
 /// The plan by the hot tables that the text names.
-fn plan_by_names(text: &[u8], facts: &SessionFacts, catalog: &Catalog, kind: Kind) -> Plan {
+fn plan_by_names(text: &[u8], variables: &SessionVariables, catalog: &Catalog, kind: Kind) -> Plan {
     let tables = mentioned(text, catalog);
     if let Kind::Ddl = kind {
         return match (
-            ddl::plan(text, facts, catalog),
-            ddl::plan(text, facts, &catalog.of_those_without_slots()),
+            ddl::plan(text, variables, catalog),
+            ddl::plan(text, variables, &catalog.of_those_without_slots()),
         ) {
             // Nothing to fold, but the table may be another one afterwards.
             (Plan::Forward(_), Plan::Ddl(_) | Plan::Fold(_) | Plan::Shadow(_)) => {
@@ -94,36 +94,36 @@ fn plan_by_names(text: &[u8], facts: &SessionFacts, catalog: &Catalog, kind: Kin
         };
     }
     if let Kind::Prepare = kind {
-        return ddl::plan_prepare(text, facts, catalog);
+        return ddl::plan_prepare(text, variables, catalog);
     }
-    if may_execute_unseen(text, facts, kind) {
+    if may_execute_unseen(text, variables, kind) {
         return fold_tables(catalog.tables.clone(), Reason::SqlExecute);
     }
     if tables.is_empty() {
-        return without_slots(text, facts, catalog, kind);
+        return without_slots(text, variables, catalog, kind);
     }
-    if let Some(reason) = obstacle(text, facts, catalog) {
-        return not_understood(text, facts, kind, tables, reason);
+    if let Some(reason) = obstacle(text, variables, catalog) {
+        return not_understood(text, variables, kind, tables, reason);
     }
     match kind {
         Kind::Select | Kind::With | Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete => {
-            parsed(text, facts, catalog, kind, tables)
+            parsed(text, variables, catalog, kind, tables)
         }
-        Kind::LoadData => ddl::plan_load(text, facts, catalog),
-        Kind::LockTables => lock_tables::plan(text, facts, catalog),
-        _ => not_understood(text, facts, kind, tables, Reason::NotParsed),
+        Kind::LoadData => ddl::plan_load(text, variables, catalog),
+        Kind::LockTables => lock_tables::plan(text, variables, catalog),
+        _ => not_understood(text, variables, kind, tables, Reason::NotParsed),
     }
 }
 
 /// The plan of a statement that names no table with slots: tables without slots are plain tables to all but increments.
-fn without_slots(text: &[u8], facts: &SessionFacts, catalog: &Catalog, kind: Kind) -> Plan {
+fn without_slots(text: &[u8], variables: &SessionVariables, catalog: &Catalog, kind: Kind) -> Plan {
     let catalog = catalog.of_those_without_slots();
     let tables = mentioned(text, &catalog);
     if tables.is_empty() {
         return Plan::Forward(Reason::NotHot);
     }
-    let is_read_surely = kind == Kind::Update && obstacle(text, facts, &catalog).is_none();
-    match is_read_surely.then(|| parsed(text, facts, &catalog, kind, tables)) {
+    let is_read_surely = kind == Kind::Update && obstacle(text, variables, &catalog).is_none();
+    match is_read_surely.then(|| parsed(text, variables, &catalog, kind, tables)) {
         Some(Plan::Combine(increment)) => Plan::Combine(increment),
         _ => Plan::Forward(Reason::OnBase),
     }
@@ -132,23 +132,23 @@ fn without_slots(text: &[u8], facts: &SessionFacts, catalog: &Catalog, kind: Kin
 /// The plan of a statement whose syntax tree matters.
 fn parsed(
     text: &[u8],
-    facts: &SessionFacts,
+    variables: &SessionVariables,
     catalog: &Catalog,
     kind: Kind,
     tables: Vec<Arc<HotTable>>,
 ) -> Plan {
-    let syntax = match syntax::parse(text, facts) {
+    let syntax = match syntax::parse(text, variables) {
         Ok(syntax) => syntax,
-        Err(reason) => return not_understood(text, facts, kind, tables, reason),
+        Err(reason) => return not_understood(text, variables, kind, tables, reason),
     };
     let context = Context {
         text,
-        facts,
+        variables,
         catalog,
         syntax: &syntax,
     };
     if !accounted::is_complete(&context, &tables) {
-        return not_understood(text, facts, kind, tables, Reason::NotParsed);
+        return not_understood(text, variables, kind, tables, Reason::NotParsed);
     }
     match &syntax.statement {
         sqlparser::ast::Statement::Query(query) if read::is_query(query) => {
@@ -160,13 +160,13 @@ fn parsed(
 
 /// Whether a text that is not read to its end executes a prepared statement, perhaps: `/*!50000 EXECUTE s */`, and
 /// MariaDB's SET STATEMENT .. FOR EXECUTE and BEGIN NOT ATOMIC.
-fn may_execute_unseen(text: &[u8], facts: &SessionFacts, kind: Kind) -> bool {
-    prepare::may_execute(text) && (kind == Kind::Other || has_executable_comment(text, facts))
+fn may_execute_unseen(text: &[u8], variables: &SessionVariables, kind: Kind) -> bool {
+    prepare::may_execute(text) && (kind == Kind::Other || has_executable_comment(text, variables))
 }
 
 /// What keeps a text from being read with certainty, whatever the parser says.
-fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reason> {
-    if facts.unsafe_character_set {
+fn obstacle(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Option<Reason> {
+    if variables.unsafe_character_set {
         return Some(Reason::CharacterSet);
     }
     if names_like_ours(text) {
@@ -178,7 +178,7 @@ fn obstacle(text: &[u8], facts: &SessionFacts, catalog: &Catalog) -> Option<Reas
     {
         return Some(Reason::CharacterSet);
     }
-    has_executable_comment(text, facts).then_some(Reason::NotParsed)
+    has_executable_comment(text, variables).then_some(Reason::NotParsed)
 }
 
 /// Whether a text has names that begin like the aliases in the proxy's own texts.
@@ -196,12 +196,12 @@ fn has_foreign_name(table: &HotTable) -> bool {
 /// The plan of a statement that names hot tables but is not understood.
 fn not_understood(
     text: &[u8],
-    facts: &SessionFacts,
+    variables: &SessionVariables,
     kind: Kind,
     tables: Vec<Arc<HotTable>>,
     reason: Reason,
 ) -> Plan {
-    let words = Words::new(text, facts);
+    let words = Words::new(text, variables);
     if words.has_inner_mark(b';') || (words.has_subquery() && !words.explains()) {
         return fold_tables(tables, reason);
     }
@@ -221,7 +221,7 @@ fn not_understood(
                 && !["DUPLICATE", "SELECT", "TABLE"]
                     .iter()
                     .any(|word| words.has(word))
-                && !has_executable_comment(text, facts) =>
+                && !has_executable_comment(text, variables) =>
         {
             Plan::Forward(Reason::InsertOnly)
         }
@@ -229,22 +229,22 @@ fn not_understood(
     }
 }
 
-fn has_executable_comment(text: &[u8], facts: &SessionFacts) -> bool {
+fn has_executable_comment(text: &[u8], variables: &SessionVariables) -> bool {
     memchr::memmem::find(text, b"/*").is_some()
-        && Lexer::new(text, facts).any(|token| token.kind == TokenKind::ExecutableComment)
+        && Lexer::new(text, variables).any(|token| token.kind == TokenKind::ExecutableComment)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::sql::fixture::{catalog, planned, show};
-    use crate::sql::plan::SessionFacts;
+    use crate::sql::plan::SessionVariables;
 
-    fn planned_with(facts: SessionFacts, text: &[u8]) -> String {
-        let facts = SessionFacts {
+    fn planned_with(variables: SessionVariables, text: &[u8]) -> String {
+        let variables = SessionVariables {
             schema: Some("shop".to_owned()),
-            ..facts
+            ..variables
         };
-        show(&super::plan(text, &facts, &catalog()))
+        show(&super::plan(text, &variables, &catalog()))
     }
 
     #[test]
@@ -297,9 +297,9 @@ mod tests {
 
     #[test]
     fn the_session_changes_what_a_text_means() {
-        let unsafe_set = || SessionFacts {
+        let unsafe_set = || SessionVariables {
             unsafe_character_set: true,
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
         assert_eq!(
             planned_with(unsafe_set(), b"SELECT views FROM posts"),
@@ -314,9 +314,9 @@ mod tests {
             "forward Metadata"
         );
 
-        let ansi = || SessionFacts {
+        let ansi = || SessionVariables {
             ansi_quotes: true,
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
         let quoted = b"DELETE FROM \"posts\" WHERE \"id\" = 1";
         assert_eq!(
@@ -325,13 +325,13 @@ mod tests {
         );
         // A string is no table's name; the server refuses it, whatever we do before.
         assert_eq!(
-            planned_with(SessionFacts::default(), quoted),
+            planned_with(SessionVariables::default(), quoted),
             "fold Delete: posts"
         );
 
-        let plain = || SessionFacts {
+        let plain = || SessionVariables {
             no_backslash_escapes: true,
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
         let backslash = br"DELETE FROM posts WHERE title = '\' AND id = 1 -- '";
         assert_eq!(
@@ -339,13 +339,13 @@ mod tests {
             "fold Delete: posts where `id` = 1"
         );
         assert_eq!(
-            planned_with(SessionFacts::default(), backslash),
+            planned_with(SessionVariables::default(), backslash),
             "fold Delete: posts"
         );
 
-        let careful = || SessionFacts {
+        let careful = || SessionVariables {
             safe_updates: true,
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
         assert_eq!(
             planned_with(careful(), b"UPDATE posts SET views = views + 1"),
@@ -370,15 +370,15 @@ mod tests {
         );
         let mut catalog = catalog();
         catalog.lower_case_table_names = 1;
-        let facts = SessionFacts {
+        let variables = SessionVariables {
             schema: Some("SHOP".to_owned()),
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
         assert_eq!(
-            show(&super::plan(b"DELETE FROM POSTS", &facts, &catalog)),
+            show(&super::plan(b"DELETE FROM POSTS", &variables, &catalog)),
             "fold Delete: posts"
         );
-        let nowhere = SessionFacts::default();
+        let nowhere = SessionVariables::default();
         assert_eq!(
             show(&super::plan(b"DELETE FROM posts", &nowhere, &catalog)),
             "forward NotHot"

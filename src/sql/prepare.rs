@@ -3,7 +3,7 @@
 use crate::sql::is_off;
 use crate::sql::lexer::{Lexer, Token, TokenKind};
 use crate::sql::mention::mentions;
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::template::space_between;
 use crate::sql::words::Words;
 
@@ -55,20 +55,20 @@ pub enum Source {
 pub type Using = Option<Vec<Vec<u8>>>;
 
 /// Takes a statement of this syntax apart; `None` if it is another one.
-pub fn command(text: &[u8], facts: &SessionFacts) -> Option<Command> {
-    let mut words = Words::new(text, facts);
+pub fn command(text: &[u8], variables: &SessionVariables) -> Option<Command> {
+    let mut words = Words::new(text, variables);
     // In such a character set, ASCII bytes are what they seem only if there are no other bytes.
-    let certain = !facts.unsafe_character_set || text.is_ascii();
+    let certain = !variables.unsafe_character_set || text.is_ascii();
     let command = if words.accept("PREPARE") {
         let name = name(&mut words);
         let source = match words.accept("FROM") {
-            true => source(&mut words, text, facts),
+            true => source(&mut words, text, variables),
             false => Source::Unknown,
         };
-        let off = is_off(text, facts);
+        let off = is_off(text, variables);
         Command::Prepare { name, source, off }
     } else if words.accept_all(&["EXECUTE", "IMMEDIATE"]) {
-        let source = source(&mut words, text, facts);
+        let source = source(&mut words, text, variables);
         let using = using(words, text);
         Command::Immediate { source, using }
     } else if words.accept("EXECUTE") {
@@ -107,9 +107,9 @@ pub fn may_execute(text: &[u8]) -> bool {
 }
 
 /// The placeholders of a statement; `None` where a comment that may be executed could hold more.
-pub fn placeholders(text: &[u8], facts: &SessionFacts) -> Option<usize> {
+pub fn placeholders(text: &[u8], variables: &SessionVariables) -> Option<usize> {
     let mut count = 0;
-    for token in Lexer::new(text, facts) {
+    for token in Lexer::new(text, variables) {
         match token.kind {
             TokenKind::ExecutableComment => return None,
             TokenKind::Placeholder => count += 1,
@@ -120,11 +120,11 @@ pub fn placeholders(text: &[u8], facts: &SessionFacts) -> Option<usize> {
 }
 
 /// The text with its placeholders filled in, in order.
-pub fn filled(text: &[u8], literals: &[Vec<u8>], facts: &SessionFacts) -> Vec<u8> {
+pub fn filled(text: &[u8], literals: &[Vec<u8>], variables: &SessionVariables) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut literals = literals.iter();
     let mut follows_literal = false;
-    for token in Lexer::new(text, facts) {
+    for token in Lexer::new(text, variables) {
         let literal = match token.kind {
             TokenKind::Placeholder => literals.next(),
             _ => None,
@@ -142,8 +142,8 @@ pub fn filled(text: &[u8], literals: &[Vec<u8>], facts: &SessionFacts) -> Vec<u8
 
 /// Whether the columns of a SELECT have the types that its preparation promised, whatever its parameters are: the
 /// parameters come after its only FROM, so no column is made of them.
-pub fn promises_hold(text: &[u8], facts: &SessionFacts) -> bool {
-    let tokens = significant(text, facts);
+pub fn promises_hold(text: &[u8], variables: &SessionVariables) -> bool {
+    let tokens = significant(text, variables);
     let is = |token: &Token, word: &str| {
         token.kind == TokenKind::Word && token.of(text).eq_ignore_ascii_case(word.as_bytes())
     };
@@ -163,8 +163,8 @@ pub fn promises_hold(text: &[u8], facts: &SessionFacts) -> bool {
 }
 
 /// Whether the text has a placeholder after LIMIT or OFFSET, where a value must be a number.
-pub fn limits_by_parameter(text: &[u8], facts: &SessionFacts) -> bool {
-    let mut words = Words::new(text, facts);
+pub fn limits_by_parameter(text: &[u8], variables: &SessionVariables) -> bool {
+    let mut words = Words::new(text, variables);
     words.skip_past("LIMIT")
         && words
             .rest()
@@ -172,8 +172,8 @@ pub fn limits_by_parameter(text: &[u8], facts: &SessionFacts) -> bool {
             .any(|token| token.kind == TokenKind::Placeholder)
 }
 
-fn significant(text: &[u8], facts: &SessionFacts) -> Vec<Token> {
-    Lexer::new(text, facts)
+fn significant(text: &[u8], variables: &SessionVariables) -> Vec<Token> {
+    Lexer::new(text, variables)
         .filter(Token::is_significant)
         .collect()
 }
@@ -184,7 +184,7 @@ fn name(words: &mut Words<'_>) -> Option<String> {
     name.is_ascii().then(|| name.to_ascii_lowercase())
 }
 
-fn source(words: &mut Words<'_>, text: &[u8], facts: &SessionFacts) -> Source {
+fn source(words: &mut Words<'_>, text: &[u8], variables: &SessionVariables) -> Source {
     let Some(token) = words.next() else {
         return Source::Unknown;
     };
@@ -195,7 +195,7 @@ fn source(words: &mut Words<'_>, text: &[u8], facts: &SessionFacts) -> Source {
     let spelled = token.of(text);
     match token.kind {
         _ if !ends => Source::Unknown,
-        TokenKind::String => match unquoted(spelled, facts.no_backslash_escapes) {
+        TokenKind::String => match unquoted(spelled, variables.no_backslash_escapes) {
             Some(literal) => Source::Literal(literal),
             None => Source::Unknown,
         },
@@ -206,7 +206,7 @@ fn source(words: &mut Words<'_>, text: &[u8], facts: &SessionFacts) -> Source {
 
 /// `[USING @a [, @b] ..]`, to the end of the statement.
 fn using(mut words: Words<'_>, text: &[u8]) -> Using {
-    let mut variables = Vec::new();
+    let mut user_variables = Vec::new();
     if words.accept("USING") {
         loop {
             let variable = words.next()?;
@@ -214,14 +214,14 @@ fn using(mut words: Words<'_>, text: &[u8]) -> Using {
             if variable.kind != TokenKind::Variable || spelled.starts_with(b"@@") {
                 return None;
             }
-            variables.push(spelled.to_vec());
+            user_variables.push(spelled.to_vec());
             if !words.accept_mark(b',') {
                 break;
             }
         }
     }
     words.accept_mark(b';');
-    words.peek().is_none().then_some(variables)
+    words.peek().is_none().then_some(user_variables)
 }
 
 /// The value of a string literal; `None` if it has a prefix or no end.
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<Command> {
-        command(text.as_bytes(), &SessionFacts::default())
+        command(text.as_bytes(), &SessionVariables::default())
     }
 
     fn literal(text: &[u8]) -> Source {
@@ -309,9 +309,9 @@ mod tests {
             let text = format!("PREPARE s FROM {other}");
             assert_eq!(read(&text), prepare("s", Source::Unknown), "{other}");
         }
-        let plain = SessionFacts {
+        let plain = SessionVariables {
             no_backslash_escapes: true,
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
         assert_eq!(
             command(br"PREPARE s FROM '\n'", &plain),
@@ -355,15 +355,15 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled_in_order() {
-        let facts = SessionFacts::default();
+        let variables = SessionVariables::default();
         let literals = [b"1".to_vec(), b"'?'".to_vec()];
         let text = b"SELECT '?', ? /* ? */, ?";
-        assert_eq!(placeholders(text, &facts), Some(2));
+        assert_eq!(placeholders(text, &variables), Some(2));
         assert_eq!(
-            filled(text, &literals, &facts),
+            filled(text, &literals, &variables),
             b"SELECT '?', 1 /* ? */, '?'"
         );
-        assert_eq!(placeholders(b"SELECT ? /*! + ? */", &facts), None);
+        assert_eq!(placeholders(b"SELECT ? /*! + ? */", &variables), None);
     }
 
     #[test]
@@ -372,9 +372,9 @@ mod tests {
             read("DEALLOCATE PREPARE é"),
             Some(Command::Deallocate { name: None })
         );
-        let gbk = SessionFacts {
+        let gbk = SessionVariables {
             unsafe_character_set: true,
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
         assert_eq!(
             command(b"EXECUTE s USING @\x81\x5c", &gbk),
@@ -387,13 +387,14 @@ mod tests {
 
     #[test]
     fn columns_are_as_promised_unless_made_of_parameters() {
-        let holds = |text: &str| promises_hold(text.as_bytes(), &SessionFacts::default());
+        let holds = |text: &str| promises_hold(text.as_bytes(), &SessionVariables::default());
         assert!(holds("SELECT views + 1 FROM posts"));
         assert!(holds("SELECT views FROM posts WHERE id = ? LIMIT ?"));
         assert!(!holds("SELECT views + ? FROM posts"));
         assert!(!holds("SELECT ? UNION SELECT views FROM posts"));
         assert!(!holds("SELECT x FROM (SELECT views + ? AS x FROM posts) t"));
-        let limits = |text: &str| limits_by_parameter(text.as_bytes(), &SessionFacts::default());
+        let limits =
+            |text: &str| limits_by_parameter(text.as_bytes(), &SessionVariables::default());
         assert!(limits("SELECT views FROM posts LIMIT 1 OFFSET ?"));
         assert!(!limits("SELECT views FROM posts WHERE id = ? LIMIT 1"));
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::catalog::Counter;
 use crate::sql::compares_alike;
-use crate::sql::plan::{Increment, Plan, Reason, SessionFacts};
+use crate::sql::plan::{Increment, Plan, Reason, SessionVariables};
 use lift::Lift;
 
 /// A text whose literals have been lifted out. It can be used again and again, and keeps what it has allocated.
@@ -45,10 +45,10 @@ impl Shape {
     /// Lifts the literals of a statement; false if none can be lifted. Some are left where they are. To the grammar
     /// only these certainly mean no more than a parameter: literals that are compared with a column by `=` or `IN` in
     /// the WHERE of an UPDATE or of a plain SELECT, and literals that an UPDATE assigns, or adds to a name.
-    pub fn lift(&mut self, text: &[u8], facts: &SessionFacts) -> bool {
+    pub fn lift(&mut self, text: &[u8], variables: &SessionVariables) -> bool {
         self.text.clear();
         self.literals.clear();
-        Lift::new(text, facts, self).is_some_and(Lift::run) && !self.literals.is_empty()
+        Lift::new(text, variables, self).is_some_and(Lift::run) && !self.literals.is_empty()
     }
 
     /// The text with `?` for each literal.

@@ -101,14 +101,14 @@ fn of_tables(count: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use crate::sql::fixture::{catalog, posts};
-    use crate::sql::plan::{Plan, SessionFacts};
+    use crate::sql::plan::{Plan, SessionVariables};
 
     fn size(text: &str) -> usize {
-        let facts = SessionFacts {
+        let variables = SessionVariables {
             schema: Some("shop".to_owned()),
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
-        crate::sql::plan(text.as_bytes(), &facts, &catalog()).size()
+        crate::sql::plan(text.as_bytes(), &variables, &catalog()).size()
     }
 
     #[test]

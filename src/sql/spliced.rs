@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::sql::fixture::{catalog, planned};
 use crate::sql::lexer::{Lexer, TokenKind};
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 
 /// The statements of the golden cases, and a few more.
 fn statements() -> Vec<String> {
@@ -29,8 +29,9 @@ fn statements() -> Vec<String> {
 }
 
 fn tokens(text: &str) -> Vec<(TokenKind, String)> {
-    let facts = SessionFacts::default();
-    let significant = Lexer::new(text.as_bytes(), &facts).filter(|token| token.is_significant());
+    let variables = SessionVariables::default();
+    let significant =
+        Lexer::new(text.as_bytes(), &variables).filter(|token| token.is_significant());
     significant
         .map(|token| (token.kind, text[token.start..token.end].to_owned()))
         .collect()

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::lock_tables;
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::words::{Beginning, Words};
 
 /// What kind of statement a text is, by its first words.
@@ -77,8 +77,8 @@ impl Kind {
 const LONGEST_FIRST_WORD: usize = 10;
 
 /// The kind of a statement, without allocation (but for SET). Leading comments and parentheses are skipped.
-pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
-    let mut words = Beginning::new(text, facts);
+pub fn statement_kind(text: &[u8], variables: &SessionVariables) -> Kind {
+    let mut words = Beginning::new(text, variables);
     while words.accept_mark(b'(') {}
     let mut upper = [0; LONGEST_FIRST_WORD];
     let first = words
@@ -102,7 +102,7 @@ pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
         // MariaDB: SET STATEMENT variable = value FOR any statement.
         "SET" if words.accept("STATEMENT") => Kind::Other,
         "SET" => Kind::Set {
-            harmless: is_harmless(text, facts),
+            harmless: is_harmless(text, variables),
         },
         "USE" => Kind::Use,
         "PREPARE" => Kind::Prepare,
@@ -119,7 +119,7 @@ pub fn statement_kind(text: &[u8], facts: &SessionFacts) -> Kind {
         "SAVEPOINT" => Kind::Savepoint,
         "RELEASE" => Kind::Release,
         "LOCK" if words.accept_any(&["TABLES", "TABLE"]) => Kind::LockTables,
-        "FLUSH" if lock_tables::flushes_and_locks(text, facts) => Kind::LockTables,
+        "FLUSH" if lock_tables::flushes_and_locks(text, variables) => Kind::LockTables,
         "UNLOCK" if words.accept_any(&["TABLES", "TABLE"]) => Kind::UnlockTables,
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "RENAME" => Kind::Ddl,
         "ANALYZE" if is_table_maintenance(&mut words) => Kind::Show,
@@ -148,8 +148,8 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Whether each assignment of a SET is `variable = value` with a harmless variable and a plain value.
-fn is_harmless(text: &[u8], facts: &SessionFacts) -> bool {
-    let mut words = Words::new(text, facts);
+fn is_harmless(text: &[u8], variables: &SessionVariables) -> bool {
+    let mut words = Words::new(text, variables);
     words.accept("SET");
     loop {
         words.accept_any(&["SESSION", "LOCAL"]);
@@ -210,7 +210,7 @@ pub struct Part {
 ///
 /// From a statement on whose body may hold semicolons (CREATE PROCEDURE ..), the rest is one part; a text with
 /// an executable comment that could hide a boundary is one part, too.
-pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Part> {
+pub fn split(text: &[u8], variables: &SessionVariables) -> Vec<Part> {
     // What the server takes off a packet before it reads it.
     let is_left_over = |byte: &u8| *byte == b';' || is_space(byte);
     let end = text.iter().rposition(|byte| !is_left_over(byte));
@@ -219,7 +219,7 @@ pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Part> {
         range,
         is_empty: !has_words,
     };
-    if Lexer::new(text, facts)
+    if Lexer::new(text, variables)
         .any(|token| token.kind == TokenKind::ExecutableComment && hides_boundary(token.of(text)))
     {
         return vec![part(0..text.len(), true)];
@@ -227,12 +227,12 @@ pub fn split(text: &[u8], facts: &SessionFacts) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut has_words = false;
-    for token in Lexer::new(text, facts) {
+    for token in Lexer::new(text, variables) {
         if token.kind != TokenKind::Punctuation || text[token.start] != b';' {
             has_words |= token.is_significant();
             continue;
         }
-        if has_words && may_hold_semicolons(&text[start..token.start], facts) {
+        if has_words && may_hold_semicolons(&text[start..token.start], variables) {
             break;
         }
         parts.push(part(start..token.start, has_words));
@@ -252,8 +252,8 @@ fn is_space(byte: &u8) -> bool {
 }
 
 /// Whether something follows a semicolon, which is an error if a packet may hold one statement only.
-pub fn is_several(text: &[u8], facts: &SessionFacts) -> bool {
-    Words::new(text, facts).has_inner_mark(b';')
+pub fn is_several(text: &[u8], variables: &SessionVariables) -> bool {
+    Words::new(text, variables).has_inner_mark(b';')
 }
 
 fn hides_boundary(comment: &[u8]) -> bool {
@@ -266,7 +266,7 @@ fn hides_boundary(comment: &[u8]) -> bool {
         || memchr::memmem::find(comment.get(2..).unwrap_or_default(), b"/*").is_some()
 }
 
-fn may_hold_semicolons(part: &[u8], facts: &SessionFacts) -> bool {
+fn may_hold_semicolons(part: &[u8], variables: &SessionVariables) -> bool {
     const BODIES: [&str; 6] = [
         "PROCEDURE",
         "FUNCTION",
@@ -277,7 +277,7 @@ fn may_hold_semicolons(part: &[u8], facts: &SessionFacts) -> bool {
     ];
     const NO_BODIES: [&str; 6] = ["TABLE", "VIEW", "INDEX", "DATABASE", "SCHEMA", "USER"];
     const COMPOUND: [&str; 7] = ["IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR", "DECLARE"];
-    let mut words = Words::first(part, facts, 24);
+    let mut words = Words::first(part, variables, 24);
     if words.accept_any(&["CREATE", "ALTER"]) {
         while words.peek().is_some() && !words.accept_any(&NO_BODIES) {
             if words.accept_any(&BODIES) {
@@ -294,7 +294,7 @@ fn may_hold_semicolons(part: &[u8], facts: &SessionFacts) -> bool {
 }
 
 /// Whether the statement carries the comment `/* countersink:off */`.
-pub fn is_off(text: &[u8], facts: &SessionFacts) -> bool {
+pub fn is_off(text: &[u8], variables: &SessionVariables) -> bool {
     const MARK: &[u8] = b"countersink:off";
     let is_mark = |comment: &[u8]| {
         comment
@@ -302,7 +302,7 @@ pub fn is_off(text: &[u8], facts: &SessionFacts) -> bool {
             .any(|window| window.eq_ignore_ascii_case(MARK))
     };
     memchr::memmem::find(text, b":").is_some()
-        && Lexer::new(text, facts)
+        && Lexer::new(text, variables)
             .any(|token| token.kind == TokenKind::Comment && is_mark(token.of(text)))
 }
 
@@ -311,11 +311,11 @@ mod tests {
     use super::*;
 
     fn kind(text: &str) -> Kind {
-        statement_kind(text.as_bytes(), &SessionFacts::default())
+        statement_kind(text.as_bytes(), &SessionVariables::default())
     }
 
     fn parts(text: &str) -> Vec<&str> {
-        let parts = split(text.as_bytes(), &SessionFacts::default());
+        let parts = split(text.as_bytes(), &SessionVariables::default());
         parts.into_iter().map(|part| &text[part.range]).collect()
     }
 
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(parts("; SELECT 1"), ["", " SELECT 1"]);
         let empty = split(
             b"SELECT 1; ; /* c */; SELECT 2; -- x",
-            &SessionFacts::default(),
+            &SessionVariables::default(),
         );
         let empty: Vec<bool> = empty.iter().map(|part| part.is_empty).collect();
         assert_eq!(empty, [false, true, true, false, true]);
@@ -391,9 +391,9 @@ mod tests {
 
     #[test]
     fn the_comment_that_switches_off_is_no_string() {
-        let facts = SessionFacts::default();
-        assert!(is_off(b"SELECT 1 /* countersink:off */", &facts));
-        assert!(is_off(b"SELECT 1 -- Countersink:OFF", &facts));
-        assert!(!is_off(b"SELECT '/* countersink:off */'", &facts));
+        let variables = SessionVariables::default();
+        assert!(is_off(b"SELECT 1 /* countersink:off */", &variables));
+        assert!(is_off(b"SELECT 1 -- Countersink:OFF", &variables));
+        assert!(!is_off(b"SELECT '/* countersink:off */'", &variables));
     }
 }

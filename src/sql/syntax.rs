@@ -10,7 +10,7 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Whit
 
 use crate::sql::dialect::SessionDialect;
 use crate::sql::lexer::{Lexer, TokenKind};
-use crate::sql::plan::{Reason, SessionFacts};
+use crate::sql::plan::{Reason, SessionVariables};
 
 /// Longest text that is parsed. The parser's own walks recurse once per operator, so its input must be bounded.
 const MAX_BYTES: usize = 16 * 1024;
@@ -46,11 +46,11 @@ impl Lexeme {
 }
 
 /// Parses one statement, or says why not.
-pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason> {
+pub(super) fn parse(text: &[u8], variables: &SessionVariables) -> Result<Syntax, Reason> {
     if text.len() > MAX_BYTES {
         return Err(Reason::TooLong);
     }
-    let dialect = SessionDialect::new(facts);
+    let dialect = SessionDialect::new(variables);
     // As Latin-1 each byte is one character, so that columns count bytes.
     let decoded = match std::str::from_utf8(text) {
         Ok(ascii) if ascii.is_ascii() => Cow::Borrowed(ascii),
@@ -66,7 +66,7 @@ pub(super) fn parse(text: &[u8], facts: &SessionFacts) -> Result<Syntax, Reason>
     if tokens.len() > MAX_TOKENS {
         return Err(Reason::TooLong);
     }
-    if !agrees_with_lexer(&tokens, text, facts) {
+    if !agrees_with_lexer(&tokens, text, variables) {
         return Err(Reason::NotParsed);
     }
     let mut lexemes = Vec::with_capacity(tokens.len());
@@ -154,12 +154,12 @@ fn locate_by_offset(tokens: &mut [TokenWithSpan], text: &[u8]) -> Option<()> {
 ///
 /// A token that begins or ends elsewhere than the server thinks could hide a part of the statement;
 /// two readings that agree make that unlikely.
-fn agrees_with_lexer(tokens: &[TokenWithSpan], text: &[u8], facts: &SessionFacts) -> bool {
+fn agrees_with_lexer(tokens: &[TokenWithSpan], text: &[u8], variables: &SessionVariables) -> bool {
     let theirs = tokens
         .iter()
         .filter(|token| is_enclosing(&token.token))
         .map(|token| offsets(token.span));
-    let ours = Lexer::new(text, facts)
+    let ours = Lexer::new(text, variables)
         .filter(|token| match token.kind {
             TokenKind::Quoted
             | TokenKind::String

@@ -5,15 +5,15 @@ use std::ops::Range;
 
 use crate::sql::lexer::{Lexer, Token, TokenKind};
 use crate::sql::mention::mentions;
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 
 /// The text with `SELECT * FROM t` in place of each `TABLE t` that is a query, an arm of a set operation or a subquery.
 /// The text is left as it is if one of them has a clause that only a SELECT may have.
-pub(super) fn with_selects<'a>(text: &'a [u8], facts: &SessionFacts) -> Cow<'a, [u8]> {
+pub(super) fn with_selects<'a>(text: &'a [u8], variables: &SessionVariables) -> Cow<'a, [u8]> {
     if !mentions(text, b"TABLE") {
         return Cow::Borrowed(text);
     }
-    let tokens: Vec<_> = Lexer::new(text, facts)
+    let tokens: Vec<_> = Lexer::new(text, variables)
         .filter(Token::is_significant)
         .collect();
     let mut selects = Vec::new();
@@ -95,7 +95,7 @@ mod tests {
                 "SELECT * FROM (SELECT * FROM posts) AS p",
             ),
         ] {
-            let selects = with_selects(text.as_bytes(), &SessionFacts::default());
+            let selects = with_selects(text.as_bytes(), &SessionVariables::default());
             assert_eq!(String::from_utf8_lossy(&selects), select);
         }
     }
@@ -112,7 +112,7 @@ mod tests {
             "LOCK TABLE posts WRITE",
             "SELECT 1 UNION TABLE posts p UNION TABLE posts",
         ] {
-            let selects = with_selects(text.as_bytes(), &SessionFacts::default());
+            let selects = with_selects(text.as_bytes(), &SessionVariables::default());
             assert_eq!(String::from_utf8_lossy(&selects), text);
         }
     }

@@ -9,7 +9,7 @@ use sqlparser::ast::{
 use crate::catalog::Catalog;
 use crate::catalog::letter_case::is_same;
 use crate::sql::context::{Context, bare, column_path, ident};
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::{syntax, touch};
 
 /// A write of one table.
@@ -49,14 +49,14 @@ impl Tally {
 }
 
 /// What a write of one table sets; `None` for all other statements. Digests are understood as well.
-pub fn tally(text: &[u8], facts: &SessionFacts) -> Option<Tally> {
+pub fn tally(text: &[u8], variables: &SessionVariables) -> Option<Tally> {
     let plain = String::from_utf8_lossy(text).replace("(...)", "(?)");
     let text = plain.as_bytes();
-    let syntax = syntax::parse(text, facts).ok()?;
+    let syntax = syntax::parse(text, variables).ok()?;
     let catalog = Catalog::default();
     let context = Context {
         text,
-        facts,
+        variables,
         catalog: &catalog,
         syntax: &syntax,
     };
@@ -100,7 +100,7 @@ fn of_insert(context: &Context<'_>, insert: &Insert) -> Option<Tally> {
 fn table(context: &Context<'_>, name: &ObjectName) -> Option<(Option<String>, String)> {
     let parts: Option<Vec<&Ident>> = name.0.iter().map(ident).collect();
     match parts?.as_slice() {
-        [table] => Some((context.facts.schema.clone(), context.name(table))),
+        [table] => Some((context.variables.schema.clone(), context.name(table))),
         [schema, table] => Some((Some(context.name(schema)), context.name(table))),
         _ => None,
     }
@@ -229,7 +229,7 @@ mod tests {
 
     /// `table: column Sets, ..`
     fn shown(text: &str) -> String {
-        let Some(tally) = tally(text.as_bytes(), &SessionFacts::default()) else {
+        let Some(tally) = tally(text.as_bytes(), &SessionVariables::default()) else {
             return "none".to_owned();
         };
         let sets: Vec<_> = tally

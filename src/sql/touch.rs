@@ -163,7 +163,7 @@ mod tests {
 
     use crate::catalog::{Catalog, Column, HotTable};
     use crate::sql::fixture::{posts, show};
-    use crate::sql::plan::{Plan, SessionFacts};
+    use crate::sql::plan::{Plan, SessionVariables};
 
     /// posts with `changed_at DATETIME(3)`, and `updated_at TIMESTAMP` that sets itself if `automatic`.
     fn planned(automatic: bool, text: &str) -> String {
@@ -190,11 +190,11 @@ mod tests {
             tables: vec![Arc::new(table)],
             ..Catalog::default()
         };
-        let facts = SessionFacts {
+        let variables = SessionVariables {
             schema: Some("shop".to_owned()),
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
-        crate::sql::plan(text.as_bytes(), &facts, &catalog)
+        crate::sql::plan(text.as_bytes(), &variables, &catalog)
     }
 
     #[test]

@@ -5,7 +5,7 @@ use memchr::{memchr, memmem};
 
 use crate::sql::lexer::TokenKind;
 use crate::sql::mention::mentions;
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::statement::Kind;
 use crate::sql::words::Words;
 
@@ -32,9 +32,10 @@ pub enum TransactionControl {
 pub fn transaction_control(
     text: &[u8],
     kind: Kind,
-    facts: &SessionFacts,
+    variables: &SessionVariables,
 ) -> Option<TransactionControl> {
-    let is_single = memchr(b';', text).is_none() || !Words::new(text, facts).has_inner_mark(b';');
+    let is_single =
+        memchr(b';', text).is_none() || !Words::new(text, variables).has_inner_mark(b';');
     let may_hide = memmem::find(text, b"/*").is_some();
     match kind {
         Kind::Begin if is_single && !may_hide => {
@@ -45,7 +46,7 @@ pub fn transaction_control(
         Kind::Rollback | Kind::Savepoint | Kind::Release if is_single => {}
         _ => return None,
     }
-    let mut words = Words::new(text, facts);
+    let mut words = Words::new(text, variables);
     if words
         .rest()
         .iter()
@@ -74,11 +75,11 @@ pub fn transaction_control(
 }
 
 /// Whether a query locks rows as if it wrote them: FOR UPDATE.
-pub fn locks_for_update(text: &[u8], kind: Kind, facts: &SessionFacts) -> bool {
+pub fn locks_for_update(text: &[u8], kind: Kind, variables: &SessionVariables) -> bool {
     if !matches!(kind, Kind::Select | Kind::With) || !mentions(text, b"UPDATE") {
         return false;
     }
-    let mut words = Words::new(text, facts);
+    let mut words = Words::new(text, variables);
     while words.skip_past("FOR") {
         if words.accept("UPDATE") {
             return true;
@@ -127,9 +128,9 @@ mod tests {
             ("SELECT 1", None),
         ];
         for (text, expected) in cases {
-            let facts = SessionFacts::default();
-            let kind = statement_kind(text.as_bytes(), &facts);
-            let found = transaction_control(text.as_bytes(), kind, &facts);
+            let variables = SessionVariables::default();
+            let kind = statement_kind(text.as_bytes(), &variables);
+            let found = transaction_control(text.as_bytes(), kind, &variables);
             assert_eq!(found, expected, "{text}");
         }
     }

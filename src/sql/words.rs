@@ -2,7 +2,7 @@
 
 use crate::sql::lexer::{Lexer, Token, TokenKind};
 use crate::sql::mention::mentions;
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 
 /// The significant tokens of a text, read from left to right.
 #[derive(Clone, Debug)]
@@ -27,8 +27,8 @@ pub(super) struct Name {
 }
 
 impl<'a> Beginning<'a> {
-    pub(super) fn new(text: &'a [u8], facts: &SessionFacts) -> Self {
-        let mut lexer = Lexer::new(text, facts);
+    pub(super) fn new(text: &'a [u8], variables: &SessionVariables) -> Self {
+        let mut lexer = Lexer::new(text, variables);
         let next = lexer.find(Token::is_significant);
         Self { text, lexer, next }
     }
@@ -80,13 +80,13 @@ impl<'a> Beginning<'a> {
 
 impl<'a> Words<'a> {
     /// All of the text.
-    pub(super) fn new(text: &'a [u8], facts: &SessionFacts) -> Self {
-        Self::of(text, Lexer::new(text, facts))
+    pub(super) fn new(text: &'a [u8], variables: &SessionVariables) -> Self {
+        Self::of(text, Lexer::new(text, variables))
     }
 
     /// The first `count` significant tokens only.
-    pub(super) fn first(text: &'a [u8], facts: &SessionFacts, count: usize) -> Self {
-        let significant = Lexer::new(text, facts).filter(Token::is_significant);
+    pub(super) fn first(text: &'a [u8], variables: &SessionVariables, count: usize) -> Self {
+        let significant = Lexer::new(text, variables).filter(Token::is_significant);
         Self::of(text, significant.take(count))
     }
 
@@ -257,8 +257,8 @@ impl<'a> Words<'a> {
 }
 
 /// Whether a text may compare something with IS NULL, however it spells that; `false` is certain.
-pub fn may_test_for_null(text: &[u8], facts: &SessionFacts) -> bool {
-    let words = Words::new(text, facts);
+pub fn may_test_for_null(text: &[u8], variables: &SessionVariables) -> bool {
+    let words = Words::new(text, variables);
     words.has("IS") || words.has("ISNULL")
 }
 

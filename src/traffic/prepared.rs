@@ -7,7 +7,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use super::Sighting;
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::{Digest, Kind, Place};
 
 /// How much they may take together, in bytes, by estimate.
@@ -55,11 +55,11 @@ pub struct Read {
 
 impl Prepared {
     /// A statement that is about to be prepared; its parameters are set when the answer says how many there are.
-    pub fn of(text: &[u8], kind: Kind, facts: Option<&SessionFacts>) -> Self {
+    pub fn of(text: &[u8], kind: Kind, variables: Option<&SessionVariables>) -> Self {
         if !Sighting::is_of_interest(kind) {
             return Self::OfNoInterest;
         }
-        let Some(digest) = Sighting::digest(text, facts) else {
+        let Some(digest) = Sighting::digest(text, variables) else {
             return Self::Unread;
         };
         let places = digest.compared.iter().map(|compared| &compared.place);

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::{self, Digest, Kind, Place};
 
 /// How many bytes of a value are kept.
@@ -39,10 +39,10 @@ impl Sighting {
 
     /// The digest of a statement. Where nothing is known of the session, only of a text that reads the same in all:
     /// what one takes for an identifier may be a literal of another.
-    pub fn digest(text: &[u8], facts: Option<&SessionFacts>) -> Option<Arc<Digest>> {
-        let digest = match facts {
-            Some(facts) => sql::digest(text, facts),
-            None if sql::reads_the_same(text) => sql::digest(text, &SessionFacts::default()),
+    pub fn digest(text: &[u8], variables: Option<&SessionVariables>) -> Option<Arc<Digest>> {
+        let digest = match variables {
+            Some(variables) => sql::digest(text, variables),
+            None if sql::reads_the_same(text) => sql::digest(text, &SessionVariables::default()),
             None => None,
         };
         digest.map(Arc::new)

@@ -1,7 +1,7 @@
 //! Capability flags of the connection phase (manual: "Capabilities Flags").
 //!
 //! MariaDB keeps its own flags in the upper half of a 64-bit word; they travel in the last four of the
-//! greeting's and the handshake response's reserved bytes when `CLIENT_MYSQL` is not set.
+//! initial handshake's and the handshake response's reserved bytes when `CLIENT_MYSQL` is not set.
 
 /// MySQL calls it `CLIENT_LONG_PASSWORD`, MariaDB `CLIENT_MYSQL`: set means "no MariaDB extensions follow".
 pub const LONG_PASSWORD: u64 = 1;

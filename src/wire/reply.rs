@@ -90,7 +90,7 @@ impl<'a> Err<'a> {
         out.extend_from_slice(self.message);
     }
 
-    /// The same in a greeting's place, where a client knows of no SQLSTATE yet.
+    /// The same in a initial handshake's place, where a client knows of no SQLSTATE yet.
     pub fn encode_as_greeting(&self, out: &mut Vec<u8>) {
         out.push(ERR);
         out.extend_from_slice(&self.code.to_le_bytes());

@@ -5,7 +5,7 @@ use std::time::Instant;
 use countersink::driver::{Driver, Error};
 use countersink::net::PacketStream;
 use countersink::wire::capability;
-use countersink::wire::handshake::Greeting;
+use countersink::wire::handshake::InitialHandshake;
 use countersink::wire::handshake::authentication::PluginRequest;
 use countersink::wire::packet::encode_packet;
 use countersink::wire::reply;
@@ -57,15 +57,22 @@ fn the_account_comes_in_and_nobody_else() {
     });
 }
 
-/// What a client may answer to the greeting, and to a request for another plugin.
+/// What a client may answer to the initial handshake, and to a request for another plugin.
 #[test]
 fn both_plugins_are_known_and_others_are_switched() {
     support::block_on(async {
         let stage = Stage::new(Flavour::MySql, "cs_console_plugins", "").await;
         let secret = PASSWORD.as_bytes();
-        let sha2 = |nonce: &[u8; 20]| scramble_sha256(nonce, secret).expect("a password").to_vec();
-        let native =
-            |nonce: &[u8; 20]| scramble_native(nonce, secret).expect("a password").to_vec();
+        let sha2 = |auth_plugin_data: &[u8; 20]| {
+            scramble_sha256(auth_plugin_data, secret)
+                .expect("a password")
+                .to_vec()
+        };
+        let native = |auth_plugin_data: &[u8; 20]| {
+            scramble_native(auth_plugin_data, secret)
+                .expect("a password")
+                .to_vec()
+        };
         type Scramble<'a> = &'a dyn Fn(&[u8; 20]) -> Vec<u8>;
         let nothing = |_: &[u8; 20]| Vec::new();
         let zeros = |_: &[u8; 20]| vec![0; 32];
@@ -87,7 +94,7 @@ fn both_plugins_are_known_and_others_are_switched() {
         ];
         for (plugin, first, second, expected) in cases {
             let mut login = RawLogin::new(&stage.console).await;
-            let scramble = first(&login.nonce);
+            let scramble = first(&login.auth_plugin_data);
             login.respond("admin", plugin, &scramble).await;
             let mut told = Vec::new();
             loop {
@@ -97,9 +104,12 @@ fn both_plugins_are_known_and_others_are_switched() {
                     reply::EOF => {
                         let request = PluginRequest::decode(&packet).expect("a request");
                         assert_eq!(request.plugin, SHA2.as_bytes());
-                        let nonce: [u8; 20] = request.data.try_into().expect("20 bytes");
-                        assert_ne!(nonce, login.nonce, "a nonce is used once");
-                        login.write(&second(&nonce)).await;
+                        let auth_plugin_data: [u8; 20] = request.data.try_into().expect("20 bytes");
+                        assert_ne!(
+                            auth_plugin_data, login.auth_plugin_data,
+                            "a nonce is used once"
+                        );
+                        login.write(&second(&auth_plugin_data)).await;
                     }
                     1 => assert_eq!(packet, [1, 3]),
                     _ => break,
@@ -116,7 +126,8 @@ fn a_nonce_is_good_for_one_login() {
     support::block_on(async {
         let stage = Stage::new(Flavour::MySql, "cs_console_nonce", "").await;
         let mut login = RawLogin::new(&stage.console).await;
-        let seen = scramble_sha256(&login.nonce, PASSWORD.as_bytes()).expect("a password");
+        let seen =
+            scramble_sha256(&login.auth_plugin_data, PASSWORD.as_bytes()).expect("a password");
         login.respond("admin", SHA2, &seen).await;
         assert_eq!(login.read().await.expect("an answer"), [1, 3]);
         let mut again = RawLogin::new(&stage.console).await;
@@ -256,7 +267,7 @@ fn who_is_not_logged_in_keeps_nobody_out() {
 /// A login by hand.
 struct RawLogin {
     stream: PacketStream,
-    nonce: [u8; 20],
+    auth_plugin_data: [u8; 20],
     next: u8,
 }
 
@@ -265,14 +276,17 @@ impl RawLogin {
         let stream = TcpStream::connect((to.host.as_str(), to.port)).await;
         let mut login = Self {
             stream: PacketStream::new(Box::new(stream.expect("it listens"))),
-            nonce: [0; 20],
+            auth_plugin_data: [0; 20],
             next: 0,
         };
-        let greeting = login.read().await.expect("a greeting");
-        let greeting = Greeting::decode(&greeting).expect("a greeting");
-        assert_eq!(greeting.plugin, SHA2.as_bytes());
-        assert_eq!(greeting.capabilities & capability::SSL, 0);
-        login.nonce = greeting.nonce.try_into().expect("20 bytes");
+        let initial_handshake = login.read().await.expect("a greeting");
+        let initial_handshake = InitialHandshake::decode(&initial_handshake).expect("a greeting");
+        assert_eq!(initial_handshake.plugin, SHA2.as_bytes());
+        assert_eq!(initial_handshake.capabilities & capability::SSL, 0);
+        login.auth_plugin_data = initial_handshake
+            .auth_plugin_data
+            .try_into()
+            .expect("20 bytes");
         login
     }
 

@@ -20,7 +20,7 @@ use countersink::counter::control::Control;
 use countersink::driver::{Driver, Reply};
 use countersink::explain::{Line, Part, Situation, explain, show};
 use countersink::sql;
-use countersink::sql::plan::SessionFacts;
+use countersink::sql::plan::SessionVariables;
 // The capture shares files with the tests of the tracker, which name it as that crate does.
 use countersink::wire;
 use countersink_sandbox::{Address, Flavour};
@@ -192,12 +192,12 @@ impl World {
     async fn plan(&self, case: &Case, statement: &str) -> String {
         let asked = self.asked(case, statement).await;
         if case.before.is_empty() {
-            let facts = SessionFacts {
+            let variables = SessionVariables {
                 schema: Some(SCHEMA.to_owned()),
-                ..SessionFacts::default()
+                ..SessionVariables::default()
             }
             .with_sql_mode(&self.sql_mode);
-            let plan = sql::plan(statement.as_bytes(), &facts, &self.catalog);
+            let plan = sql::plan(statement.as_bytes(), &variables, &self.catalog);
             let offline = explain(&plan, &Situation::default()).to_string();
             assert_eq!(offline, asked, "offline, and asked: {statement}");
         }

@@ -114,7 +114,7 @@ impl Client {
 /// Since version 9, `mysql` has to be told to heed `\s`; earlier ones do not know the option.
 const COMMANDS: &str = "--loose-commands=ON";
 
-/// The session of a command line program: `\s` tells the greeting's id and whether there is TLS. The error that ends
+/// The session of a command line program: `\s` tells the initial handshake's id and whether there is TLS. The error that ends
 /// it ends the program.
 const STATEMENTS: &str = r"\s
 SELECT 'current_user', CURRENT_USER();

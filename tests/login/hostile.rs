@@ -240,8 +240,8 @@ fn a_file_out_of_order_does_not_hold_its_session() {
         let strict = Strict::start(flavour, "");
         strict.administer("SET GLOBAL net_read_timeout = 600");
         for numbers in [&[2, 9][..], &[9, 3]] {
-            let (mut raw, greeting) = Raw::greeted(strict.port);
-            let plugin = String::from_utf8_lossy(&greeting.plugin).into_owned();
+            let (mut raw, initial_handshake) = Raw::greeted(strict.port);
+            let plugin = String::from_utf8_lossy(&initial_handshake.plugin).into_owned();
             let mut login = response("control", b"", &plugin);
             login[0] |= 0x80; // CLIENT_LOCAL_FILES
             raw.write(1, &login);

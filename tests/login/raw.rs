@@ -8,7 +8,7 @@ use std::time::Duration;
 use socket2::{Domain, Socket, Type};
 
 use countersink::wire::capability;
-use countersink::wire::handshake::Greeting;
+use countersink::wire::handshake::InitialHandshake;
 use countersink::wire::packet::encode_packet;
 
 /// No answer takes as long.
@@ -33,13 +33,14 @@ impl Raw {
         Self { stream }
     }
 
-    /// Connects and reads the greeting.
-    pub fn greeted(port: u16) -> (Self, Greeting) {
+    /// Connects and reads the initial handshake.
+    pub fn greeted(port: u16) -> (Self, InitialHandshake) {
         let mut raw = Self::connect(port);
         let (_, payload) = raw.read().expect("a greeting");
-        let greeting = Greeting::decode(&payload);
-        let greeting = greeting.unwrap_or_else(|_| panic!("no greeting: {payload:?}"));
-        (raw, greeting)
+        let initial_handshake = InitialHandshake::decode(&payload);
+        let initial_handshake =
+            initial_handshake.unwrap_or_else(|_| panic!("no greeting: {payload:?}"));
+        (raw, initial_handshake)
     }
 
     pub fn write(&mut self, sequence_id: u8, payload: &[u8]) {

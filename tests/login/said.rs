@@ -15,7 +15,7 @@ pub struct Said {
     pub version: String,
     /// CONNECTION_ID().
     pub connection_id: u64,
-    /// The id that the greeting named.
+    /// The id that the initial handshake named.
     pub thread_id: u64,
     /// The cipher of the connection that the server sees; empty without TLS.
     pub upstream_cipher: String,

@@ -174,7 +174,7 @@ impl Connection {
 
     fn server_sent(&mut self, sequence_id: u8, payload: &[u8]) {
         if !self.logged_in {
-            // OK; what else begins with 0 is the greeting's business.
+            // OK; what else begins with 0 is the initial handshake's business.
             self.logged_in = sequence_id > 0 && payload.first() == Some(&0);
             return;
         }

@@ -61,7 +61,7 @@ impl Version {
         (self.major, self.minor) >= (major, minor)
     }
 
-    /// Reads a version text, such as the one in a server's greeting.
+    /// Reads a version text, such as the one in a server's initial handshake.
     pub(super) fn parse(text: &str) -> Option<Self> {
         // MariaDB before 11 puts 5.5.5- before its own version, for replicas that know only one digit.
         let text = match text.strip_prefix("5.5.5-") {

@@ -3,7 +3,7 @@
 use std::env;
 use std::time::Duration;
 
-use crate::{Error, Flavour, Version, greeting};
+use crate::{Error, Flavour, Version, initial_handshake};
 
 const VARIABLE: &str = "COUNTERSINK_TEST_SERVERS";
 const DEFAULT_PORT: u16 = 3306;
@@ -35,15 +35,17 @@ pub fn from_env() -> Result<Option<Vec<Address>>, Error> {
 }
 
 impl Address {
-    /// Asks the server for its family and version, by its greeting.
+    /// Asks the server for its family and version, by its initial handshake.
     ///
     /// # Errors
     /// [`Error::NoAnswer`] when it sends none within 5 s.
     pub fn identify(&self) -> Result<(Flavour, Version), Error> {
-        greeting::at_port(&self.host, self.port, PATIENCE).map_err(|source| Error::NoAnswer {
-            host: self.host.clone(),
-            port: self.port,
-            source,
+        initial_handshake::at_port(&self.host, self.port, PATIENCE).map_err(|source| {
+            Error::NoAnswer {
+                host: self.host.clone(),
+                port: self.port,
+                source,
+            }
         })
     }
 

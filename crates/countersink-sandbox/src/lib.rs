@@ -29,8 +29,8 @@ mod program;
 
 mod template;
 
-mod greeting;
 mod guard;
+mod initial_handshake;
 mod start;
 
 mod given;

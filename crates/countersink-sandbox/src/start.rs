@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::guard::{GLANCE, Guard, LOG, Order};
 use crate::program::last_lines;
-use crate::{Address, Error, Flavour, Installation, Version, greeting, template};
+use crate::{Address, Error, Flavour, Installation, Version, initial_handshake, template};
 
 /// The shortest limit on a unix socket's path among the systems we know, macOS's, with its final zero.
 const SOCKET_PATH_LIMIT: usize = 103;
@@ -58,7 +58,7 @@ pub struct Server {
     pub socket: PathBuf,
     /// Which family it is.
     pub flavour: Flavour,
-    /// Version, as its greeting names it.
+    /// Version, as its initial handshake names it.
     pub version: Version,
     folder: PathBuf,
     patience: Duration,
@@ -198,7 +198,9 @@ impl Server {
     fn wait_until_it_answers(&mut self) -> Result<(), Error> {
         let deadline = Instant::now() + self.patience;
         loop {
-            if let Ok((_, version)) = greeting::at_socket(&self.socket, Duration::from_secs(1)) {
+            if let Ok((_, version)) =
+                initial_handshake::at_socket(&self.socket, Duration::from_secs(1))
+            {
                 self.version = version;
                 return Ok(());
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 
-use super::desk::Desk;
+use super::handles::Desk;
 use super::statement::Name;
 use super::table::{Answer, Code, Column, Refusal, Table, integer, text};
 use crate::catalog::{Catalog, HotTable};

@@ -1,7 +1,7 @@
 //! A cursor over the words of a statement, and what is said of one that is not understood.
 
 use super::table::{Code, Refusal};
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::{Lexer, Token, TokenKind};
 
 /// The significant tokens of a text, read from left to right; a semicolon at the end is none. They may be many, and are
@@ -15,8 +15,8 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        let facts = SessionFacts::default();
-        let tokens = Lexer::new(text.as_bytes(), &facts);
+        let variables = SessionVariables::default();
+        let tokens = Lexer::new(text.as_bytes(), &variables);
         let mut tokens: Vec<_> = tokens.filter(Token::is_significant).collect();
         let is_semicolon = |token: &Token| token.of(text.as_bytes()) == b";";
         while tokens.last().is_some_and(is_semicolon) {

@@ -2,11 +2,11 @@
 
 use mysql_async::prelude::Queryable;
 
-use super::desk::Desk;
+use super::handles::Desk;
 use super::table::{Answer, Column, Refusal, Table, text};
 use crate::explain::{Situation, explain as explained};
 use crate::sql::plan;
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 
 /// The same as EXPLAIN FORMAT=COUNTERSINK has in a session.
 pub(super) const COLUMNS: [Column; 3] = [
@@ -21,13 +21,13 @@ pub(super) async fn explain(
     schema: Option<String>,
     statement: &str,
 ) -> Result<Answer, Refusal> {
-    let facts = SessionFacts {
+    let variables = SessionVariables {
         schema,
-        ..SessionFacts::default()
+        ..SessionVariables::default()
     };
-    let facts = facts.with_sql_mode(&sql_mode(desk).await);
+    let variables = variables.with_sql_mode(&sql_mode(desk).await);
     let hot = desk.shared.hot();
-    let plan = plan(statement.as_bytes(), &facts, &hot.catalog);
+    let plan = plan(statement.as_bytes(), &variables, &hot.catalog);
     let explanation = explained(&plan, &Situation::default());
     let lines = explanation.lines();
     let rows = lines.iter().map(|line| {

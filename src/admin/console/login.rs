@@ -178,15 +178,15 @@ impl Door {
         client: &mut PacketStream,
         thread_id: u32,
     ) -> Result<LoggedIn, LoginError> {
-        let nonce = fresh_nonce();
-        let greeting = OwnGreeting {
+        let auth_plugin_data = fresh_nonce();
+        let initial_handshake = OwnGreeting {
             server_version: SERVER_VERSION,
             thread_id,
-            nonce: &nonce,
+            auth_plugin_data: &auth_plugin_data,
             capabilities: u32::try_from(OFFERED).expect("MySQL's own flags"),
             plugin: PasswordPlugin::CachingSha2.name(),
         };
-        write(client, 0, &greeting.encode()).await?;
+        write(client, 0, &initial_handshake.encode()).await?;
         let mut payload = Vec::new();
         let sequence_id = client.read_payload(&mut payload, LONGEST_PACKET).await;
         let mut next = sequence_id?.wrapping_add(1);
@@ -205,17 +205,26 @@ impl Door {
         let hashes = &self.admin.password;
         let (with_password, is_right) = if plugin == sha2.as_bytes() {
             // No password is a lone NUL.
-            (data.len() > 1, hashes.accept_sha256(&nonce, data))
+            (
+                data.len() > 1,
+                hashes.accept_sha256(&auth_plugin_data, data),
+            )
         } else if is_native {
-            (!data.is_empty(), hashes.accept_sha1(&nonce, data))
+            (
+                !data.is_empty(),
+                hashes.accept_sha1(&auth_plugin_data, data),
+            )
         } else {
             // The one that every client of today has: to MySQL 9 the other is a file that may not be installed.
-            let nonce = fresh_nonce();
-            write(client, next, &encode_switch(sha2, &nonce)).await?;
+            let auth_plugin_data = fresh_nonce();
+            write(client, next, &encode_switch(sha2, &auth_plugin_data)).await?;
             let mut answer = Vec::new();
             let sequence_id = client.read_payload(&mut answer, LONGEST_PACKET).await;
             next = sequence_id?.wrapping_add(1);
-            (answer.len() > 1, hashes.accept_sha256(&nonce, &answer))
+            (
+                answer.len() > 1,
+                hashes.accept_sha256(&auth_plugin_data, &answer),
+            )
         };
         let user = name(&response.user);
         if !(is_right && response.user == self.admin.user.as_bytes()) {

@@ -7,21 +7,21 @@
 //! - `small_talk`: queries that clients send to every server; `set`: what they set there
 
 mod act;
+mod client_queries;
+mod console_session;
 mod cursor;
-mod desk;
 mod explain;
-mod fence;
 mod filter;
+mod handles;
 mod help;
 mod login;
+mod opensrv_fence;
 mod orders;
 mod set;
 mod shim;
 mod show;
-mod small_talk;
 mod statement;
 mod table;
-mod visit;
 
 #[cfg(test)]
 mod documented;
@@ -43,11 +43,11 @@ use crate::net::PacketStream;
 use crate::wire::error_code::ER_CON_COUNT_ERROR;
 use crate::wire::packet::encode_packet;
 use crate::wire::reply;
-use fence::Fence;
+use console_session::Visit;
 use login::{Door, LoggedIn};
-use visit::Visit;
+use opensrv_fence::Fence;
 
-pub use desk::Desk;
+pub use handles::Desk;
 
 /// Maximum number of clients that are logging in; further ones are refused with an error. Anyone who can connect can
 /// take these places, but not those of logged-in clients.

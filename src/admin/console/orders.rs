@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::desk::Desk;
+use super::handles::Desk;
 use super::statement::{Name, Order};
 use super::table::{Answer, Code, Column, Refusal, Table, text};
 use crate::config::{Mode, Rule, TableName};

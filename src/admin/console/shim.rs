@@ -10,8 +10,8 @@ use opensrv_mysql::{
 };
 use tokio::io::AsyncWrite;
 
+use super::console_session::Visit;
 use super::table::{Answer, Code, Kind, Table, Value};
-use super::visit::Visit;
 
 /// A client's visit.
 pub(super) struct Shim(pub(super) Arc<Visit>);

@@ -4,7 +4,7 @@ mod config;
 mod proxy;
 mod tables;
 
-use super::desk::Desk;
+use super::handles::Desk;
 use super::help::HELP;
 use super::table::{Column, Table, Value, text};
 

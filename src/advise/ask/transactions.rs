@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::advise::by_table::variables;
 use crate::advise::evidence::Follower;
-use crate::advise::spot::facts;
 use crate::sql;
 
 /// A schema, and a text without literals.
@@ -34,7 +34,7 @@ impl Transactions {
             self.updates.clear();
             self.seen.clear();
         }
-        let Some(digest) = sql::digest(text.as_bytes(), &facts(schema.as_deref())) else {
+        let Some(digest) = sql::digest(text.as_bytes(), &variables(schema.as_deref())) else {
             return;
         };
         let text = digest.text.to_string();

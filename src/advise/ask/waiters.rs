@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::advise::by_table::variables;
 use crate::advise::evidence::{Crowd, Row, Statement};
-use crate::advise::spot::facts;
 use crate::config::TableName;
 use crate::sql::{self, Place};
 
@@ -136,7 +136,7 @@ fn kind(waiter: Waiter) -> Kind {
 /// Of the session that runs it nothing more is known: what is a literal there must be one here.
 fn digest(schema: Option<&str>, text: &str) -> Option<sql::Digest> {
     let same = sql::reads_the_same(text.as_bytes());
-    same.then(|| sql::digest(text.as_bytes(), &facts(schema)))
+    same.then(|| sql::digest(text.as_bytes(), &variables(schema)))
         .flatten()
 }
 

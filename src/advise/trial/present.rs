@@ -1,6 +1,6 @@
 //! The rule that a table has already.
 
-use crate::advise::spot::Spot;
+use crate::advise::by_table::Spot;
 use crate::config::{Rule, TableName};
 use crate::sql::{Sets, Tally};
 
@@ -49,7 +49,7 @@ pub(super) fn united(present: &Rule, added: Rule) -> Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::spot::{Waiting, facts};
+    use crate::advise::by_table::{Waiting, variables};
     use crate::config::Config;
     use crate::sql::tally;
 
@@ -64,7 +64,7 @@ mod tests {
             schema: None,
             text: text.to_owned(),
             waiting,
-            tally: tally(text.as_bytes(), &facts(Some("shop"))),
+            tally: tally(text.as_bytes(), &variables(Some("shop"))),
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Outcome, row};
-use crate::advise::{Candidate, Fate, Verdict, read_cost};
+use crate::advise::{Candidate, PredictedPlan, Verdict, read_cost};
 use crate::check::Finding;
 
 /// Changes when a field does.
@@ -167,7 +167,7 @@ fn table<'a>(outcome: &Outcome, candidate: &'a Candidate) -> TableDocument<'a> {
     }
 }
 
-fn plan(outcome: &Outcome, fate: &Fate) -> PlanDocument {
+fn plan(outcome: &Outcome, fate: &PredictedPlan) -> PlanDocument {
     let evidence = &outcome.evidence;
     let rate = fate.times as f64 / evidence.window.as_secs_f64().max(1e-3);
     PlanDocument {

@@ -14,20 +14,20 @@ use crate::config::{Config, Mode};
 use crate::counter::control::Control;
 use crate::explain::{Situation, explain, show};
 use crate::sql;
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 
 pub(super) use arguments::{EXAMPLES, ExplainArguments};
 pub use error::Error;
 
 /// What to print.
 pub(super) fn run(arguments: &ExplainArguments, runtime: &Runtime) -> Result<String, super::Error> {
-    let facts = SessionFacts {
+    let variables = SessionVariables {
         schema: arguments.schema.clone(),
-        ..SessionFacts::default()
+        ..SessionVariables::default()
     };
     if let Some(proxy) = &arguments.proxy {
-        let facts = facts.with_sql_mode(arguments.sql_mode.as_deref().unwrap_or_default());
-        let statements = statements(arguments, &facts)?;
+        let variables = variables.with_sql_mode(arguments.sql_mode.as_deref().unwrap_or_default());
+        let statements = statements(arguments, &variables)?;
         let explained = runtime.block_on(ask::ask(proxy, arguments, &statements))?;
         return Ok(printed(&statements, &explained));
     }
@@ -43,20 +43,20 @@ pub(super) fn run(arguments: &ExplainArguments, runtime: &Runtime) -> Result<Str
         }
     }
     let modes = arguments.sql_mode.as_deref().unwrap_or(snapshot.sql_mode());
-    let facts = SessionFacts {
+    let variables = SessionVariables {
         schema: arguments.schema.clone().or_else(|| only_schema(&catalog)),
-        ..facts
+        ..variables
     }
     .with_sql_mode(modes);
     let situation = Situation {
         in_transaction: arguments.transaction,
         ..Situation::default()
     };
-    let statements = statements(arguments, &facts)?;
+    let statements = statements(arguments, &variables)?;
     let explained: Vec<String> = statements
         .iter()
         .map(|statement| {
-            let plan = sql::plan(statement.as_bytes(), &facts, &catalog);
+            let plan = sql::plan(statement.as_bytes(), &variables, &catalog);
             let mut explanation = explain(&plan, &situation);
             explanation.notes.extend(unserved(&config, statement));
             explanation.to_string()
@@ -102,14 +102,17 @@ async fn survey(config: &Config) -> Result<(Catalog, Snapshot), super::Error> {
 }
 
 /// The statements to explain, each by itself.
-fn statements(arguments: &ExplainArguments, facts: &SessionFacts) -> Result<Vec<String>, Error> {
+fn statements(
+    arguments: &ExplainArguments,
+    variables: &SessionVariables,
+) -> Result<Vec<String>, Error> {
     let mut statements = Vec::new();
     for given in &arguments.statements {
         let text = match given.as_str() {
             "-" => standard_input()?,
             text => text.to_owned(),
         };
-        let parts = sql::split(text.as_bytes(), facts);
+        let parts = sql::split(text.as_bytes(), variables);
         let parts = parts.into_iter().filter(|part| !part.is_empty);
         statements.extend(parts.filter_map(|part| {
             let part = text.get(part.range)?.trim();

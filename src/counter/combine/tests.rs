@@ -202,7 +202,7 @@ fn groups_are_there_as_long_as_they_are_held() {
     let groups = Groups::default();
     let name = |schema: &str| GroupName {
         server: None,
-        facts: vec![Some(schema.as_bytes().to_vec())],
+        variables: vec![Some(schema.as_bytes().to_vec())],
         capabilities: 0,
     };
     let shop = groups.group(name("shop"));

@@ -85,9 +85,9 @@ async fn meet(shown: &CertificateParams, signer: &Authority, trusted: &Authority
     let port = listener.local_addr().unwrap().port();
     let server = tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
-        let mut greeting = Vec::new();
-        encode_packet(&mut greeting, 0, GREETING);
-        socket.write_all(&greeting).await.unwrap();
+        let mut initial_handshake = Vec::new();
+        encode_packet(&mut initial_handshake, 0, GREETING);
+        socket.write_all(&initial_handshake).await.unwrap();
         socket.read_exact(&mut [0; SSL_REQUEST]).await.unwrap();
         acceptor.accept(socket).await.is_ok()
     });

@@ -136,18 +136,23 @@ pub(super) struct Bridge {
     capabilities: u64,
     /// The plugin at work.
     plugin: Vec<u8>,
-    nonce: Vec<u8>,
+    auth_plugin_data: Vec<u8>,
     state: State,
 }
 
 impl Bridge {
-    /// Begins with the plugin and the nonce that the client's first authentication data were made with.
-    pub(super) fn new(sides: Sides, capabilities: u64, plugin: &[u8], nonce: &[u8]) -> Self {
+    /// Begins with the plugin and the auth plugin data that the client's first authentication data were made with.
+    pub(super) fn new(
+        sides: Sides,
+        capabilities: u64,
+        plugin: &[u8],
+        auth_plugin_data: &[u8],
+    ) -> Self {
         Self {
             sides,
             capabilities,
             plugin: plugin.to_vec(),
-            nonce: nonce.to_vec(),
+            auth_plugin_data: auth_plugin_data.to_vec(),
             state: State::Relay,
         }
     }
@@ -168,8 +173,8 @@ impl Bridge {
     }
 
     /// The random data that the client's password is mixed with now.
-    pub(super) fn nonce(&self) -> &[u8] {
-        &self.nonce
+    pub(super) fn auth_plugin_data(&self) -> &[u8] {
+        &self.auth_plugin_data
     }
 
     /// Decides about a packet of the upstream.
@@ -206,7 +211,7 @@ impl Bridge {
             return;
         };
         self.plugin = request.plugin.to_vec();
-        self.nonce = request.data.to_vec();
+        self.auth_plugin_data = request.data.to_vec();
         if let Some(plugin @ PasswordPlugin::Sha256) = PasswordPlugin::named(request.plugin) {
             self.state = State::Password(plugin);
         }

@@ -20,9 +20,9 @@ use crate::wire::handshake::change_user::ChangeUser;
 pub struct Reauthentication {
     pub(super) sides: Sides,
     pub(super) capabilities: u64,
-    /// The plugin and the nonce of the greeting.
+    /// The plugin and the auth plugin data of the initial handshake.
     pub(super) plugin: Vec<u8>,
-    pub(super) nonce: Vec<u8>,
+    pub(super) auth_plugin_data: Vec<u8>,
     pub(super) key: Arc<PasswordKey>,
     pub(super) upstream_key: Option<Arc<[u8]>>,
     pub(super) timeout: Duration,
@@ -80,7 +80,7 @@ async fn relay<'s>(
         context.sides,
         context.capabilities,
         plugin.unwrap_or(&context.plugin),
-        &context.nonce,
+        &context.auth_plugin_data,
     );
     let written = match context.sides.spoil_first_data(plugin) {
         true => upstream.write(&request.withhold_credentials(command)).await,

@@ -26,7 +26,7 @@ pub struct Connected {
     pub server_capabilities: u64,
     /// Whether the server is a MariaDB.
     pub mariadb: bool,
-    /// The server's version, as in its greeting.
+    /// The server's version, as in its initial handshake.
     pub server_version: String,
     /// The connection's id on the server.
     pub thread_id: u32,
@@ -94,16 +94,18 @@ fn connected(
     setup: &ConnectSetup,
 ) -> Connected {
     let Entry {
-        greeting, response, ..
+        initial_handshake,
+        response,
+        ..
     } = entry;
     Connected {
         client,
         upstream,
         capabilities: entry.capabilities,
-        server_capabilities: greeting.capabilities,
-        mariadb: greeting.is_mariadb(),
-        server_version: String::from_utf8_lossy(&greeting.server_version).into_owned(),
-        thread_id: greeting.thread_id,
+        server_capabilities: initial_handshake.capabilities,
+        mariadb: initial_handshake.is_mariadb(),
+        server_version: String::from_utf8_lossy(&initial_handshake.server_version).into_owned(),
+        thread_id: initial_handshake.thread_id,
         login: Login {
             user: response.user,
             schema: response.schema,
@@ -114,8 +116,8 @@ fn connected(
         reauthentication: Reauthentication {
             sides: entry.sides,
             capabilities: entry.capabilities,
-            plugin: greeting.plugin,
-            nonce: greeting.nonce,
+            plugin: initial_handshake.plugin,
+            auth_plugin_data: initial_handshake.auth_plugin_data,
             key: Arc::clone(&setup.password_key),
             upstream_key: setup.upstream_key.clone(),
             timeout: setup.handshake_timeout,

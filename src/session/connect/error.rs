@@ -52,7 +52,7 @@ pub enum ConnectError {
     /// The upstream took longer than the handshake timeout to accept the connection or to greet.
     #[error("upstream: no greeting within {} s", .0.as_secs_f32())]
     UpstreamSilent(Duration),
-    /// The upstream sent an error in place of its greeting.
+    /// The upstream sent an error in place of its initial handshake.
     #[error("upstream: refuses connections: {code} {message}")]
     Refused {
         /// MySQL's error code.

@@ -103,7 +103,7 @@ impl Exchange<'_, '_> {
         if let FromUpstream::Key(plugin, password) = &decision {
             // Over a plain connection the key comes as AuthMoreData.
             let pem = payload.strip_prefix(&[MORE_DATA]).unwrap_or(payload);
-            let encrypted = password::encrypt(password, self.bridge.nonce(), pem)
+            let encrypted = password::encrypt(password, self.bridge.auth_plugin_data(), pem)
                 .map_err(|source| failure(*plugin, source))?;
             self.write_upstream(&encrypted).await?;
             return Ok(Ok(Turn::Upstream));
@@ -141,12 +141,15 @@ impl Exchange<'_, '_> {
                 let Some(pem) = self.upstream_key else {
                     return Err(failure(plugin, PasswordError::PlainUpstream));
                 };
-                let encrypted = password::encrypt(&password, self.bridge.nonce(), pem);
+                let encrypted = password::encrypt(&password, self.bridge.auth_plugin_data(), pem);
                 let encrypted = encrypted.map_err(|source| failure(plugin, source))?;
                 self.write_upstream(&encrypted).await?;
             }
             FromClient::Decrypt(plugin) => {
-                let password = self.key.decrypt(payload, self.bridge.nonce()).await;
+                let password = self
+                    .key
+                    .decrypt(payload, self.bridge.auth_plugin_data())
+                    .await;
                 let password = password.map_err(|source| failure(plugin, source))?;
                 self.write_upstream(&password).await?;
             }

@@ -12,7 +12,7 @@ use super::setup::{ConnectSetup, UpstreamTls};
 use crate::net::PacketStream;
 use crate::net::tls::UpstreamConnector;
 use crate::wire::capability;
-use crate::wire::handshake::{Greeting, HandshakeResponse, SSL_REQUEST_LENGTH};
+use crate::wire::handshake::{HandshakeResponse, InitialHandshake, SSL_REQUEST_LENGTH};
 use crate::wire::packet::HEADER_LENGTH;
 use crate::wire::reply;
 
@@ -28,7 +28,7 @@ pub(super) struct Handshake<'a, 's> {
 
 /// What a handshake that went well leaves behind.
 pub(super) struct Entry {
-    pub(super) greeting: Greeting,
+    pub(super) initial_handshake: InitialHandshake,
     pub(super) response: HandshakeResponse,
     pub(super) sides: Sides,
     /// Flags that both sides have agreed on, with the client's SSL.
@@ -74,11 +74,11 @@ impl<'a, 's> Handshake<'a, 's> {
     }
 
     async fn relay(&mut self) -> Result<Entry, ConnectError> {
-        let greeting = self.greet().await?;
+        let initial_handshake = self.greet().await?;
         let mut payload = self.receive_response().await?;
-        let response = HandshakeResponse::decode(&payload, greeting.capabilities)
+        let response = HandshakeResponse::decode(&payload, initial_handshake.capabilities)
             .map_err(ConnectError::ClientPacket)?;
-        self.secure_upstream(&greeting, &payload).await?;
+        self.secure_upstream(&initial_handshake, &payload).await?;
         if self.sides.spoil_first_data(response.plugin.as_deref()) {
             payload = Zeroizing::new(response.withhold_credentials(&payload));
         }
@@ -87,14 +87,16 @@ impl<'a, 's> Handshake<'a, 's> {
         let written = self.upstream.write(&payload).await;
         written.map_err(ConnectError::upstream)?;
         drop(payload);
-        let common = response.capabilities & greeting.capabilities & !capability::MASKED;
-        let status = self.authenticate(&greeting, &response, common).await?;
+        let common = response.capabilities & initial_handshake.capabilities & !capability::MASKED;
+        let status = self
+            .authenticate(&initial_handshake, &response, common)
+            .await?;
         let ssl = match self.sides.client {
             Protection::Tls => capability::SSL,
             Protection::Plain | Protection::Local => 0,
         };
         Ok(Entry {
-            greeting,
+            initial_handshake,
             response,
             sides: self.sides,
             capabilities: common & !capability::SSL | ssl,
@@ -102,8 +104,8 @@ impl<'a, 's> Handshake<'a, 's> {
         })
     }
 
-    /// Passes the upstream's greeting on, with the capabilities that hold between client and proxy.
-    async fn greet(&mut self) -> Result<Greeting, ConnectError> {
+    /// Passes the upstream's initial handshake on, with the capabilities that hold between client and proxy.
+    async fn greet(&mut self) -> Result<InitialHandshake, ConnectError> {
         let mut payload = Vec::new();
         let limit = self.setup.handshake_timeout;
         let read = timeout(limit, self.upstream.read(&mut payload)).await;
@@ -118,22 +120,23 @@ impl<'a, 's> Handshake<'a, 's> {
                     message: String::from_utf8_lossy(err.message).into_owned(),
                 });
             }
-            Some(&version) if version != Greeting::PROTOCOL_VERSION => {
+            Some(&version) if version != InitialHandshake::PROTOCOL_VERSION => {
                 return Err(ConnectError::UpstreamVersion(version));
             }
             _ => {}
         }
-        let greeting = Greeting::decode(&payload).map_err(ConnectError::UpstreamPacket)?;
-        let mut offered = greeting.capabilities & !capability::MASKED & !capability::SSL;
+        let initial_handshake =
+            InitialHandshake::decode(&payload).map_err(ConnectError::UpstreamPacket)?;
+        let mut offered = initial_handshake.capabilities & !capability::MASKED & !capability::SSL;
         if self.setup.client_tls.is_some() {
             offered |= capability::SSL;
         }
-        greeting.put_capabilities(&mut payload, offered);
+        initial_handshake.put_capabilities(&mut payload, offered);
         self.stage = Stage::Greeted {
-            leave_taking: greeting.leave_taking(),
+            abandoned_response: initial_handshake.abandoned_response(),
         };
         self.write_client(&payload).await?;
-        Ok(greeting)
+        Ok(initial_handshake)
     }
 
     /// Reads the client's handshake response, inside TLS when the client asks for it.
@@ -164,10 +167,10 @@ impl<'a, 's> Handshake<'a, 's> {
     /// Wraps the upstream side in TLS as the setup says. `response` lends the SSL request its fields.
     async fn secure_upstream(
         &mut self,
-        greeting: &Greeting,
+        initial_handshake: &InitialHandshake,
         response: &[u8],
     ) -> Result<(), ConnectError> {
-        let Some(connector) = self.upstream_connector(greeting)? else {
+        let Some(connector) = self.upstream_connector(initial_handshake)? else {
             return Ok(());
         };
         self.stage = Stage::Securing;
@@ -192,10 +195,10 @@ impl<'a, 's> Handshake<'a, 's> {
 
     fn upstream_connector(
         &self,
-        greeting: &Greeting,
+        initial_handshake: &InitialHandshake,
     ) -> Result<Option<&'s UpstreamConnector>, ConnectError> {
         let setup = self.setup;
-        let offered = greeting.capabilities & capability::SSL != 0;
+        let offered = initial_handshake.capabilities & capability::SSL != 0;
         let has_tls = self.sides.client == Protection::Tls;
         match &setup.upstream_tls {
             _ if setup.upstream.is_local() => Ok(None),
@@ -230,15 +233,23 @@ impl<'a, 's> Handshake<'a, 's> {
     /// Relays the plugins' packets until the client is in. Returns the status flags.
     async fn authenticate(
         &mut self,
-        greeting: &Greeting,
+        initial_handshake: &InitialHandshake,
         response: &HandshakeResponse,
         capabilities: u64,
     ) -> Result<u16, ConnectError> {
-        let plugin = response.plugin.as_deref().unwrap_or(&greeting.plugin);
+        let plugin = response
+            .plugin
+            .as_deref()
+            .unwrap_or(&initial_handshake.plugin);
         let exchange = Exchange {
             client: &mut self.client,
             upstream: &mut self.upstream,
-            bridge: Bridge::new(self.sides, capabilities, plugin, &greeting.nonce),
+            bridge: Bridge::new(
+                self.sides,
+                capabilities,
+                plugin,
+                &initial_handshake.auth_plugin_data,
+            ),
             key: &self.setup.password_key,
             upstream_key: self.setup.upstream_key.as_deref(),
             patience: &mut self.patience,

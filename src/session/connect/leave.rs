@@ -14,10 +14,10 @@ use crate::wire::reply;
 /// How far the upstream side of a login has come.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The greeting is awaited.
+    /// The initial handshake is awaited.
     Dialed,
     /// The client's handshake response is awaited; this one can take its place.
-    Greeted { leave_taking: Vec<u8> },
+    Greeted { abandoned_response: Vec<u8> },
     /// TLS has begun: nothing can be said until it stands.
     Securing,
     /// The upstream waits for the client's answer by this plugin.
@@ -43,8 +43,8 @@ async fn fail(upstream: &mut Peer<'_>, stage: Stage) -> Result<(), ReadError> {
     let mut plugin = match stage {
         Stage::Dialed | Stage::Securing | Stage::Denied => return Ok(()),
         Stage::Accepted => return quit(upstream).await,
-        Stage::Greeted { leave_taking } => {
-            upstream.write(&leave_taking).await?;
+        Stage::Greeted { abandoned_response } => {
+            upstream.write(&abandoned_response).await?;
             Vec::new()
         }
         Stage::Asked { plugin } => {

@@ -1,7 +1,7 @@
 //! The connection phase: the handshake is relayed, and MySQL itself authenticates every client.
 //!
 //! - [`connect`]: dial, relay the handshake, hand both sides over
-//! - `handshake`: pass the greeting, take the client's answer, secure both sides, log in
+//! - `handshake`: pass the initial handshake, take the client's answer, secure both sides, log in
 //! - `exchange`: packets of the authentication plugins, both ways, until OK or ERR
 //! - `leave`: how a login that does not go through is ended upstream
 //! - `bridge`: what must be changed on the way when only one side is secure; decides, touches no socket

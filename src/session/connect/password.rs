@@ -1,7 +1,7 @@
 //! RSA for passwords that cross from a plain side to a secure one or back
 //! (manual: "Caching_sha2_password information", "Native Authentication", SHA-256).
 //!
-//! A password travels with its closing NUL, both XORed with the nonce, and encrypted with RSA-OAEP (SHA-1, MGF1 SHA-1).
+//! A password travels with its closing NUL, both XORed with the auth plugin data, and encrypted with RSA-OAEP (SHA-1, MGF1 SHA-1).
 
 use aws_lc_rs::rsa::{
     OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey,
@@ -88,7 +88,7 @@ impl PasswordKey {
     pub(super) async fn decrypt(
         &self,
         encrypted: &[u8],
-        nonce: &[u8],
+        auth_plugin_data: &[u8],
     ) -> Result<Password, PasswordError> {
         let private = &self.pair().await?.private;
         let mut room = Zeroizing::new(vec![0; private.min_output_size()]);
@@ -96,7 +96,7 @@ impl PasswordKey {
             .decrypt(&OAEP_SHA1_MGF1SHA1, encrypted, &mut room, None)
             .map_err(|_| PasswordError::ForeignKey)?;
         let mut password = Zeroizing::new(plain.to_vec());
-        xor(&mut password, nonce);
+        xor(&mut password, auth_plugin_data);
         Ok(password)
     }
 
@@ -127,7 +127,7 @@ impl Pair {
 /// Encrypts `password`, which ends in NUL, for the server whose public key is `pem`.
 pub(super) fn encrypt(
     password: &Password,
-    nonce: &[u8],
+    auth_plugin_data: &[u8],
     pem: &[u8],
 ) -> Result<Vec<u8>, PasswordError> {
     let der =
@@ -136,7 +136,7 @@ pub(super) fn encrypt(
         .and_then(|key| Ok(OaepPublicEncryptingKey::new(key)?))
         .map_err(|_| PasswordError::UpstreamKey)?;
     let mut mixed = password.clone();
-    xor(&mut mixed, nonce);
+    xor(&mut mixed, auth_plugin_data);
     let mut encrypted = vec![0; key.ciphertext_size()];
     let length = key
         .encrypt(&OAEP_SHA1_MGF1SHA1, &mixed, &mut encrypted, None)
@@ -146,8 +146,8 @@ pub(super) fn encrypt(
     Ok(encrypted)
 }
 
-fn xor(bytes: &mut [u8], nonce: &[u8]) {
-    for (byte, mask) in bytes.iter_mut().zip(nonce.iter().cycle()) {
+fn xor(bytes: &mut [u8], auth_plugin_data: &[u8]) {
+    for (byte, mask) in bytes.iter_mut().zip(auth_plugin_data.iter().cycle()) {
         *byte ^= mask;
     }
 }
@@ -177,7 +177,7 @@ mod tests {
         let pem = key.public_pem().await.unwrap();
         let password = Zeroizing::new(b"pw\0".to_vec());
         let encrypted = encrypt(&password, NONCE, pem.as_bytes()).unwrap();
-        // A nonce of zeros leaves what was encrypted. MySQL 9.7 refuses a password whose NUL was left as it is.
+        // A auth plugin data of zeros leaves what was encrypted. MySQL 9.7 refuses a password whose NUL was left as it is.
         let mixed = key.decrypt(&encrypted, &[0]).await.unwrap();
         assert_eq!(mixed[..], [b'p' ^ b'0', b'w' ^ b'1', b'2']);
     }

@@ -41,6 +41,6 @@ pub struct ConnectSetup {
     /// under it.
     pub upstream_key: Option<Arc<[u8]>>,
     /// How long the client may take over its whole side of the handshake, and how long the upstream may take
-    /// until its greeting.
+    /// until its initial handshake.
     pub handshake_timeout: Duration,
 }

@@ -30,7 +30,7 @@ use timing::Timing;
 use crate::net::PacketStream;
 
 /// A client's connection and the upstream connection that was opened for it.
-pub(super) struct Link {
+pub(crate) struct Link {
     pub client: PacketStream,
     pub upstream: PacketStream,
     /// Capabilities as negotiated; the same on both sides except for TLS.

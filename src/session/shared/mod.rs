@@ -1,9 +1,9 @@
 //! What all sessions share: the hot tables with their plans, slots, metrics.
 
-pub(in crate::session) mod hot;
-pub(in crate::session) mod planning;
-pub(in crate::session) mod plans;
-pub(in crate::session) mod registry;
+pub(crate) mod hot_tables;
+pub(crate) mod planning;
+pub(crate) mod plans;
+pub(crate) mod registry;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ use crate::counter::withdrawal::{self, Withdrawal};
 use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
 use crate::traffic::Traffic;
-use hot::{Hot, PreparedUnder};
+use hot_tables::{Hot, PreparedUnder};
 use registry::Sessions;
 
 /// So long after the last such transaction a shape goes to slots again: one odd transaction must not slow all others
@@ -39,7 +39,7 @@ pub struct Shared {
     /// Slots of all hot tables.
     pub slots: Slots,
     /// Sessions whose increments are added up.
-    pub(in crate::session) groups: Groups,
+    pub(crate) groups: Groups,
     /// How long what sessions have been shown of their rights holds.
     pub rights: Rights,
     /// What is known of the transactions that increments of a shape stand in.
@@ -57,7 +57,7 @@ pub struct Shared {
     /// [`Hot::number`]: super::Hot
     in_vain: Mutex<Option<(u64, Instant)>>,
     /// Tells which slot rows there are.
-    pub(in crate::session) control: Control,
+    pub(crate) control: Control,
 }
 
 /// What was in force until a moment ago, and is so still where a session has not come to see it.
@@ -123,7 +123,7 @@ impl Shared {
     }
 
     /// The open slot rows of these keys, or of all; `None` when that cannot be told.
-    pub(in crate::session) async fn open_rows(
+    pub(crate) async fn open_rows(
         &self,
         server: &Server,
         table: &HotTable,
@@ -134,7 +134,7 @@ impl Shared {
     }
 
     /// Begins to take the slots of these tables away, for DDL of the session of this number.
-    pub(in crate::session) async fn withdraw(
+    pub(crate) async fn withdraw(
         &self,
         tables: &[Arc<HotTable>],
         session: u32,
@@ -146,14 +146,14 @@ impl Shared {
     /// Remembers that a transaction has locked base rows (to read its own increments, to write other columns) beside
     /// increments of this shape. Two such transactions hold slots that each other's fold wants, so the next ones
     /// increment base from the start. True when that was not known.
-    pub(in crate::session) fn learn_mixed(&self, shape: u64) -> bool {
+    pub(crate) fn learn_mixed(&self, shape: u64) -> bool {
         let known = matches!(self.shapes.get(&shape), Some(Shape::Mixed(_)));
         self.shapes.insert(shape, Shape::Mixed(Instant::now()));
         !known
     }
 
     /// Remembers that a transaction with increments of this shape has done nothing else to hot tables.
-    pub(in crate::session) fn learn_pure(&self, shape: u64) {
+    pub(crate) fn learn_pure(&self, shape: u64) {
         match self.shapes.get(&shape) {
             Some(Shape::Pure) => {}
             Some(Shape::Mixed(last)) if last.elapsed() < MIXED_COUNTS => {}
@@ -162,7 +162,7 @@ impl Shared {
     }
 
     /// Whether transactions with increments of this shape are known to do nothing else to hot tables.
-    pub(in crate::session) fn is_pure(&self, shape: u64) -> bool {
+    pub(crate) fn is_pure(&self, shape: u64) -> bool {
         matches!(self.shapes.get(&shape), Some(Shape::Pure))
     }
 
@@ -189,12 +189,12 @@ impl Shared {
     }
 
     /// The tables of this number have been read again for a statement, which fails by these as before.
-    pub(in crate::session) fn was_in_vain(&self, number: u64) {
+    pub(crate) fn was_in_vain(&self, number: u64) {
         *self.lock_in_vain() = Some((number, Instant::now()));
     }
 
     /// When the tables of this number were read for nothing, if they were.
-    pub(in crate::session) fn in_vain(&self, number: u64) -> Option<Instant> {
+    pub(crate) fn in_vain(&self, number: u64) -> Option<Instant> {
         let (last, when) = (*self.lock_in_vain())?;
         (last == number).then_some(when)
     }

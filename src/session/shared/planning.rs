@@ -11,14 +11,12 @@ use tokio::task::spawn_blocking;
 const LONGEST: usize = 16 * 1024;
 
 /// Whether a text of this length is planned on a thread apart.
-pub(in crate::session) fn is_long(text: &[u8]) -> bool {
+pub(crate) fn is_long(text: &[u8]) -> bool {
     text.len() > LONGEST
 }
 
 /// Runs what takes long on a thread apart.
-pub(in crate::session) async fn apart<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> T {
+pub(crate) async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(work).await {
         Ok(made) => made,
         Err(error) => match error.try_into_panic() {

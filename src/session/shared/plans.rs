@@ -1,4 +1,4 @@
-//! Plans that are kept, by text (or shape) and session facts. The cache is bounded in bytes.
+//! Plans that are kept, by text (or shape) and session variables. The cache is bounded in bytes.
 
 use std::mem::size_of;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use equivalent::Equivalent;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-use crate::sql::plan::{Plan, SessionFacts};
+use crate::sql::plan::{Plan, SessionVariables};
 
 /// How much texts and plans may take together, in bytes, by estimate.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
@@ -21,28 +21,28 @@ const USUAL_ENTRY: usize = 2048;
 /// What the cache itself keeps for an entry beside key and value, in bytes.
 const BOOKKEEPING: usize = 64;
 
-/// Plans by text and session facts; those that are not asked for are the first to go.
+/// Plans by text and session variables; those that are not asked for are the first to go.
 #[derive(Debug)]
-pub(in crate::session) struct Plans {
+pub(crate) struct Plans {
     cache: Cache<Key, Kept, Bytes>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
-    facts: SessionFacts,
+    variables: SessionVariables,
     text: Vec<u8>,
 }
 
 /// A key that borrows; hashes as [`Key`] does, field by field.
 #[derive(Hash)]
 struct KeyRef<'a> {
-    facts: &'a SessionFacts,
+    variables: &'a SessionVariables,
     text: &'a [u8],
 }
 
 impl Equivalent<Key> for KeyRef<'_> {
     fn equivalent(&self, key: &Key) -> bool {
-        self.text == key.text && *self.facts == key.facts
+        self.text == key.text && *self.variables == key.variables
     }
 }
 
@@ -50,7 +50,7 @@ impl Equivalent<Key> for KeyRef<'_> {
 #[derive(Clone, Debug)]
 pub struct KeptPlan {
     /// What it was planned under.
-    pub facts: SessionFacts,
+    pub variables: SessionVariables,
     /// The statement, or its shape; literals may be in it.
     pub text: Vec<u8>,
     /// What becomes of it.
@@ -70,7 +70,7 @@ struct Bytes;
 
 impl Weighter<Key, Kept> for Bytes {
     fn weight(&self, key: &Key, kept: &Kept) -> u64 {
-        let schema = key.facts.schema.as_ref().map_or(0, String::len);
+        let schema = key.variables.schema.as_ref().map_or(0, String::len);
         let entry = size_of::<Key>() + size_of::<Kept>() + BOOKKEEPING;
         u64::try_from(entry + schema + key.text.len() + kept.size).unwrap_or(u64::MAX)
     }
@@ -98,15 +98,15 @@ impl Plans {
     }
 
     /// The plan kept for this text.
-    pub(in crate::session) fn get(&self, text: &[u8], facts: &SessionFacts) -> Option<Arc<Plan>> {
-        let kept = self.cache.get(&KeyRef { facts, text })?;
+    pub(crate) fn get(&self, text: &[u8], variables: &SessionVariables) -> Option<Arc<Plan>> {
+        let kept = self.cache.get(&KeyRef { variables, text })?;
         Some(kept.plan)
     }
 
     /// Those that are kept, `most` of them at the most, and how many there are.
-    pub(in crate::session) fn kept(&self, most: usize) -> (Vec<KeptPlan>, usize) {
+    pub(crate) fn kept(&self, most: usize) -> (Vec<KeptPlan>, usize) {
         let plans = self.cache.iter().take(most).map(|(key, kept)| KeptPlan {
-            facts: key.facts,
+            variables: key.variables,
             text: key.text,
             plan: kept.plan,
         });
@@ -114,20 +114,20 @@ impl Plans {
     }
 
     /// The plan kept for this text, or the one that `plan` makes.
-    pub(in crate::session) fn get_or_plan(
+    pub(crate) fn get_or_plan(
         &self,
         text: &[u8],
-        facts: &SessionFacts,
+        variables: &SessionVariables,
         plan: impl FnOnce() -> Plan,
     ) -> Arc<Plan> {
-        if let Some(plan) = self.get(text, facts) {
+        if let Some(plan) = self.get(text, variables) {
             return plan;
         }
         let plan = plan();
         let size = plan.size();
         let plan = Arc::new(plan);
         let key = Key {
-            facts: facts.clone(),
+            variables: variables.clone(),
             text: text.to_vec(),
         };
         let kept = Kept {
@@ -147,7 +147,7 @@ mod tests {
 
     fn plan(plans: &Plans, text: &str) -> bool {
         let mut is_new = false;
-        plans.get_or_plan(text.as_bytes(), &SessionFacts::default(), || {
+        plans.get_or_plan(text.as_bytes(), &SessionVariables::default(), || {
             is_new = true;
             Plan::Forward(Reason::NoCounter)
         });
@@ -160,12 +160,16 @@ mod tests {
         assert!(plan(&plans, "SELECT 1"));
         assert!(!plan(&plans, "SELECT 1"));
         assert!(plan(&plans, "SELECT 2"));
-        let ansi = SessionFacts {
+        let ansi = SessionVariables {
             ansi_quotes: true,
-            ..SessionFacts::default()
+            ..SessionVariables::default()
         };
         assert!(plans.get(b"SELECT 1", &ansi).is_none());
-        assert!(plans.get(b"SELECT 1", &SessionFacts::default()).is_some());
+        assert!(
+            plans
+                .get(b"SELECT 1", &SessionVariables::default())
+                .is_some()
+        );
     }
 
     #[test]
@@ -187,7 +191,7 @@ mod tests {
         let kept = (0..10_000).filter(|&number| {
             let text = text(number);
             plans
-                .get(text.as_bytes(), &SessionFacts::default())
+                .get(text.as_bytes(), &SessionVariables::default())
                 .is_some()
         });
         assert!(kept.count() < 1_000);

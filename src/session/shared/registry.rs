@@ -50,7 +50,7 @@ impl Default for Sessions {
 
 impl Sessions {
     /// A session behind its login, until what is returned is dropped.
-    pub(in crate::session) fn enter(
+    pub(crate) fn enter(
         self: &Arc<Self>,
         id: u32,
         (client, cut): (SocketAddr, Arc<Cut>),
@@ -122,12 +122,12 @@ impl Sessions {
     }
 
     /// Has all sessions look whether something has changed: the hot tables, or whether they are killed.
-    pub(in crate::session) fn tell_news(&self) {
+    pub(crate) fn tell_news(&self) {
         self.news.send_modify(|_| {});
     }
 
     /// What becomes different from now on.
-    pub(in crate::session) fn news(&self) -> watch::Receiver<News> {
+    pub(crate) fn news(&self) -> watch::Receiver<News> {
         self.news.subscribe()
     }
 
@@ -165,14 +165,14 @@ impl Sessions {
 
 /// What sessions are told of, beside what they look up.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::session) struct News {
+pub(crate) struct News {
     /// The server stops.
-    pub(in crate::session) is_stopping: bool,
+    pub(crate) is_stopping: bool,
 }
 
 /// Whose session it is.
 #[derive(Debug)]
-pub(in crate::session) struct Account {
+pub(crate) struct Account {
     /// User name, as the client gave it.
     pub user: Box<str>,
     /// The current schema, as far as it is known.
@@ -181,7 +181,7 @@ pub(in crate::session) struct Account {
 
 impl Account {
     /// Of a login.
-    pub(in crate::session) fn new(user: &[u8], schema: Option<&[u8]>) -> Self {
+    pub(crate) fn new(user: &[u8], schema: Option<&[u8]>) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_boxed_str();
         Self {
             user: text(user),
@@ -284,19 +284,19 @@ pub struct Glimpse {
 
 /// A session's own place among all; leaves with it.
 #[derive(Debug)]
-pub(in crate::session) struct Entry {
+pub(crate) struct Entry {
     seen: Arc<Seen>,
     sessions: Arc<Sessions>,
 }
 
 impl Entry {
     /// The upstream connection's id.
-    pub(in crate::session) fn thread_id(&self) -> u32 {
+    pub(crate) fn thread_id(&self) -> u32 {
         self.seen.id
     }
 
     /// A command has come.
-    pub(in crate::session) fn begins(&self, command_byte: u8) {
+    pub(crate) fn begins(&self, command_byte: u8) {
         let seen = &self.seen;
         // Nobody else writes.
         let commands = seen.commands.load(Ordering::Relaxed) + 1;
@@ -306,7 +306,7 @@ impl Entry {
     }
 
     /// It is answered, at this time.
-    pub(in crate::session) fn rests(&self, in_transaction: bool, at: Instant) {
+    pub(crate) fn rests(&self, in_transaction: bool, at: Instant) {
         self.seen.command.store(IDLE, Ordering::Relaxed);
         self.seen
             .in_transaction
@@ -315,13 +315,13 @@ impl Entry {
     }
 
     /// A statement has got its plan.
-    pub(in crate::session) fn reasons(&self, reason: Reason) {
+    pub(crate) fn reasons(&self, reason: Reason) {
         let position = u8::try_from(reason as usize).unwrap_or(NO_REASON);
         self.seen.reason.store(position, Ordering::Relaxed);
     }
 
     /// Another schema is the current one.
-    pub(in crate::session) fn set_schema(&self, schema: Option<&[u8]>) {
+    pub(crate) fn set_schema(&self, schema: Option<&[u8]>) {
         let mut account = self.account();
         let text = schema.map(String::from_utf8_lossy);
         if account.schema.as_deref() != text.as_deref() {
@@ -330,12 +330,12 @@ impl Entry {
     }
 
     /// Another account has logged in.
-    pub(in crate::session) fn set_account(&self, account: Account) {
+    pub(crate) fn set_account(&self, account: Account) {
         *self.account() = account;
     }
 
     /// Whether it is to close.
-    pub(in crate::session) fn is_killed(&self) -> bool {
+    pub(crate) fn is_killed(&self) -> bool {
         self.seen.is_killed.load(Ordering::Acquire)
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::sql::diagnostics::Number;
+use crate::sql::diagnostics::{Number, Question};
 use crate::sql::template::{Filling, Template};
 use crate::wire::reader::Reader;
 use crate::wire::reply::{self, Ok as OkPacket};
@@ -10,7 +10,7 @@ use crate::wire::response::PacketKind;
 
 /// Kept from one statement to the next.
 #[derive(Debug)]
-pub(in crate::session) struct Diagnostics {
+pub(crate) struct Diagnostics {
     /// ROW_COUNT()
     pub row_count: i64,
     /// The answer to SHOW WARNINGS, packet by packet; `None` when the upstream still has it.
@@ -21,11 +21,8 @@ pub(in crate::session) struct Diagnostics {
 
 impl Diagnostics {
     /// After a statement whose answer ended in this packet.
-    pub(in crate::session) fn of(
-        last: &[u8],
-        messages: Option<Vec<(PacketKind, Vec<u8>)>>,
-    ) -> Self {
-        let (row_count, is_quiet) = match (last.first(), OkPacket::decode(last)) {
+    pub(crate) fn of(last: &[u8], messages: Option<Vec<(PacketKind, Vec<u8>)>>) -> Self {
+        let (row_count, has_no_warnings) = match (last.first(), OkPacket::decode(last)) {
             (Some(&reply::OK), Ok(ok)) => {
                 let count = i64::try_from(ok.affected_rows).unwrap_or(i64::MAX);
                 (count, ok.warnings == 0)
@@ -34,7 +31,7 @@ impl Diagnostics {
         };
         let counts = match &messages {
             Some(messages) => Some((count(messages, false), count(messages, true))),
-            None => is_quiet.then_some((0, 0)),
+            None => has_no_warnings.then_some((0, 0)),
         };
         Self {
             row_count,
@@ -45,7 +42,7 @@ impl Diagnostics {
 
     /// After a statement that has failed in another session, or behind whose error statements of ours have run: it had
     /// one message.
-    pub(in crate::session) fn of_an_error() -> Self {
+    pub(crate) fn of_an_error() -> Self {
         Self {
             row_count: -1,
             messages: None,
@@ -54,13 +51,13 @@ impl Diagnostics {
     }
 
     /// There are no messages: the statement has left none, or one that the upstream has prepared since has cleared them.
-    pub(in crate::session) fn clear_messages(&mut self) {
+    pub(crate) fn clear_messages(&mut self) {
         self.messages = None;
         self.counts = Some((0, 0));
     }
 
     /// A number, as a literal; `None` where the upstream still has it.
-    pub(in crate::session) fn number(&self, number: Number) -> Option<String> {
+    pub(crate) fn number(&self, number: Number) -> Option<String> {
         match number {
             // In parentheses, as it may be negative.
             Number::RowCount => Some(format!("({})", self.row_count)),
@@ -70,11 +67,7 @@ impl Diagnostics {
     }
 
     /// The text with the numbers that are known in the places where it asks for them.
-    pub(in crate::session) fn edited(
-        &self,
-        text: &[u8],
-        places: &[(Range<usize>, Number)],
-    ) -> Vec<u8> {
+    pub(crate) fn edited(&self, text: &[u8], places: &[(Range<usize>, Number)]) -> Vec<u8> {
         let mut edited = Template::default();
         let mut at = 0;
         for (place, which) in places {
@@ -94,7 +87,7 @@ impl Diagnostics {
 
     /// GET DIAGNOSTICS as an assignment; `None` where one of the numbers is not known, or where the assignment would
     /// take from the upstream what it is to tell.
-    pub(in crate::session) fn assigned(&self, items: &[(Vec<u8>, Number)]) -> Option<Vec<u8>> {
+    pub(crate) fn assigned(&self, items: &[(Vec<u8>, Number)]) -> Option<Vec<u8>> {
         if self.messages.is_none() && self.counts != Some((0, 0)) {
             return None;
         }
@@ -120,9 +113,16 @@ fn count(messages: &[(PacketKind, Vec<u8>)], errors: bool) -> usize {
 }
 
 /// Whether a packet is the row of a message that is asked for.
-pub(in crate::session) fn is_shown(packet_kind: PacketKind, row: &[u8], errors: bool) -> bool {
+pub(crate) fn is_shown(packet_kind: PacketKind, row: &[u8], errors: bool) -> bool {
     let level = Reader::new(row).lenenc_bytes();
     packet_kind == PacketKind::Row && (!errors || level == Ok(b"Error"))
+}
+
+/// What a statement asks about the one before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Asks {
+    pub text: Vec<u8>,
+    pub question: Question,
 }
 
 #[cfg(test)]

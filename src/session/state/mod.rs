@@ -1,26 +1,20 @@
 //! What a session knows of itself: transaction, schema, sql_mode, prepared statements.
 
-pub(in crate::session) mod diagnostics;
-pub(in crate::session) mod one_shot;
-pub(in crate::session) mod savepoints;
-pub(in crate::session) mod transaction;
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::as_update::InfoText;
-use super::combine::Combining;
-use super::link::definitions::Definitions;
-use super::link::transaction_state::Tracked;
-use super::prepared::Statement;
-use super::refusal::Understood;
-use super::rights::Shown;
-use super::shared::hot::PreparedUnder;
-use super::sql_prepared::SqlPrepared;
-use super::stale::Planned;
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
-use crate::sql::plan::SessionFacts;
+use crate::session::link::definitions::Definitions;
+use crate::session::link::transaction_state::Tracked;
+use crate::session::shared::hot_tables::PreparedUnder;
+use crate::session::state::combining::Combining;
+use crate::session::state::info_text::InfoText;
+use crate::session::state::prepared::Statement;
+use crate::session::state::rights::Shown;
+use crate::session::state::sql_prepared::SqlPrepared;
+use crate::session::state::understood::Understood;
+use crate::sql::plan::SessionVariables;
 use crate::sql::{Kind, TransactionControl};
 use crate::wire::session_state::TransactionState;
 use crate::wire::status;
@@ -28,9 +22,21 @@ use diagnostics::Diagnostics;
 use one_shot::{Effect, OneShot};
 use transaction::Transaction;
 
+pub(crate) mod combining;
+pub(crate) mod diagnostics;
+pub(crate) mod info_text;
+pub(crate) mod one_shot;
+pub(crate) mod prepared;
+pub(crate) mod rights;
+pub(crate) mod savepoints;
+pub(crate) mod sql_prepared;
+pub(crate) mod transaction;
+pub(crate) mod typing;
+pub(crate) mod understood;
+
 /// A session between two commands.
 #[derive(Debug)]
-pub(in crate::session) struct State {
+pub(crate) struct State {
     /// Status flags of the last answer that had some.
     pub status: u16,
     /// The last answer was an ERR: whether a transaction is open is not known.
@@ -38,7 +44,7 @@ pub(in crate::session) struct State {
     /// The code of the last answer, where it was an ERR.
     pub last_error: Option<u16>,
     /// `None`: something may have changed them, so the upstream must be asked.
-    pub facts: Option<Arc<SessionFacts>>,
+    pub variables: Option<Arc<SessionVariables>>,
     /// The session's isolation level.
     pub isolation: Isolation,
     /// `sql_big_selects` is on: `max_join_size` refuses nothing.
@@ -50,7 +56,7 @@ pub(in crate::session) struct State {
     /// What OK packets tell of the transaction.
     pub tracked: Tracked,
     /// The upstream holds no messages of an earlier statement, which SHOW WARNINGS would tell.
-    pub is_quiet: bool,
+    pub has_no_warnings: bool,
     /// It may hold locks that are no table's: FLUSH TABLES WITH READ LOCK, XA.
     pub may_hold_locks: bool,
     /// Whose increments its own may be added to.
@@ -62,7 +68,7 @@ pub(in crate::session) struct State {
     /// No increment may go to a slot. CHECK constraints are not enforced (MariaDB, `check_constraint_checks`), so that
     /// nothing would guard a slot; or statements are logged as they are (`binlog_format`), so that the server would
     /// warn of ours (1592).
-    pub unguarded: bool,
+    pub checks_disabled: bool,
     /// `sql_auto_is_null` is on: the first statement that compares an AUTO_INCREMENT column with IS NULL, be it one of
     /// ours, finds the row that was inserted last.
     pub auto_is_null: bool,
@@ -121,7 +127,7 @@ pub(in crate::session) struct State {
 
 /// What a statement does to tables, as far as its text says.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::session) struct Access {
+pub(crate) struct Access {
     /// It is a query that locks rows as if it wrote them, which a READ ONLY session refuses.
     pub locks_for_update: bool,
     /// What that makes of the state of its transaction.
@@ -130,7 +136,7 @@ pub(in crate::session) struct Access {
 
 /// Prepared statements of which nothing is remembered.
 #[derive(Debug)]
-pub(in crate::session) struct Unseen {
+pub(crate) struct Unseen {
     /// Those of the binary protocol that have not been closed, by their ids, and what they do to tables.
     pub ids: HashMap<u32, Access>,
     /// Those among them that change no rows out of sight, by the hot tables with this number.
@@ -143,7 +149,7 @@ pub(in crate::session) struct Unseen {
 
 impl Unseen {
     /// One more, with its id in the binary protocol.
-    pub(in crate::session) fn add(
+    pub(crate) fn add(
         unseen: &mut Option<Self>,
         id: Option<(u32, Access)>,
         now: &Arc<PreparedUnder>,
@@ -159,7 +165,7 @@ impl Unseen {
     }
 
     /// The one with this id, which has been added, changes no rows out of sight by the hot tables with this number.
-    pub(in crate::session) fn leave_unwatched(unseen: &mut Option<Self>, id: u32, hot: u64) {
+    pub(crate) fn leave_unwatched(unseen: &mut Option<Self>, id: u32, hot: u64) {
         if let Some(Self { unwatched, .. }) = unseen {
             if unwatched.0 != hot {
                 *unwatched = (hot, HashSet::new());
@@ -169,12 +175,12 @@ impl Unseen {
     }
 
     /// Whether that was found of the one with this id, by the hot tables with this number.
-    pub(in crate::session) fn is_unwatched(&self, id: u32, hot: u64) -> bool {
+    pub(crate) fn is_unwatched(&self, id: u32, hot: u64) -> bool {
         self.unwatched.0 == hot && self.unwatched.1.contains(&id)
     }
 
     /// The one with this id was closed, if there is such a one: clients close some twice, and some that are gone.
-    pub(in crate::session) fn remove(unseen: &mut Option<Self>, id: u32) {
+    pub(crate) fn remove(unseen: &mut Option<Self>, id: u32) {
         if let Some(some) = unseen {
             some.ids.remove(&id);
             some.unwatched.1.remove(&id);
@@ -187,7 +193,7 @@ impl Unseen {
 
 /// Isolation levels, as far as they differ here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) enum Isolation {
+pub(crate) enum Isolation {
     /// READ UNCOMMITTED or READ COMMITTED: no statement sees the snapshot of an earlier one.
     ReadsTheNewest,
     /// REPEATABLE READ.
@@ -198,7 +204,7 @@ pub(in crate::session) enum Isolation {
 
 impl Isolation {
     /// By the value of `transaction_isolation`.
-    pub(in crate::session) fn of(level: &[u8]) -> Self {
+    pub(crate) fn of(level: &[u8]) -> Self {
         match level {
             b"REPEATABLE-READ" => Self::RepeatableRead,
             b"SERIALIZABLE" => Self::Serializable,
@@ -207,14 +213,14 @@ impl Isolation {
     }
 
     /// Whether locking reads lock gaps.
-    pub(in crate::session) fn locks_gaps(self) -> bool {
+    pub(crate) fn locks_gaps(self) -> bool {
         self != Self::ReadsTheNewest
     }
 }
 
 /// What LOCK TABLES means for hot tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) enum TableLocks {
+pub(crate) enum TableLocks {
     /// Not in force.
     None,
     /// Hot tables and their slot tables are locked for reading: reads are rewritten, all else is MySQL's to refuse.
@@ -224,23 +230,23 @@ pub(in crate::session) enum TableLocks {
 }
 
 impl State {
-    pub(in crate::session) fn new(status: u16, mariadb: bool) -> Self {
+    pub(crate) fn new(status: u16, mariadb: bool) -> Self {
         Self {
             status,
             status_uncertain: false,
             last_error: None,
-            facts: None,
+            variables: None,
             isolation: Isolation::ReadsTheNewest,
             big_selects: true,
             pads_char: false,
             isolation_doubted: false,
             tracked: Tracked::new(mariadb),
-            is_quiet: true,
+            has_no_warnings: true,
             may_hold_locks: false,
             combining: Combining::Unknown,
             shown: Shown::default(),
             prepares_rights: false,
-            unguarded: false,
+            checks_disabled: false,
             auto_is_null: false,
             info: InfoText::English,
             multi_statements: false,
@@ -271,12 +277,12 @@ impl State {
     }
 
     /// Whether a statement now belongs to a transaction that the client ends.
-    pub(in crate::session) fn in_transaction(&self) -> bool {
+    pub(crate) fn in_transaction(&self) -> bool {
         self.status & status::IN_TRANS != 0 || self.status & status::AUTOCOMMIT == 0
     }
 
     /// What the statement that runs does to its transaction, as the server tells of it.
-    pub(in crate::session) fn adds_with(&self, rows: bool) -> TransactionState {
+    pub(crate) fn adds_with(&self, rows: bool) -> TransactionState {
         match rows {
             true => self.access.state.with(TransactionState::ROWS_SENT),
             false => self.access.state,
@@ -285,13 +291,13 @@ impl State {
 
     /// Whether a transaction may be open that sees rows as they were. An ERR does not say; in autocommit a statement
     /// that fails leaves none, unless it was a routine.
-    pub(in crate::session) fn may_have_snapshot(&self) -> bool {
+    pub(crate) fn may_have_snapshot(&self) -> bool {
         let may_be_new = self.status & status::AUTOCOMMIT == 0 || self.kind == Kind::Call;
         self.status & status::IN_TRANS != 0 || (self.status_uncertain && may_be_new)
     }
 
     /// Takes in how an answer ended.
-    pub(in crate::session) fn observe(&mut self, status: Option<u16>, error: Option<u16>) {
+    pub(crate) fn observe(&mut self, status: Option<u16>, error: Option<u16>) {
         if let Some(status) = status {
             let was_open = self.status & status::IN_TRANS != 0;
             // Without autocommit a transaction that the error has ended may have been followed by another.
@@ -314,28 +320,35 @@ impl State {
     }
 
     /// The hot tables are others than when it was asked which of them temporary tables hide.
-    pub(in crate::session) fn doubt_shadows(&mut self) {
+    pub(crate) fn doubt_shadows(&mut self) {
         self.shadows_doubted |= self.may_have_temporary || !self.shadowed.is_empty();
     }
 
     /// A statement with this effect on what is set for one transaction has ended.
-    pub(in crate::session) fn after_one_shot(
-        &mut self,
-        effect: &Effect,
-        failed: bool,
-        refused: bool,
-    ) {
+    pub(crate) fn after_one_shot(&mut self, effect: &Effect, failed: bool, refused: bool) {
         let was_set = self.one_shot.is_set();
         self.one_shot.after(effect, failed, refused);
         self.isolation_doubted |= was_set && !self.one_shot.is_set() && self.in_transaction();
     }
 
     /// COM_RESET_CONNECTION and COM_CHANGE_USER.
-    pub(in crate::session) fn reset(&mut self, status: u16, mariadb: bool) {
+    pub(crate) fn reset(&mut self, status: u16, mariadb: bool) {
         *self = Self {
             multi_statements: self.multi_statements,
             bypass: self.bypass,
             ..Self::new(status, mariadb)
         };
     }
+}
+
+/// How a statement stands that may have been planned by tables as they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Planned {
+    /// Whoever runs it does not plan it anew.
+    #[default]
+    ForGood,
+    /// It can be planned anew.
+    Once,
+    /// It has been planned anew.
+    Anew,
 }

@@ -1,6 +1,6 @@
 //! What SET TRANSACTION has set for the next transaction alone.
 
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::{Kind, one_shot};
 
 /// How many statements are remembered: isolation level and access mode may come one by one, and more than once.
@@ -8,7 +8,7 @@ const MOST_TEXTS: usize = 8;
 
 /// What has been set for the next transaction.
 #[derive(Debug, Default)]
-pub(in crate::session) struct OneShot {
+pub(crate) struct OneShot {
     /// The client's statements; all of them together say what is set. Empty: nothing, or it is not certain.
     pub texts: Vec<Vec<u8>>,
     /// They have been sent again while the statement at hand ran.
@@ -20,7 +20,7 @@ pub(in crate::session) struct OneShot {
 
 /// What a statement does to it.
 #[derive(Debug)]
-pub(in crate::session) enum Effect {
+pub(crate) enum Effect {
     /// It sets characteristics, and does nothing else: its text.
     Sets(Vec<u8>),
     /// It surely leaves them.
@@ -30,31 +30,27 @@ pub(in crate::session) enum Effect {
 }
 
 impl OneShot {
-    pub(in crate::session) fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         !self.texts.is_empty()
     }
 
     /// What a statement does, if it succeeds.
-    pub(in crate::session) fn effect(
-        &self,
-        text: &[u8],
-        kind: Kind,
-        facts: &SessionFacts,
-    ) -> Effect {
+    pub(crate) fn effect(&self, text: &[u8], kind: Kind, variables: &SessionVariables) -> Effect {
         let sets = || {
-            one_shot::sets(text, facts) || (self.is_set() && one_shot::sets_session(text, facts))
+            one_shot::sets(text, variables)
+                || (self.is_set() && one_shot::sets_session(text, variables))
         };
         if one_shot::may_be(text, kind) && sets() {
             return Effect::Sets(text.to_vec());
         }
-        match self.is_set() && one_shot::survives(text, kind, facts) {
+        match self.is_set() && one_shot::survives(text, kind, variables) {
             true => Effect::Leaves,
             false => Effect::Ends,
         }
     }
 
     /// A statement has ended. `refused`: it failed, and had touched no row.
-    pub(in crate::session) fn after(&mut self, effect: &Effect, failed: bool, refused: bool) {
+    pub(crate) fn after(&mut self, effect: &Effect, failed: bool, refused: bool) {
         match effect {
             _ if refused => self.again = false,
             Effect::Sets(text) if !failed => {
@@ -83,7 +79,7 @@ mod tests {
     const SET: &str = "SET TRANSACTION READ ONLY";
 
     fn ran(one_shot: &mut OneShot, text: &str, kind: Kind, (failed, refused): (bool, bool)) {
-        let effect = one_shot.effect(text.as_bytes(), kind, &SessionFacts::default());
+        let effect = one_shot.effect(text.as_bytes(), kind, &SessionVariables::default());
         one_shot.after(&effect, failed, refused);
     }
 

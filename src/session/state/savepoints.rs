@@ -8,11 +8,11 @@ const MOST: usize = 64;
 
 /// From the oldest to the youngest.
 #[derive(Debug, Default)]
-pub(in crate::session) struct Savepoints(Vec<(String, Kept)>);
+pub(crate) struct Savepoints(Vec<(String, Kept)>);
 
 impl Savepoints {
     /// Something may have set or released some.
-    pub(in crate::session) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.0.clear();
     }
 
@@ -31,7 +31,7 @@ impl Savepoints {
 
 impl Transaction {
     /// A statement has succeeded that does this.
-    pub(in crate::session) fn apply(&mut self, control: TransactionControl) {
+    pub(crate) fn apply(&mut self, control: TransactionControl) {
         match control {
             TransactionControl::Begin { snapshot } => {
                 *self = Self::default();

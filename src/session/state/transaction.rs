@@ -26,7 +26,7 @@ const MOST_KEYS: usize = 256;
 
 /// The open transaction.
 #[derive(Debug, Default)]
-pub(in crate::session) struct Transaction {
+pub(crate) struct Transaction {
     /// What it has done to rows, as of now, if it has done anything.
     rows: Kept,
     /// What it had done when each of its savepoints was set.
@@ -46,11 +46,11 @@ pub(in crate::session) struct Transaction {
 }
 
 /// What a transaction had done to rows at some time; `None`: nothing.
-pub(in crate::session) type Kept = Option<Arc<Rows>>;
+pub(crate) type Kept = Option<Arc<Rows>>;
 
 /// What a transaction has done to rows of hot tables. Shared with the savepoints that saw it so.
 #[derive(Clone, Debug, Default)]
-pub(in crate::session) struct Rows {
+pub(crate) struct Rows {
     /// Keys incremented in slots: a read of their table folds them first.
     pub incremented: Vec<Keys>,
     /// Keys whose base row the transaction has changed while their slots may hold something: a read of their table
@@ -73,7 +73,7 @@ pub(in crate::session) struct Rows {
 
 /// Keys of a hot table, bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::session) struct Keys {
+pub(crate) struct Keys {
     pub table: Arc<HotTable>,
     /// Predicate over unqualified key columns; `None` for the whole table.
     pub predicate: Option<Vec<u8>>,
@@ -81,7 +81,7 @@ pub(in crate::session) struct Keys {
 
 /// Rows that a statement was about to write, each with a digest of all its columns.
 #[derive(Clone, Debug)]
-pub(in crate::session) struct Suspects {
+pub(crate) struct Suspects {
     pub table: Arc<HotTable>,
     /// As they were.
     pub before: Vec<(Key, Option<Vec<u8>>)>,
@@ -92,7 +92,7 @@ pub(in crate::session) struct Suspects {
 }
 
 impl Keys {
-    pub(in crate::session) fn whole(table: Arc<HotTable>) -> Self {
+    pub(crate) fn whole(table: Arc<HotTable>) -> Self {
         Self {
             table,
             predicate: None,
@@ -115,27 +115,27 @@ impl Keys {
 
 impl Transaction {
     /// What it has done to rows.
-    pub(in crate::session) fn rows(&self) -> &Rows {
+    pub(crate) fn rows(&self) -> &Rows {
         static NOTHING: Rows = Rows::new();
         self.rows.as_deref().unwrap_or(&NOTHING)
     }
 
     /// The same, to be changed.
-    pub(in crate::session) fn rows_mut(&mut self) -> &mut Rows {
+    pub(crate) fn rows_mut(&mut self) -> &mut Rows {
         Arc::make_mut(self.rows.get_or_insert_default())
     }
 
     /// What it has done to rows so far, to be kept.
-    pub(in crate::session) fn kept_rows(&self) -> Kept {
+    pub(crate) fn kept_rows(&self) -> Kept {
         self.rows.clone()
     }
 
     /// What it has done since then is undone.
-    pub(in crate::session) fn restore(&mut self, rows: Kept) {
+    pub(crate) fn restore(&mut self, rows: Kept) {
         self.rows = rows;
     }
 
-    pub(in crate::session) fn remember_shape(&mut self, shape: u64) {
+    pub(crate) fn remember_shape(&mut self, shape: u64) {
         if self.shapes.len() < MOST_SHAPES && !self.shapes.contains(&shape) {
             self.shapes.push(shape);
         }
@@ -143,7 +143,7 @@ impl Transaction {
 
     /// Locks may be gone or folds undone: fold again before the next read. Folding twice is exact, trusting a
     /// fold that is no more would not be.
-    pub(in crate::session) fn distrust_folds(&mut self) {
+    pub(crate) fn distrust_folds(&mut self) {
         let rows = self.rows();
         if !rows.settled.is_empty() || !rows.folded.is_empty() {
             self.rows_mut().distrust_folds();
@@ -173,27 +173,27 @@ impl Rows {
     }
 
     /// An increment went to slots of these keys.
-    pub(in crate::session) fn remember_increment(&mut self, keys: Keys) {
+    pub(crate) fn remember_increment(&mut self, keys: Keys) {
         // The same key may have been settled by another predicate.
         self.settled.retain(|(other, _)| other.table != keys.table);
         remember(&mut self.incremented, keys);
     }
 
     /// A statement has changed the base rows of these keys.
-    pub(in crate::session) fn remember_written(&mut self, keys: Keys) {
+    pub(crate) fn remember_written(&mut self, keys: Keys) {
         if !self.has_folded(&keys) {
             remember(&mut self.written, keys);
         }
     }
 
     /// Whether rows of this table have been looked at for what changes out of sight.
-    pub(in crate::session) fn is_watched(&self, table: &Arc<HotTable>) -> bool {
+    pub(crate) fn is_watched(&self, table: &Arc<HotTable>) -> bool {
         let mut suspects = self.suspects.iter();
         suspects.any(|some| some.look == Look::Consistent && some.table == *table)
     }
 
     /// A statement may have changed some of these rows.
-    pub(in crate::session) fn remember_suspects(&mut self, suspects: Suspects) {
+    pub(crate) fn remember_suspects(&mut self, suspects: Suspects) {
         /// With the digests, so many rows take a megabyte or two.
         const MOST_SUSPECTS: usize = 8 * 1024;
         let held: usize = self.suspects.iter().map(|other| other.before.len()).sum();
@@ -204,7 +204,7 @@ impl Rows {
     }
 
     /// The base rows of these keys are locked and have no open slots.
-    pub(in crate::session) fn remember_settled(&mut self, keys: Keys, rows: Option<usize>) {
+    pub(crate) fn remember_settled(&mut self, keys: Keys, rows: Option<usize>) {
         let is_short = keys.length() <= LONGEST_PREDICATE;
         let is_new = !self.settled.iter().any(|(other, _)| *other == keys);
         if is_short && self.settled.len() < MOST_KEYS && is_new {
@@ -213,7 +213,7 @@ impl Rows {
     }
 
     /// The transaction has changed the base rows of these keys, and their slots are folded.
-    pub(in crate::session) fn remember_fold(&mut self, keys: Keys) {
+    pub(crate) fn remember_fold(&mut self, keys: Keys) {
         let covered = |other: &Keys| {
             other.table == keys.table
                 && (keys.predicate.is_none() || keys.predicate == other.predicate)
@@ -237,7 +237,7 @@ impl Rows {
     }
 
     /// What reads of `table` find by their base row alone: predicates over unqualified key columns.
-    pub(in crate::session) fn predicates_of_folded(&self, table: &Arc<HotTable>) -> Vec<Vec<u8>> {
+    pub(crate) fn predicates_of_folded(&self, table: &Arc<HotTable>) -> Vec<Vec<u8>> {
         let of_table = self.folded.iter().filter(|keys| keys.table == *table);
         let predicates = of_table.map(|keys| {
             let locked = self.locked.iter().find(|(other, _)| other == keys);
@@ -251,7 +251,7 @@ impl Rows {
     }
 
     /// These keys have locked the rows for which `literals` holds, or none that it could tell.
-    pub(in crate::session) fn remember_locked(&mut self, keys: &Keys, literals: Option<Vec<u8>>) {
+    pub(crate) fn remember_locked(&mut self, keys: &Keys, literals: Option<Vec<u8>>) {
         self.locked.retain(|(other, _)| other != keys);
         let is_short = |literals: &Vec<u8>| literals.len() <= LONGEST_PREDICATE;
         let has_room = self.locked.len() < MOST_KEYS;
@@ -261,7 +261,7 @@ impl Rows {
     }
 
     /// What a read of these tables has to fold first: keys, and whether the transaction has incremented them in slots.
-    pub(in crate::session) fn unfolded(&self, tables: &[Arc<HotTable>]) -> Vec<(Keys, bool)> {
+    pub(crate) fn unfolded(&self, tables: &[Arc<HotTable>]) -> Vec<(Keys, bool)> {
         let incremented = self.incremented.iter().map(|keys| (keys, true));
         let written = self.written.iter().map(|keys| (keys, false));
         let of_tables = incremented
@@ -271,7 +271,7 @@ impl Rows {
     }
 
     /// Whether a read of these tables has something to fold first, or to leave out.
-    pub(in crate::session) fn concern(&self, tables: &[Arc<HotTable>]) -> bool {
+    pub(crate) fn concern(&self, tables: &[Arc<HotTable>]) -> bool {
         let keys = self
             .incremented
             .iter()
@@ -284,17 +284,17 @@ impl Rows {
     }
 
     /// Whether the transaction holds a slot of this table.
-    pub(in crate::session) fn has_incremented(&self, table: &Arc<HotTable>) -> bool {
+    pub(crate) fn has_incremented(&self, table: &Arc<HotTable>) -> bool {
         self.incremented.iter().any(|keys| keys.table == *table)
     }
 
     /// Whether these keys need no fold.
-    pub(in crate::session) fn has_settled(&self, keys: &Keys) -> bool {
+    pub(crate) fn has_settled(&self, keys: &Keys) -> bool {
         self.rows_settled(keys).is_some()
     }
 
     /// The same, and how many rows they are, if that is known.
-    pub(in crate::session) fn rows_settled(&self, keys: &Keys) -> Option<Option<usize>> {
+    pub(crate) fn rows_settled(&self, keys: &Keys) -> Option<Option<usize>> {
         let mut settled = self.settled.iter();
         let found = settled.find(|(other, _)| keys.are_in(std::slice::from_ref(other)));
         found.map(|(other, rows)| rows.filter(|_| other == keys))
@@ -306,7 +306,7 @@ impl Rows {
     }
 
     /// Whether these keys were folded once, and perhaps still are.
-    pub(in crate::session) fn has_doubted(&self, keys: &Keys) -> bool {
+    pub(crate) fn has_doubted(&self, keys: &Keys) -> bool {
         keys.are_in(&self.doubted)
     }
 }

@@ -6,8 +6,8 @@ use sqlparser::tokenizer::{Token as Theirs, Tokenizer};
 use super::*;
 use crate::sql::dialect::SessionDialect;
 
-fn tokens(text: &[u8], facts: &SessionFacts) -> Vec<(TokenKind, String)> {
-    Lexer::new(text, facts)
+fn tokens(text: &[u8], variables: &SessionVariables) -> Vec<(TokenKind, String)> {
+    Lexer::new(text, variables)
         .filter(|token| token.kind != TokenKind::Space)
         .map(|token| {
             (
@@ -19,7 +19,7 @@ fn tokens(text: &[u8], facts: &SessionFacts) -> Vec<(TokenKind, String)> {
 }
 
 fn kinds(text: &str) -> Vec<(TokenKind, String)> {
-    tokens(text.as_bytes(), &SessionFacts::default())
+    tokens(text.as_bytes(), &SessionVariables::default())
 }
 
 fn one(kind: TokenKind, text: &str) {
@@ -87,26 +87,28 @@ fn digits_behind_a_dot_of_a_name_are_a_name() {
 
 #[test]
 fn sql_mode_changes_quotes_and_backslashes() {
-    let ansi = SessionFacts {
+    let ansi = SessionVariables {
         ansi_quotes: true,
-        ..SessionFacts::default()
+        ..SessionVariables::default()
     };
     assert_eq!(
         tokens(br#""a\""#, &ansi),
         [(TokenKind::Quoted, r#""a\""#.to_owned())]
     );
-    let plain = SessionFacts {
+    let plain = SessionVariables {
         no_backslash_escapes: true,
-        ..SessionFacts::default()
+        ..SessionVariables::default()
     };
     assert_eq!(tokens(br"'\' x", &plain).len(), 2);
 }
 
-fn any_facts() -> impl Strategy<Value = SessionFacts> {
-    (any::<bool>(), any::<bool>()).prop_map(|(ansi_quotes, no_backslash_escapes)| SessionFacts {
-        ansi_quotes,
-        no_backslash_escapes,
-        ..SessionFacts::default()
+fn any_facts() -> impl Strategy<Value = SessionVariables> {
+    (any::<bool>(), any::<bool>()).prop_map(|(ansi_quotes, no_backslash_escapes)| {
+        SessionVariables {
+            ansi_quotes,
+            no_backslash_escapes,
+            ..SessionVariables::default()
+        }
     })
 }
 
@@ -137,8 +139,8 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 /// The boundaries of sqlparser's tokens, spaces left out.
-fn their_boundaries(text: &str, facts: &SessionFacts) -> Option<Vec<String>> {
-    let dialect = SessionDialect::new(facts);
+fn their_boundaries(text: &str, variables: &SessionVariables) -> Option<Vec<String>> {
+    let dialect = SessionDialect::new(variables);
     let tokens = Tokenizer::new(&dialect, text)
         .with_unescape(false)
         .tokenize_with_location()
@@ -168,9 +170,9 @@ fn their_boundaries(text: &str, facts: &SessionFacts) -> Option<Vec<String>> {
 
 proptest! {
     #[test]
-    fn tokens_cover_any_bytes(text in prop::collection::vec(any::<u8>(), 0..200), facts in any_facts()) {
+    fn tokens_cover_any_bytes(text in prop::collection::vec(any::<u8>(), 0..200), variables in any_facts()) {
         let mut end = 0;
-        for token in Lexer::new(&text, &facts) {
+        for token in Lexer::new(&text, &variables) {
             prop_assert_eq!(token.start, end);
             prop_assert!(token.end > token.start);
             end = token.end;
@@ -184,13 +186,13 @@ proptest! {
     }
 
     #[test]
-    fn boundaries_are_sqlparsers(pieces in prop::collection::vec(piece(), 0..12), facts in any_facts()) {
+    fn boundaries_are_sqlparsers(pieces in prop::collection::vec(piece(), 0..12), variables in any_facts()) {
         let text = pieces.join(" ");
-        let ours: Vec<String> = Lexer::new(text.as_bytes(), &facts)
+        let ours: Vec<String> = Lexer::new(text.as_bytes(), &variables)
             .filter(|token| token.kind != TokenKind::Space)
             .map(|token| text[token.start..token.end].to_owned())
             .collect();
-        if let Some(theirs) = their_boundaries(&text, &facts) {
+        if let Some(theirs) = their_boundaries(&text, &variables) {
             prop_assert_eq!(ours, theirs);
         }
     }

@@ -136,7 +136,7 @@ impl Reader<'_> {
         let is_cte = parts.len() == 1 && (self.is_cte)(&self.context.name(last), start);
         let schema = match parts.as_slice() {
             [schema, _] => Some(self.context.name(schema)),
-            _ => self.context.facts.schema.clone(),
+            _ => self.context.variables.schema.clone(),
         };
         let qualifier = match alias {
             Some(alias) => self.written(Some(&alias.name)),

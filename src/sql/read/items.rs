@@ -3,7 +3,7 @@
 use sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
 
 use crate::sql::context::{Context, Edit, bare, quoted};
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::read::block::{Block, Found, Item, ItemShape, JoinKind, Place, Reference};
 use crate::sql::read::resolve::Doubt;
 use crate::sql::read::rewrite::Rewriter;
@@ -16,8 +16,8 @@ const MAX_ALIAS: usize = 255;
 
 /// Which items of a query's select list are aggregates; empty where there is `*` among them, or the text is not a plain
 /// query.
-pub fn aggregates(text: &[u8], facts: &SessionFacts) -> Vec<bool> {
-    let Ok(syntax) = syntax::parse(text, facts) else {
+pub fn aggregates(text: &[u8], variables: &SessionVariables) -> Vec<bool> {
+    let Ok(syntax) = syntax::parse(text, variables) else {
         return Vec::new();
     };
     let Statement::Query(query) = &syntax.statement else {

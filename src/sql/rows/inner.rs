@@ -162,7 +162,7 @@ fn table(context: &Context<'_>, from: &TableWithJoins) -> Option<Inner> {
         && context.hot(name).is_none();
     let parts: Option<Vec<&Ident>> = name.0.iter().map(ident).collect();
     let (schema, table) = match parts.filter(|_| is_plain)?.as_slice() {
-        [table] => (context.facts.schema.clone()?, context.name(table)),
+        [table] => (context.variables.schema.clone()?, context.name(table)),
         [schema, table] => (context.name(schema), context.name(table)),
         _ => return None,
     };

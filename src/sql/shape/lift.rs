@@ -1,7 +1,7 @@
 //! One pass over a statement's tokens, which copies its text and leaves the literals out that may be lifted.
 
 use crate::sql::lexer::{Lexer, Token, TokenKind};
-use crate::sql::plan::SessionFacts;
+use crate::sql::plan::SessionVariables;
 use crate::sql::planner::names_like_ours;
 use crate::sql::shape::{Literal, LiteralKind, Shape};
 
@@ -61,11 +61,15 @@ struct Unclear;
 
 impl<'a> Lift<'a> {
     /// A pass over an UPDATE or a SELECT; `None` for other statements.
-    pub(super) fn new(text: &'a [u8], facts: &SessionFacts, shape: &'a mut Shape) -> Option<Self> {
-        if facts.unsafe_character_set || text.len() > MOST_BYTES {
+    pub(super) fn new(
+        text: &'a [u8],
+        variables: &SessionVariables,
+        shape: &'a mut Shape,
+    ) -> Option<Self> {
+        if variables.unsafe_character_set || text.len() > MOST_BYTES {
             return None;
         }
-        let mut lexer = Lexer::new(text, facts);
+        let mut lexer = Lexer::new(text, variables);
         let first = lexer.find(Token::is_significant)?;
         let verb = first.of(text);
         let is_known = verb.eq_ignore_ascii_case(b"UPDATE") || verb.eq_ignore_ascii_case(b"SELECT");

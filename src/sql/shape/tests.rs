@@ -32,18 +32,18 @@ fn catalog() -> Catalog {
     }
 }
 
-fn shop() -> SessionFacts {
-    SessionFacts {
+fn shop() -> SessionVariables {
+    SessionVariables {
         schema: Some("shop".to_owned()),
-        ..SessionFacts::default()
+        ..SessionVariables::default()
     }
 }
 
 /// The shape's text and, after it, the literals.
-fn lifted(text: &str, facts: &SessionFacts) -> Option<(String, Vec<String>)> {
+fn lifted(text: &str, variables: &SessionVariables) -> Option<(String, Vec<String>)> {
     let mut shape = Shape::default();
     let text = text.as_bytes();
-    shape.lift(text, facts).then(|| {
+    shape.lift(text, variables).then(|| {
         let literal = |literal: &Literal| String::from_utf8_lossy(literal.of(text)).into_owned();
         (
             String::from_utf8_lossy(shape.text()).into_owned(),
@@ -70,20 +70,20 @@ fn put_back(shape: &Shape, text: &[u8]) -> Vec<u8> {
 }
 
 /// The plan of a shape where it fits these literals, filled with them, and whether it fits.
-fn shared(text: &[u8], facts: &SessionFacts) -> Option<Plan> {
+fn shared(text: &[u8], variables: &SessionVariables) -> Option<Plan> {
     let mut shape = Shape::default();
-    if !shape.lift(text, facts) {
+    if !shape.lift(text, variables) {
         return None;
     }
     let literals = shape.literals().iter();
     let literals: Vec<Vec<u8>> = literals.map(|literal| literal.of(text).to_vec()).collect();
-    let plan = crate::sql::plan(shape.text(), facts, &catalog());
+    let plan = crate::sql::plan(shape.text(), variables, &catalog());
     shape
         .fits(&plan, text)
-        .then(|| filled(plan, &literals, facts))
+        .then(|| filled(plan, &literals, variables))
 }
 
-fn filled(plan: Plan, literals: &[Vec<u8>], facts: &SessionFacts) -> Plan {
+fn filled(plan: Plan, literals: &[Vec<u8>], variables: &SessionVariables) -> Plan {
     let fill = |template: Template| fill(&template, literals);
     match plan {
         Plan::Increment(increment) => Plan::Increment(Arc::new(Increment {
@@ -105,7 +105,7 @@ fn filled(plan: Plan, literals: &[Vec<u8>], facts: &SessionFacts) -> Plan {
             text: Template::text(prepare::filled(
                 show_template(&read.text).as_bytes(),
                 literals,
-                facts,
+                variables,
             )),
             locks: read.locks.into_iter().map(fill).collect(),
             folded_first: read
@@ -287,14 +287,14 @@ fn other_literals_stay() {
     ] {
         assert_eq!(lifted(text, &shop()), None, "{text}");
     }
-    let gbk = SessionFacts {
+    let gbk = SessionVariables {
         unsafe_character_set: true,
         ..shop()
     };
     let text = "SELECT views FROM posts WHERE id = 1";
     assert_eq!(lifted(text, &gbk), None);
     assert!(lifted(text, &shop()).is_some());
-    let ansi = SessionFacts {
+    let ansi = SessionVariables {
         ansi_quotes: true,
         ..shop()
     };
@@ -530,8 +530,8 @@ fn statement() -> impl Strategy<Value = String> {
     prop_oneof![update, select]
 }
 
-fn any_facts() -> impl Strategy<Value = SessionFacts> {
-    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(ansi, plain, safe)| SessionFacts {
+fn any_facts() -> impl Strategy<Value = SessionVariables> {
+    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(ansi, plain, safe)| SessionVariables {
         ansi_quotes: ansi,
         no_backslash_escapes: plain,
         safe_updates: safe,
@@ -543,30 +543,30 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn literals_put_back_give_the_text(text in statement(), facts in any_facts()) {
+    fn literals_put_back_give_the_text(text in statement(), variables in any_facts()) {
         let mut shape = Shape::default();
-        if shape.lift(text.as_bytes(), &facts) {
+        if shape.lift(text.as_bytes(), &variables) {
             prop_assert_eq!(put_back(&shape, text.as_bytes()), text.as_bytes());
             prop_assert_eq!(
-                prepare::placeholders(shape.text(), &facts),
+                prepare::placeholders(shape.text(), &variables),
                 Some(shape.literals().len())
             );
         }
     }
 
     #[test]
-    fn any_bytes_are_put_back(tail in prop::collection::vec(any::<u8>(), 0..60), facts in any_facts()) {
+    fn any_bytes_are_put_back(tail in prop::collection::vec(any::<u8>(), 0..60), variables in any_facts()) {
         let text = [b"UPDATE posts SET views = ", &tail[..]].concat();
         let mut shape = Shape::default();
-        if shape.lift(&text, &facts) {
+        if shape.lift(&text, &variables) {
             prop_assert_eq!(put_back(&shape, &text), text);
         }
     }
 
     #[test]
-    fn a_shared_plan_filled_is_the_plan_of_the_text(text in statement(), facts in any_facts()) {
-        if let Some(shared) = shared(text.as_bytes(), &facts) {
-            let own = crate::sql::plan(text.as_bytes(), &facts, &catalog());
+    fn a_shared_plan_filled_is_the_plan_of_the_text(text in statement(), variables in any_facts()) {
+        if let Some(shared) = shared(text.as_bytes(), &variables) {
+            let own = crate::sql::plan(text.as_bytes(), &variables, &catalog());
             prop_assert_eq!(shared, shown(own), "{}", text);
         }
     }

@@ -16,7 +16,7 @@ pub const NEXT_FACTOR: u8 = 0x02;
 pub struct PluginRequest<'a> {
     /// `string<NUL>`: the plugin.
     pub plugin: &'a [u8],
-    /// `string<EOF>`: the plugin's first data, a nonce as a rule, without the NUL that closes them.
+    /// `string<EOF>`: the plugin's first data, a auth plugin data as a rule, without the NUL that closes them.
     pub data: &'a [u8],
 }
 

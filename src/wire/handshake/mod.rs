@@ -1,17 +1,17 @@
-//! The connection phase (manual: "Connection Phase"): greeting, handshake response, authentication packets,
+//! The connection phase (manual: "Connection Phase"): initial handshake, handshake response, authentication packets,
 //! and COM_CHANGE_USER, which begins the phase anew.
 //!
 //! Packets are read, and patched where they stand; none is ever put together again from its parts. What a server of
 //! our own says is in `own`.
 
-mod greeting;
+mod initial_handshake;
 mod own;
 mod response;
 
 pub mod authentication;
 pub mod change_user;
 
-pub use greeting::Greeting;
+pub use initial_handshake::InitialHandshake;
 pub use own::{Nonce, OwnGreeting, encode_switch};
 pub use response::{HandshakeResponse, SSL_REQUEST_LENGTH};
 

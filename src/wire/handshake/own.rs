@@ -2,7 +2,7 @@
 //! "Protocol::AuthSwitchRequest").
 
 use super::authentication::SWITCH;
-use super::greeting::{Greeting, NONCE_LENGTH};
+use super::initial_handshake::{InitialHandshake, NONCE_LENGTH};
 use crate::wire::status;
 
 /// The random data that authentication starts from: no NUL among them, which ends them on the wire.
@@ -11,7 +11,7 @@ pub type Nonce = [u8; NONCE_LENGTH];
 /// Collation 45: utf8mb4_general_ci, which MySQL's clients and MariaDB's both know.
 const UTF8MB4: u8 = 45;
 
-/// A greeting of our own.
+/// A initial handshake of our own.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnGreeting<'a> {
     /// Version, without a NUL.
@@ -19,7 +19,7 @@ pub struct OwnGreeting<'a> {
     /// Connection id.
     pub thread_id: u32,
     /// For the plugin's first round.
-    pub nonce: &'a Nonce,
+    pub auth_plugin_data: &'a Nonce,
     /// Capability flags, MySQL's alone.
     pub capabilities: u32,
     /// The plugin that authentication starts with.
@@ -30,8 +30,8 @@ impl OwnGreeting<'_> {
     /// The packet's payload.
     pub fn encode(&self) -> Vec<u8> {
         let [a, b, c, d] = self.capabilities.to_le_bytes();
-        let (first, second) = self.nonce.split_at(8);
-        let mut out = vec![Greeting::PROTOCOL_VERSION];
+        let (first, second) = self.auth_plugin_data.split_at(8);
+        let mut out = vec![InitialHandshake::PROTOCOL_VERSION];
         out.extend_from_slice(self.server_version.as_bytes());
         out.push(0);
         out.extend_from_slice(&self.thread_id.to_le_bytes());
@@ -39,7 +39,7 @@ impl OwnGreeting<'_> {
         out.extend_from_slice(&[0, a, b, UTF8MB4]);
         out.extend_from_slice(&status::AUTOCOMMIT.to_le_bytes());
         out.extend_from_slice(&[c, d]);
-        // The nonce's length with its NUL, then ten reserved bytes.
+        // The auth plugin data's length with its NUL, then ten reserved bytes.
         out.push(NONCE_LENGTH_ON_THE_WIRE);
         out.extend_from_slice(&[0; 10]);
         out.extend_from_slice(second);
@@ -53,11 +53,11 @@ impl OwnGreeting<'_> {
 const NONCE_LENGTH_ON_THE_WIRE: u8 = 21;
 
 /// The payload that asks for an answer by another plugin.
-pub fn encode_switch(plugin: &str, nonce: &Nonce) -> Vec<u8> {
+pub fn encode_switch(plugin: &str, auth_plugin_data: &Nonce) -> Vec<u8> {
     let mut out = vec![SWITCH];
     out.extend_from_slice(plugin.as_bytes());
     out.push(0);
-    out.extend_from_slice(nonce);
+    out.extend_from_slice(auth_plugin_data);
     out.push(0);
     out
 }
@@ -79,19 +79,19 @@ mod tests {
         let payload = OwnGreeting {
             server_version: "8.4.0-console",
             thread_id: 0x8000_0001,
-            nonce: NONCE,
+            auth_plugin_data: NONCE,
             capabilities: u32::try_from(capabilities).expect("MySQL's own"),
             plugin: "caching_sha2_password",
         }
         .encode();
-        let greeting = Greeting::decode(&payload).unwrap();
-        assert_eq!(greeting.server_version, b"8.4.0-console");
-        assert_eq!(greeting.thread_id, 0x8000_0001);
-        assert_eq!(greeting.nonce, NONCE);
-        assert_eq!(greeting.capabilities, capabilities);
-        assert_eq!(greeting.plugin, b"caching_sha2_password");
-        assert_eq!(greeting.status, status::AUTOCOMMIT);
-        assert!(!greeting.is_mariadb());
+        let initial_handshake = InitialHandshake::decode(&payload).unwrap();
+        assert_eq!(initial_handshake.server_version, b"8.4.0-console");
+        assert_eq!(initial_handshake.thread_id, 0x8000_0001);
+        assert_eq!(initial_handshake.auth_plugin_data, NONCE);
+        assert_eq!(initial_handshake.capabilities, capabilities);
+        assert_eq!(initial_handshake.plugin, b"caching_sha2_password");
+        assert_eq!(initial_handshake.status, status::AUTOCOMMIT);
+        assert!(!initial_handshake.is_mariadb());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The client's answer to the greeting (manual: "Protocol::HandshakeResponse41", "Protocol::SSLRequest").
+//! The client's answer to the initial handshake (manual: "Protocol::HandshakeResponse41", "Protocol::SSLRequest").
 
 use super::{Attributes, Credentials, attributes, authentication_data, last_string};
 use crate::wire::capability;

@@ -120,7 +120,7 @@ pub struct ResponseTracker {
     error: Option<u16>,
     multi_result: bool,
     ended_by_eof: bool,
-    is_quiet: Option<bool>,
+    has_no_warnings: Option<bool>,
     prepared: Option<u32>,
     sends_rows: bool,
     transaction_state: Option<TransactionState>,
@@ -159,7 +159,7 @@ impl ResponseTracker {
             error: None,
             multi_result: false,
             ended_by_eof: false,
-            is_quiet: None,
+            has_no_warnings: None,
             prepared: None,
             sends_rows: false,
             transaction_state: None,
@@ -208,8 +208,8 @@ impl ResponseTracker {
 
     /// Whether the server is left without messages of the statement; `None` where the answer does not tell: rows
     /// without a warning may be those of SHOW WARNINGS.
-    pub fn is_quiet(&self) -> Option<bool> {
-        self.is_quiet
+    pub fn has_no_warnings(&self) -> Option<bool> {
+        self.has_no_warnings
     }
 
     /// Says that the caller has read the packet told last whole, with what continues it: its payload.
@@ -356,7 +356,7 @@ impl ResponseTracker {
                 let (status, warnings) =
                     Ok::decode(payload).map_or((0, 1), |ok| (ok.status, ok.warnings));
                 self.ended_by_eof = false;
-                self.is_quiet = Some(warnings == 0);
+                self.has_no_warnings = Some(warnings == 0);
                 self.end_of_result(status);
                 PacketKind::Ok
             }
@@ -397,7 +397,7 @@ impl ResponseTracker {
             status |= status::MORE_RESULTS_EXISTS;
         }
         if warnings > 0 {
-            self.is_quiet = Some(false);
+            self.has_no_warnings = Some(false);
         }
         self.ended_by_eof = !self.deprecate_eof;
         self.end_of_result(status);
@@ -420,7 +420,7 @@ impl ResponseTracker {
             return PacketKind::Progress;
         }
         self.error = Some(code);
-        self.is_quiet = Some(false);
+        self.has_no_warnings = Some(false);
         self.state = State::Done;
         PacketKind::Err
     }

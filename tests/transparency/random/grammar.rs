@@ -284,7 +284,7 @@ impl Writer {
     }
 
     /// Whether nobody can have a row locked.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(super) fn has_no_warnings(&self) -> bool {
         !self.open.iter().any(|open| *open) && self.autocommit.iter().all(|autocommit| *autocommit)
     }
 

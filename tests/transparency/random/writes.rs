@@ -87,7 +87,7 @@ impl Writer {
     /// The same update by several clients at the same time, of one row or of two. Whoever comes first, the answers are
     /// the same ones.
     pub(super) fn at_once(&mut self, dice: &mut Dice<'_>, subject: &'static Subject) {
-        if !self.is_quiet() {
+        if !self.has_no_warnings() {
             return self.reuse(dice, subject);
         }
         let connections = 2 + dice.roll(7);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::closing;
+use super::conclusions;
 use super::facts::Facts;
 use super::figures::{Figures, Level, Way};
 use super::mode::Mode;
@@ -106,7 +106,7 @@ pub(super) fn text(figures: &Figures) -> String {
                 exact: sum.is_exact(),
             })
             .collect(),
-        summary: closing::sentences(figures),
+        summary: conclusions::sentences(figures),
     };
     serde_json::to_string_pretty(&document).expect("all keys are texts")
 }

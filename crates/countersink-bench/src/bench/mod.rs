@@ -9,14 +9,14 @@ mod facts;
 mod schema;
 mod tables;
 
-mod course;
 mod rules;
+mod runner;
 mod sum;
 
 mod figures;
 mod statistics;
 
-mod closing;
+mod conclusions;
 mod json;
 mod report;
 
@@ -25,9 +25,9 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::clients::Turn;
 use crate::lent::{Account, Proxy};
-use course::Course;
 use facts::Facts;
 use figures::Figures;
+use runner::Course;
 use schema::Schema;
 
 pub use error::Error;

@@ -6,7 +6,7 @@ use countersink_terminal::chart::{self, Bar};
 use countersink_terminal::number::{self, grouped};
 use countersink_terminal::{Paint, wrapped};
 
-use super::closing;
+use super::conclusions;
 use super::facts::Facts;
 use super::figures::{Figures, Level, Way};
 use super::mode::Mode;
@@ -90,7 +90,7 @@ pub(super) fn lines(figures: &Figures) -> Vec<String> {
     lines.extend(reads(&figures.reads));
     lines.extend(figures.sums.iter().map(sum));
     lines.push(String::new());
-    for sentence in closing::sentences(figures) {
+    for sentence in conclusions::sentences(figures) {
         lines.extend(wrapped("", &sentence, WIDTH));
     }
     lines

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::desk::Desk;
+use super::super::handles::Desk;
 use super::super::table::{Value, text};
 use super::Report;
 use crate::config::{ClientTls, Config, UpstreamTls};

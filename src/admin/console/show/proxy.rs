@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::super::desk::Desk;
+use super::super::handles::Desk;
 use super::super::table::{Value, integer, seconds, text};
 use super::Report;
 use crate::explain::{Situation, explain};
@@ -95,7 +95,7 @@ pub(super) const PLANS: Report = Report {
 
 fn plan_row(kept: &KeptPlan) -> Vec<Value> {
     vec![
-        kept.facts.schema.clone().into(),
+        kept.variables.schema.clone().into(),
         explain(&kept.plan, &Situation::default())
             .reason
             .code()
@@ -107,7 +107,7 @@ fn plan_row(kept: &KeptPlan) -> Vec<Value> {
 /// The statement with `?` for strings and numbers, and without comments, which may contain anything.
 fn without_literals(kept: &KeptPlan) -> String {
     let mut shown = String::new();
-    for token in Lexer::new(&kept.text, &kept.facts) {
+    for token in Lexer::new(&kept.text, &kept.variables) {
         match token.kind {
             TokenKind::String | TokenKind::Number => shown.push('?'),
             TokenKind::Comment | TokenKind::ExecutableComment | TokenKind::Hint => {}
@@ -219,12 +219,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::sql::plan::{Plan, SessionFacts};
+    use crate::sql::plan::{Plan, SessionVariables};
 
     #[test]
     fn plans_show_no_literal() {
         let kept = |text: &str| KeptPlan {
-            facts: SessionFacts::default(),
+            variables: SessionVariables::default(),
             text: text.as_bytes().to_vec(),
             plan: Arc::new(Plan::Forward(Reason::NotHot)),
         };

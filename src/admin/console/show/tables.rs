@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::desk::Desk;
+use super::super::handles::Desk;
 use super::super::table::{Value, integer, seconds, text};
 use super::Report;
 use crate::catalog::HotTable;

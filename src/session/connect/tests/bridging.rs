@@ -10,7 +10,12 @@ const FULL: &[u8] = b"\x01\x04";
 const OTHER_NONCE: &[u8] = b"abcdefghijklmnopqrst";
 
 /// The upstream's part over a plain connection: gives its key when asked, and returns the password it then gets.
-async fn password_by_rsa(upstream: &mut Script, ask: &[u8], next: u8, nonce: &[u8]) -> Vec<u8> {
+async fn password_by_rsa(
+    upstream: &mut Script,
+    ask: &[u8],
+    next: u8,
+    auth_plugin_data: &[u8],
+) -> Vec<u8> {
     let key = key();
     assert_eq!(upstream.receive(next).await, ask);
     let pem = key.public_pem().await.unwrap();
@@ -18,16 +23,19 @@ async fn password_by_rsa(upstream: &mut Script, ask: &[u8], next: u8, nonce: &[u
         .send(next + 1, &[b"\x01", pem.as_bytes()].concat())
         .await;
     let encrypted = upstream.receive(next + 2).await;
-    key.decrypt(&encrypted, nonce).await.unwrap().to_vec()
+    key.decrypt(&encrypted, auth_plugin_data)
+        .await
+        .unwrap()
+        .to_vec()
 }
 
 /// The client's part over a plain connection: asks for a key, and sends the password encrypted with it.
-async fn send_password_by_rsa(client: &mut Script, ask: &[u8], next: u8, nonce: &[u8]) {
+async fn send_password_by_rsa(client: &mut Script, ask: &[u8], next: u8, auth_plugin_data: &[u8]) {
     client.send(next, ask).await;
     let key = client.receive(next + 1).await;
     assert!(key.starts_with(b"\x01-----BEGIN PUBLIC KEY-----"));
     let password = Zeroizing::new(b"secret\0".to_vec());
-    let encrypted = encrypt(&password, nonce, &key[1..]).unwrap();
+    let encrypted = encrypt(&password, auth_plugin_data, &key[1..]).unwrap();
     client.send(next + 2, &encrypted).await;
 }
 

@@ -38,8 +38,8 @@ async fn compression_and_optional_metadata_are_masked_and_every_other_byte_of_gr
 #[tokio::test]
 async fn each_side_counts_its_own_packets() {
     let mut stage = Stage::new(tls_for_clients());
-    let greeting = stage.greet().await;
-    assert_eq!(greeting[23] & 0x08, 0x08, "SSL is offered");
+    let initial_handshake = stage.greet().await;
+    assert_eq!(initial_handshake[23] & 0x08, 0x08, "SSL is offered");
     let mut client = begin_tls(stage.client).await;
     let sent = response(CLIENT | capability::SSL, b"", "mysql_native_password");
     client.send(2, &sent).await;

@@ -22,7 +22,7 @@ use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 
 /// MySQL 9.7.4, TLS on.
 const GREETING: &[u8] = b"\n9.7.4-2\0\x16\0\0\0N%aT-S{\x7f\0\xff\xff\xff\x02\0\xff\xdf\x15\0\0\0\0\0\0\0\0\0\0 \x1f:d<y\x07oA|E@\0caching_sha2_password\0";
-/// The nonce in it.
+/// The auth plugin data in it.
 const NONCE: &[u8] = b"N%aT-S{\x7f \x1f:d<y\x07oA|E@";
 /// OK with the flags of autocommit.
 const OK: &[u8] = b"\0\0\0\x02\0\0\0";
@@ -188,8 +188,8 @@ async fn tell_plugin(upstream: &mut Script, plugin: &str) {
     upstream.send(1, OK).await;
 }
 
-fn switch(plugin: &str, nonce: &[u8]) -> Vec<u8> {
-    [b"\xfe", plugin.as_bytes(), b"\0", nonce, b"\0"].concat()
+fn switch(plugin: &str, auth_plugin_data: &[u8]) -> Vec<u8> {
+    [b"\xfe", plugin.as_bytes(), b"\0", auth_plugin_data, b"\0"].concat()
 }
 
 fn tcp(host: &str, port: u16) -> Address {

@@ -173,8 +173,8 @@ async fn plain_bytes_behind_the_ssl_request_never_count_as_sent_inside_tls() {
 #[tokio::test(start_paused = true)]
 async fn tls_that_was_not_offered_is_refused() {
     let mut stage = Stage::new(plain());
-    let greeting = stage.greet().await;
-    assert_eq!(greeting[29] & 0x08, 0, "no SSL flag");
+    let initial_handshake = stage.greet().await;
+    assert_eq!(initial_handshake[29] & 0x08, 0, "no SSL flag");
     stage
         .client
         .send(1, &ssl_request(CLIENT | capability::SSL))
@@ -191,7 +191,7 @@ async fn an_upstream_without_the_tls_that_is_required_is_named() {
         ..setup
     });
     let mut without = GREETING.to_vec();
-    // The second byte of the flags, behind version, thread id, and the first part of the nonce.
+    // The second byte of the flags, behind version, thread id, and the first part of the auth plugin data.
     without[23] &= !0x08;
     stage.upstream.send(0, &without).await;
     stage.client.receive(0).await;

@@ -193,8 +193,8 @@ fn summary(told: &Told) -> String {
         (told.is_multi_result, "several results"),
         (told.sends_rows, "rows"),
         (told.is_ended_by_eof, "ended by EOF"),
-        (told.is_quiet == Some(true), "quiet"),
-        (told.is_quiet == Some(false), "warnings"),
+        (told.has_no_warnings == Some(true), "quiet"),
+        (told.has_no_warnings == Some(false), "warnings"),
     ];
     let flags = flags.iter().filter(|(is_set, _)| *is_set);
     parts.extend(flags.map(|(_, name)| (*name).to_owned()));

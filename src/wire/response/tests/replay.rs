@@ -16,7 +16,7 @@ pub struct Told {
     pub is_ended_by_eof: bool,
     pub sends_rows: bool,
     pub transaction_state: Option<TransactionState>,
-    pub is_quiet: Option<bool>,
+    pub has_no_warnings: Option<bool>,
     /// Where the response ends in the stream; `None` when it is not all there.
     pub end: Option<usize>,
 }
@@ -32,7 +32,7 @@ impl Told {
             is_ended_by_eof: tracker.is_ended_by_eof(),
             sends_rows: tracker.sends_rows(),
             transaction_state: tracker.transaction_state(),
-            is_quiet: tracker.is_quiet(),
+            has_no_warnings: tracker.has_no_warnings(),
             end,
         }
     }

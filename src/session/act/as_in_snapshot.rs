@@ -1,0 +1,245 @@
+//! Queries that are not read, in a transaction with a snapshot.
+//!
+//! The snapshot has base and slots apart. A fold would change neither what it shows of rows that others have rolled up
+//! since, nor keep the query from seeing what others have added since. So where the snapshot shows slots that hold
+//! something, the transaction writes those rows with the sums of that time, the query runs, and a savepoint takes the
+//! writes back (see [`crate::counter::snapshot`]). Where that cannot be done the answer is the server's own for a
+//! snapshot that a table has outgrown (1412), rather than a wrong value.
+
+use std::sync::Arc;
+
+use crate::catalog::HotTable;
+use crate::counter::KeyForm;
+use crate::counter::snapshot::{self, SnapshotRow};
+use crate::session::Session;
+use crate::session::act::fold_slots::Bound;
+use crate::session::act::own_rows::{SAVEPOINT, UNDO};
+use crate::session::error::Error;
+use crate::session::error_kind::is_without_slots;
+use crate::session::link::internal::{Failure, InternalResponse, failure};
+use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
+use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
+use crate::session::state::Isolation;
+use crate::session::state::transaction::Keys;
+use crate::sql::plan::Fold;
+use crate::wire::error_code::ER_SP_DOES_NOT_EXIST;
+use crate::wire::{reply, status};
+
+/// The rows of a table whose slots the snapshot shows to hold something.
+struct OfTable {
+    table: Arc<HotTable>,
+    form: KeyForm,
+    rows: Vec<SnapshotRow>,
+}
+
+/// Why a query cannot be answered as its snapshot is.
+enum Refusal {
+    /// MySQL would have given the query the same answer: the ERR payload.
+    Its(Vec<u8>),
+    /// The snapshot cannot be shown.
+    Outgrown,
+}
+
+impl Refusal {
+    /// Of a statement of ours that ended with this ERR payload.
+    fn of(error: Vec<u8>) -> Self {
+        match failure(&error) {
+            Failure::TheClients => Self::Its(error),
+            Failure::Ours => Self::Outgrown,
+        }
+    }
+
+    fn into_payload(self) -> Vec<u8> {
+        match self {
+            Self::Its(error) => error,
+            Self::Outgrown => error_payload(DEFINITION_CHANGED),
+        }
+    }
+}
+
+impl Session {
+    /// Whether a fold is for a query that may see an older snapshot.
+    pub(crate) fn is_query_in_snapshot(&self, fold: &Fold) -> bool {
+        // A query at SERIALIZABLE reads what is committed, and locks it.
+        let is_consistent = self.state.isolation != Isolation::Serializable
+            || self.state.isolation_doubted
+            || self.state.one_shot.is_set();
+        // It could not fold.
+        let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
+        fold.reads_snapshot
+            && is_consistent
+            && self.state.in_transaction()
+            && (self.may_have_old_snapshot() || only_reads)
+    }
+
+    /// Runs a query over rows as its transaction's snapshot adds them up.
+    pub(crate) async fn query_in_snapshot(
+        &mut self,
+        bounds: &[Bound],
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let mut tables: Vec<_> = bounds.iter().map(|bound| bound.table().clone()).collect();
+        tables.dedup();
+        if let Err(error) = self.fold_own(&tables).await? {
+            return self.discard_and_fail(original, context, &error).await;
+        }
+        let mut found = Vec::new();
+        for bound in bounds {
+            match self.rows_in_snapshot(bound).await? {
+                Ok(Some(of_table)) => found.push(of_table),
+                Ok(None) => {}
+                Err(refusal) => {
+                    let error = refusal.into_payload();
+                    return self.discard_and_fail(original, context, &error).await;
+                }
+            }
+        }
+        if found.is_empty() {
+            return self.run_original(original, context).await;
+        }
+        match self.foresee(original).await? {
+            Foreseen::Nothing => {}
+            Foreseen::Refused => return self.run_original(original, context).await,
+            Foreseen::Ended(error) => {
+                return self.discard_and_fail(original, context, &error).await;
+            }
+        }
+        // A READ ONLY transaction writes nothing, and what a routine does to rows of ours is not known.
+        let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
+        let is_changed = |table: &Arc<HotTable>| !table.changed_by.is_empty();
+        let may_change = self.state.may_call_routines && tables.iter().any(is_changed);
+        let may_write = !only_reads && !may_change;
+        if !may_write || self.insist(SAVEPOINT).await?.into_result().is_err() {
+            let error = Refusal::Outgrown.into_payload();
+            return self.discard_and_fail(original, context, &error).await;
+        }
+        let mut written = Vec::new();
+        for of_table in &found {
+            match self.write_as_in_snapshot(of_table).await? {
+                Ok(before) => written.push((of_table, before)),
+                Err(refusal) => {
+                    let error = refusal.into_payload();
+                    self.take_back(&error).await?;
+                    return self.discard_and_fail(original, context, &error).await;
+                }
+            }
+        }
+        let before = match self.state.may_call_routines {
+            true => Some(self.count_writes().await?),
+            false => None,
+        };
+        let held = self.run_original_and_hold(original, context, false).await?;
+        self.keep_answer(&held.last, context.response_kind).await?;
+        let has_written = match before.filter(|_| !held.failed) {
+            Some(before) => !self.count_writes().await?.are(before),
+            None => false,
+        };
+        match has_written {
+            true => self.write_back(&written).await?,
+            false => self.take_back(&held.last).await?,
+        }
+        self.let_go(&held).await
+    }
+
+    /// Which rows the snapshot shows with slots that hold something.
+    async fn rows_in_snapshot(
+        &mut self,
+        bound: &Bound,
+    ) -> Result<Result<Option<OfTable>, Refusal>, Error> {
+        let table = Arc::clone(bound.table());
+        let Some(form) = self.key_form(&table) else {
+            return Ok(Err(Refusal::Outgrown));
+        };
+        let keys = bound.clone().into_keys();
+        let folded = self.state.transaction.rows().predicates_of_folded(&table);
+        let text = snapshot::rows(&table, &form, keys.predicate.as_deref(), &folded);
+        self.write_query(&text).await?;
+        let rows = match self.read_internal_rows(snapshot::MOST_ROWS + 1).await? {
+            Ok(rows) => rows,
+            Err(error) if is_without_slots(&error) => {
+                let is_known = self.state.transaction.without_slots.contains(&table);
+                return Ok(match is_known {
+                    true => Ok(None),
+                    false => Err(Refusal::Outgrown),
+                });
+            }
+            Err(error) => return Ok(Err(Refusal::of(error))),
+        };
+        if rows.is_empty() {
+            return Ok(Ok(None));
+        }
+        let rows = rows.iter().map(|row| SnapshotRow::read(&table, &form, row));
+        let rows: Option<Vec<_>> = rows.collect();
+        Ok(match rows {
+            Some(rows) if rows.len() <= snapshot::MOST_ROWS => {
+                Ok(Some(OfTable { table, form, rows }))
+            }
+            _ => Err(Refusal::Outgrown),
+        })
+    }
+
+    /// Writes rows as the snapshot adds them up. What they were, in the same order.
+    async fn write_as_in_snapshot(
+        &mut self,
+        of_table: &OfTable,
+    ) -> Result<Result<Vec<SnapshotRow>, Refusal>, Error> {
+        let OfTable { table, form, rows } = of_table;
+        self.write_query(&snapshot::lock(table, form, rows)).await?;
+        let locked = match self.read_internal_rows(snapshot::MOST_ROWS + 1).await? {
+            Ok(locked) => locked,
+            Err(error) => return Ok(Err(Refusal::of(error))),
+        };
+        let locked: Vec<_> = locked
+            .iter()
+            .filter_map(|row| SnapshotRow::read(table, form, row))
+            .collect();
+        let before = rows.iter().map(|row| {
+            let mut locked = locked.iter();
+            locked.find(|locked| row.is_still(locked)).cloned()
+        });
+        let Some(before) = before.collect::<Option<Vec<_>>>() else {
+            return Ok(Err(Refusal::Outgrown));
+        };
+        let texts: Vec<_> = rows
+            .iter()
+            .flat_map(|row| row.writes(table, form))
+            .collect();
+        Ok(match self.run_all(&texts).await? {
+            Ok(_) => Ok(before),
+            Err(error) => Err(Refusal::of(error)),
+        })
+    }
+
+    /// The same as [`Session::take_back`], where a routine has written something, which a savepoint would take back too.
+    /// The rows become the transaction's own.
+    async fn write_back(&mut self, written: &[(&OfTable, Vec<SnapshotRow>)]) -> Result<(), Error> {
+        for (OfTable { table, form, rows }, before) in written {
+            let pairs = rows.iter().zip(before);
+            let texts: Vec<_> = pairs
+                .map(|(row, before)| row.restores(before, table, form))
+                .collect();
+            if self.run_all(&texts).await?.is_err() {
+                return Err(Error::Open);
+            }
+            let keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
+            let keys = Keys {
+                table: Arc::clone(table),
+                predicate: Some(form.any_of(&keys).into_bytes()),
+            };
+            self.state.transaction.rows_mut().remember_written(keys);
+        }
+        Ok(())
+    }
+
+    /// Takes back what was written for a query that ended with this packet. Counters would be lost, were it committed.
+    async fn take_back(&mut self, last: &[u8]) -> Result<(), Error> {
+        // Without the savepoint the transaction has ended, by a deadlock, and all with it.
+        if let InternalResponse::Err(error) = self.insist(UNDO).await?
+            && !reply::Err::decode(&error).is_ok_and(|error| error.code == ER_SP_DOES_NOT_EXIST)
+        {
+            return Err(Error::Open);
+        }
+        self.raise_again(last).await
+    }
+}

@@ -1,0 +1,241 @@
+//! TODO
+
+use crate::counter::fold::{BEGIN, BEGIN_TO_WRITE};
+use crate::metrics::TableCounts;
+use crate::reason::PlanKind;
+use crate::session::Session;
+use crate::session::act::fold::{COMMIT, may_only_read, needs_no_fold};
+use crate::session::act::fold_slots::Bound;
+use crate::session::error::Error;
+use crate::session::error_kind::is_unknown_column;
+use crate::session::link::internal::InternalResponse;
+use crate::session::link::rewrite::Rewrite;
+use crate::session::link::tracked::{News, add_commit, has_written};
+use crate::session::refusal::Foreseen;
+use crate::session::reply::{Original, Replied, ReplyContext, has_messages};
+use crate::session::state::diagnostics::Diagnostics;
+use crate::sql::Kind;
+use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
+use crate::wire::{capability, reply, status};
+
+impl Session {
+    /// Folds, then runs the original: inside the client's transaction, or in one of our own around the statement.
+    pub(crate) async fn fold_then_original(
+        &mut self,
+        fold: &Fold,
+        parameters: Option<&[Vec<u8>]>,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        if self.state.status_uncertain {
+            self.run_internal("DO 0").await?;
+        }
+        if let Some(done) = self
+            .write_with_sums(fold, parameters, original, context)
+            .await?
+        {
+            return Ok(done);
+        }
+        if fold.commits_first
+            && self.state.in_transaction()
+            && self.state.status & status::IN_TRANS_READONLY != 0
+        {
+            // A fold is a write.
+            match self.is_understood(original).await? {
+                Ok(true) => {
+                    if let Err(error) = self.run_internal(COMMIT).await?.into_result() {
+                        return self.answer_err(context, &error).await;
+                    }
+                }
+                Ok(false) => return self.run_original(original, context).await,
+                Err(error) => return self.answer_err(context, &error).await,
+            }
+        }
+        let is_table = |fold: &FoldTable| fold.scope == Scope::Table;
+        if fold.reason == Reason::CascadingDelete
+            && self.state.in_transaction()
+            && self.may_have_old_snapshot()
+            && fold.folds.iter().any(is_table)
+        {
+            // What is folded beside the rows that go would be read as it is now. Slots of these are of no use.
+            self.count(Reason::NotHot);
+            return self.run_original(original, context).await;
+        }
+        self.count(fold.reason);
+        if fold.reason.plan() == Some(PlanKind::Fold) {
+            for fold in &fold.folds {
+                self.hot.count(&fold.table, TableCounts::count_fold);
+            }
+        }
+        let folds = fold.folds.iter();
+        let folds: Vec<_> = folds.map(|fold| Bound::of(fold, parameters)).collect();
+        if folds.is_empty() {
+            return self.run_original(original, context).await;
+        }
+        if self.is_query_in_snapshot(fold) {
+            return self.query_in_snapshot(&folds, original, context).await;
+        }
+        if !self.state.in_transaction() {
+            return self
+                .fold_in_own_transaction(fold.reason, &folds, original, context)
+                .await;
+        }
+        // An increment has been understood, unless its table has been altered since. It then leaves locks, but begins no
+        // transaction.
+        let is_increment = matches!(
+            fold.reason,
+            Reason::OwnIncrement | Reason::AddsToBase | Reason::ChangingOver | Reason::Fallback
+        );
+        if !is_increment || self.state.status & status::IN_TRANS == 0 {
+            match self.foresee(original).await? {
+                Foreseen::Nothing => {}
+                Foreseen::Refused => return self.run_original(original, context).await,
+                Foreseen::Ended(error) => return self.answer_err(context, &error).await,
+            }
+        }
+        if !is_increment {
+            self.learn_mixed();
+        }
+        // A statement that can be confined writes the table that is folded for it.
+        let writes_alone = fold.confined.is_some() || fold.inserts_alone;
+        if let (true, [only]) = (writes_alone, &fold.folds[..]) {
+            self.note_locking_write(&only.table);
+        }
+        let confined = fold.confined.as_ref().zip(parameters);
+        self.fold_in_transaction(fold.reason, &folds, confined, original, context)
+            .await
+    }
+
+    /// Each of our statements keeps base + SUM(slots) as it is, so they may all be sent at once, and COMMIT is
+    /// right even where the original fails.
+    async fn fold_in_own_transaction(
+        &mut self,
+        reason: Reason,
+        folds: &[Bound],
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        // A read may be folded for in a READ ONLY session; a write is to be refused.
+        let begin = match self.state.kind {
+            Kind::Select | Kind::Do | Kind::Set { .. } if !self.state.access.locks_for_update => {
+                BEGIN_TO_WRITE
+            }
+            _ => BEGIN,
+        };
+        if begin == BEGIN_TO_WRITE && self.state.may_call_routines && self.is_read_only().await? {
+            return self
+                .run_read_only_over_folds(reason, folds, original, context)
+                .await;
+        }
+        if let Err(error) = self.begin_and_fold(begin, folds).await? {
+            self.commit_own().await?;
+            if needs_no_fold(reason, &error) || self.is_refused(original).await? {
+                self.set_one_shot().await?;
+                return self.run_original(original, context).await;
+            }
+            if is_unknown_column(&error) {
+                // The key or the counters are others than when the table was read.
+                let tables = folds.iter().map(|bound| bound.clone().into_keys().table);
+                let tables: Vec<_> = tables.collect();
+                if let Err(again) = self.look_again(&tables).await {
+                    self.set_one_shot_again().await?;
+                    return Err(again);
+                }
+            }
+            self.restore_one_shot(&error, reason).await?;
+            return self.fail_as_fold(original, context, &error).await;
+        }
+        let context = self.send_original(original, context).await?;
+        let rewrite = Rewrite {
+            clear_status: status::IN_TRANS | status::IN_TRANS_READONLY,
+            hold_last: true,
+            spools: true,
+            hide_transaction: true,
+            ..context.rewrite()
+        };
+        let ended = self.pass_rewritten(context.response_kind, rewrite).await?;
+        let held = ended.held.unwrap_or_default();
+        self.learn_language(&held);
+        // MySQL's COMMIT clears the messages, MariaDB's keeps them, but neither keeps that there was an error.
+        let is_err = held.first() == Some(&reply::ERR);
+        let are_cleared = !self.hot.catalog.mariadb || is_err;
+        let messages = match are_cleared && has_messages(&held, context.response_kind) {
+            true => {
+                // They will be shown when our transaction has ended.
+                let ours = status::IN_TRANS | status::IN_TRANS_READONLY;
+                self.take_messages(ours).await?
+            }
+            false => None,
+        };
+        self.state.diagnostics = Some(Diagnostics::of(&held, messages));
+        let was_set = self.state.one_shot.is_set();
+        let committed = self.commit_own().await?;
+        let mut last = held;
+        match &committed {
+            InternalResponse::Err(error) => {
+                self.state.diagnostics = None;
+                last.clone_from(error);
+            }
+            InternalResponse::Ok(ok) if self.link.capabilities & capability::SESSION_TRACK != 0 => {
+                let news = News {
+                    written: has_written(&last, self.state.kind == Kind::Update),
+                    used_up: was_set,
+                };
+                add_commit(&mut last, ok, news);
+            }
+            _ => {}
+        }
+        let failed = last.first() == Some(&reply::ERR);
+        self.tell_of_transaction(&mut last)?;
+        self.restore_one_shot(&last, reason).await?;
+        self.raise_again(&last).await?;
+        self.link.send_spooled(ended.spool).await?;
+        Ok(Replied {
+            sequence_id: self.answer(ended.sequence_id, &last).await?,
+            failed,
+        })
+    }
+
+    /// Whether the next transaction is READ ONLY. What is set for it alone is still set afterwards.
+    async fn is_read_only(&mut self) -> Result<bool, Error> {
+        let begun = self.run_internal(BEGIN).await?;
+        let is_read_only = may_only_read(&begun);
+        if is_read_only {
+            self.recall_one_shot().await?;
+        }
+        self.commit_own().await?;
+        self.set_one_shot().await?;
+        Ok(is_read_only)
+    }
+
+    /// Folds in a transaction of its own, then runs the original where MySQL would, so that it refuses what a routine
+    /// writes. What others add between the two is as if they had added it behind the statement.
+    async fn run_read_only_over_folds(
+        &mut self,
+        reason: Reason,
+        folds: &[Bound],
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let folded = self.fold_and_commit(folds).await?;
+        self.set_one_shot().await?;
+        match folded {
+            Err(error) if !needs_no_fold(reason, &error) => {
+                self.fail_as_fold(original, context, &error).await
+            }
+            _ => self.run_original(original, context).await,
+        }
+    }
+
+    /// Answers with the error of a fold in a transaction of ours, which has ended.
+    async fn fail_as_fold(
+        &mut self,
+        original: &Original,
+        context: ReplyContext,
+        error: &[u8],
+    ) -> Result<Replied, Error> {
+        self.state.diagnostics = Some(Diagnostics::of_an_error());
+        self.raise_again(error).await?;
+        self.discard_and_fail(original, context, error).await
+    }
+}

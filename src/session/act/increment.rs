@@ -1,0 +1,235 @@
+//! An increment goes to a slot; the client is told what the UPDATE would have told it.
+
+use std::sync::Arc;
+
+use crate::catalog::HotTable;
+use crate::counter::SlotRow;
+use crate::session::Session;
+use crate::session::act::fold_slots::Bound;
+use crate::session::act::slot::Slotting;
+use crate::session::error::Error;
+use crate::session::parameters::{Delta, amounts, judge};
+use crate::session::reply::{Original, Replied, ReplyContext};
+use crate::session::rights::Right;
+use crate::session::state::transaction::Keys;
+use crate::sql::plan::{Increment, Reason};
+use crate::sql::{Amount, compares_alike};
+use crate::wire::execute::Value;
+
+impl Session {
+    /// Adds to slots, or takes the exact way where the slot table refuses. `parameters` are literals, `amounts` what it
+    /// adds to each counter.
+    pub(crate) async fn increment(
+        &mut self,
+        increment: &Arc<Increment>,
+        (parameters, amounts): (&[Vec<u8>], Option<&[Amount]>),
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let Some(scope) = increment.exact.folds.first() else {
+            return self.run_original(original, context).await;
+        };
+        self.state.makes_no_snapshot = true;
+        let keys = Bound::of(scope, Some(parameters)).into_keys();
+        if !compare_alike(increment, parameters) {
+            return self
+                .fold_then_original(&increment.exact, Some(parameters), original, context)
+                .await;
+        }
+        if let Some(reason) = self.goes_to_base(increment, &keys) {
+            let mut exact = increment.exact.clone();
+            exact.reason = reason;
+            return self
+                .fold_then_original(&exact, Some(parameters), original, context)
+                .await;
+        }
+        // The predicate of the one key that the statement names, if it surely names one.
+        let one_key = match names_one_key(increment, parameters) {
+            true => keys.predicate.as_ref(),
+            false => None,
+        };
+        if increment.one_key_only && one_key.is_none() {
+            return self
+                .fold_then_original(&increment.exact, Some(parameters), original, context)
+                .await;
+        }
+        match self.may_increment(increment).await? {
+            Right::Given => {}
+            // The server refuses it in its own words.
+            Right::Denied => {
+                self.count_increment(Reason::Fallback, &increment.table);
+                return self.run_original(original, context).await;
+            }
+            Right::Unknown => {
+                return self
+                    .fold_then_original(&increment.exact, Some(parameters), original, context)
+                    .await;
+            }
+        }
+        let slotting = Slotting {
+            increment,
+            parameters,
+            amounts,
+            slot_row: one_key.map(|predicate| self.slot_row(predicate, increment)),
+            keys,
+            original,
+            context,
+        };
+        let is_alone = !self.state.in_transaction();
+        let done = match self.combine(&slotting).await? {
+            Some(done) => Ok(done),
+            None => self.slot_alone(&slotting).await,
+        };
+        if is_alone {
+            // An error does not tell of its end, but there was no transaction to hold a slot.
+            self.state.transaction.leases.clear();
+        }
+        done
+    }
+
+    /// Adds to the base row of a table without slots, together with others where others do so at the time.
+    pub(crate) async fn increment_base(
+        &mut self,
+        increment: &Arc<Increment>,
+        (parameters, amounts): (&[Vec<u8>], Option<&[Amount]>),
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        self.count_increment(Reason::Combined, &increment.table);
+        // Who adds nothing is told that nothing has changed, whatever others add.
+        let amounts = amounts.filter(|amounts| !amounts.iter().all(|amount| amount.is_zero()));
+        let scope = increment.exact.folds.first();
+        let keys = scope.map(|scope| Bound::of(scope, Some(parameters)).into_keys());
+        let predicate = keys.as_ref().and_then(|keys| keys.predicate.as_ref());
+        let (Some(keys), Some(predicate), true) =
+            (&keys, predicate, names_one_key(increment, parameters))
+        else {
+            return self.run_original(original, context).await;
+        };
+        // Others may write it.
+        if self.may_increment(increment).await? != Right::Given {
+            return self.run_original(original, context).await;
+        }
+        let slotting = Slotting {
+            increment,
+            parameters,
+            amounts,
+            slot_row: Some(self.slot_row(predicate, increment)),
+            keys: keys.clone(),
+            original,
+            context,
+        };
+        match self.combine(&slotting).await? {
+            Some(done) => Ok(done),
+            None => self.run_original(original, context).await,
+        }
+    }
+
+    /// What a slot row is known by: base has been asked whether it has room for these counters, not for others, and on
+    /// this server, not on another to which the upstream's address has led or will.
+    fn slot_row(&self, predicate: &[u8], increment: &Increment) -> SlotRow {
+        SlotRow {
+            predicate: predicate.to_vec(),
+            has_one_text: has_one_text(predicate, &increment.table),
+            counters: increment.counters.clone(),
+            server: self.shared.slots.hash_of(&self.server),
+        }
+    }
+
+    /// Why an increment goes to base, if it does.
+    fn goes_to_base(&mut self, increment: &Increment, keys: &Keys) -> Option<Reason> {
+        let rows = self.state.transaction.rows();
+        if rows.has_settled(keys) {
+            // Base holds the whole value, under our lock.
+            return Some(Reason::AddsToBase);
+        }
+        if self.hot.is_changing(&increment.table) {
+            return Some(Reason::ChangingOver);
+        }
+        // Not once it holds a slot: who waits for that one may hold the base row.
+        let holds_slot = rows.has_incremented(&increment.table);
+        if self.state.in_transaction() && !holds_slot && !self.shared.is_pure(increment.shape) {
+            self.state.transaction.remember_shape(increment.shape);
+            return Some(Reason::OwnIncrement);
+        }
+        None
+    }
+
+    /// Runs an increment with these values, which `literals` spell.
+    pub(crate) async fn increment_by(
+        &mut self,
+        increment: &Arc<Increment>,
+        values: &[Value<'_>],
+        literals: &[Vec<u8>],
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let deltas = increment.parameter_deltas.iter();
+        let deltas = deltas.map(|delta| judge(delta, increment, values));
+        // A zero beside others does no harm.
+        let constants = increment
+            .amounts
+            .iter()
+            .flatten()
+            .map(|amount| match amount.is_zero() {
+                true => Delta::Zero,
+                false => Delta::Exact,
+            });
+        let reason = match deltas.chain(constants).max().unwrap_or(Delta::Exact) {
+            Delta::Exact => {
+                let amounts = amounts(increment, values);
+                return self
+                    .increment(increment, (literals, amounts.as_deref()), original, context)
+                    .await;
+            }
+            Delta::Zero if increment.table.touches.is_empty() => {
+                self.count(Reason::ZeroDelta);
+                return self.run_original(original, context).await;
+            }
+            // Nothing is added, but a time may be set that is before what the slots hold.
+            Delta::Zero => Reason::TouchColumn,
+            Delta::Inexact => Reason::InexactDelta,
+        };
+        let mut fold = increment.exact.clone();
+        fold.reason = reason;
+        self.fold_then_original(&fold, Some(literals), original, context)
+            .await
+    }
+}
+
+/// Whether a key is written as nothing but the digits of an integer.
+fn has_one_text(predicate: &[u8], table: &HotTable) -> bool {
+    let [key] = table.primary_key[..] else {
+        return false;
+    };
+    let column = &table.columns[key];
+    let kind = column.definition.as_bytes();
+    let length = kind.iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let is_integer = kind[..length.count()]
+        .last_chunk()
+        .is_some_and(|end: &[u8; 3]| end.eq_ignore_ascii_case(b"int"));
+    // A name with a backtick in it is not worth the trouble.
+    let digits = predicate
+        .strip_prefix(b"`")
+        .and_then(|rest| rest.strip_prefix(column.name.as_bytes()))
+        .and_then(|rest| rest.strip_prefix(b"` = "))
+        .unwrap_or_default();
+    is_integer && digits.iter().all(u8::is_ascii_digit) && !matches!(digits, [] | [b'0', _, ..])
+}
+
+/// Whether each parameter of the key, as a literal, equals one key at most.
+fn names_one_key(increment: &Increment, parameters: &[Vec<u8>]) -> bool {
+    increment.key_parameters.iter().all(|key| {
+        let literal = parameters.get(usize::from(key.parameter));
+        literal.is_some_and(|literal| key.is_one_key(literal))
+    })
+}
+
+/// Whether the predicate means the same in the statements that would be sent for this increment.
+fn compare_alike(increment: &Increment, parameters: &[Vec<u8>]) -> bool {
+    increment.compared_parameters.iter().all(|compared| {
+        let column = &increment.table.columns[compared.column];
+        let literal = parameters.get(usize::from(compared.parameter));
+        literal.is_some_and(|literal| compares_alike(column, literal))
+    })
+}

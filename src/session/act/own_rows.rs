@@ -1,0 +1,271 @@
+//! Folds in the client's transaction, and how much of them it may see afterwards.
+//!
+//! A fold changes base rows. Under REPEATABLE READ the transaction's reads then see these as they are now, where MySQL
+//! shows rows that the transaction itself has left alone as its snapshot has them. So the fold is undone again, by a
+//! savepoint, unless the client's statement has changed the rows too. The locks stay, as the statement's own would.
+
+use std::sync::Arc;
+
+use crate::catalog::HotTable;
+use crate::counter::fold::{self, Look};
+use crate::counter::{Key, KeyForm};
+use crate::session::Session;
+use crate::session::act::fold_slots::Moved;
+use crate::session::error::Error;
+use crate::session::error_kind::is_unknown_column;
+use crate::session::link::internal::{InternalResponse, Row};
+use crate::session::reply::{HeldResponse, has_messages};
+use crate::session::state::diagnostics::Diagnostics;
+use crate::session::state::transaction::{Kept, Keys, Suspects};
+use crate::sql::Kind;
+use crate::wire::response::ResponseKind;
+
+pub(crate) const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
+pub(crate) const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
+
+/// What the transaction had done to rows when the savepoint was set.
+pub(crate) type Mark = Kept;
+
+/// How many statements of the session have written, those in routines among them; `None` where the server does not
+/// tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writes(Option<u64>);
+
+impl Writes {
+    /// Whether these are surely the same.
+    pub(crate) fn are(self, others: Self) -> bool {
+        self.0.is_some() && self.0 == others.0
+    }
+}
+
+impl Session {
+    /// Whether the transaction may have a snapshot that is older than what it locks now.
+    pub(crate) fn may_have_old_snapshot(&self) -> bool {
+        let state = &self.state;
+        let may_repeat =
+            state.isolation.locks_gaps() || state.isolation_doubted || state.one_shot.is_set();
+        state.transaction.may_have_snapshot && may_repeat
+    }
+
+    /// Sets a savepoint in front of a fold, where the fold must not be seen afterwards.
+    pub(crate) async fn mark(&mut self) -> Result<Option<Mark>, Error> {
+        if !self.may_have_old_snapshot() {
+            return Ok(None);
+        }
+        let is_set = self.insist(SAVEPOINT).await?.into_result().is_ok();
+        Ok(is_set.then(|| self.state.transaction.kept_rows()))
+    }
+
+    /// Undoes the folds since the mark. What the upstream has to say of the client's statement, which ended with this
+    /// packet, is kept.
+    pub(crate) async fn undo_folds(
+        &mut self,
+        mark: Mark,
+        last: &[u8],
+        response_kind: ResponseKind,
+    ) -> Result<(), Error> {
+        self.keep_answer(last, response_kind).await?;
+        self.undo(mark, last).await
+    }
+
+    pub(crate) async fn keep_answer(
+        &mut self,
+        last: &[u8],
+        response_kind: ResponseKind,
+    ) -> Result<(), Error> {
+        let diagnostics = match has_messages(last, response_kind) {
+            true => Diagnostics::of(last, self.take_messages(0).await?),
+            false => {
+                let mut quiet = Diagnostics::of(last, None);
+                quiet.clear_messages();
+                quiet
+            }
+        };
+        self.state.diagnostics = Some(diagnostics);
+        Ok(())
+    }
+
+    pub(crate) async fn undo(&mut self, mark: Mark, last: &[u8]) -> Result<(), Error> {
+        // Refused where the statement's error has ended the transaction, and the savepoint with it.
+        if let InternalResponse::Ok(_) = self.insist(UNDO).await? {
+            self.state.transaction.restore(mark);
+        }
+        self.raise_again(last).await
+    }
+
+    /// The client's statement has changed rows that were folded: all of them, or some of the suspects.
+    pub(crate) fn remember_changes(&mut self, moved: Vec<Moved>, suspects: Vec<Suspects>) {
+        if !self.state.in_transaction() {
+            return;
+        }
+        let rows = self.state.transaction.rows_mut();
+        for moved in moved {
+            let is_suspected = suspects
+                .iter()
+                .any(|suspects| suspects.table == moved.keys.table);
+            if !is_suspected {
+                rows.remember_fold(moved.keys);
+            }
+        }
+        for suspects in suspects {
+            rows.remember_suspects(suspects);
+        }
+    }
+
+    /// Undoes the folds since the mark behind a statement that has changed nothing by its answer, unless a routine has:
+    /// what it has written would be undone as well. `before` is what had been written when the statement began.
+    pub(crate) async fn undo_folds_unless_written(
+        &mut self,
+        mark: Mark,
+        before: Option<Writes>,
+        held: &HeldResponse,
+        response_kind: ResponseKind,
+    ) -> Result<(), Error> {
+        self.keep_answer(&held.last, response_kind).await?;
+        // What fails is undone by the server, with all that its routines have done.
+        if let Some(before) = before.filter(|_| !held.failed) {
+            let now = self.count_writes().await?;
+            let own = u64::from(self.state.kind.is_write());
+            let expected = before.0.map(|before| before + own);
+            if expected.is_none() || now.0 != expected {
+                return Ok(());
+            }
+        }
+        self.undo(mark, &held.last).await
+    }
+
+    /// What has been written before a statement that may write more than it tells, if that is to be known.
+    pub(crate) async fn writes_before(
+        &mut self,
+        mark: Option<&Mark>,
+    ) -> Result<Option<Writes>, Error> {
+        let state = &self.state;
+        let is_unread = matches!(state.kind, Kind::Other | Kind::Execute | Kind::With);
+        match mark.is_some() && (state.may_call_routines || is_unread) {
+            true => self.count_writes().await.map(Some),
+            false => Ok(None),
+        }
+    }
+
+    pub(crate) async fn count_writes(&mut self) -> Result<Writes, Error> {
+        const QUESTION: &str = "SHOW SESSION STATUS WHERE Variable_name IN ('Com_insert', 'Com_insert_select', 'Com_replace', \
+                                'Com_replace_select', 'Com_update', 'Com_update_multi', 'Com_delete', 'Com_delete_multi', \
+                                'Com_load')";
+        const ROWS: usize = 9;
+        self.write_query(QUESTION.as_bytes()).await?;
+        let Ok(rows) = self.read_internal_rows(ROWS).await? else {
+            return Ok(Writes(None));
+        };
+        let counts = rows.iter().map(|row| {
+            let count = row.get(1)?.as_deref()?;
+            std::str::from_utf8(count).ok()?.parse::<u64>().ok()
+        });
+        Ok(Writes(counts.sum()))
+    }
+
+    /// The rows under `predicate` as they are, under locks. `None`: they are too many, or their keys have no names. The
+    /// inner error is an ERR payload.
+    pub(crate) async fn suspects(
+        &mut self,
+        table: &Arc<HotTable>,
+        predicate: Option<&[u8]>,
+        inserted: Option<Vec<u8>>,
+    ) -> Result<Result<Option<Suspects>, Vec<u8>>, Error> {
+        let before = match self.digests(table, predicate, Look::Locked).await? {
+            Err(error) => return Ok(Err(error)),
+            Ok(before) => before,
+        };
+        Ok(Ok(before.map(|before| Suspects {
+            table: Arc::clone(table),
+            before,
+            look: Look::Locked,
+            inserted,
+        })))
+    }
+
+    /// The keys of base rows, each with a digest of the row.
+    pub(crate) async fn digests(
+        &mut self,
+        table: &Arc<HotTable>,
+        predicate: Option<&[u8]>,
+        look: Look,
+    ) -> Result<Result<Option<Vec<Digested>>, Vec<u8>>, Error> {
+        let Some(form) = KeyForm::of(table) else {
+            return Ok(Ok(None));
+        };
+        self.write_query(&fold::digests(table, predicate, &form, look))
+            .await?;
+        let rows = match self.read_internal_rows(fold::MOST_LOCKED + 1).await? {
+            Err(error) => return Ok(Err(error)),
+            Ok(rows) => rows,
+        };
+        if rows.len() > fold::MOST_LOCKED {
+            return Ok(Ok(None));
+        }
+        let digested = rows.into_iter().map(|row| digested(&form, row));
+        Ok(Ok(digested.collect()))
+    }
+
+    /// Finds out which of the rows that statements of this transaction may have changed they have changed. The inner
+    /// error is an ERR payload.
+    pub(crate) async fn find_written(
+        &mut self,
+        tables: &[Arc<HotTable>],
+    ) -> Result<Result<(), Vec<u8>>, Error> {
+        let is_of = |suspects: &Suspects| tables.contains(&suspects.table);
+        if !self.state.transaction.rows().suspects.iter().any(is_of) {
+            return Ok(Ok(()));
+        }
+        let of_tables: Vec<_> = {
+            let all = &mut self.state.transaction.rows_mut().suspects;
+            all.extract_if(.., |suspects| is_of(suspects)).collect()
+        };
+        for suspects in of_tables {
+            let Some(form) = KeyForm::of(&suspects.table) else {
+                continue;
+            };
+            let keys: Vec<Key> = suspects.before.iter().map(|(key, _)| key.clone()).collect();
+            let mut predicates = Vec::new();
+            if !keys.is_empty() {
+                predicates.push(form.any_of(&keys).into_bytes());
+            }
+            predicates.extend(suspects.inserted.clone());
+            if predicates.is_empty() {
+                continue;
+            }
+            let predicate = predicates.join(&b" OR "[..]);
+            let (table, look) = (&suspects.table, suspects.look);
+            let after = match self.digests(table, Some(&predicate), look).await? {
+                // The table has been altered since the catalog was read: which rows have changed cannot be told.
+                Err(error) if is_unknown_column(&error) => None,
+                Err(error) => return Ok(Err(error)),
+                Ok(after) => after,
+            };
+            let changed = match after {
+                None => Some(predicate),
+                Some(after) => {
+                    let is_as_it_was =
+                        |row: &Digested| row.1.is_some() && suspects.before.contains(row);
+                    let changed = after.into_iter().filter(|row| !is_as_it_was(row));
+                    let changed: Vec<Key> = changed.map(|(key, _)| key).collect();
+                    (!changed.is_empty()).then(|| form.any_of(&changed).into_bytes())
+                }
+            };
+            if changed.is_some() {
+                self.state.transaction.rows_mut().remember_written(Keys {
+                    table: suspects.table,
+                    predicate: changed,
+                });
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// A key, and a digest of its row.
+pub(crate) type Digested = (Key, Option<Vec<u8>>);
+
+fn digested(form: &KeyForm, mut row: Row) -> Option<Digested> {
+    let digest = row.pop()?;
+    Some((form.read(&row)?, digest))
+}

@@ -1,0 +1,549 @@
+//! A read of counters: base + SUM(slots), under the column definitions of the client's own statement.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::catalog::HotTable;
+use crate::counter::fold::BEGIN_TO_WRITE;
+use crate::metrics::TableCounts;
+use crate::reason::PlanKind;
+use crate::session::Session;
+use crate::session::act::fold_slots::{AsOwn, Bound};
+use crate::session::act::own_rows::Mark;
+use crate::session::definitions::RUNS;
+use crate::session::error::Error;
+use crate::session::error_kind::{is_of_the_text, is_without_slots};
+use crate::session::link::internal::{Failure, InternalResponse, failure};
+use crate::session::link::rewrite::Rewrite;
+use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
+use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
+use crate::session::state::diagnostics::Diagnostics;
+use crate::session::state::transaction::Keys;
+use crate::sql::plan::{Fold, FoldTable, Read, Reason};
+use crate::sql::prepare;
+use crate::sql::template::{Filling, KnownSlots};
+use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE};
+use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::response::ResponseTracker;
+use crate::wire::{reply, status};
+
+/// A read in the text protocol, ready to be run.
+struct Query<'a> {
+    /// The client's own text.
+    text: &'a [u8],
+    rewritten: &'a [u8],
+    original: &'a Original,
+    context: ReplyContext,
+    /// For this reason it is still to be counted.
+    count: Option<Reason>,
+}
+
+/// What stands for the placeholders of a text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Parameters<'a> {
+    /// The values as literals; empty where there are no placeholders.
+    pub literals: &'a [Vec<u8>],
+    /// The user variables of EXECUTE .. USING, where the server is to take the values from them: what type a column
+    /// gets of a parameter, only an execution tells.
+    pub user_variables: Option<&'a [Vec<u8>]>,
+}
+
+impl<'a> From<&'a [Vec<u8>]> for Parameters<'a> {
+    fn from(literals: &'a [Vec<u8>]) -> Self {
+        Self {
+            literals,
+            user_variables: None,
+        }
+    }
+}
+
+/// What became of a run of a rewritten text.
+enum ReadOutcome {
+    /// The client has its answer.
+    Replied(Replied),
+    /// The original is not prepared: the ERR payload.
+    Unprepared(Vec<u8>),
+    /// Its columns are not those that are known of the original; nobody has been answered.
+    Changed,
+    /// It names a column that is not there. The server has just understood the original, or was not asked; nobody has
+    /// been answered.
+    Unnamed { is_understood: bool },
+}
+
+/// How a read is to go on.
+pub(crate) enum Prepared {
+    /// By the rewritten text; for this reason it is counted, once it is sure that it stays so.
+    Summed(Reason),
+    /// By the original: all that it reads is folded, under its locks. To be undone afterwards, if a mark was set.
+    Folded(Option<Mark>),
+    /// Not at all: the ERR payload.
+    Refused(Vec<u8>),
+}
+
+impl Session {
+    /// Runs a rewritten read in the text protocol. `text` is the client's own statement, `parameters` fill its
+    /// placeholders.
+    pub(crate) async fn read(
+        &mut self,
+        read: &Read,
+        text: &[u8],
+        parameters: Parameters<'_>,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        match self
+            .read_as(read, text, parameters, original, context)
+            .await?
+        {
+            Ok(done) => Ok(done),
+            // MySQL itself refuses the original; let it say so.
+            Err(error) if is_of_the_text(&error) => {
+                self.count_read(read, read.reason);
+                self.run_original(original, context).await
+            }
+            Err(_) => self.read_folded(read, original, context).await,
+        }
+    }
+
+    /// Runs the original of a read whose columns nobody knows: over rows that hold the whole values.
+    pub(crate) async fn read_folded(
+        &mut self,
+        read: &Read,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let mut fold = Fold::new(
+            read.tables.iter().map(FoldTable::whole).collect(),
+            Reason::ColumnsUnknown,
+        );
+        fold.reads_snapshot = !read.locks_rows();
+        self.fold_then_original(&fold, None, original, context)
+            .await
+    }
+
+    /// The same as [`Session::read`]; the inner error is the ERR payload that `text` gets when it is prepared, so that
+    /// nobody knows its columns. Nothing has been answered or counted then.
+    pub(crate) async fn read_as(
+        &mut self,
+        read: &Read,
+        text: &[u8],
+        parameters: Parameters<'_>,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Result<Replied, Vec<u8>>, Error> {
+        let literals = parameters.literals;
+        if self.locks_before(read).await? {
+            match self.foresee(original).await? {
+                Foreseen::Nothing => {}
+                Foreseen::Refused => {
+                    self.count_read(read, read.reason);
+                    return self.run_original(original, context).await.map(Ok);
+                }
+                Foreseen::Ended(error) => {
+                    self.count_read(read, read.reason);
+                    return self.answer_err(context, &error).await.map(Ok);
+                }
+            }
+        }
+        let reason = match self.prepare_to_read(read, literals).await? {
+            Prepared::Summed(reason) => reason,
+            Prepared::Folded(mark) => {
+                return self.run_over_folds(mark, original, context).await.map(Ok);
+            }
+            Prepared::Refused(error) => return self.answer_err(context, &error).await.map(Ok),
+        };
+        let rewritten = match (parameters.user_variables, &self.state.variables) {
+            (Some(user_variables), _) => {
+                let text = self.render_read(read, &[]).await;
+                match self.prepare_in_sql(&text, user_variables).await? {
+                    Ok(execute) => execute,
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+            (None, Some(variables)) if !literals.is_empty() => {
+                let variables = Arc::clone(variables);
+                prepare::filled(
+                    &self.render_read(read, literals).await,
+                    literals,
+                    &variables,
+                )
+            }
+            _ => self.render_read(read, literals).await,
+        };
+        let mut query = Query {
+            text,
+            rewritten: &rewritten,
+            original,
+            context,
+            count: Some(reason),
+        };
+        for _ in 0..RUNS {
+            match self.run_rewritten(read, &mut query).await? {
+                ReadOutcome::Replied(done) => return Ok(Ok(done)),
+                ReadOutcome::Unprepared(error) => return Ok(Err(error)),
+                ReadOutcome::Changed => self.may_run_again()?,
+                ReadOutcome::Unnamed { is_understood } => {
+                    let done = self.read_as_altered(read, is_understood, original, context);
+                    return Box::pin(done).await.map(Ok);
+                }
+            }
+        }
+        // The original has other columns than the text was made for.
+        self.look_again(&read.tables).await?;
+        self.read_folded(read, original, context).await.map(Ok)
+    }
+
+    /// Answers a read whose text names a column that is not there: one of the client's own, or one that the table had
+    /// before it was altered past the proxy.
+    pub(crate) async fn read_as_altered(
+        &mut self,
+        read: &Read,
+        is_understood: bool,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        if !is_understood && self.refuses_now(original).await? {
+            self.count_read(read, read.reason);
+            return self.run_original(original, context).await;
+        }
+        self.look_again(&read.tables).await?;
+        match &read.or_fold {
+            Some(fold) => self.fold_then_original(fold, None, original, context).await,
+            None => self.read_folded(read, original, context).await,
+        }
+    }
+
+    /// Runs a rewritten text once.
+    async fn run_rewritten(
+        &mut self,
+        read: &Read,
+        query: &mut Query<'_>,
+    ) -> Result<ReadOutcome, Error> {
+        let Query {
+            original, context, ..
+        } = *query;
+        let sent = match self.send_read(query.text, query.rewritten).await? {
+            Ok(sent) => sent,
+            Err(error) if failure(&error) == Failure::TheClients => {
+                self.count_once(read, query);
+                // The rewritten text may wait for the same lock again; the client that was killed need not.
+                let done = self.answer_err(context, &error).await?;
+                self.read_internal().await?;
+                return Ok(ReadOutcome::Replied(done));
+            }
+            Err(error) => {
+                self.read_internal().await?;
+                return Ok(ReadOutcome::Unprepared(error));
+            }
+        };
+        match (self.peek_error(context).await?, &read.or_fold) {
+            (Some(ER_NO_SUCH_TABLE), _) => {
+                let answer = self.read_internal().await?;
+                self.close_asked(sent.asked).await?;
+                self.count_once(read, query);
+                let error = answer.into_result().err().unwrap_or_default();
+                let done = self.read_without_slots(read, &error, original, context);
+                return Box::pin(done).await.map(ReadOutcome::Replied);
+            }
+            (Some(ER_BAD_FIELD_ERROR), _) => {
+                self.read_internal().await?;
+                let is_understood = sent.asked.is_some();
+                self.close_asked(sent.asked).await?;
+                return Ok(ReadOutcome::Unnamed { is_understood });
+            }
+            (Some(code), Some(fold)) if code != DEFINITION_CHANGED.0 => {
+                let answer = self.read_internal().await?;
+                self.close_asked(sent.asked).await?;
+                let done = match answer {
+                    InternalResponse::Err(error) if failure(&error) == Failure::TheClients => {
+                        self.count_once(read, query);
+                        self.answer_err(context, &error).await
+                    }
+                    _ => self.fold_then_original(fold, None, original, context).await,
+                };
+                return done.map(ReadOutcome::Replied);
+            }
+            _ => self.count_once(read, query),
+        }
+        let rewrite = Rewrite {
+            columns: Some(&sent.definitions),
+            hold_errors: &[ER_DATA_OUT_OF_RANGE],
+            ..context.rewrite()
+        };
+        let ended = self.pass_rewritten(context.response_kind, rewrite).await?;
+        self.close_asked(sent.asked).await?;
+        if !self.note_agreement(query.text, sent, ended.agreement) {
+            return Ok(ReadOutcome::Changed);
+        }
+        let sequence_id = match &ended.held {
+            Some(error) => {
+                let error = self.originals_error(read, original, error).await?;
+                self.answer(ended.sequence_id, &error).await?
+            }
+            None => ended.sequence_id,
+        };
+        Ok(ReadOutcome::Replied(Replied {
+            sequence_id,
+            failed: ended.tracker.error().is_some(),
+        }))
+    }
+
+    /// Answers a read whose text was refused, as by `error` some slot table is not there: base alone is the value then,
+    /// and so it is in what others have committed since. A snapshot may be older, and show base as it was beside slots
+    /// that are gone.
+    pub(crate) async fn read_without_slots(
+        &mut self,
+        read: &Read,
+        error: &[u8],
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let message = reply::Err::decode(error).map_or(&[][..], |error| error.message);
+        let message = String::from_utf8_lossy(message).to_lowercase();
+        let is_named = |table: &Arc<HotTable>| message.contains(&table.slot_name.to_lowercase());
+        let has_slots_away = read.tables.iter().any(is_named);
+        // Before the read it was certain, and a statement that does not find its tables begins nothing.
+        let is_open = self.state.status & status::IN_TRANS != 0;
+        let may_be_old = is_open && self.may_have_old_snapshot();
+        if !read.locks_rows() {
+            for table in read.tables.iter().filter(|table| is_named(table)) {
+                let of_snapshot = &mut self.state.transaction.without_slots;
+                match of_snapshot.contains(table) {
+                    true => {}
+                    false if may_be_old => {
+                        let error = error_payload(DEFINITION_CHANGED);
+                        return self.answer_err(context, &error).await;
+                    }
+                    false => of_snapshot.push(Arc::clone(table)),
+                }
+            }
+        }
+        match has_slots_away && read.tables.len() > 1 {
+            // The others' slots may be there.
+            true => self.read_folded(read, original, context).await,
+            false => self.run_original(original, context).await,
+        }
+    }
+
+    /// Counts a read, however often it is run.
+    fn count_once(&mut self, read: &Read, query: &mut Query<'_>) {
+        if let Some(reason) = query.count.take() {
+            self.count_read(read, reason);
+        }
+    }
+
+    /// Counts a read: for some reasons it has folded first.
+    pub(crate) fn count_read(&mut self, read: &Read, reason: Reason) {
+        for table in &read.tables {
+            match reason.plan() {
+                Some(PlanKind::Fold) => self.hot.count(table, TableCounts::count_fold),
+                _ => self.hot.count(table, TableCounts::count_read),
+            }
+        }
+        self.count(reason);
+    }
+
+    /// The error that the original ends with, whose words tell of the client's own expression, not of our sum.
+    /// `error` is ours, for when the original cannot be asked.
+    pub(crate) async fn originals_error(
+        &mut self,
+        read: &Read,
+        original: &Original,
+        error: &[u8],
+    ) -> Result<Vec<u8>, Error> {
+        if self.state.status_uncertain {
+            self.run_internal("DO 0").await?;
+        }
+        let tables = read.tables.iter();
+        let folds: Vec<Bound> = tables
+            .map(|table| Keys::whole(Arc::clone(table)).into())
+            .collect();
+        let wrapped = !self.state.in_transaction();
+        let mut folded = Ok(());
+        if wrapped {
+            folded = self.begin_and_fold(BEGIN_TO_WRITE, &folds).await?;
+        } else {
+            for bound in folds {
+                folded = folded.and(self.fold(&bound, AsOwn::No).await?.map(drop));
+            }
+        }
+        let mut last = Vec::new();
+        if folded.is_ok() {
+            let context = ReplyContext::single(original.response_kind());
+            self.send_original(original, context).await?;
+            let mut tracker = ResponseTracker::new(context.response_kind, self.link.capabilities);
+            while !tracker.is_done() {
+                self.link.read_packet(&mut tracker, &mut last).await?;
+            }
+            self.observe_internal(&tracker);
+        }
+        let is_told = last.first() == Some(&reply::ERR);
+        let messages = match wrapped && is_told {
+            true => {
+                self.take_messages(status::IN_TRANS | status::IN_TRANS_READONLY)
+                    .await?
+            }
+            false => None,
+        };
+        if !is_told {
+            last = error.to_vec();
+        }
+        if wrapped {
+            self.commit_own().await?;
+            self.state.diagnostics = Some(match messages {
+                Some(messages) => Diagnostics::of(&last, Some(messages)),
+                None => Diagnostics::of_an_error(),
+            });
+            self.raise_again(&last).await?;
+        }
+        Ok(last)
+    }
+
+    /// Whether statements of ours take locks before a read, in its transaction or as errors that it would end with.
+    async fn locks_before(&mut self, read: &Read) -> Result<bool, Error> {
+        if self.state.status_uncertain && self.state.in_transaction() {
+            self.run_internal("DO 0").await?;
+        }
+        let rows = self.state.transaction.rows();
+        Ok(match self.state.in_transaction() {
+            true => {
+                read.folded_first.is_some() || !read.locks.is_empty() || rows.concern(&read.tables)
+            }
+            false => read.fails_when_locked && !read.locks.is_empty(),
+        })
+    }
+
+    /// Folds what this transaction has incremented itself, and takes the locks that the read asks for. What does not go
+    /// on as a sum is counted.
+    pub(crate) async fn prepare_to_read(
+        &mut self,
+        read: &Read,
+        parameters: &[Vec<u8>],
+    ) -> Result<Prepared, Error> {
+        let is_in_doubt =
+            self.state.in_transaction() || self.state.transaction.rows().concern(&read.tables);
+        if self.state.status_uncertain && is_in_doubt {
+            self.run_internal("DO 0").await?;
+        }
+        if read.locks_rows() {
+            self.learn_mixed();
+        }
+        let reason = match self.fold_own(&read.tables).await? {
+            Ok(false) => read.reason,
+            Ok(true) => Reason::OwnIncrement,
+            Err(error) => {
+                self.count_read(read, read.reason);
+                return Ok(Prepared::Refused(error));
+            }
+        };
+        if self.state.in_transaction() {
+            if let Some(fold) = &read.folded_first {
+                let bound = Bound::of(fold, Some(parameters));
+                let mark = self.mark().await?;
+                match self.fold(&bound, AsOwn::No).await? {
+                    Ok(moved) => {
+                        let reason = match reason {
+                            Reason::OwnIncrement => reason,
+                            _ => Reason::LockedByKey,
+                        };
+                        self.count_read(read, reason);
+                        self.state.makes_no_snapshot = true;
+                        return Ok(Prepared::Folded(mark.filter(|_| moved.were_open())));
+                    }
+                    Err(error) if failure(&error) == Failure::TheClients => {
+                        self.count_read(read, reason);
+                        return Ok(Prepared::Refused(error));
+                    }
+                    // READ ONLY, or an account that may not write.
+                    Err(_) => {}
+                }
+            }
+            self.forget_what_is_locked(read);
+        }
+        if self.state.in_transaction() || (read.fails_when_locked && !self.state.one_shot.is_set())
+        {
+            for lock in &read.locks {
+                let mut text = Vec::new();
+                let filling = Filling {
+                    parameters,
+                    ..Filling::default()
+                };
+                lock.render(&filling, &mut text);
+                if let Err(error) = self.run_internal(text).await?.into_result()
+                    && !is_without_slots(&error)
+                {
+                    self.count_read(read, reason);
+                    return Ok(Prepared::Refused(error));
+                }
+            }
+        }
+        if self.state.in_transaction() {
+            // Who has committed meanwhile knows some again.
+            self.forget_what_is_locked(read);
+        }
+        Ok(Prepared::Summed(reason))
+    }
+
+    /// Slot rows that are locked are nobody's to share a transaction with increments of other keys.
+    fn forget_what_is_locked(&self, read: &Read) {
+        for table in read.tables.iter().filter(|_| read.locks_rows()) {
+            self.shared.slots.forget_all(table);
+        }
+    }
+
+    /// The text to send: the keys that this transaction has folded count by their base row alone.
+    pub(crate) async fn render_read(&mut self, read: &Read, parameters: &[Vec<u8>]) -> Vec<u8> {
+        let open_slots = self.open_slots_for(read).await;
+        let transaction = &self.state.transaction;
+        let tables = read.tables.iter();
+        let folded: Vec<_> = tables
+            .map(|table| transaction.rows().predicates_of_folded(table))
+            .collect();
+        let mut text = Vec::new();
+        let filling = Filling {
+            parameters,
+            folded: &folded,
+            open_slots: &open_slots,
+            ..Filling::default()
+        };
+        read.text.render(&filling, &mut text);
+        text
+    }
+
+    /// The open slots of the tables whose locked rows a read skips.
+    async fn open_slots_for(&mut self, read: &Read) -> Vec<Option<KnownSlots>> {
+        let asked: HashSet<_> = read.text.asks_for_open_slots().collect();
+        let mut open_slots = vec![
+            None;
+            if asked.is_empty() {
+                0
+            } else {
+                read.tables.len()
+            }
+        ];
+        for table in asked {
+            open_slots[table] = self.known_slots(&read.tables[table]).await;
+        }
+        open_slots
+    }
+
+    /// The code of the ERR packet that the answer starts with, if it is one.
+    async fn peek_error(&mut self, context: ReplyContext) -> Result<Option<u16>, Error> {
+        const CODE: usize = 3;
+        let end = loop {
+            let buffered = self.link.upstream.buffered();
+            let end =
+                Header::decode(buffered).map(|header| HEADER_LENGTH + header.length.min(CODE));
+            match end {
+                Some(end) if buffered.len() >= end => break end,
+                _ if context.more => self.link.await_upstream_only().await?,
+                _ => self.link.await_upstream().await?,
+            }
+        };
+        let start = &self.link.upstream.buffered()[HEADER_LENGTH..end];
+        Ok(match start.first() {
+            Some(&reply::ERR) => reply::Err::decode(start).ok().map(|err| err.code),
+            _ => None,
+        })
+    }
+}

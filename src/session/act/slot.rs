@@ -1,0 +1,259 @@
+//! TODO
+
+use std::sync::Arc;
+
+use crate::catalog::HotTable;
+use crate::counter::{SlotLease, SlotRow};
+use crate::metrics::TableCounts;
+use crate::session::Session;
+use crate::session::error::Error;
+use crate::session::error_kind::is_check_violation;
+use crate::session::link::internal::{
+    Failure, InternalResponse, MOST_DEADLOCKS, affected_rows, failure, is_deadlock,
+};
+use crate::session::reply::{Original, Replied, ReplyContext};
+use crate::session::state::diagnostics::Diagnostics;
+use crate::session::state::info_text::{InfoText, as_update};
+use crate::session::state::transaction::Keys;
+use crate::sql::Amount;
+use crate::sql::plan::{Increment, Reason};
+use crate::sql::template::{Filling, Template};
+use crate::wire::reader::Malformed;
+
+/// An increment that is to go to a slot.
+pub(crate) struct Slotting<'a> {
+    pub increment: &'a Arc<Increment>,
+    pub parameters: &'a [Vec<u8>],
+    /// What it adds to each counter, where that can be added up.
+    pub amounts: Option<&'a [Amount]>,
+    /// What the slot row is known by, where the statement surely names one key.
+    pub slot_row: Option<SlotRow>,
+    /// The keys that it increments.
+    pub keys: Keys,
+    pub original: &'a Original,
+    pub context: ReplyContext,
+}
+
+/// How many slot rows of an open transaction are remembered.
+const MOST_WRITTEN: usize = 256;
+
+impl Session {
+    /// Adds to a slot by a statement for this increment alone.
+    pub(crate) async fn slot_alone(&mut self, slotting: &Slotting<'_>) -> Result<Replied, Error> {
+        let Slotting {
+            increment,
+            parameters,
+            context,
+            ..
+        } = *slotting;
+        let slot = self.slot(&increment.table);
+        // Where it does not name one whole key, the rows that it opens are not known.
+        let slot_row = slotting.slot_row.as_ref();
+        let slot_row = slot_row.filter(|_| increment.update.is_some());
+        let is_known = slot_row.is_some_and(|row| self.knows_slot(&increment.table, row, slot));
+        if !is_known {
+            let slots = &self.shared.slots;
+            slots.open(&increment.table, slot_row, &increment.counters, slot);
+        }
+        if let (Some(update), Some(row), true) = (&increment.update, slot_row, is_known) {
+            match self.run_template(update, slot, parameters).await? {
+                InternalResponse::Ok(ok) if affected_rows(&ok)? > 0 => {
+                    self.learn_language(&ok);
+                    self.found_slot(&increment.table, row, slot);
+                    return self.slotted(slotting, slot, ok).await;
+                }
+                // Closed by a fold, or full: base must be asked.
+                InternalResponse::Err(error) if is_check_violation(&error) => {}
+                InternalResponse::Err(error) => return self.refused(slotting, &error).await,
+                _ => self.shared.slots.forget(&increment.table, row, slot),
+            }
+        }
+        if self.state.info == InfoText::Unknown {
+            // The original shows it.
+            return self
+                .fold_then_original(
+                    &increment.exact,
+                    Some(parameters),
+                    slotting.original,
+                    context,
+                )
+                .await;
+        }
+        match self.upsert(slotting, slot).await? {
+            InternalResponse::Ok(ok) => {
+                match as_update(&ok, self.link.capabilities, &self.state.info)? {
+                    None => {
+                        // No such row: MySQL says so in its own words.
+                        self.count_increment(Reason::Slotted, &increment.table);
+                        let seen = self
+                            .run_original_and_see(slotting.original, context)
+                            .await?;
+                        Ok(seen.0)
+                    }
+                    Some(ok) => {
+                        if let Some(row) = slot_row {
+                            self.found_slot(&increment.table, row, slot);
+                        }
+                        // The upstream's own count has existing slot rows twice.
+                        self.state.diagnostics = Some(Diagnostics::of(&ok, None));
+                        self.slotted(slotting, slot, ok).await
+                    }
+                }
+            }
+            InternalResponse::Err(error) => self.refused(slotting, &error).await,
+            InternalResponse::Row(_) => Err(Malformed.into()),
+        }
+    }
+
+    /// Adds to a slot whether or not there is a slot row. It locks more than the client's UPDATE would, the base row
+    /// and the gap that a slot row is inserted into, so a deadlock that ends it is not the client's: it is run again,
+    /// unless the client's transaction has gone with it.
+    async fn upsert(
+        &mut self,
+        slotting: &Slotting<'_>,
+        slot: u16,
+    ) -> Result<InternalResponse, Error> {
+        let may_run_again = !self.state.in_transaction() && !self.state.one_shot.is_set();
+        let mut deadlocks = 0;
+        loop {
+            let upsert = &slotting.increment.upsert;
+            let answer = self.run_template(upsert, slot, slotting.parameters).await?;
+            match answer {
+                InternalResponse::Err(error)
+                    if may_run_again && is_deadlock(&error) && deadlocks < MOST_DEADLOCKS =>
+                {
+                    deadlocks += 1;
+                }
+                answer => return Ok(answer),
+            }
+        }
+    }
+
+    /// Counts an increment that is not folded for.
+    pub(crate) fn count_increment(&mut self, reason: Reason, table: &HotTable) {
+        self.hot.count(table, TableCounts::count_increment);
+        self.count(reason);
+    }
+
+    /// Whether the slot row of this key is there. What this transaction has written itself, and has not folded since,
+    /// is, whatever others do.
+    fn knows_slot(&self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) -> bool {
+        let is_it = |written: &(Arc<HotTable>, SlotRow, u16)| {
+            written.2 == slot && written.1 == *row && written.0 == *table
+        };
+        self.state.written.iter().any(is_it) || self.shared.slots.knows(table, row, slot)
+    }
+
+    /// The slot row of this key is there: for all sessions when the transaction has committed. Told earlier, and
+    /// rolled back, it would be missed by the UPDATE of another, which then holds the gap that a third inserts into.
+    fn found_slot(&mut self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) {
+        if !self.state.in_transaction() {
+            self.shared.slots.learn(table, row, slot);
+            return;
+        }
+        let written = &mut self.state.written;
+        let same = |other: &(Arc<HotTable>, SlotRow, u16)| other.2 == slot && other.1 == *row;
+        if written.len() < MOST_WRITTEN && !written.iter().any(same) {
+            written.push((Arc::clone(table), row.clone(), slot));
+        }
+    }
+
+    async fn slotted(
+        &mut self,
+        slotting: &Slotting<'_>,
+        slot: u16,
+        ok: Vec<u8>,
+    ) -> Result<Replied, Error> {
+        self.count_increment(Reason::Slotted, &slotting.increment.table);
+        let keys = &slotting.keys;
+        self.slot_incremented(&keys.table, keys.predicate.as_deref(), slot);
+        if self.state.in_transaction() {
+            let transaction = &mut self.state.transaction;
+            transaction
+                .rows_mut()
+                .remember_increment(slotting.keys.clone());
+            transaction.remember_shape(slotting.increment.shape);
+        }
+        self.answer_ok(slotting.context, ok).await
+    }
+
+    /// The slot statement failed: either as the original would have, or for a reason of ours.
+    async fn refused(&mut self, slotting: &Slotting<'_>, error: &[u8]) -> Result<Replied, Error> {
+        let Slotting {
+            increment,
+            parameters,
+            original,
+            context,
+            ..
+        } = *slotting;
+        match failure(error) {
+            Failure::TheClients => {
+                self.count_increment(Reason::Slotted, &increment.table);
+                self.answer_err(context, error).await
+            }
+            Failure::Ours => {
+                self.fold_then_original(&increment.exact, Some(parameters), original, context)
+                    .await
+            }
+        }
+    }
+
+    /// The slot that this session's open transaction (or statement) increments.
+    pub(crate) fn slot(&mut self, table: &Arc<HotTable>) -> u16 {
+        if let Some(lease) = self.lease(table) {
+            return lease.slot();
+        }
+        let leases = &mut self.state.transaction.leases;
+        let lease = self.shared.slots.lease(table);
+        let slot = lease.slot();
+        leases.push((Arc::clone(table), lease));
+        slot
+    }
+
+    async fn run_template(
+        &mut self,
+        template: &Template,
+        slot: u16,
+        parameters: &[Vec<u8>],
+    ) -> Result<InternalResponse, Error> {
+        let mut text = Vec::new();
+        let filling = Filling {
+            slot,
+            parameters,
+            ..Filling::default()
+        };
+        template.render(&filling, &mut text);
+        self.run_internal(text).await
+    }
+
+    /// The lease that it holds of a table's slots.
+    pub(crate) fn lease(&self, table: &Arc<HotTable>) -> Option<&SlotLease> {
+        let mut leases = self.state.transaction.leases.iter();
+        leases
+            .find(|(leased, _)| leased == table)
+            .map(|(_, lease)| lease)
+    }
+
+    /// A slot has taken an increment of the keys under `predicate`: it is to be rolled up, once it is committed.
+    pub(crate) fn slot_incremented(
+        &mut self,
+        table: &Arc<HotTable>,
+        predicate: Option<&[u8]>,
+        slot: u16,
+    ) {
+        let mut leases = self.state.transaction.leases.iter_mut();
+        match leases.find(|(leased, _)| leased == table) {
+            Some((_, lease)) => lease.incremented(predicate),
+            // In autocommit the lease has gone with the commit that the answer told of.
+            None => self.shared.slots.dirty().mark(table, predicate, slot),
+        }
+    }
+
+    /// Counts an increment that is through with its batch.
+    pub(crate) fn count_combined(&mut self, slotting: &Slotting<'_>) {
+        // One of a table without slots is counted already.
+        if slotting.increment.table.slots > 0 {
+            self.count_increment(Reason::Slotted, &slotting.increment.table);
+        }
+    }
+}

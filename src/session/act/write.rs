@@ -1,0 +1,162 @@
+//! Writes that pass as they came: they are right on base alone, but the rows that they change are then the
+//! transaction's own, and its reads must see their counters as they are, like all else in them.
+
+use crate::session::Session;
+use crate::session::act::fold_slots::Bound;
+use crate::session::error::Error;
+use crate::session::error_kind::{is_of_the_text, is_unknown_column};
+use crate::session::link::internal::{Failure, InternalResponse, failure};
+use crate::session::refusal::Foreseen;
+use crate::session::reply::{Original, Replied, ReplyContext, changes_nothing};
+use crate::sql::plan::{Fold, Reason, Told, Write};
+use crate::sql::template::Filling;
+use crate::wire::reader::Malformed;
+use crate::wire::{capability, error_code, reply};
+
+impl Session {
+    /// Runs a write of other tables with sums in place of the counters that it reads, where a fold would show in the
+    /// snapshot of the open transaction. `None`: it is still to be run, after a fold.
+    pub(crate) async fn write_with_sums(
+        &mut self,
+        fold: &Fold,
+        parameters: Option<&[Vec<u8>]>,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Option<Replied>, Error> {
+        let may_be_refused = original.may_open_cursor() && !self.hot.catalog.mariadb;
+        let is_in_the_way = self.state.in_transaction()
+            && self.may_have_old_snapshot()
+            // `max_join_size` would count the slots as well.
+            && self.state.big_selects;
+        let with_sums = fold.with_sums.as_ref().filter(|_| is_in_the_way);
+        let Some(with_sums) = with_sums.filter(|sums| sums.any_cursor || !may_be_refused) else {
+            return Ok(None);
+        };
+        let Some(parameters) = parameters.or((!with_sums.text.has_parameters()).then_some(&[]))
+        else {
+            return Ok(None);
+        };
+        let mut text = Vec::new();
+        let filling = Filling {
+            parameters,
+            ..Filling::default()
+        };
+        with_sums.text.render(&filling, &mut text);
+        let done = match self.run_internal(text).await? {
+            InternalResponse::Ok(ok) => {
+                self.learn_language(&ok);
+                self.answer_ok(context, ok).await?
+            }
+            // A fold for a statement that fails is undone.
+            InternalResponse::Err(error) if is_of_the_text(&error) || tells_of_a_value(&error) => {
+                return Ok(None);
+            }
+            // It is the original's own. Run twice, the statement would take AUTO_INCREMENT values twice.
+            InternalResponse::Err(error) => self.answer_err(context, &error).await?,
+            InternalResponse::Row(_) => return Err(Malformed.into()),
+        };
+        self.count(Reason::Summed);
+        self.learn_mixed();
+        Ok(Some(done))
+    }
+
+    /// Runs a write. `parameters` are literals; `None` where they have none.
+    pub(crate) async fn write(
+        &mut self,
+        write: &Write,
+        parameters: Option<&[Vec<u8>]>,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        self.learn_from_forwarded(write.reason, self.state.kind);
+        self.count(write.reason);
+        self.note_locking_write(&write.rows.table);
+        if !self.state.in_transaction() {
+            return self.run_original(original, context).await;
+        }
+        let bound = Bound::of(&write.rows, parameters);
+        let counts_matches = self.link.capabilities & capability::FOUND_ROWS != 0;
+        let names_one_key = write.key_parameters.iter().all(|key| {
+            let literal = parameters.and_then(|list| list.get(usize::from(key.parameter)));
+            literal.is_some_and(|literal| key.is_one_key(literal))
+        });
+        let by_count = match write.told {
+            _ if !names_one_key => false,
+            Told::ByCount => true,
+            Told::ByCountOfChanged => !counts_matches,
+            Told::Not => false,
+        };
+        let is_told = by_count && matches!(bound, Bound::Keys(_));
+        if !is_told {
+            match self.foresee(original).await? {
+                Foreseen::Nothing => {}
+                Foreseen::Refused => return self.run_original(original, context).await,
+                Foreseen::Ended(error) => return self.answer_err(context, &error).await,
+            }
+        }
+        let bound = match self.held(&bound).await? {
+            Ok(bound) => bound,
+            Err(error) => return self.discard_and_fail(original, context, &error).await,
+        };
+        let suspects = match (by_count, &bound) {
+            (true, Bound::Keys(_)) => None,
+            (_, Bound::Keys(keys)) => {
+                let predicate = keys.predicate.as_deref();
+                Some(self.suspects(&keys.table, predicate, None).await?)
+            }
+            (
+                _,
+                Bound::Rows {
+                    table,
+                    predicate,
+                    reads,
+                    without_reads,
+                    inserted,
+                },
+            ) => {
+                let inserted = inserted.clone();
+                Some(
+                    match self.suspects(table, Some(predicate), inserted).await? {
+                        // A column of the inner query's may be one of the table around.
+                        Err(error) if !reads.is_empty() && failure(&error) == Failure::Ours => {
+                            let plain = without_reads.as_deref();
+                            self.suspects(table, plain, None).await?
+                        }
+                        found => found,
+                    },
+                )
+            }
+        };
+        let suspects = match suspects {
+            // The table has been altered since the catalog was read; the client's statement need not name the column.
+            Some(Err(error)) if is_unknown_column(&error) => None,
+            Some(Err(error)) => return self.discard_and_fail(original, context, &error).await,
+            Some(Ok(suspects)) => suspects,
+            None => None,
+        };
+        let (done, last) = self.run_original_and_see(original, context).await?;
+        // An answer with the end of the transaction has taken what it knew along.
+        if !changes_nothing(&last, self.state.kind) && self.state.in_transaction() {
+            let rows = self.state.transaction.rows_mut();
+            match suspects {
+                Some(suspects) => rows.remember_suspects(suspects),
+                None => rows.remember_written(bound.into_keys()),
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// Whether an ERR payload tells of a value that its column or type does not take: by the expression, which may be ours,
+/// or by the number of the row, which counts those of our queries as well.
+fn tells_of_a_value(error: &[u8]) -> bool {
+    const VALUES: [u16; 6] = [
+        error_code::ER_WARN_DATA_OUT_OF_RANGE,
+        error_code::WARN_DATA_TRUNCATED,
+        error_code::ER_TRUNCATED_WRONG_VALUE,
+        error_code::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD,
+        error_code::ER_DATA_TOO_LONG,
+        error_code::ER_DATA_OUT_OF_RANGE,
+    ];
+    reply::Err::decode(error).is_ok_and(|err| VALUES.contains(&err.code))
+}

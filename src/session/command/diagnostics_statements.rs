@@ -1,0 +1,259 @@
+//! Statements that ask about the one before them, in every way in which they come: as text, prepared, with hot tables.
+
+use std::sync::Arc;
+
+use crate::session::Session;
+use crate::session::act::read::Parameters;
+use crate::session::definitions::{RUNS, SentRead};
+use crate::session::error::Error;
+use crate::session::link::definitions::Definitions;
+use crate::session::link::internal::InternalResponse;
+use crate::session::link::rewrite::{Rewrite, patch_status};
+use crate::session::reply::{Original, Replied, ReplyContext};
+use crate::session::state::diagnostics::{Diagnostics, is_shown};
+use crate::session::text::kind_of;
+use crate::sql::diagnostics::{Question, may_ask, may_be_question};
+use crate::sql::plan::{Plan, Reason};
+use crate::sql::{self, Kind};
+use crate::wire::command::encode_query;
+use crate::wire::packet::encode_packet;
+use crate::wire::reader::Malformed;
+use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
+
+/// What became of a question.
+pub(crate) enum QuestionOutcome {
+    /// It is answered.
+    Replied(Replied),
+    /// The statement has to run with this text in place of its own.
+    Rewritten(Vec<u8>),
+    /// The upstream can answer.
+    Not,
+}
+
+impl Session {
+    /// Answers what a statement asks about the one before it, where the upstream would tell of a statement of ours.
+    pub(crate) async fn ask_of_last(
+        &mut self,
+        text: &[u8],
+        kind: Kind,
+        context: ReplyContext,
+    ) -> Result<QuestionOutcome, Error> {
+        if !may_be_question(text, kind) {
+            self.state.diagnostics = None;
+            return Ok(QuestionOutcome::Not);
+        }
+        // Statements of ours come before the client's.
+        if self.state.diagnostics.is_none() && may_ask(text) && self.is_hot(text, kind) {
+            self.keep_numbers().await?;
+        }
+        let Some(diagnostics) = self.state.diagnostics.take() else {
+            return Ok(QuestionOutcome::Not);
+        };
+        let variables = self.state.variables.clone().unwrap_or_default();
+        // Bodies of routines ask when they run, and nobody knows the columns that a WITH has.
+        let may_have_body = matches!(kind, Kind::Ddl | Kind::Other | Kind::With);
+        match sql::diagnostics::question(text, &variables) {
+            Some(question) if !may_have_body && !sql::is_several(text, &variables) => {
+                self.tell(diagnostics, &question, text, kind, context).await
+            }
+            _ => Ok(QuestionOutcome::Not),
+        }
+    }
+
+    /// Runs a statement with an edited text, whose columns are those of the client's own.
+    pub(crate) async fn act_with(
+        &mut self,
+        edited: &[u8],
+        text: &[u8],
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let plan = self.plan(edited).await?;
+        if let Plan::Read(read) = &*plan {
+            return self
+                .read(read, text, Parameters::default(), original, context)
+                .await;
+        }
+        match original {
+            Original::Payload(payload) if kind_of(text) != Kind::Select => {
+                let prefix = payload.len() - text.len();
+                let edited_original = Original::Payload([&payload[..prefix], edited].concat());
+                self.act(&plan, edited, &edited_original, context).await
+            }
+            _ => self.act(&plan, text, original, context).await,
+        }
+    }
+
+    /// Answers a question about the statement before from what is kept of it.
+    pub(crate) async fn tell(
+        &mut self,
+        diagnostics: Diagnostics,
+        question: &Question,
+        text: &[u8],
+        kind: Kind,
+        context: ReplyContext,
+    ) -> Result<QuestionOutcome, Error> {
+        let is_select = kind == Kind::Select && !self.is_hot(text, kind);
+        let rewritten = match question {
+            Question::Messages { errors, limit } => {
+                // There are none, whatever a statement of ours has been warned of since: behind ROLLBACK TO SAVEPOINT
+                // servers warn of temporary tables and of tables without transactions (1751, 1196).
+                let none = match (&diagnostics.messages, diagnostics.counts) {
+                    (None, Some((0, 0))) => self.take_messages(0).await?,
+                    _ => None,
+                };
+                let (messages, limit) = match (&diagnostics.messages, &none) {
+                    (Some(messages), _) => (messages, *limit),
+                    (None, Some(none)) => (none, Some((0, 0))),
+                    (None, None) => return Ok(QuestionOutcome::Not),
+                };
+                self.count(Reason::Metadata);
+                let done = self.show(messages, *errors, limit, context).await?;
+                // It leaves the messages, and has no rows of its own to count.
+                self.state.diagnostics = Some(Diagnostics {
+                    row_count: -1,
+                    ..diagnostics
+                });
+                return Ok(QuestionOutcome::Replied(done));
+            }
+            Question::Into(items) => {
+                let Some(assignment) = diagnostics.assigned(items) else {
+                    return Ok(QuestionOutcome::Not);
+                };
+                let done = self.assign(diagnostics, assignment, context).await?;
+                return Ok(QuestionOutcome::Replied(done));
+            }
+            Question::Count(count) => match diagnostics.number(*count) {
+                Some(count) => format!("SELECT {count}").into_bytes(),
+                None => return Ok(QuestionOutcome::Not),
+            },
+            Question::Numbers(places) => diagnostics.edited(text, places),
+        };
+        if !is_select && !matches!(question, Question::Count(_)) {
+            return Ok(QuestionOutcome::Rewritten(rewritten));
+        }
+        self.count(Reason::Metadata);
+        for _ in 0..RUNS {
+            let sent = match self.send_read(text, &rewritten).await? {
+                Ok(sent) => sent,
+                Err(_) if is_repeatable(text, question) => {
+                    self.read_internal().await?;
+                    // MySQL prepares no text that names these variables.
+                    let definitions = Definitions::new(self.columns_of(text).await?, None);
+                    let definitions = Arc::new(definitions);
+                    let mut out = Vec::new();
+                    encode_query(&mut out, &rewritten, self.link.capabilities);
+                    self.write_upstream(&out).await?;
+                    let asked = None;
+                    SentRead { definitions, asked }
+                }
+                Err(_) => {
+                    self.read_internal().await?;
+                    return Ok(QuestionOutcome::Not);
+                }
+            };
+            let rewrite = Rewrite {
+                columns: Some(&sent.definitions),
+                ..context.rewrite()
+            };
+            let ended = self.pass_rewritten(context.response_kind, rewrite).await?;
+            self.close_asked(sent.asked).await?;
+            if self.note_agreement(text, sent, ended.agreement) {
+                let failed = ended.tracker.error().is_some();
+                if !failed && matches!(question, Question::Count(_)) {
+                    // It leaves the messages.
+                    self.state.diagnostics = Some(Diagnostics {
+                        row_count: -1,
+                        ..diagnostics
+                    });
+                }
+                return Ok(QuestionOutcome::Replied(Replied {
+                    sequence_id: ended.sequence_id,
+                    failed,
+                }));
+            }
+            self.may_run_again()?;
+        }
+        Ok(QuestionOutcome::Not)
+    }
+
+    /// Answers GET DIAGNOSTICS by an assignment.
+    pub(crate) async fn assign(
+        &mut self,
+        diagnostics: Diagnostics,
+        assignment: Vec<u8>,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        match self.run_internal(assignment).await? {
+            InternalResponse::Ok(ok) => {
+                // It leaves what it tells of.
+                self.state.diagnostics = Some(diagnostics);
+                self.answer_ok(context, ok).await
+            }
+            InternalResponse::Err(error) => self.answer_err(context, &error).await,
+            InternalResponse::Row(_) => Err(Malformed.into()),
+        }
+    }
+
+    /// The column definitions of a query that may be run for their sake.
+    async fn columns_of(&mut self, text: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let mut out = Vec::new();
+        encode_query(&mut out, text, self.link.capabilities);
+        self.write_upstream(&out).await?;
+        let mut tracker = ResponseTracker::new(ResponseKind::Results, self.link.capabilities);
+        let mut columns = Vec::new();
+        while !tracker.is_done() {
+            let mut payload = Vec::new();
+            if self.link.read_packet(&mut tracker, &mut payload).await? == PacketKind::Column {
+                columns.push(payload);
+            }
+        }
+        self.observe_internal(&tracker);
+        Ok(columns)
+    }
+
+    async fn show(
+        &mut self,
+        messages: &[(PacketKind, Vec<u8>)],
+        errors: bool,
+        limit: Option<(usize, usize)>,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let (skipped, most) = limit.unwrap_or((0, usize::MAX));
+        let mut out = Vec::new();
+        let mut sequence_id = context.sequence_id;
+        let mut rows = 0;
+        for (packet_kind, payload) in messages {
+            if *packet_kind == PacketKind::Row {
+                let shown = is_shown(*packet_kind, payload, errors);
+                rows += usize::from(shown);
+                if !shown || rows <= skipped || rows - skipped > most {
+                    continue;
+                }
+            }
+            let mut payload = payload.clone();
+            if matches!(packet_kind, PacketKind::RowsEnd | PacketKind::Separator) {
+                patch_status(&mut payload, 0, context.rewrite().set_status);
+            }
+            sequence_id = encode_packet(&mut out, sequence_id, &payload);
+        }
+        self.link.client.write(&out).await.map_err(Error::client)?;
+        Ok(Replied {
+            sequence_id,
+            failed: false,
+        })
+    }
+}
+
+/// Whether a query does nothing when it runs: it calls nothing, assigns nothing and touches no table.
+fn is_repeatable(text: &[u8], question: &Question) -> bool {
+    let Question::Numbers(places) = question else {
+        return true;
+    };
+    let mut rest = text.to_ascii_uppercase();
+    for (place, _) in places {
+        rest[place.clone()].fill(b' ');
+    }
+    let has = |part: &[u8]| memchr::memmem::find(&rest, part).is_some();
+    !has(b"(") && !has(b":=") && !has(b"FROM") && !has(b"INTO")
+}

@@ -1,0 +1,119 @@
+//! COM_STMT_EXECUTE of a statement that the session knows: also one that asks about the statement before it.
+
+use std::sync::Arc;
+
+use crate::session::Session;
+use crate::session::error::Error;
+use crate::session::link::rewrite::prepare_again;
+use crate::session::reply::{Original, ReplyContext};
+use crate::session::state::diagnostics::Asks;
+use crate::session::state::prepared::Statement;
+use crate::sql::diagnostics::Question;
+use crate::sql::plan::{Plan, Reason};
+use crate::wire::execute::Execute;
+use crate::wire::response::ResponseKind;
+
+impl Session {
+    /// Executes a statement that asks about the one before it: with the numbers in place, where the upstream would tell
+    /// of a statement of ours.
+    pub(crate) async fn execute_asking(
+        &mut self,
+        id: u32,
+        statement: &mut Statement,
+        asks: &Asks,
+    ) -> Result<(), Error> {
+        let is_forwarded = matches!(
+            *statement.plan,
+            Plan::Forward(_) | Plan::Write(_) | Plan::Observe(_)
+        );
+        if self.state.diagnostics.is_none() && !is_forwarded {
+            self.keep_numbers().await?;
+        }
+        let Some(told) = self.state.diagnostics.take() else {
+            self.close_rewritten(statement).await?;
+            return self.execute_as_planned(id, statement).await;
+        };
+        let edited = match &asks.question {
+            Question::Numbers(places) => told.edited(&asks.text, places),
+            Question::Into(items) if self.buffer_command().await? => {
+                let Some(assignment) = told.assigned(items) else {
+                    return self.execute_as_planned(id, statement).await;
+                };
+                self.link.drop_command();
+                let context = ReplyContext::single(ResponseKind::Results);
+                return self.assign(told, assignment, context).await.map(drop);
+            }
+            _ => return self.execute_as_planned(id, statement).await,
+        };
+        let plan = match is_forwarded {
+            true => Arc::clone(&statement.plan),
+            false => self.plan_without_locks(&edited).await?,
+        };
+        let is_read = matches!(*plan, Plan::Read(_));
+        let is_query = !statement.columns.columns.is_empty();
+        let own = std::mem::replace(&mut statement.plan, plan);
+        let done = match is_read || (is_query && !is_forwarded) {
+            true => self.execute(id, statement).await,
+            false => match self.rewritten(statement, edited).await? {
+                Ok(ours) if is_query => self.execute_renamed(ours, statement).await,
+                Ok(ours) => self.execute(ours, statement).await,
+                Err(_) => self.execute_as_planned(id, statement).await,
+            },
+        };
+        statement.plan = own;
+        done
+    }
+
+    /// Executes the rewritten statement as it is, under the column definitions of the client's own.
+    async fn execute_renamed(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
+        if !self.buffer_command().await? {
+            return self.pass_statement(statement.kind, Reason::TooLong).await;
+        }
+        let payload = self.command_payload().to_vec();
+        self.link.drop_command();
+        let capabilities = self.link.capabilities;
+        let context = ReplyContext::single(ResponseKind::of(&payload));
+        let Ok(execute) = Execute::decode(&payload, statement.parameters, capabilities) else {
+            let original = Original::Payload(payload);
+            return self.run_original(&original, context).await.map(drop);
+        };
+        if let Some(types) = execute.types {
+            statement.types = types.to_vec();
+        }
+        let packet = execute.encode(id, &statement.types, capabilities);
+        if self
+            .execute_rewritten(&packet, statement, &[])
+            .await?
+            .is_none()
+        {
+            self.answer_err(context, &prepare_again()).await?;
+        }
+        self.after(statement.kind, self.state.status_uncertain);
+        Ok(())
+    }
+
+    pub(crate) async fn execute_known(
+        &mut self,
+        id: u32,
+        statement: &mut Statement,
+    ) -> Result<(), Error> {
+        self.keep_up(statement).await?;
+        self.state.control.clone_from(&statement.control);
+        self.state.access = statement.access;
+        if let Some(asks) = statement.asks.clone() {
+            Box::pin(self.execute_asking(id, statement, &asks)).await?;
+        } else {
+            self.state.diagnostics = None;
+            self.execute_as_planned(id, statement).await?;
+        }
+        let failed = self.state.status_uncertain;
+        self.after_one_shot(&statement.one_shot, failed);
+        // The execution has used it up.
+        statement.long_data = false;
+        if statement.may_change_the_catalog && !failed {
+            self.catalog_may_have_changed(statement.kind).await;
+        }
+        self.after_ddl(statement.kind);
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! EXPLAIN FORMAT=COUNTERSINK: what would become of a statement in this session, now. Nothing of it is run.
+
+use std::sync::Arc;
+
+use crate::explain::{Explanation, Keys, Situation, explain};
+use crate::reason::Reason;
+use crate::session::Session;
+use crate::session::act::fold_slots::Bound;
+use crate::session::error::Error;
+use crate::session::plan::Found;
+use crate::session::reply::{Original, Replied, ReplyContext};
+use crate::session::state::transaction;
+use crate::session::text::kind_of;
+use crate::sql::plan::{Fold, Increment, Plan, SessionVariables};
+use crate::sql::{self, Kind};
+use crate::wire::result_set::TextResult;
+use crate::wire::status;
+
+/// The columns of the answer.
+const COLUMNS: [&str; 3] = ["part", "when", "text"];
+
+/// Whether a statement is EXPLAIN FORMAT=COUNTERSINK; how its text is quoted makes no difference to that.
+pub(crate) fn asks_to_explain(text: &[u8], kind: Kind) -> bool {
+    kind == Kind::Show && sql::explained(text, &SessionVariables::default()).is_some()
+}
+
+impl Session {
+    /// One statement as the server reads it, or what would become of it: by the plan of its text, which a shared one
+    /// comes to.
+    pub(crate) async fn statement_or_explanation(
+        &mut self,
+        text: &[u8],
+        original: &Original,
+        context: ReplyContext,
+        found: Option<Found>,
+    ) -> Result<Replied, Error> {
+        if asks_to_explain(text, kind_of(text)) {
+            return self.explain(text, context).await;
+        }
+        let text = &*self.executed(text).await?;
+        self.statement(text, original, context, found).await
+    }
+
+    /// Answers EXPLAIN FORMAT=COUNTERSINK.
+    async fn explain(&mut self, text: &[u8], context: ReplyContext) -> Result<Replied, Error> {
+        self.count(Reason::Explained);
+        if self.state.status_uncertain {
+            self.run_internal("DO 0").await?;
+        }
+        let variables = self.variables().await?.unwrap_or_default();
+        let statement = sql::explained(text, &variables).unwrap_or_default();
+        let statement = &*self.executed(statement).await?;
+        let plan = self.plan_in_force(statement).await?;
+        let rows = self.state.transaction.rows();
+        let settled: Vec<_> = rows.settled.iter().map(|(keys, _)| keys.clone()).collect();
+        let keys = |list: &[transaction::Keys]| {
+            let keys = list.iter().map(|keys| Keys {
+                table: Arc::clone(&keys.table),
+                predicate: keys.predicate.clone(),
+            });
+            keys.collect()
+        };
+        let situation = Situation {
+            in_transaction: self.state.in_transaction(),
+            safe_updates: variables.safe_updates,
+            locks_gaps: self.locks_gaps(),
+            incremented: keys(&[&rows.incremented[..], &rows.written].concat()),
+            settled: keys(&settled),
+            folded: keys(&rows.folded),
+        };
+        self.answer_explanation(&explain(&plan, &situation), context)
+            .await
+    }
+
+    /// What this session would do with the statement, whatever the rules alone say.
+    async fn plan_in_force(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+        let kind = kind_of(text);
+        if self.state.bypass {
+            return Ok(Arc::new(Plan::Forward(Reason::Off)));
+        }
+        if !self.is_hot(text, kind) {
+            return Ok(Arc::new(Plan::Forward(Reason::NotHot)));
+        }
+        let plan = match kind {
+            Kind::Execute => self.plan_of_execute(text).await?,
+            _ => self.plan(text).await?,
+        };
+        Ok(match &*plan {
+            Plan::Increment(increment) => match self.increment_in_force(increment) {
+                Some(plan) => Arc::new(plan),
+                None => plan,
+            },
+            _ => plan,
+        })
+    }
+
+    /// What the open transaction, or a session without CHECK, makes of an increment; `None`: it goes to a slot.
+    fn increment_in_force(&self, increment: &Increment) -> Option<Plan> {
+        let exact = |reason| {
+            let fold = Fold {
+                reason,
+                ..increment.exact.clone()
+            };
+            Some(Plan::Fold(Box::new(fold)))
+        };
+        let rows = self.state.transaction.rows();
+        if self.state.checks_disabled {
+            return exact(Reason::Fallback);
+        }
+        let keys = Bound::of(increment.exact.folds.first()?, Some(&[])).into_keys();
+        if rows.has_settled(&keys) {
+            return exact(Reason::AddsToBase);
+        }
+        if self.hot.is_changing(&increment.table) {
+            return exact(Reason::ChangingOver);
+        }
+        let holds_a_slot = rows.has_incremented(&increment.table);
+        if self.state.in_transaction() && !holds_a_slot && !self.shared.is_pure(increment.shape) {
+            return exact(Reason::OwnIncrement);
+        }
+        None
+    }
+
+    async fn answer_explanation(
+        &mut self,
+        explanation: &Explanation,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let lines = explanation.lines();
+        let rows = lines
+            .iter()
+            .map(|line| vec![line.part.name(), line.when.as_str(), line.text.as_str()]);
+        let result = TextResult {
+            columns: &COLUMNS,
+            rows: rows.collect(),
+        };
+        let kept = status::IN_TRANS
+            | status::IN_TRANS_READONLY
+            | status::AUTOCOMMIT
+            | status::NO_BACKSLASH_ESCAPES;
+        let status = self.state.status & kept | context.rewrite().set_status;
+        let mut out = Vec::new();
+        let sequence_id = result.encode(
+            &mut out,
+            context.sequence_id,
+            status,
+            self.link.capabilities,
+        );
+        self.link.client.write(&out).await.map_err(Error::client)?;
+        Ok(Replied {
+            sequence_id,
+            failed: false,
+        })
+    }
+}

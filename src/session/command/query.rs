@@ -1,0 +1,173 @@
+//! COM_QUERY: most of it passes on a glance; a statement that names a hot table gets its plan.
+
+use std::sync::Arc;
+
+use memchr::memchr;
+
+use crate::session::Session;
+use crate::session::command::explain::asks_to_explain;
+use crate::session::error::Error;
+use crate::session::plan::Found;
+use crate::session::reply::{Original, ReplyContext};
+use crate::session::shared::hot_tables::Known;
+use crate::session::state::diagnostics::Diagnostics;
+use crate::session::state::{Access, Unseen};
+use crate::session::text::{
+    kind_of, may_change_rights, may_change_the_catalog, may_take_locks, statement_text,
+};
+use crate::sql::diagnostics::{may_ask, may_ask_for_messages, may_be_question};
+use crate::sql::plan::{Plan, Reason};
+use crate::sql::{self, Kind, Shape};
+use crate::wire::packet::HEADER_LENGTH;
+use crate::wire::response::ResponseKind;
+
+impl Session {
+    /// COM_QUERY.
+    pub(crate) async fn query(&mut self) -> Result<(), Error> {
+        let capabilities = self.link.capabilities;
+        if !self.buffer_command().await? {
+            return Box::pin(self.long_query()).await;
+        }
+        let payload = self.command_payload();
+        let Ok(text) = statement_text(payload, capabilities) else {
+            return self.pass_statement(Kind::Other, Reason::NotHot).await;
+        };
+        let kind = kind_of(text);
+        let may_lock = may_take_locks(text, kind, self.state.multi_statements);
+        self.note_locks(kind, may_lock);
+        let text = statement_text(self.command_payload(), capabilities)?;
+        let changes_rights = may_change_rights(text, kind, self.state.multi_statements);
+        self.state.prepares_rights |= changes_rights && kind == Kind::Prepare;
+        let changes_rights =
+            changes_rights || (kind == Kind::Execute && self.state.prepares_rights);
+        let shared = Arc::clone(&self.shared);
+        let _change = changes_rights.then(|| shared.rights.change());
+        let mut shape = std::mem::take(&mut self.shape);
+        let text = statement_text(self.command_payload(), capabilities)?;
+        let sighting = self.sight(text, kind);
+        let found = match self.glance(text, kind, &mut shape) {
+            Glance::Pass(reason) => {
+                let control = self.control_in(text, kind);
+                let access = match self.state.in_transaction() {
+                    true => self.access_in(Some(text), kind),
+                    false => Access::default(),
+                };
+                self.shape = shape;
+                self.state.control = control;
+                self.state.access = access;
+                self.state.diagnostics = None;
+                self.learn_from_forwarded(reason, kind);
+                if kind == Kind::Prepare && !self.state.bypass {
+                    Unseen::add(&mut self.state.unseen, None, &self.hot.prepared_under);
+                }
+                self.pass_statement(kind, reason).await?;
+                self.saw(sighting);
+                return Ok(());
+            }
+            Glance::Planned(known) => Some(Found { known, shape }),
+            Glance::Look => {
+                self.shape = shape;
+                None
+            }
+        };
+        let payload = self.command_payload().to_vec();
+        self.link.drop_command();
+        // Boxed: a task is as large as the largest of what it may do, and most sessions never come here.
+        Box::pin(self.hot_query(payload, found)).await?;
+        self.saw(sighting);
+        Ok(())
+    }
+
+    /// What is known of a statement without a closer look: its text is not copied where it passes. `shape` is where its
+    /// literals are lifted to.
+    fn glance(&self, text: &[u8], kind: Kind, shape: &mut Shape) -> Glance {
+        // It may ask about the statement before, or use up what is set for one transaction.
+        if asks_to_explain(text, kind)
+            || (self.state.diagnostics.is_some() && may_be_question(text, kind))
+            || self.state.one_shot.is_set()
+            || sql::one_shot::may_be(text, kind)
+            || may_change_the_catalog(text, kind, &self.hot.catalog)
+        {
+            return Glance::Look;
+        }
+        if !self.is_hot(text, kind) {
+            return Glance::Pass(Reason::NotHot);
+        }
+        let may_be_several = self.state.multi_statements && memchr(b';', text).is_some();
+        if may_be_several || kind == Kind::Execute || !self.is_ordinary() {
+            return Glance::Look;
+        }
+        let variables = self.state.variables.as_ref();
+        let known = variables.and_then(|variables| self.hot.known(text, variables, shape));
+        match known.as_ref().map(|known| &**known.plan()) {
+            Some(Plan::Forward(reason)) => Glance::Pass(*reason),
+            Some(Plan::Write(write)) if !self.state.in_transaction() => Glance::Pass(write.reason),
+            Some(Plan::Observe(plan)) => {
+                self.metrics().count_observed(plan.reason());
+                Glance::Pass(Reason::Observed)
+            }
+            _ => known.map_or(Glance::Look, Glance::Planned),
+        }
+    }
+
+    /// A statement of over a megabyte: its head tells what it is about. An INSERT into a cold table passes.
+    async fn long_query(&mut self) -> Result<(), Error> {
+        self.state.diagnostics = None;
+        self.buffer_head().await?;
+        let head = &self.link.client.buffered()[HEADER_LENGTH..];
+        let text = statement_text(head, self.link.capabilities).unwrap_or_default();
+        let kind = kind_of(text);
+        if !self.is_hot(text, kind) {
+            return self.pass_statement(kind, Reason::NotHot).await;
+        }
+        let fold = self.fold_of_named(text);
+        self.before(kind);
+        let context = ReplyContext::single(ResponseKind::Results);
+        let done = self
+            .fold_then_original(&fold, None, &Original::Stream, context)
+            .await?;
+        self.after(kind, done.failed);
+        Ok(())
+    }
+
+    /// A statement, or several, of which at least one names a hot table.
+    async fn hot_query(&mut self, payload: Vec<u8>, found: Option<Found>) -> Result<(), Error> {
+        let text = statement_text(&payload, self.link.capabilities)?;
+        // What is asked first clears what MySQL has to tell of the statement before.
+        let is_to_be_asked = self.state.variables.is_none() || self.state.shadows_doubted;
+        if is_to_be_asked && self.state.diagnostics.is_none() {
+            if may_ask(text) || sql::prepare::may_execute(text) {
+                self.keep_numbers().await?;
+            } else if may_ask_for_messages(text) {
+                let messages = self.take_messages(0).await?;
+                self.state.diagnostics = Some(Diagnostics::of(&[], messages));
+            }
+        }
+        let variables = self.variables().await?.unwrap_or_default();
+        let text = statement_text(&payload, self.link.capabilities)?;
+        let prefix = &payload[..payload.len() - text.len()];
+        let parts = match self.state.multi_statements && memchr(b';', text).is_some() {
+            true => sql::split(text, &variables),
+            false => Vec::new(),
+        };
+        if parts.len() < 2 {
+            let context = ReplyContext::single(ResponseKind::Results);
+            let text = text.to_vec();
+            let original = Original::Payload(payload);
+            self.statement_or_explanation(&text, &original, context, found)
+                .await?;
+            return Ok(());
+        }
+        self.several(prefix, text, parts).await
+    }
+}
+
+/// What a first look at a statement tells.
+enum Glance {
+    /// It passes as it came.
+    Pass(Reason),
+    /// Its plan.
+    Planned(Known),
+    /// Nothing for certain.
+    Look,
+}

@@ -1,0 +1,324 @@
+//! SQL syntax for prepared statements: EXECUTE follows the plan of the text that was prepared.
+//!
+//! The session remembers each statement's text with the schema and sql_mode of its PREPARE. Where the text is not
+//! known (MariaDB's `PREPARE s FROM CONCAT(..)`, a PREPARE inside a procedure) EXECUTE folds every hot table first.
+
+use std::sync::Arc;
+
+use crate::session::Session;
+use crate::session::act::read::Parameters;
+use crate::session::command::diagnostics_statements::QuestionOutcome;
+use crate::session::error::Error;
+use crate::session::link::internal::{Failure, InternalResponse, failure};
+use crate::session::parameters::whole_tables;
+use crate::session::reply::{Original, Replied, ReplyContext};
+use crate::session::state::TableLocks;
+use crate::session::state::sql_prepared::{PreparedText, Text};
+use crate::session::text::{kind_of, may_change_the_catalog};
+use crate::session::user_variables::{Variable, unhex};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason};
+use crate::sql::prepare::{self, Command, Source, Using};
+use crate::sql::{self, Kind};
+use crate::wire::command::query_payload;
+use crate::wire::execute::Value;
+
+/// The longest text that is asked of a user variable, in bytes.
+const LONGEST_TEXT: usize = 128 * 1024;
+
+impl Session {
+    /// PREPARE, EXECUTE, EXECUTE IMMEDIATE, DEALLOCATE PREPARE.
+    pub(crate) async fn sql_prepared(
+        &mut self,
+        command: Command,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        if let Command::Prepare { .. } | Command::Deallocate { .. } = command {
+            self.state.diagnostics = None;
+        }
+        match command {
+            Command::Prepare { name, source, off } => {
+                let prepared = match (off, self.text_of(source).await?) {
+                    (true, text) => PreparedText::Off(text.map_or(Kind::Other, |text| text.kind)),
+                    (false, Some(text)) => PreparedText::Text(Arc::new(text)),
+                    (false, None) => PreparedText::Unread,
+                };
+                self.sql_prepare(name, prepared, original, context).await
+            }
+            Command::Deallocate { name } => {
+                let done = self.run_original(original, context).await?;
+                match name {
+                    Some(name) if !done.failed => drop(self.state.sql_prepared.remove(&name)),
+                    Some(_) => {}
+                    None => self.state.sql_prepared.lose_sight(),
+                }
+                Ok(done)
+            }
+            Command::Execute { name, using } => {
+                let prepared = self.state.sql_prepared.get(name.as_deref());
+                self.sql_execute(prepared, using, original, context).await
+            }
+            // To MySQL, IMMEDIATE is a name.
+            Command::Immediate { .. } if !self.hot.catalog.mariadb => {
+                let prepared = self.state.sql_prepared.get(Some("immediate"));
+                self.sql_execute(prepared, None, original, context).await
+            }
+            Command::Immediate { source, using } => {
+                let prepared = match self.text_of(source).await? {
+                    Some(text) => PreparedText::Text(Arc::new(text)),
+                    None => PreparedText::Unread,
+                };
+                self.sql_execute(Some(prepared), using, original, context)
+                    .await
+            }
+        }
+    }
+
+    /// The plan of an EXECUTE, for an explanation.
+    pub(crate) async fn plan_of_execute(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+        let variables = self.variables().await?.unwrap_or_default();
+        let prepared = match prepare::command(text, &variables) {
+            Some(Command::Execute { name, .. }) => self.state.sql_prepared.get(name.as_deref()),
+            _ => Some(PreparedText::Unread),
+        };
+        Ok(match prepared {
+            Some(PreparedText::Text(prepared)) => self.plan_prepared(&prepared).await?,
+            Some(PreparedText::Unread) if self.state.table_locks == TableLocks::None => {
+                Arc::new(Plan::Fold(Box::new(self.fold_of_all())))
+            }
+            Some(PreparedText::Off(_)) => Arc::new(Plan::Forward(Reason::Off)),
+            _ => Arc::new(Plan::Forward(Reason::Metadata)),
+        })
+    }
+
+    /// A text that is not known may concern every hot table that no temporary one hides.
+    fn fold_of_all(&self) -> Fold {
+        Fold::new(
+            self.catalog().tables.iter().map(FoldTable::whole).collect(),
+            Reason::SqlExecute,
+        )
+    }
+
+    async fn sql_prepare(
+        &mut self,
+        name: Option<String>,
+        prepared: PreparedText,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        self.count(Reason::SqlPrepare);
+        let done = self.run_original(original, context).await?;
+        let known = &mut self.state.sql_prepared;
+        match name {
+            None => known.lose_sight(),
+            Some(name) if !done.failed => known.insert(name, prepared),
+            // What had the name is gone, unless PREPARE itself was misspelt: then it is still there.
+            Some(name) => {
+                if known.remove(&name) {
+                    known.insert(name, PreparedText::Unread);
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// The text that a source gives now; `None` when it is not known for certain.
+    async fn text_of(&mut self, source: Source) -> Result<Option<Text>, Error> {
+        let text = match source {
+            Source::Literal(text) => Some(text),
+            Source::Variable(name) => {
+                let name = String::from_utf8_lossy(&name);
+                let question = format!(
+                    "SELECT IF(LENGTH({name}) <= {LONGEST_TEXT}, HEX(CONVERT({name} USING utf8mb4)), NULL)"
+                );
+                match self.run_internal(question).await? {
+                    InternalResponse::Row(row) => row.into_iter().next().flatten().and_then(unhex),
+                    _ => None,
+                }
+            }
+            Source::Unknown => None,
+        };
+        let variables = self.variables().await?;
+        // The server takes the text through character sets of its own, which keep ASCII, and UTF-8 of three bytes.
+        let speaks_utf8 = self.state.speaks_utf8;
+        let is_kept = |byte: &u8| byte.is_ascii() || (speaks_utf8 && *byte < 0xF0);
+        let text = text.filter(|text| text.iter().all(is_kept));
+        let mariadb = self.hot.catalog.mariadb;
+        Ok(text.zip(variables).map(|(text, variables)| {
+            let text = sql::executed(&text, &variables, mariadb).into_owned();
+            Text {
+                kind: kind_of(&text),
+                text,
+                variables,
+            }
+        }))
+    }
+
+    async fn sql_execute(
+        &mut self,
+        prepared: Option<PreparedText>,
+        using: Using,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        if !matches!(prepared, Some(PreparedText::Text(_))) {
+            self.state.diagnostics = None;
+        }
+        let kind = match &prepared {
+            Some(PreparedText::Text(text)) => text.kind,
+            Some(PreparedText::Off(kind)) => *kind,
+            Some(PreparedText::Unread) | None => Kind::Execute,
+        };
+        let text = match &prepared {
+            Some(PreparedText::Text(text)) => Some(&text.text[..]),
+            _ => None,
+        };
+        self.state.access = self.access_in(text, kind);
+        self.before(kind);
+        let may_change_the_catalog = match &prepared {
+            Some(PreparedText::Text(text)) => {
+                may_change_the_catalog(&text.text, kind, &self.hot.catalog)
+            }
+            _ => false,
+        };
+        let done = match prepared {
+            Some(PreparedText::Text(text)) => {
+                self.execute_text(&text, using, original, context).await?
+            }
+            Some(PreparedText::Unread) if self.state.table_locks == TableLocks::None => {
+                let fold = self.fold_of_all();
+                let done = self
+                    .fold_then_original(&fold, None, original, context)
+                    .await?;
+                self.state.shadows_doubted = true;
+                done
+            }
+            // Where there is no such statement, the server says so.
+            _ => self.run_original(original, context).await?,
+        };
+        self.after(kind, done.failed);
+        if may_change_the_catalog && !done.failed {
+            self.catalog_may_have_changed(kind).await;
+        }
+        self.after_ddl(kind);
+        Ok(done)
+    }
+
+    async fn execute_text(
+        &mut self,
+        prepared: &Text,
+        using: Using,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let Text {
+            text,
+            variables,
+            kind,
+        } = prepared;
+        let parameters = prepare::placeholders(text, variables);
+        if let (Some(parameters), Some(using)) = (parameters, &using)
+            && parameters != using.len()
+        {
+            // The server's error.
+            self.state.diagnostics = None;
+            return self.run_original(original, context).await;
+        }
+        match self.ask_of_last(text, *kind, context).await? {
+            QuestionOutcome::Replied(done) => return Ok(done),
+            QuestionOutcome::Rewritten(edited) if parameters == Some(0) => {
+                let inner = Original::Payload(query_payload(text, self.link.capabilities));
+                return self.act_with(&edited, text, &inner, context).await;
+            }
+            _ => {}
+        }
+        let plan = self.plan_prepared(prepared).await?;
+        let Some(using) = using.filter(|_| parameters.is_some() && may_have_values(&plan)) else {
+            return self
+                .execute_plan(&plan, text, None, original, context)
+                .await;
+        };
+        if let Plan::Fold(fold) = &*plan
+            && let Some(read) = self.read_in_snapshot(fold, text)
+        {
+            match self.define_as_executed(text, original).await? {
+                Ok(()) => {
+                    let parameters = Parameters {
+                        literals: &[],
+                        user_variables: Some(&using),
+                    };
+                    return self.read(read, text, parameters, original, context).await;
+                }
+                Err(error) if failure(&error) == Failure::TheClients => {
+                    return self.answer_err(context, &error).await;
+                }
+                Err(_) => {}
+            }
+        }
+        let Some(values) = self.user_variables(&using).await? else {
+            return self
+                .execute_plan(&plan, text, None, original, context)
+                .await;
+        };
+        let values: Vec<_> = values.iter().map(Variable::value).collect();
+        let is_number = |value: &Value<'_>| matches!(value, Value::Integer(0..));
+        if let Plan::Read(_) = &*plan
+            && (!prepare::promises_hold(text, variables)
+                || (prepare::limits_by_parameter(text, variables) && !values.iter().all(is_number)))
+        {
+            return self
+                .execute_plan(&plan, text, None, original, context)
+                .await;
+        }
+        let literals = self.literals(&values).await?;
+        if let (Plan::Increment(increment), Some(literals)) = (&*plan, &literals)
+            && !self.state.checks_disabled
+        {
+            return self
+                .increment_by(increment, &values, literals, original, context)
+                .await;
+        }
+        self.execute_plan(&plan, text, literals, original, context)
+            .await
+    }
+
+    /// The plan of a prepared statement, which has kept its schema and sql_mode.
+    async fn plan_prepared(&mut self, prepared: &Text) -> Result<Arc<Plan>, Error> {
+        let plan = self
+            .plan_as_prepared(&prepared.text, &prepared.variables)
+            .await?;
+        Ok(self.plan_now(plan, &prepared.text))
+    }
+
+    /// Does what the plan says; `None` for values that are not known.
+    async fn execute_plan(
+        &mut self,
+        plan: &Plan,
+        text: &[u8],
+        literals: Option<Vec<Vec<u8>>>,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        match (plan, literals) {
+            (Plan::Read(read), Some(literals)) => {
+                self.read(read, text, literals[..].into(), original, context)
+                    .await
+            }
+            (Plan::Fold(fold), literals) => {
+                self.fold_then_original(fold, literals.as_deref(), original, context)
+                    .await
+            }
+            (Plan::Increment(_) | Plan::Read(_), _) => {
+                let fold = whole_tables(plan, Reason::Fallback);
+                self.fold_then_original(&fold, None, original, context)
+                    .await
+            }
+            (plan, _) => self.act(plan, text, original, context).await,
+        }
+    }
+}
+
+/// Whether a plan has use for the values of parameters.
+fn may_have_values(plan: &Plan) -> bool {
+    matches!(plan, Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_))
+}

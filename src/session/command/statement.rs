@@ -1,0 +1,68 @@
+//! One statement in the text protocol: by itself, or of several in a packet.
+
+use crate::session::Session;
+use crate::session::command::diagnostics_statements::QuestionOutcome;
+use crate::session::error::Error;
+use crate::session::plan::Found;
+use crate::session::reply::{Original, Replied, ReplyContext};
+use crate::session::state::one_shot::Effect;
+use crate::session::text::{kind_of, may_change_the_catalog};
+use crate::sql::{self, Kind};
+
+impl Session {
+    /// One statement, whose plan may have been found already.
+    pub(crate) async fn statement(
+        &mut self,
+        text: &[u8],
+        original: &Original,
+        context: ReplyContext,
+        found: Option<Found>,
+    ) -> Result<Replied, Error> {
+        let kind = kind_of(text);
+        if kind.is_sql_prepared() {
+            let variables = self.variables().await?.unwrap_or_default();
+            if let Some(command) = sql::prepare::command(text, &variables) {
+                let is_execute = kind == Kind::Execute || kind == Kind::Other;
+                let done = self.sql_prepared(command, original, context).await?;
+                if is_execute || done.failed {
+                    self.after_one_shot(&Effect::Ends, done.failed);
+                }
+                return Ok(done);
+            }
+        }
+        let edited = match self.ask_of_last(text, kind, context).await? {
+            QuestionOutcome::Replied(done) => return Ok(done),
+            QuestionOutcome::Rewritten(edited) => Some(edited),
+            QuestionOutcome::Not => None,
+        };
+        self.state.control = self.control_in(text, kind);
+        self.state.access = self.access_in(Some(text), kind);
+        self.before(kind);
+        self.watch(Some(text), kind).await?;
+        let done = match edited {
+            Some(edited) => self.act_with(&edited, text, original, context).await?,
+            None => {
+                let found = match found {
+                    None => self.find_or_plan(text).await?,
+                    found => found,
+                };
+                match found {
+                    Some(found) => self.act_on_found(found, text, original, context).await?,
+                    None => {
+                        let plan = self.plan(text).await?;
+                        self.act(&plan, text, original, context).await?
+                    }
+                }
+            }
+        };
+        self.after(kind, done.failed);
+        let variables = self.state.variables.clone().unwrap_or_default();
+        let effect = self.state.one_shot.effect(text, kind, &variables);
+        self.after_one_shot(&effect, done.failed);
+        if !done.failed && may_change_the_catalog(text, kind, &self.hot.catalog) {
+            self.catalog_may_have_changed(kind).await;
+        }
+        self.after_ddl(kind);
+        Ok(done)
+    }
+}

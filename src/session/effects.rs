@@ -1,0 +1,190 @@
+//! What a statement's kind says before any plan: what it ends, and what it may have changed.
+
+use crate::catalog::HotTable;
+use crate::reason::Reason;
+use crate::session::Session;
+use crate::session::error_kind::is_code_of_the_text;
+use crate::session::state::transaction::Transaction;
+use crate::session::state::{Access, TableLocks};
+use crate::sql::plan::SessionVariables;
+use crate::sql::{self, Kind, TransactionControl, is_table_query, mentions};
+use crate::wire::session_state::TransactionState;
+
+impl Session {
+    /// A statement that passes may lock base rows of tables whose slots the transaction holds.
+    pub(crate) fn learn_from_forwarded(&mut self, reason: Reason, kind: Kind) {
+        let locks = matches!(kind, Kind::Update | Kind::Delete | Kind::Replace);
+        if locks && reason == Reason::NoCounter {
+            self.learn_mixed();
+        }
+    }
+
+    /// What a statement that is to run does to the transaction, as far as its text says.
+    pub(crate) fn control_in(&self, text: &[u8], kind: Kind) -> Option<TransactionControl> {
+        let variables = self.state.variables.as_deref();
+        sql::transaction_control(
+            text,
+            kind,
+            variables.unwrap_or(&SessionVariables::default()),
+        )
+    }
+
+    /// What the text of a statement says that it does to tables. No text: its kind is all that is known.
+    pub(crate) fn access_in(&self, text: Option<&[u8]>, kind: Kind) -> Access {
+        let variables = self.state.variables.as_deref();
+        let locks = |text: &[u8]| match variables {
+            Some(variables) => sql::locks_for_update(text, kind, variables),
+            None => sql::locks_for_update(text, kind, &SessionVariables::default()),
+        };
+        let locks_for_update = text.is_some_and(locks);
+        let names = |word: &[u8]| text.is_some_and(|text| mentions(text, word));
+        let state = match kind {
+            Kind::Select | Kind::With if locks_for_update => TransactionState::WRITTEN,
+            Kind::Select | Kind::With
+                if text.is_none_or(|text| names(b"FROM") || is_table_query(text)) =>
+            {
+                TransactionState::READ
+            }
+            Kind::Begin if names(b"SNAPSHOT") => TransactionState::READ,
+            Kind::Set { .. } | Kind::Do if names(b"SELECT") && names(b"FROM") => {
+                TransactionState::READ
+            }
+            _ if kind.is_write() => {
+                let mut state = TransactionState::WRITTEN;
+                if names(b"SELECT") || names(b"JOIN") {
+                    state = state.with(TransactionState::READ);
+                }
+                // By several unique keys it may meet one row or another.
+                if names(b"DUPLICATE") && !self.hot.catalog.mariadb {
+                    state = state.with(TransactionState::UNSAFE);
+                }
+                state
+            }
+            _ => TransactionState::NONE,
+        };
+        Access {
+            locks_for_update,
+            state,
+        }
+    }
+
+    /// What a statement of this kind ends, before it runs.
+    pub(crate) fn before(&mut self, kind: Kind) {
+        self.state.kind = kind;
+        self.state.makes_no_snapshot = false;
+        self.state.reads_a_table = false;
+        self.state.may_call_routines = true;
+        if kind.may_end_transaction() && self.state.control.is_none() {
+            self.state.transaction.distrust_folds();
+            self.state.transaction.savepoints.forget();
+        }
+    }
+
+    /// A write of this table is to run. What it reads it locks, unless a routine or a trigger reads more.
+    pub(crate) fn note_locking_write(&mut self, table: &HotTable) {
+        let state = &mut self.state;
+        let is_alone = !state.may_call_routines && !table.has_triggers;
+        state.makes_no_snapshot |= state.kind.is_write() && is_alone;
+    }
+
+    /// What a statement of this kind may have changed, after it has run.
+    pub(crate) fn after(&mut self, kind: Kind, failed: bool) {
+        if kind.may_change_session() {
+            self.state.variables = None;
+            // What the session then says is of its next transaction.
+            self.state.isolation_doubted |= self.state.in_transaction();
+        }
+        // Which one is not read.
+        if kind == Kind::Use && !failed {
+            self.schema = None;
+        }
+        if kind.may_end_transaction() {
+            self.written.clear();
+            for (table, key, slot) in std::mem::take(&mut self.state.written) {
+                if kind == Kind::Commit && !failed {
+                    self.shared.slots.learn(&table, &key, slot);
+                }
+            }
+        }
+        match kind {
+            Kind::Call | Kind::Other => self.state.sql_prepared.lose_sight(),
+            // Read to its end in the text protocol only.
+            Kind::Deallocate if self.state.sql_prepared.is_in_use() => {
+                self.state.sql_prepared.lose_sight();
+            }
+            _ => {}
+        }
+        // Also where the status shows a transaction still: it is another one, new by BEGIN or by COMMIT AND CHAIN.
+        if matches!(kind, Kind::Begin | Kind::Commit) && !failed {
+            self.state.transaction = Transaction::default();
+            self.state.isolation_doubted = false;
+        }
+        let control = self.state.control.take();
+        match control {
+            Some(control) if !failed => self.state.transaction.apply(control),
+            Some(_) => {}
+            None if kind == Kind::Savepoint => self.state.transaction.savepoints.forget(),
+            None => {
+                // It was refused before it read anything, unless that came of a routine's text.
+                let by_text = failed && self.state.last_error.is_some_and(is_code_of_the_text);
+                let has_read = !by_text || !kind.is_write() || self.state.may_call_routines;
+                self.state.transaction.may_have_snapshot |=
+                    kind.may_make_snapshot() && !self.state.makes_no_snapshot && has_read;
+                let is_consistent =
+                    !self.state.makes_no_snapshot && !self.state.access.locks_for_update;
+                self.state.transaction.has_snapshot |=
+                    !failed && is_consistent && self.state.reads_a_table;
+            }
+        }
+        let locks = &mut self.state.table_locks;
+        match kind {
+            Kind::UnlockTables | Kind::Begin if !failed => *locks = TableLocks::None,
+            // Of tables that are not hot. Hot ones are out of reach then, but for the actions of foreign keys (a limit).
+            Kind::LockTables if !failed && *locks == TableLocks::None => {
+                *locks = TableLocks::Plain;
+            }
+            _ => {}
+        }
+    }
+
+    /// The open transaction locks base rows for another reason than increments. Two that do so, and hold slots, may
+    /// wait for each other; so the next ones with increments of these shapes lock base from the start.
+    pub(crate) fn learn_mixed(&mut self) {
+        let transaction = &mut self.state.transaction;
+        transaction.proves_nothing = true;
+        let mut is_new = false;
+        for shape in &transaction.shapes {
+            is_new |= self.shared.learn_mixed(*shape);
+        }
+        if !is_new {
+            return;
+        }
+        // A sequence, or a counter that is shown where it is counted, gains nothing from slots.
+        let rows = transaction.rows();
+        let settled = rows.settled.iter().map(|(keys, _)| keys);
+        let mut tables: Vec<_> = rows
+            .incremented
+            .iter()
+            .chain(settled)
+            .map(|keys| &keys.table)
+            .collect();
+        tables.dedup();
+        for table in tables {
+            tracing::info!(
+                "{}.{}: a transaction reads or writes rows that it increments; from now on such increments queue on the \
+                 row ({})",
+                table.schema,
+                table.name,
+                Reason::OwnIncrement
+            );
+        }
+    }
+
+    /// Takes in a statement that may take locks which are no table's, open a transaction that no flag tells of, or make
+    /// a temporary table. Judged by its words, for it may stand behind another, or be prepared.
+    pub(crate) fn note_locks(&mut self, kind: Kind, may_lock: bool) {
+        self.state.may_hold_locks |= may_lock || kind == Kind::Call;
+        // The text of a statement that is prepared in SQL need not have been seen.
+        self.state.may_have_temporary |= may_lock || matches!(kind, Kind::Call | Kind::Execute);
+    }
+}

@@ -1,0 +1,185 @@
+//! TODO
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use memchr::memchr;
+
+use crate::session::Session;
+use crate::session::error::Error;
+use crate::session::parameters::whole_tables;
+use crate::session::shared::hot_tables::Known;
+use crate::session::shared::planning;
+use crate::session::state::TableLocks;
+use crate::session::text::{kind_of, names, names_one_above};
+use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionVariables};
+use crate::sql::{self, Kind, Shape};
+
+/// A plan that is known for a statement, and its literals.
+pub(crate) struct Found {
+    pub known: Known,
+    /// For [`Known::Shape`]. It goes back to the session, which keeps what it has allocated.
+    pub shape: Shape,
+}
+
+impl Session {
+    /// Whether a statement must be looked at.
+    pub(crate) fn is_hot(&self, text: &[u8], kind: Kind) -> bool {
+        if self.state.bypass {
+            return false;
+        }
+        self.hot.prefilter.may_concern(text)
+            || (!self.hot.catalog.tables.is_empty() && self.may_hide_names(text, kind))
+    }
+
+    /// Whether a text may concern hot tables without naming them: EXECUTE, PREPARE .. FROM @v, DROP DATABASE.
+    fn may_hide_names(&self, text: &[u8], kind: Kind) -> bool {
+        match kind {
+            Kind::Prepare | Kind::Ddl => true,
+            Kind::Execute | Kind::Deallocate => self.state.sql_prepared.is_in_use(),
+            Kind::Other => sql::prepare::may_execute(text),
+            _ => {
+                self.state.multi_statements
+                    && memchr(b';', text).is_some()
+                    && sql::prepare::may_execute(text)
+            }
+        }
+    }
+
+    /// A text as the upstream reads it.
+    pub(crate) async fn executed<'a>(&mut self, text: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
+        if !sql::may_have_executable_comment(text) {
+            return Ok(Cow::Borrowed(text));
+        }
+        let variables = self.variables().await?.unwrap_or_default();
+        Ok(sql::executed(text, &variables, self.hot.catalog.mariadb))
+    }
+
+    /// The plan of a statement that is to run now.
+    pub(crate) async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+        let plan = self.plan_without_locks(text).await?;
+        Ok(self.plan_now(plan, text))
+    }
+
+    /// The plan of a statement, from the cache where its text has been seen; LOCK TABLES may forbid it.
+    pub(crate) async fn plan_without_locks(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+        let Some(variables) = self.variables().await? else {
+            // The upstream is not in a state to answer; whatever the statement is, it will say so.
+            return Ok(Arc::new(Plan::Forward(Reason::Off)));
+        };
+        if !self.state.shadowed.is_empty() {
+            return Ok(Arc::new(self.plan_anew(text, variables).await));
+        }
+        if !planning::is_long(text) {
+            return Ok(self.hot.plan(text, &variables));
+        }
+        let (hot, text) = (Arc::clone(&self.hot), text.to_vec());
+        Ok(planning::apart(move || hot.plan(&text, &variables)).await)
+    }
+
+    /// The plan of a statement by the tables that this session sees and by these variables, whatever plans are kept.
+    pub(crate) async fn plan_anew(
+        &mut self,
+        text: &[u8],
+        variables: Arc<SessionVariables>,
+    ) -> Plan {
+        let catalog = self.catalog();
+        if !planning::is_long(text) {
+            return self.hot.plan_anew(text, &variables, &catalog);
+        }
+        let (hot, text) = (Arc::clone(&self.hot), text.to_vec());
+        planning::apart(move || hot.plan_anew(&text, &variables, &catalog)).await
+    }
+
+    /// What becomes of a plan under LOCK TABLES, and where a statement of ours would be the one that IS NULL gives the
+    /// row to which was inserted last.
+    pub(crate) fn plan_now(&self, plan: Arc<Plan>, text: &[u8]) -> Arc<Plan> {
+        let plan = self.under_table_locks(plan);
+        let is_told = match &*plan {
+            Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) | Plan::Write(_) => {
+                let variables = self.state.variables.clone().unwrap_or_default();
+                !self.state.auto_is_null || !sql::may_test_for_null(text, &variables)
+            }
+            _ => true,
+        };
+        match is_told {
+            true => plan,
+            false => Arc::new(Plan::Fold(Box::new(whole_tables(
+                &plan,
+                Reason::Unresolved,
+            )))),
+        }
+    }
+
+    fn under_table_locks(&self, plan: Arc<Plan>) -> Arc<Plan> {
+        match (&*plan, self.state.table_locks) {
+            // LOCK TABLES releases what is locked first.
+            (_, TableLocks::None)
+            | (Plan::LockTables(_) | Plan::Shadow(_), _)
+            | (Plan::Read(_) | Plan::Forward(_) | Plan::Write(_), TableLocks::Read) => plan,
+            _ => Arc::new(Plan::Forward(Reason::UnderLockTables)),
+        }
+    }
+
+    /// A fold of all tables that a statement too long to be read names, or whose rows may go with those of one that it
+    /// names.
+    pub(crate) fn fold_of_named(&self, text: &[u8]) -> Fold {
+        let catalog = self.catalog();
+        let takes_rows = matches!(
+            kind_of(text),
+            Kind::Delete | Kind::Update | Kind::Replace | Kind::With
+        );
+        let folds = catalog.tables.iter().filter(|table| {
+            names(text, &table.name) || (takes_rows && names_one_above(text, table))
+        });
+        Fold::new(folds.map(FoldTable::whole).collect(), Reason::TooLong)
+    }
+
+    /// The plan of a text or of its shape, made now if it is not kept. `None` where the session's state decides.
+    pub(crate) async fn find_or_plan(&mut self, text: &[u8]) -> Result<Option<Found>, Error> {
+        let Some(variables) = self.variables().await? else {
+            return Ok(None);
+        };
+        if !self.is_ordinary() {
+            return Ok(None);
+        }
+        let mut shape = std::mem::take(&mut self.shape);
+        if !planning::is_long(text) {
+            let known = self.hot.known_or_planned(text, &variables, &mut shape);
+            return Ok(Some(Found { known, shape }));
+        }
+        let (hot, text) = (Arc::clone(&self.hot), text.to_vec());
+        let found = planning::apart(move || {
+            let known = hot.known_or_planned(&text, &variables, &mut shape);
+            Found { known, shape }
+        });
+        Ok(Some(found.await))
+    }
+
+    /// Whether neither LOCK TABLES nor temporary tables change what names mean, nor a variable what NULL is.
+    pub(crate) fn is_ordinary(&self) -> bool {
+        self.state.table_locks == TableLocks::None
+            && !self.state.auto_is_null
+            && self.state.shadowed.is_empty()
+            && !self.state.shadows_doubted
+    }
+
+    /// The plan of a text as it was understood when these were the session's variables.
+    pub(crate) async fn plan_as_prepared(
+        &mut self,
+        text: &[u8],
+        variables: &Arc<SessionVariables>,
+    ) -> Result<Arc<Plan>, Error> {
+        if self.variables().await?.as_ref() == Some(variables) {
+            return self.plan_without_locks(text).await;
+        }
+        let plan = self.plan_anew(text, Arc::clone(variables)).await;
+        Ok(Arc::new(match plan {
+            Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) | Plan::LockTables(_) => {
+                // Our own texts would be read in another way than the client's was.
+                Plan::Fold(Box::new(whole_tables(&plan, Reason::SqlExecute)))
+            }
+            plan => plan,
+        }))
+    }
+}

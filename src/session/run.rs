@@ -1,0 +1,398 @@
+//! The command phase: one command after the other, each answered before the next is looked at.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::config::Bypass;
+use crate::counter::server::Server;
+use crate::net::{Cut, PacketStream, ReadError};
+use crate::session::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
+use crate::session::error::Error;
+use crate::session::exchange::Alone;
+use crate::session::link::Link;
+use crate::session::shared::Shared;
+use crate::session::shared::hot_tables::Hot;
+use crate::session::shared::registry::{Account, Entry, News};
+use crate::session::state::State;
+use crate::session::text::schema_named;
+use crate::sql::{Following, Shape};
+use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::response::ResponseKind;
+use crate::wire::{capability, command};
+
+/// A session in the command phase.
+///
+/// Memory: while bytes are in flight two read buffers of up to [`PacketStream::LARGE_BUFFER`], the statement at hand
+/// (up to [`PacketStream::LARGEST_PEEK`]); for good the prepared statements that concern hot tables, and column
+/// definitions of some rewritten reads.
+pub struct Session {
+    pub(crate) link: Link,
+    pub(crate) shared: Arc<Shared>,
+    /// The hot tables as this session last saw them: a transaction goes by those of the time when it began.
+    pub(crate) hot: Arc<Hot>,
+    pub(crate) state: State,
+    /// The server to which its upstream connection leads, once that was asked.
+    pub(crate) server: Option<Server>,
+    /// The current schema as far as it is known without a question, for those who want to know what passes.
+    pub(crate) schema: Option<String>,
+    /// What the open transaction has written, while somebody wants to know what passes.
+    pub(crate) written: Vec<Arc<str>>,
+    /// Its number among those whose prepared statements were seen; 0 before the first.
+    pub(crate) number: u64,
+    /// Where literals are lifted to.
+    pub(crate) shape: Shape,
+    /// The increment that it writes by itself, and that others of the same key wait for.
+    pub(crate) alone: Option<Alone>,
+    /// What stands behind the statement at hand in its packet.
+    pub(crate) following: Option<Arc<Following>>,
+    /// The session ends by another's will than the client's, which is to hear why.
+    pub(crate) parts: bool,
+    /// What COM_CHANGE_USER needs to know of the login.
+    reauthentication: Reauthentication,
+    bypass: Bypass,
+    /// What is seen of it.
+    pub(crate) entry: Entry,
+    news: watch::Receiver<News>,
+    /// News came when a transaction or LOCK TABLES was in the way of heeding them.
+    pub(crate) is_behind: bool,
+    /// When the server was seen to stop.
+    stopping: Option<Instant>,
+}
+
+/// A session that has done nothing for so long is idle. When the server stops, one that has just come, or is between
+/// two statements, goes on,
+const QUIET: Duration = Duration::from_millis(500);
+
+/// but no longer than this.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What MySQL takes an empty packet for (COM_SLEEP), which it refuses.
+const NO_COMMAND: u8 = 0x00;
+
+/// Whether the session goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    Next,
+    Close,
+}
+
+impl Session {
+    /// A session behind its login, with its client's address and what cuts that off.
+    pub fn new(
+        connected: Connected,
+        client: (SocketAddr, Arc<Cut>),
+        shared: Arc<Shared>,
+        bypass: Bypass,
+    ) -> Self {
+        // Before what they tell of is looked up, so that nothing is missed.
+        let mut news = shared.sessions.news();
+        news.mark_changed();
+        let login = &connected.login;
+        let account = Account::new(&login.user, login.schema.as_deref());
+        let entry = shared.sessions.enter(connected.thread_id, client, account);
+        let hot = shared.hot();
+        let mut state = State::new(connected.login.status, hot.catalog.mariadb);
+        state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
+        state.bypass = covers(&bypass, &connected.login);
+        Self {
+            link: Link::new(connected.client, connected.upstream, connected.capabilities),
+            schema: schema_named(connected.login.schema.as_deref()),
+            hot,
+            shared,
+            state,
+            server: None,
+            written: Vec::new(),
+            alone: None,
+            number: 0,
+            shape: Shape::default(),
+            following: None,
+            parts: false,
+            reauthentication: connected.reauthentication,
+            bypass,
+            entry,
+            news,
+            is_behind: false,
+            stopping: None,
+        }
+    }
+
+    /// Serves commands until one side closes, which between two commands is no error.
+    ///
+    /// # Errors
+    ///
+    /// When a side was lost in the middle of a command.
+    pub async fn run(&mut self) -> Result<(), Error> {
+        while self.goes_on().await {
+            self.link.start();
+            match self.command().await {
+                Ok(Flow::Next) => {}
+                Ok(Flow::Close) => break,
+                Err(error) => {
+                    self.parts = true;
+                    Box::pin(self.say_why(&error)).await;
+                    return Err(error);
+                }
+            }
+            if let Some((plan, spent)) = self.link.end_timing() {
+                self.metrics().latency.statement(plan, &spent);
+            }
+            let in_transaction = self.state.in_transaction();
+            self.entry.rests(in_transaction, self.link.served);
+        }
+        Ok(())
+    }
+
+    /// Tells the client why the upstream was lost, if that has said so. Takes bounded time, whatever the client does.
+    async fn say_why(&mut self, error: &Error) {
+        let farewell = async {
+            if let Some((sequence_id, error)) = self.link.unsaid(error).await {
+                self.answer(sequence_id, &error).await?;
+                let closed = self.link.client.lingering_close().await;
+                closed.map_err(Error::client)?;
+            }
+            Ok::<_, Error>(())
+        };
+        if let Ok(Err(error)) = timeout(PacketStream::LINGER, farewell).await {
+            tracing::debug!("the client was not told why its session was lost: {error}");
+        }
+    }
+
+    /// Takes leave of a client that the upstream has spoken to last, which may be sending still. The upstream's
+    /// connection is closed first. Takes [`PacketStream::LINGER`] at most.
+    pub async fn part(self) {
+        let (mut client, parts) = (self.link.client, self.parts);
+        drop((self.link.upstream, self.entry));
+        if parts {
+            // The client may be gone already.
+            let _ = timeout(PacketStream::LINGER, client.lingering_close()).await;
+        }
+    }
+
+    /// Waits for the next command; false when there is none. A side that closes, or is lost, between two commands has
+    /// left nothing undone.
+    async fn goes_on(&mut self) -> bool {
+        let waited = self.await_command().await;
+        waited.unwrap_or_else(|error| {
+            tracing::debug!("closed between two commands: {error}");
+            self.parts = true;
+            false
+        })
+    }
+
+    /// Waits for the next command; false when the client has closed, or the session is to. An upstream that speaks
+    /// first has something to say before it closes (a timeout, a KILL): it is passed on.
+    async fn await_command(&mut self) -> Result<bool, Error> {
+        loop {
+            if self.is_behind || self.news.has_changed().unwrap_or(false) {
+                self.heed_news();
+            }
+            // Though the client has sent the next command already.
+            if self.entry.is_killed() {
+                return Ok(false);
+            }
+            match Header::decode(self.link.client.buffered()) {
+                // A command byte, or an empty packet, which is no command but gets an answer.
+                Some(header)
+                    if self.link.client.buffered().len() > HEADER_LENGTH || header.length == 0 =>
+                {
+                    return Ok(true);
+                }
+                _ => {}
+            }
+            if self.link.client_closed {
+                return Ok(false);
+            }
+            let in_transaction = self.state.in_transaction();
+            let closes_at = self
+                .stopping
+                .filter(|_| !in_transaction)
+                .map(|stopping| (self.link.served + QUIET).min(stopping + GRACE));
+            if closes_at.is_some_and(|at| at <= Instant::now()) {
+                return Ok(false);
+            }
+            tokio::select! {
+                biased;
+                // First, for it is what comes as a rule: what stands behind it is not even asked then.
+                read = self.link.client.fill() => {
+                    if read.map_err(Error::client)? == 0 {
+                        self.link.client_closed = true;
+                    }
+                }
+                _ = self.news.changed() => self.heed_news(),
+                () = until(closes_at), if closes_at.is_some() => {}
+                read = self.link.upstream.fill(), if !self.link.upstream.is_full() => {
+                    if read.map_err(Error::upstream)? == 0 {
+                        return Err(Error::Upstream(ReadError::Closed));
+                    }
+                    let length = self.link.upstream.buffered().len();
+                    let passed = self.link.upstream.forward(length, &mut self.link.client).await;
+                    passed.map_err(Error::client)?;
+                }
+            }
+        }
+    }
+
+    /// Takes in what the server's other parts have changed.
+    fn heed_news(&mut self) {
+        let is_stopping = self.news.borrow_and_update().is_stopping;
+        if is_stopping && self.stopping.is_none() {
+            self.stopping = Some(Instant::now());
+        }
+        self.see_hot();
+    }
+
+    /// Handles the command at the front of the client's stream.
+    async fn command(&mut self) -> Result<Flow, Error> {
+        let empty =
+            Header::decode(self.link.client.buffered()).is_some_and(|header| header.length == 0);
+        let command_byte = match empty {
+            true => NO_COMMAND,
+            false => self.link.client.buffered()[HEADER_LENGTH],
+        };
+        self.entry.begins(command_byte);
+        match command_byte {
+            command::QUERY
+            | command::STMT_PREPARE
+            | command::STMT_EXECUTE
+            | command::STMT_FETCH
+            | command::STMT_SEND_LONG_DATA
+            | command::STMT_CLOSE => {}
+            _ => self.state.diagnostics = None,
+        }
+        match command_byte {
+            command::QUERY => self.query().await?,
+            command::STMT_PREPARE => self.prepare().await?,
+            command::STMT_EXECUTE
+            | command::STMT_FETCH
+            | command::STMT_RESET
+            | command::STMT_CLOSE
+            | command::STMT_SEND_LONG_DATA
+            | command::STMT_BULK_EXECUTE => {
+                let shared = Arc::clone(&self.shared);
+                let changes_rights =
+                    command_byte == command::STMT_EXECUTE && self.state.prepares_rights;
+                let _change = changes_rights.then(|| shared.rights.change());
+                self.statement_command(command_byte).await?;
+                if command_byte == command::STMT_FETCH && self.state.last_error.is_some() {
+                    // The rows of a cursor leave the messages of the statement, an error takes their place.
+                    self.state.diagnostics = None;
+                }
+            }
+            command::INIT_DB => self.change_schema().await?,
+            command::RESET_CONNECTION => {
+                self.pass_command().await?;
+                let tracker = self.pass_answer(ResponseKind::Single).await?;
+                if tracker.error().is_none() {
+                    let status = tracker.status().unwrap_or_default();
+                    self.state.reset(status, self.hot.catalog.mariadb);
+                }
+            }
+            command::SET_OPTION => self.set_option().await?,
+            command::CHANGE_USER => Box::pin(self.change_user()).await?,
+            command::QUIT => {
+                // There is no answer; a server that is gone already need not be told.
+                self.pass_command().await.ok();
+                return Ok(Flow::Close);
+            }
+            other => {
+                self.pass_command().await?;
+                match ResponseKind::of(&[other]) {
+                    ResponseKind::Endless => {
+                        // It may go on for months, and nothing in it is a statement.
+                        self.hot = Arc::new(self.hot.of_nothing());
+                        self.link.pass_everything().await?;
+                    }
+                    response_kind => self.pass_answer(response_kind).await.map(drop)?,
+                }
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// COM_INIT_DB: `string<EOF>`, the schema.
+    async fn change_schema(&mut self) -> Result<(), Error> {
+        let schema = match self.buffer_command().await? {
+            true => schema_named(self.command_payload().get(1..)),
+            false => None,
+        };
+        self.pass_command().await?;
+        let tracker = self.pass_answer(ResponseKind::Single).await?;
+        if tracker.error().is_none() {
+            self.entry.set_schema(schema.as_deref().map(str::as_bytes));
+            self.schema = schema;
+        }
+        self.state.variables = None;
+        Ok(())
+    }
+
+    /// COM_SET_OPTION: `int<2>`, 0 switches multi-statements on, 1 off.
+    async fn set_option(&mut self) -> Result<(), Error> {
+        let on = match self.buffer_command().await? {
+            true => match self.command_payload() {
+                [_, 0, 0] => Some(true),
+                [_, 1, 0] => Some(false),
+                _ => None,
+            },
+            false => None,
+        };
+        self.pass_command().await?;
+        let tracker = self.pass_answer(ResponseKind::Single).await?;
+        if let (Some(on), None) = (on, tracker.error()) {
+            self.state.multi_statements = on;
+        }
+        Ok(())
+    }
+
+    /// COM_CHANGE_USER: the login once more.
+    async fn change_user(&mut self) -> Result<(), Error> {
+        self.link.client.expect_secrets();
+        self.link.upstream.expect_secrets();
+        let mut command = Vec::new();
+        let read = self
+            .link
+            .client
+            .read_payload(&mut command, connect::PACKET_LIMIT);
+        read.await.map_err(Error::Client)?;
+        let outcome = connect::change_user(
+            &self.reauthentication,
+            &mut self.link.client,
+            &mut self.link.upstream,
+            &command,
+        );
+        // Refused, the session may go on (MariaDB) or be closed by the upstream (MySQL); either way it is reset.
+        let login = match outcome.await? {
+            ChangeUserOutcome::Changed(login) => Some(login),
+            ChangeUserOutcome::Refused { .. } => None,
+        };
+        let status = login
+            .as_ref()
+            .map_or(self.state.status, |login| login.status);
+        self.state.reset(status, self.hot.catalog.mariadb);
+        self.state.status_uncertain = login.is_none();
+        if let Some(login) = login {
+            self.state.bypass = covers(&self.bypass, &login);
+            let account = Account::new(&login.user, login.schema.as_deref());
+            self.entry.set_account(account);
+            self.schema = schema_named(login.schema.as_deref());
+        }
+        Ok(())
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    if let Some(at) = at {
+        tokio::time::sleep_until(at.into()).await;
+    }
+}
+
+/// Whether a login's statements are left alone.
+fn covers(bypass: &Bypass, login: &Login) -> bool {
+    const PROGRAM: &[u8] = b"program_name";
+    let program = login.attributes.iter().find(|(name, _)| name == PROGRAM);
+    let program = program.map(|(_, value)| String::from_utf8_lossy(value));
+    bypass.covers(&String::from_utf8_lossy(&login.user), program.as_deref())
+}

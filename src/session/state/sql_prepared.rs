@@ -1,0 +1,84 @@
+//! The statements that PREPARE has made, as far as the session knows them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::sql::Kind;
+use crate::sql::plan::SessionVariables;
+
+/// The most that the texts of a session's prepared statements may take together, in bytes.
+const MOST_TEXT: usize = 1024 * 1024;
+
+/// The statements that PREPARE has made in this session.
+#[derive(Debug, Default)]
+pub(crate) struct SqlPrepared {
+    /// By name in lower case.
+    statements: HashMap<String, PreparedText>,
+    /// Length of all texts.
+    length: usize,
+    /// There may be others: a procedure, a compound statement or a name beyond ASCII has been at work.
+    out_of_sight: bool,
+}
+
+/// What is known of one of them.
+#[derive(Clone, Debug)]
+pub(crate) enum PreparedText {
+    /// Its text, and the variables of its PREPARE, which it keeps.
+    Text(Arc<Text>),
+    /// It is run as it is, by the client's wish.
+    Off(Kind),
+    /// Nothing but that it may be there.
+    Unread,
+}
+
+#[derive(Debug)]
+pub(crate) struct Text {
+    pub text: Vec<u8>,
+    pub variables: Arc<SessionVariables>,
+    pub kind: Kind,
+}
+
+impl SqlPrepared {
+    /// Whether there may be any.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.out_of_sight || !self.statements.is_empty()
+    }
+
+    /// Something that is not read may have prepared, replaced or dropped statements.
+    pub(crate) fn lose_sight(&mut self) {
+        *self = Self {
+            out_of_sight: true,
+            ..Self::default()
+        };
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
+        let removed = self.statements.remove(name);
+        if let Some(PreparedText::Text(text)) = &removed {
+            self.length -= text.text.len();
+        }
+        removed.is_some()
+    }
+
+    pub(crate) fn insert(&mut self, name: String, prepared: PreparedText) {
+        self.remove(&name);
+        let mut prepared = prepared;
+        if let PreparedText::Text(text) = &prepared {
+            match self.length + text.text.len() <= MOST_TEXT {
+                true => self.length += text.text.len(),
+                false => prepared = PreparedText::Unread,
+            }
+        }
+        self.statements.insert(name, prepared);
+    }
+
+    /// `None`: there is no such statement.
+    pub(crate) fn get(&self, name: Option<&str>) -> Option<PreparedText> {
+        let known = name.and_then(|name| self.statements.get(name));
+        match known {
+            Some(known) => Some(known.clone()),
+            None if self.out_of_sight || name.is_none() => Some(PreparedText::Unread),
+            None => None,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What MySQL takes a statement's parameters for.
+
+use crate::wire::column::{Column, field_type};
+use crate::wire::execute::Value;
+
+/// What MySQL takes the parameters of a statement for. It concludes that from the text; when a number comes where it
+/// expected text or a time, it concludes anew, and takes later values for numbers as well, whatever they are. MariaDB
+/// goes by the value.
+#[derive(Debug, Default)]
+pub(crate) struct Typing {
+    /// Of each parameter, whether a number is not what is expected.
+    surprised_by_numbers: Vec<bool>,
+    is_fixed: bool,
+}
+
+impl Typing {
+    /// By the parameters' definitions.
+    pub(crate) fn new(definitions: &[Vec<u8>], capabilities: u64) -> Self {
+        let is_text = |definition: &Vec<u8>| {
+            let definition = Column::decode(definition, capabilities);
+            definition.is_ok_and(|column| {
+                !matches!(
+                    column.field_type,
+                    field_type::NULL
+                        | field_type::TINY
+                        | field_type::SHORT
+                        | field_type::INT24
+                        | field_type::LONG
+                        | field_type::LONGLONG
+                        | field_type::YEAR
+                        | field_type::FLOAT
+                        | field_type::DOUBLE
+                        | field_type::DECIMAL
+                        | field_type::NEWDECIMAL
+                )
+            })
+        };
+        Self {
+            surprised_by_numbers: definitions.iter().map(is_text).collect(),
+            is_fixed: false,
+        }
+    }
+
+    /// Takes in the values of an execution.
+    pub(crate) fn see(&mut self, values: &[Value<'_>]) {
+        let is_number = |value: &Value<'_>| {
+            matches!(
+                value,
+                Value::Integer(_) | Value::Decimal(_) | Value::Double(_)
+            )
+        };
+        let mut pairs = self.surprised_by_numbers.iter().zip(values);
+        self.is_fixed |= pairs.any(|(surprised, value)| *surprised && is_number(value));
+    }
+
+    /// Whether the server no longer takes a value for what it is, so that it alone can compare it.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.is_fixed
+    }
+}
