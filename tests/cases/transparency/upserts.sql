@@ -93,3 +93,15 @@ INSERT INTO hits (path, n) VALUES ('/about', (SELECT MAX(n) FROM (SELECT n FROM 
 SELECT * FROM hits ORDER BY path;
 REPLACE INTO hits (path, n) VALUES ('/about', 1 + (SELECT MIN(n) FROM (SELECT n FROM hits) AS h));
 SELECT * FROM hits ORDER BY path;
+
+# A CHAR loses the spaces at its end, and a NO PAD collation does not compare them away.
+== keys with spaces at their end
+INSERT INTO medals (board, grade, won) VALUES (1, 'gold ', 1) ON DUPLICATE KEY UPDATE won = LAST_INSERT_ID(won + 1);
+SELECT LAST_INSERT_ID();
+INSERT INTO medals (board, grade, won) VALUES (2, 'gold ', 1) ON DUPLICATE KEY UPDATE won = won * 2;
+INSERT INTO medals (board, grade, won) VALUES (1, 'gold ', 1) ON DUPLICATE KEY UPDATE won = won + 1;
+INSERT INTO medals (board, grade, won) VALUES (?, ?, 1) ON DUPLICATE KEY UPDATE won = won * 3; <- 1, 'gold '
+INSERT INTO medals (board, grade, won) VALUES (?, ?, 1) ON DUPLICATE KEY UPDATE won = won + ?; <- 1, 'gold ', 4
+REPLACE INTO medals (board, grade, won) SELECT board, CONCAT(grade, ' '), won FROM medals WHERE board = 2;
+UPDATE medals SET won = won + 1 WHERE board = 1 AND grade = 'gold ';
+SELECT board, grade, won FROM medals ORDER BY board, grade;
