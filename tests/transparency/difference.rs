@@ -391,6 +391,9 @@ impl Exchange {
                 if let Some(sorted) = with_variables_in_order(&packet.payload) {
                     packet.payload = sorted;
                 }
+                if let Some(payload) = without_empty_changes(&packet.payload) {
+                    packet.payload = payload;
+                }
             }
             _ => {}
         }
@@ -465,6 +468,37 @@ fn with_variables_in_order(payload: &[u8]) -> Option<Vec<u8>> {
         .iter()
         .for_each(|(_, entry)| sorted.extend_from_slice(entry));
     Some(sorted)
+}
+
+/// An OK payload without the flag that the session's state has changed and the list of its changes, where that list is
+/// empty. `None`: it is not.
+///
+/// MySQL sends such a packet when a transaction that has written ends by BEGIN, if another session has run ANALYZE TABLE
+/// on that table since it was last opened. So it shows whose table was opened anew, ours or the client's, and nothing
+/// that a client could use.
+fn without_empty_changes(payload: &[u8]) -> Option<Vec<u8>> {
+    let ok = OkPacket::decode(payload).ok()?;
+    if ok.status & status::SESSION_STATE_CHANGED == 0 {
+        return None;
+    }
+    let mut tail = Reader::new(ok.tail);
+    let info = tail.lenenc_bytes().ok()?;
+    if tail.rest() != [0] {
+        return None;
+    }
+    // An empty info text is left out where nothing follows it.
+    let end = match info.is_empty() {
+        true => 2,
+        false => 1,
+    };
+    let mut masked = Vec::new();
+    let without = OkPacket {
+        status: ok.status & !status::SESSION_STATE_CHANGED,
+        tail: &ok.tail[..ok.tail.len() - end],
+        ..ok
+    };
+    without.encode(&mut masked);
+    Some(masked)
 }
 
 /// Both sides' packets; those that differ one above the other.
