@@ -25,9 +25,9 @@ pub struct Slots {
     /// By hash of the slot table's name. If two hashes are equal, the tables share slots, which does no harm to
     /// correctness.
     pools: Mutex<HashMap<u64, Arc<Pool>>>,
-    /// Hashes of (slot table, key, slot) whose slot row existed, and the counters for which it was opened last. A fold
+    /// Hashes of (slot table, key, slot) whose slot row existed, and the columns for which it was opened last. A fold
     /// by another proxy may have closed the row, and later statements may have left base without room, or NULL. That
-    /// costs one UPDATE that is refused, because a row is known to be open for some counters only: a session that opens
+    /// costs one UPDATE that is refused, because a row is known to be open for some columns only: a session that opens
     /// it for others forgets these.
     known: quick_cache::sync::Cache<u64, Opened>,
     hasher: RandomState,
@@ -45,8 +45,8 @@ pub struct SlotRow {
     /// The predicate is the only text of this key: `` `id` = 42 ``. Of others ('a', 'A') there may be several for one
     /// row.
     pub has_one_text: bool,
-    /// The counters for which base has been asked whether it has room.
-    pub counters: Vec<usize>,
+    /// The counters and touch columns for which base has been asked: whether it has room, and no later time.
+    pub guarded: Vec<usize>,
     /// The server that has the row, hashed: the upstream's address may lead to another.
     pub server: u64,
 }
@@ -54,8 +54,8 @@ pub struct SlotRow {
 /// What rows of a slot may have been opened, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Opening {
-    /// Hash of the counters.
-    counters: u64,
+    /// Hash of the columns.
+    guarded: u64,
     /// It was one row, whose key has no other text.
     is_of_one_text: bool,
 }
@@ -63,9 +63,9 @@ struct Opening {
 /// For what a slot row has been opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Opened {
-    /// Hash of the counters for which base was asked.
-    counters: u64,
-    /// How often rows that may be this one had been opened for other counters, and are not forgotten by their key.
+    /// Hash of the columns for which base was asked.
+    guarded: u64,
+    /// How often rows that may be this one had been opened for other columns, and are not forgotten by their key.
     by_others: u64,
 }
 
@@ -75,7 +75,7 @@ struct Pool {
     places: Mutex<Vec<Place>>,
     /// What is known of slot rows is known of this generation.
     generation: AtomicU64,
-    /// How often rows of a slot may have been opened, of a table with several counters.
+    /// How often rows of a slot may have been opened, of a table with several counters and touch columns.
     openings: Mutex<HashMap<u16, HashMap<Opening, u64>>>,
 }
 
@@ -281,34 +281,34 @@ impl Slots {
         self.node.load(Ordering::Relaxed) % ranges * most
     }
 
-    /// Whether this slot row has been seen, and is open for its counters if it is open at all.
+    /// Whether this slot row has been seen, and is open for its columns if it is open at all.
     pub fn knows(&self, table: &HotTable, row: &SlotRow, slot: u16) -> bool {
         let pool = self.pool(table);
         let opened = self.opened(table, &pool, row, slot);
         self.known.get(&self.hash(table, &pool, row, slot)) == Some(opened)
     }
 
-    /// Remembers that this slot row is there, unless it is known to be open for other counters.
+    /// Remembers that this slot row is there, unless it is known to be open for other columns.
     pub fn learn(&self, table: &HotTable, row: &SlotRow, slot: u16) {
         let pool = self.pool(table);
         let opened = self.opened(table, &pool, row, slot);
         let hash = self.hash(table, &pool, row, slot);
         let stands = self.known.get(&hash);
-        if stands.is_none_or(|stands| stands.counters == opened.counters) {
+        if stands.is_none_or(|stands| stands.guarded == opened.guarded) {
             self.known.insert(hash, opened);
         }
     }
 
-    /// Slot rows of this slot may be opened for these counters: this row, or if there is none, any of them. What was
-    /// known about them for other counters is forgotten. Call this before they are opened.
-    pub fn open(&self, table: &HotTable, row: Option<&SlotRow>, counters: &[usize], slot: u16) {
+    /// Slot rows of this slot may be opened for these columns: this row, or if there is none, any of them. What was
+    /// known about them for other columns is forgotten. Call this before they are opened.
+    pub fn open(&self, table: &HotTable, row: Option<&SlotRow>, guarded: &[usize], slot: u16) {
         let pool = self.pool(table);
         if let Some(row) = row {
             self.known.remove(&self.hash(table, &pool, row, slot));
         }
-        if table.counters.len() > 1 {
+        if may_differ(table) {
             let opening = Opening {
-                counters: self.hash_of(&counters),
+                guarded: self.hash_of(&guarded),
                 is_of_one_text: row.is_some_and(|row| row.has_one_text),
             };
             let mut openings = unpoisoned(&pool.openings);
@@ -322,21 +322,21 @@ impl Slots {
 
     /// For what this slot row is open, if it is opened now.
     fn opened(&self, table: &HotTable, pool: &Pool, row: &SlotRow, slot: u16) -> Opened {
-        let counters = self.hash_of(&row.counters);
-        if table.counters.len() < 2 {
+        let guarded = self.hash_of(&row.guarded);
+        if !may_differ(table) {
             return Opened {
-                counters,
+                guarded,
                 by_others: 0,
             };
         }
         let openings = unpoisoned(&pool.openings);
         let may_be_its = |opening: &Opening| {
-            opening.counters != counters && !(row.has_one_text && opening.is_of_one_text)
+            opening.guarded != guarded && !(row.has_one_text && opening.is_of_one_text)
         };
         let of_slot = openings.get(&slot).into_iter().flatten();
         let by_others = of_slot.filter(|(opening, _)| may_be_its(opening));
         Opened {
-            counters,
+            guarded,
             by_others: by_others.map(|(_, count)| count).sum(),
         }
     }
@@ -346,7 +346,7 @@ impl Slots {
         self.pool(table).generation.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Forgets this slot row, for whatever counters it was open.
+    /// Forgets this slot row, for whatever columns it was open.
     pub fn forget(&self, table: &HotTable, row: &SlotRow, slot: u16) {
         self.known
             .remove(&self.hash(table, &self.pool(table), row, slot));
@@ -372,6 +372,11 @@ impl Slots {
         self.hasher
             .hash_one((self.name(table), generation, key, slot))
     }
+}
+
+/// Whether increments of a table may differ in what base must be asked about.
+fn may_differ(table: &HotTable) -> bool {
+    table.counters.len() + table.touches.len() > 1
 }
 
 #[cfg(test)]
@@ -403,14 +408,14 @@ mod tests {
     fn a_slot_row_is_known_for_the_counters_that_opened_it_last() {
         let (slots, table) = (Slots::default(), table(3));
         assert!(table.counters.len() > 1);
-        let row = |predicate: &str, counters: usize| SlotRow {
+        let row = |predicate: &str, counter: usize| SlotRow {
             predicate: predicate.as_bytes().to_vec(),
             has_one_text: !predicate.contains('\''),
-            counters: vec![counters],
+            guarded: vec![counter],
             server: 1,
         };
         let learn = |row: &SlotRow| {
-            slots.open(&table, Some(row), &row.counters, 0);
+            slots.open(&table, Some(row), &row.guarded, 0);
             slots.learn(&table, row, 0);
         };
         let knows = |row: &SlotRow| slots.knows(&table, row, 0);
@@ -418,7 +423,7 @@ mod tests {
         learn(&views);
         assert!(knows(&views) && !knows(&likes) && !slots.knows(&table, &views, 1));
         // The same row, another, and the same in other words.
-        slots.open(&table, Some(&likes), &likes.counters, 0);
+        slots.open(&table, Some(&likes), &likes.guarded, 0);
         assert!(!knows(&views));
         slots.learn(&table, &likes, 0);
         slots.learn(&table, &views, 0);
@@ -431,9 +436,9 @@ mod tests {
         learn(&likes);
         assert!(knows(&likes) && knows(&other) && !knows(&in_words));
         // It is not known which row, of another slot and of this one.
-        slots.open(&table, None, &views.counters, 1);
+        slots.open(&table, None, &views.guarded, 1);
         assert!(knows(&likes));
-        slots.open(&table, None, &views.counters, 0);
+        slots.open(&table, None, &views.guarded, 0);
         assert!(!knows(&likes) && knows(&other));
         learn(&likes);
         slots.forget_all(&table);

@@ -278,6 +278,7 @@ pub(super) fn plan(
         true => update_text(target, deltas, touches, predicate),
         false => base_text(target, deltas, touches, predicate),
     });
+    let counters = || deltas.iter().map(|delta| delta.counter.column);
     let increment = Arc::new(Increment {
         amounts,
         may_combine,
@@ -297,7 +298,10 @@ pub(super) fn plan(
             predicate.as_ref(),
             is_named_as_slots(context, target),
         ),
-        counters: deltas.iter().map(|delta| delta.counter.column).collect(),
+        guarded: counters()
+            .chain(touches.iter().map(|touch| touch.column))
+            .collect(),
+        counters: counters().collect(),
         parameter_deltas: deltas
             .iter()
             .filter_map(|delta| {

@@ -129,6 +129,9 @@ pub struct Increment {
     pub upsert: Template,
     /// The counters, as positions in [`HotTable::columns`].
     pub counters: Vec<usize>,
+    /// What base must be asked about before a slot row takes such an increment: whether it has room for these counters,
+    /// and no later time, or NULL, in these touch columns.
+    pub guarded: Vec<usize>,
     /// What is added to each of the counters; `None` where a parameter says it.
     pub amounts: Vec<Option<Amount>>,
     /// Several of its kind may be added up and written as one: the key is named whole, and no time is set but the

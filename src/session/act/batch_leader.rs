@@ -255,7 +255,7 @@ impl Session {
             let is_known = has_slots && slots.knows(part.table(), part.slot_row(), slot);
             if !is_known {
                 let row = part.slot_row();
-                slots.open(part.table(), Some(row), &row.counters, slot);
+                slots.open(part.table(), Some(row), &row.guarded, slot);
             }
             let update = increment.update.as_ref();
             Texts {

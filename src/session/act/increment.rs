@@ -131,7 +131,7 @@ impl Session {
         SlotRow {
             predicate: predicate.to_vec(),
             has_one_text: has_one_text(predicate, &increment.table),
-            counters: increment.counters.clone(),
+            guarded: increment.guarded.clone(),
             server: self.shared.slots.hash_of(&self.server),
         }
     }

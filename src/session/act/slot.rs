@@ -53,7 +53,7 @@ impl Session {
         let is_known = slot_row.is_some_and(|row| self.knows_slot(&increment.table, row, slot));
         if !is_known {
             let slots = &self.shared.slots;
-            slots.open(&increment.table, slot_row, &increment.counters, slot);
+            slots.open(&increment.table, slot_row, &increment.guarded, slot);
         }
         if let (Some(update), Some(row), true) = (&increment.update, slot_row, is_known) {
             match self.run_template(update, slot, parameters).await? {

@@ -133,3 +133,41 @@ UPDATE articles SET opens = opens + 1 WHERE id = 2;
 [direct] SET timestamp = 1600000000;
 UPDATE articles SET updated_at = NOW() WHERE id = 2;
 SELECT updated_at FROM articles WHERE id = 2;
+
+# An increment that sets no time opens a slot row without asking base for its time.
+== a time after an increment without one
+[direct] SET timestamp = 1709294400;
+UPDATE topics SET replies = replies + 1 WHERE id = 2;
+UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 2;
+SELECT * FROM topics ORDER BY id;
+UPDATE topics SET replies = replies + 1 WHERE id = 2;
+SELECT * FROM topics ORDER BY id;
+
+== an earlier time after an increment without one
+[direct] SET timestamp = 1600000000;
+UPDATE topics SET replies = replies + 1 WHERE id = 3;
+UPDATE topics SET replies = replies + 1 WHERE id = 3;
+[direct] SET timestamp = 1500000000;
+UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 3;
+SELECT * FROM topics ORDER BY id;
+UPDATE topics SET replies = replies + 1 WHERE id = 3;
+[direct] SET timestamp = 1400000000;
+UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 3;
+SELECT * FROM topics ORDER BY id;
+
+== times and none in transactions
+[direct] SET timestamp = 1709294400;
+BEGIN;
+UPDATE topics SET replies = replies + 1 WHERE id = 2;
+UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 2;
+COMMIT;
+BEGIN;
+UPDATE topics SET replies = replies + 1 WHERE id = 2;
+UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 2;
+SELECT * FROM topics ORDER BY id;
+ROLLBACK;
+SELECT * FROM topics ORDER BY id;
+UPDATE topics SET replies = replies + 1 WHERE id = 2;
+\roll_up
+UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 2;
+SELECT * FROM topics ORDER BY id;
