@@ -45,7 +45,7 @@ use crate::support::proxy::Proxy;
 use crate::support::twin::{Twin, twin};
 use crate::variant::{self, Variant};
 use crate::world::World;
-use end::{Ended, end, mask_what_is_left, waits, waits_for_nobody};
+use end::{Ended, end, mask_rows_by_access_path, mask_what_is_left, waits, waits_for_nobody};
 
 /// Statements that are played on each server unless the environment asks for more.
 const STATEMENTS: usize = 2_000;
@@ -324,8 +324,10 @@ impl Prover {
         let mut direct = play::play_observed(&session, variant, plain, &self.world, &waits).await;
         let mut proxied =
             play::play_observed(&session, variant, through, &self.world, &waits).await;
-        mask_what_is_left(&mut direct);
-        mask_what_is_left(&mut proxied);
+        for exchanges in [&mut direct, &mut proxied] {
+            mask_what_is_left(exchanges);
+            mask_rows_by_access_path(exchanges);
+        }
         let end = end(&session, &direct, &proxied);
         if let Some((at, _)) = end {
             direct.truncate(at);

@@ -130,6 +130,27 @@ pub(super) fn mask_what_is_left(exchanges: &mut [Exchange]) {
     }
 }
 
+/// Masks the number of a row in the error of a statement that finds its rows by a range of a secondary key or by a scan
+/// of the table, whichever the server takes for cheaper: MariaDB counts the rows that it has read so far.
+pub(super) fn mask_rows_by_access_path(exchanges: &mut [Exchange]) {
+    const AT_ROW: &[u8] = b" at row ";
+    for exchange in exchanges.iter_mut() {
+        let Ok(packets) = &mut exchange.answer else {
+            continue;
+        };
+        if !exchange.label.contains("title LIKE ") {
+            continue;
+        }
+        for packet in packets {
+            let mut windows = packet.payload.windows(AT_ROW.len());
+            let at = windows.rposition(|window| window == AT_ROW);
+            if let (PacketKind::Err, Some(at)) = (packet.packet_kind, at) {
+                packet.payload.truncate(at);
+            }
+        }
+    }
+}
+
 /// Whether a statement gives up where another session is in the way.
 pub(super) fn waits_for_nobody(text: &str) -> bool {
     text.contains("SKIP LOCKED") || text.contains("NOWAIT")
