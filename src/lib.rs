@@ -13,7 +13,7 @@
 //!
 //! # Layout
 //!
-//! A room may use the floors below its own, never those above; `tests/layers.rs` enforces it.
+//! A room may use the floors below its own, never those above; `tests/house/layers.rs` enforces it.
 //!
 //! | floor | rooms |
 //! |---|---|

@@ -9,6 +9,7 @@
 pub mod binary;
 pub mod browser;
 pub mod client;
+pub mod drivers;
 pub mod forwarder;
 pub mod http;
 pub mod proxy;
@@ -30,20 +31,8 @@ pub fn block_on<T>(body: impl Future<Output = T>) -> T {
         .block_on(body)
 }
 
-/// Makes tests of functions that take a flavour: each runs on both servers. `within f:` has each run inside `f`.
+/// Makes tests of functions that take a flavour: each runs on both servers.
 macro_rules! on_both {
-    (within $around:ident: $($name:ident),* $(,)?) => {
-        $crate::support::on_both!(@mysql MySql $($name by $around)*);
-        $crate::support::on_both!(@mariadb MariaDb $($name by $around)*);
-    };
-    (@$server:ident $flavour:ident $($name:ident by $around:ident)*) => {
-        mod $server {
-            $(#[test] fn $name() {
-                let flavour = countersink_sandbox::Flavour::$flavour;
-                $crate::support::block_on(super::$around(super::$name(flavour)));
-            })*
-        }
-    };
     (@$server:ident $flavour:ident $($(#[$attribute:meta])* $name:ident)*) => {
         mod $server {
             $($(#[$attribute])* #[test] fn $name() {

@@ -1,13 +1,18 @@
-//! Servers of each family with nothing in them: one that is asked directly, and its twin behind a proxy.
+//! Servers of each family with nothing in them: one that is asked directly, its twin behind a proxy, and one for tests
+//! that take turns.
 //!
-//! They start once per test process, the twin only when it is asked for. COUNTERSINK_TEST_SERVERS names other ones to
-//! use instead: the first of a family is the plain one, the second the other (tests that compare the two fail when
-//! there is one only). A family that it does not name runs on our own, for no test is skipped.
+//! They start once per test process, each when it is first asked for. COUNTERSINK_TEST_SERVERS names other ones to use
+//! instead: the first of a family is the plain one, the second the other (tests that compare the two fail when there is
+//! one only), the third that of the turns. A family that it does not name runs on our own, for no test is skipped.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use countersink_sandbox::{Address, Flavour, Installation, Options, Server, from_env};
+use tokio::sync::{Mutex, MutexGuard};
+
+/// Which of a family's servers takes one test at a time.
+const OF_TURNS: usize = 2;
 
 /// Two servers of one family.
 #[derive(Debug)]
@@ -33,6 +38,19 @@ struct Running {
 /// One server of this family, for tests that compare nothing.
 pub fn single(flavour: Flavour) -> &'static Address {
     &running(flavour, 0).address
+}
+
+/// A server on which nothing else runs meanwhile: for tests that change what all its sessions share, or count what all
+/// of them do.
+pub async fn alone(flavour: Flavour) -> (&'static Address, MutexGuard<'static, ()>) {
+    static MYSQL: Mutex<()> = Mutex::const_new(());
+    static MARIADB: Mutex<()> = Mutex::const_new(());
+    let turns = match flavour {
+        Flavour::MySql => &MYSQL,
+        Flavour::MariaDb => &MARIADB,
+    };
+    let turn = turns.lock().await;
+    (&running(flavour, OF_TURNS).address, turn)
 }
 
 /// The twin of this family.
@@ -84,10 +102,10 @@ pub fn options() -> Options {
     }
 }
 
-/// The first or the second server of this family.
+/// The first, the second or the third server of this family.
 fn running(flavour: Flavour, index: usize) -> &'static Running {
-    static MYSQL: [OnceLock<Running>; 2] = [const { OnceLock::new() }; 2];
-    static MARIADB: [OnceLock<Running>; 2] = [const { OnceLock::new() }; 2];
+    static MYSQL: [OnceLock<Running>; 3] = [const { OnceLock::new() }; 3];
+    static MARIADB: [OnceLock<Running>; 3] = [const { OnceLock::new() }; 3];
     let servers = match flavour {
         Flavour::MySql => &MYSQL,
         Flavour::MariaDb => &MARIADB,
@@ -104,14 +122,17 @@ fn own(flavour: Flavour) -> Running {
     }
 }
 
-/// Of those that the environment names; the last one stands in for those that are missing.
+/// Of those that the environment names; the last one stands in for the second where that is missing.
 fn given(flavour: Flavour, index: usize) -> Option<Running> {
     let all = from_env().expect("COUNTERSINK_TEST_SERVERS")?;
-    let ours = all.into_iter().filter_map(|address| {
+    let mut ours = all.into_iter().filter_map(|address| {
         let (found, version) = address.identify().expect("a server that answers");
         (found == flavour).then_some((address, version))
     });
-    let (address, version) = ours.take(index + 1).last()?;
+    let (address, version) = match index {
+        OF_TURNS => ours.nth(OF_TURNS),
+        _ => ours.take(index + 1).last(),
+    }?;
     Some(Running {
         address,
         version: version.to_string(),

@@ -1,6 +1,6 @@
 //! Responses as real servers have sent them, cut at every byte.
 //!
-//! `tests/golden/responses.rs` captures them. COUNTERSINK_REGENERATE=1 has this test write what the tracker says of them
+//! `tests/proxy/golden/responses.rs` captures them. COUNTERSINK_REGENERATE=1 has this test write what the tracker says of them
 //! into their files; read what has changed before it is committed.
 
 use super::case::cases;

@@ -1,7 +1,7 @@
 //! Files of captured responses, `tests/cases/responses/*.txt`: how to get them, the packets, and what the tracker says.
 //!
 //! A file opens with what it is about, in comments. Lines of a key and a value follow, in the order in which the
-//! capture does them (`tests/golden/responses.rs`):
+//! capture does them (`tests/proxy/golden/responses.rs`):
 //!
 //! | key | value |
 //! |---|---|

@@ -1,0 +1,8 @@
+//! Who connects: every way to log in, what accounts may do, and what libraries send.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod login;
+mod orm;
+mod privileges;

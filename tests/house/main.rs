@@ -1,0 +1,4 @@
+//! The house's own rules and its pages: no test needs a server.
+
+mod docs;
+mod layers;

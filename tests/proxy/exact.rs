@@ -1,0 +1,1002 @@
+//! No increment is lost, and none counts twice: many clients at once, rollbacks, absolute values between, clients
+//! that vanish. Meanwhile the base row is never locked for itself alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use countersink::driver::{Driver, Reply};
+use countersink_sandbox::{Address, Flavour};
+use tokio::task::JoinSet;
+
+use crate::support::client::{connect, create_schema, number, rows, run, run_all};
+use crate::support::on_both;
+use crate::support::proxy::Proxy;
+use crate::support::twin::{Twin, twin};
+
+const CLIENTS: usize = 64;
+const INCREMENTS: usize = 1_000;
+
+/// Error codes and how often each came.
+type Errors = BTreeMap<u16, usize>;
+
+on_both![
+    autocommit_increments_of_one_row,
+    transactions_of_which_a_third_is_rolled_back,
+    increments_absolute_values_deletes_and_reads_at_once,
+    several_rows_in_random_order,
+    clients_that_vanish,
+    transactions_that_read_what_they_have_incremented,
+    several_proxies,
+    slots_with_the_same_name_in_another_schema,
+    a_slot_row_that_another_proxy_has_closed,
+    rows_that_go_with_those_of_tables_farther_above,
+];
+
+async fn autocommit_increments_of_one_row(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_exact_autocommit").await;
+    let guard = stage.share_the_base_row().await;
+    let watch = Watch::start(&stage);
+    let started = Instant::now();
+    let (acknowledged, errors) = stage
+        .clients(CLIENTS, |_, mut client| async move {
+            let mut outcome = Outcome::default();
+            for _ in 0..INCREMENTS {
+                match increment(&mut client, 1, 1).await {
+                    Ok(()) => outcome.acknowledged += 1,
+                    Err(code) => outcome.error(code),
+                }
+            }
+            outcome
+        })
+        .await;
+    stage.report("autocommit", started, acknowledged, &errors);
+    assert_eq!(
+        errors,
+        Errors::new(),
+        "an increment in autocommit waits for nobody"
+    );
+    assert_eq!(acknowledged, to_number(CLIENTS * INCREMENTS));
+    watch.finish().await;
+    stage.expect_value(1, acknowledged).await;
+    stage.expect_base_untouched(guard).await;
+    stage.expect_value(1, acknowledged).await;
+}
+
+async fn transactions_of_which_a_third_is_rolled_back(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_exact_transactions").await;
+    stage.show_that_transactions_only_increment().await;
+    let guard = stage.share_the_base_row().await;
+    let watch = Watch::start(&stage);
+    let started = Instant::now();
+    let (acknowledged, errors) = stage
+        .clients(CLIENTS, |number, mut client| async move {
+            let mut outcome = Outcome::default();
+            for round in 0..INCREMENTS {
+                run(&mut client, "BEGIN").await;
+                let done = increment(&mut client, 1, 1).await;
+                let end = match (round + number) % 3 {
+                    0 => "ROLLBACK",
+                    _ => "COMMIT",
+                };
+                match (done, outcome_of(&mut client, end).await) {
+                    (Ok(()), Ok(())) if end == "COMMIT" => outcome.acknowledged += 1,
+                    (Ok(()), Ok(())) => {}
+                    (Err(code), _) | (_, Err(code)) => outcome.error(code),
+                }
+            }
+            outcome
+        })
+        .await;
+    stage.report("transactions", started, acknowledged, &errors);
+    assert_eq!(
+        errors,
+        Errors::new(),
+        "open transactions do not wait for each other"
+    );
+    watch.finish().await;
+    stage.expect_value(1, acknowledged).await;
+    stage.expect_base_untouched(guard).await;
+}
+
+/// Every transaction writes what it does to the value into a ledger as well, so that at its end each counter is the
+/// sum of its ledger.
+async fn increments_absolute_values_deletes_and_reads_at_once(flavour: Flavour) {
+    const BOOKKEEPERS: usize = 12;
+    const TRANSACTIONS: u64 = 150;
+    let stage = Stage::new(flavour, "cs_exact_mixed").await;
+    let direct = stage
+        .mixed(&stage.twin.plain, BOOKKEEPERS, TRANSACTIONS)
+        .await;
+    let proxied = stage
+        .mixed(&stage.proxy.address, BOOKKEEPERS, TRANSACTIONS)
+        .await;
+    eprintln!("mixed on {flavour}: errors directly {direct:?}, through the proxy {proxied:?}");
+    let unexpected: Vec<_> = proxied
+        .keys()
+        .filter(|code| ![1205, 1213].contains(*code))
+        .collect();
+    assert!(unexpected.is_empty(), "{unexpected:?}");
+    let ledger = "SELECT p.id, p.views, COALESCE((SELECT SUM(l.amount) FROM ledger l WHERE l.post_id = p.id), 0) \
+                  FROM posts p ORDER BY p.id";
+    for (place, address) in [
+        ("directly", &stage.twin.plain),
+        ("through the proxy", &stage.proxy.address),
+    ] {
+        let mut client = connect(address, Some(&stage.schema)).await;
+        for row in rows(&mut client, ledger).await {
+            assert_eq!(row[1], row[2], "post {} {place}: value and ledger", row[0]);
+        }
+    }
+    let mut behind = connect(&stage.twin.proxied, Some(&stage.schema)).await;
+    let mut proxy = connect(&stage.proxy.address, Some(&stage.schema)).await;
+    let told = rows(&mut proxy, "SELECT id, views FROM posts ORDER BY id").await;
+    let added = rows(&mut behind, SUMS).await;
+    assert_eq!(told, added, "base + SUM(slots)");
+}
+
+/// Transactions that write several rows in an order that is any order: MySQL itself has deadlocks then, and through the
+/// proxy there must not be more.
+async fn several_rows_in_random_order(flavour: Flavour) {
+    const CLIENTS: u64 = 12;
+    const TRANSACTIONS: u64 = 120;
+    let stage = Stage::new(flavour, "cs_exact_random_order").await;
+    let mut errors = Vec::new();
+    for address in [&stage.twin.plain, &stage.proxy.address] {
+        let mut tasks = JoinSet::new();
+        for number in 0..CLIENTS {
+            let mut client = connect(address, Some(&stage.schema)).await;
+            tasks.spawn(async move {
+                let mut errors = Errors::new();
+                for round in 0..TRANSACTIONS {
+                    // One that fails is rolled back, and not repeated: both sides do the same work.
+                    if let Err(code) = write_several(&mut client, mix(number << 32 | round)).await {
+                        *errors.entry(code).or_default() += 1;
+                        run(&mut client, "ROLLBACK").await;
+                    }
+                }
+                errors
+            });
+        }
+        let mut all = Errors::new();
+        while let Some(theirs) = tasks.join_next().await {
+            for (code, count) in theirs.expect("a client that does not panic") {
+                *all.entry(code).or_default() += count;
+            }
+        }
+        errors.push(all);
+    }
+    eprintln!(
+        "random order on {flavour}: of {} transactions failed directly {:?}, through the proxy {:?}",
+        CLIENTS * TRANSACTIONS,
+        errors[0],
+        errors[1]
+    );
+    // Both are counts of chance events: four standard deviations of their difference are allowed for.
+    let total = |errors: &Errors| errors.values().sum::<usize>();
+    let (direct, proxied) = (total(&errors[0]), total(&errors[1]));
+    let chance = 4 * (direct + proxied).isqrt();
+    assert!(
+        proxied <= direct + chance,
+        "more errors through the proxy: {errors:?}"
+    );
+    let mut behind = connect(&stage.twin.proxied, Some(&stage.schema)).await;
+    let mut proxy = connect(&stage.proxy.address, Some(&stage.schema)).await;
+    let told = rows(&mut proxy, "SELECT id, views FROM posts ORDER BY id").await;
+    assert_eq!(told, rows(&mut behind, SUMS).await, "base + SUM(slots)");
+}
+
+/// Three statements on rows of eight, most of them increments.
+async fn write_several(client: &mut Driver, chance: u64) -> Result<(), u16> {
+    outcome_of(client, "BEGIN").await?;
+    for step in 0..3 {
+        let chance = mix(chance + step);
+        let id = 1 + (chance >> 8) % 8;
+        let text = match chance % 20 {
+            0..12 => format!("UPDATE posts SET views = views + 1 WHERE id = {id}"),
+            12..15 => {
+                format!("UPDATE posts SET likes = likes + 1, views = views + 2 WHERE id = {id}")
+            }
+            15..17 => format!("UPDATE posts SET title = 'seen' WHERE id = {id}"),
+            17 => format!("UPDATE posts SET views = 7 WHERE id = {id}"),
+            18 => format!("DELETE FROM posts WHERE id = {id}"),
+            _ => format!(
+                "INSERT INTO posts (id) VALUES ({id}) ON DUPLICATE KEY UPDATE views = views + 1"
+            ),
+        };
+        outcome_of(client, &text).await?;
+    }
+    outcome_of(client, "COMMIT").await
+}
+
+async fn clients_that_vanish(flavour: Flavour) {
+    const VANISHING: usize = 32;
+    const LIVES: u64 = 25;
+    let stage = Stage::new(flavour, "cs_exact_vanish").await;
+    let address = stage.proxy.address.clone();
+    let (acknowledged, errors) = stage
+        .clients(VANISHING, move |number, mut client| {
+            let address = address.clone();
+            async move {
+                let mut outcome = Outcome::default();
+                for life in 0..LIVES {
+                    let chance = mix(to_number(number).unsigned_abs() << 32 | life);
+                    live_and_vanish(&mut client, chance, &mut outcome).await;
+                    client = connect(&address, Some("cs_exact_vanish")).await;
+                }
+                outcome
+            }
+        })
+        .await;
+    let ambiguous = i64::from(
+        errors
+            .get(&AMBIGUOUS)
+            .map_or(0, |count| u32::try_from(*count).expect("few")),
+    );
+    let others: Vec<_> = errors.keys().filter(|code| **code != AMBIGUOUS).collect();
+    assert!(others.is_empty(), "errors {errors:?}");
+    stage.wait_until_alone().await;
+    let value = stage.value(1).await;
+    eprintln!(
+        "vanishing on {flavour}: {acknowledged} acknowledged, {ambiguous} ambiguous, value {value}"
+    );
+    assert!(acknowledged > 0 && ambiguous > 0, "both happen");
+    assert!(
+        (acknowledged..=acknowledged + ambiguous).contains(&value),
+        "value {value}, acknowledged {acknowledged}, ambiguous {ambiguous}"
+    );
+}
+
+/// Each reads its own increment, which folds under locks that others wait for. The first of them may deadlock, as
+/// nobody knows yet what they will do; then they queue on the row as without the proxy.
+async fn transactions_that_read_what_they_have_incremented(flavour: Flavour) {
+    const READERS: usize = 16;
+    const TRANSACTIONS: usize = 60;
+    let stage = Stage::new(flavour, "cs_exact_own_reads").await;
+    let started = Instant::now();
+    let (acknowledged, errors) = stage
+        .clients(READERS, |_, mut client| async move {
+            let mut outcome = Outcome::default();
+            for _ in 0..TRANSACTIONS {
+                run(&mut client, "BEGIN").await;
+                let done = match increment(&mut client, 1, 1).await {
+                    Ok(()) => outcome_of(&mut client, "SELECT views FROM posts WHERE id = 1").await,
+                    Err(code) => Err(code),
+                };
+                match done {
+                    Ok(()) => {
+                        run(&mut client, "COMMIT").await;
+                        outcome.acknowledged += 1;
+                    }
+                    Err(code) => {
+                        run(&mut client, "ROLLBACK").await;
+                        outcome.error(code);
+                    }
+                }
+            }
+            outcome
+        })
+        .await;
+    stage.report("own reads", started, acknowledged, &errors);
+    let failed: usize = errors.values().sum();
+    assert!(errors.keys().all(|code| *code == 1213), "{errors:?}");
+    assert!(
+        failed < READERS,
+        "only the first round may deadlock: {errors:?}"
+    );
+    stage.expect_value(1, acknowledged).await;
+}
+
+/// Stands among the errors for an increment whose answer nobody waited for.
+const AMBIGUOUS: u16 = 0;
+
+/// One connection, from its login to a random end. The connection must not be used afterwards. Each proxy has slots of
+/// its own, by a lock on the server. While one has lost that lock to another, unknowing, both write to the same slots,
+/// and nothing is lost.
+async fn several_proxies(flavour: Flavour) {
+    /// So few that each of the proxies of all tests at this time has a range.
+    const SLOTS: u16 = 16;
+    let stage = Stage::with_slots(flavour, "cs_exact_proxies", SLOTS).await;
+    stage.show_that_transactions_only_increment().await;
+    let other = Proxy::start(&stage.twin.proxied, &stage.rules);
+    stage.show_to(&other).await;
+    assert_ne!(first_slot(&stage.proxy), first_slot(&other));
+    let mut expected = stage.work_through(&[&stage.proxy, &other]).await;
+    let mut direct = connect(&stage.twin.proxied, Some(&stage.schema)).await;
+    let used = rows(
+        &mut direct,
+        "SELECT DISTINCT slot DIV 16 * 16 FROM posts_slots WHERE id = 1 ORDER BY 1",
+    )
+    .await;
+    let mut ranges =
+        [first_slot(&stage.proxy), first_slot(&other)].map(|slot| vec![slot.to_string()]);
+    ranges.sort_by_key(|range| range[0].parse::<u16>().unwrap());
+    assert_eq!(used, ranges);
+
+    let range = first_slot(&stage.proxy);
+    let holder = format!("SELECT IS_USED_LOCK('countersink.node.{}')", range / SLOTS);
+    let killed = number(&mut direct, &holder).await;
+    run(&mut direct, &format!("KILL {killed}")).await;
+    // Proxies of other tests may be faster.
+    let third = Proxy::start(&stage.twin.proxied, &stage.rules);
+    stage.show_to(&third).await;
+    eprintln!(
+        "{flavour}: range {range} was lost, and went to {}",
+        match first_slot(&third) == range {
+            true => "the third proxy",
+            false => "another",
+        }
+    );
+    expected += stage.work_through(&[&stage.proxy, &other, &third]).await;
+    stage.expect_value(1, expected).await;
+
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let ours = first_slot(&stage.proxy);
+        if ours != range && ours != first_slot(&third) {
+            break;
+        }
+        let holder = number(&mut direct, &holder).await;
+        if ours == range && first_slot(&third) != range && holder != killed {
+            break;
+        }
+        assert!(Instant::now() < deadline, "it claims another number");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    expected += stage.work_through(&[&stage.proxy, &other, &third]).await;
+    stage.expect_value(1, expected).await;
+}
+
+/// `shop.posts` with its slots in `counters.posts`: two tables of one name meet in the statements.
+async fn slots_with_the_same_name_in_another_schema(flavour: Flavour) {
+    const SCHEMA: &str = "cs_exact_namesake";
+    let Twin { proxied, .. } = twin(flavour);
+    let tables = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL, at DATETIME NOT NULL); \
+                  INSERT INTO posts VALUES (1, 5, '2020-01-01'), (2, 0, '2020-01-01'); \
+                  DROP DATABASE IF EXISTS cs_exact_namesake_slots; CREATE DATABASE cs_exact_namesake_slots";
+    let mut direct = create_schema(proxied, SCHEMA, tables).await;
+    let rules = format!(
+        "counters:\n- {{table: {SCHEMA}.posts, columns: [views], touch: [at], slot_table: {SCHEMA}_slots.posts, rollup: 1h}}\n"
+    );
+    let proxy = Proxy::start(proxied, &rules);
+    let mut client = connect(&proxy.address, Some(SCHEMA)).await;
+    let increments = [
+        "UPDATE posts SET views = views + 1 WHERE id = 1",
+        "UPDATE posts SET views = views + 1 WHERE posts.id = 1",
+        "UPDATE cs_exact_namesake.posts SET views = views + 1 WHERE cs_exact_namesake.posts.id = 1",
+        "UPDATE posts AS p SET views = views + 1 WHERE p.id = 1",
+        "UPDATE posts SET views = views + 1 WHERE id IN (1, 2)",
+        "UPDATE posts SET views = views + 1, at = NOW() WHERE id = 1",
+    ];
+    // The second time each finds its slot row.
+    for text in increments.iter().chain(&increments) {
+        run(&mut client, text).await;
+    }
+    let values = "SELECT id, views, at > '2020-01-01' FROM posts ORDER BY id";
+    let expected = [["1", "17", "1"], ["2", "2", "0"]];
+    assert_eq!(rows(&mut client, values).await, expected);
+    let base = rows(&mut direct, "SELECT views FROM posts ORDER BY id").await;
+    assert_eq!(base, [["5"], ["0"]], "all of it is in slots");
+    // A fold, and one under LOCK TABLES.
+    for text in [
+        "UPDATE posts SET views = views * 1 WHERE id = 1",
+        "LOCK TABLES posts WRITE",
+        "UNLOCK TABLES",
+    ] {
+        run(&mut client, text).await;
+        assert_eq!(
+            rows(&mut client, "SELECT id, views FROM posts ORDER BY id").await,
+            [["1", "17"], ["2", "2"]]
+        );
+    }
+    assert_eq!(
+        rows(&mut direct, "SELECT views FROM posts ORDER BY id").await,
+        [["17"], ["2"]]
+    );
+}
+
+/// What a proxy knows of a slot row is of the time before the other closed it, and set the counter to NULL. Increments
+/// of another counter open the row again.
+async fn a_slot_row_that_another_proxy_has_closed(flavour: Flavour) {
+    const SCHEMA: &str = "cs_exact_closed";
+    let Twin { proxied, .. } = twin(flavour);
+    let tables = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL, score INT NULL); \
+                  INSERT INTO posts VALUES (1, 0, 5), (2, 0, 5), (3, 0, 5), (4, 0, 5)";
+    create_schema(proxied, SCHEMA, tables).await;
+    let rules = format!(
+        "counters:\n- {{table: {SCHEMA}.posts, columns: [views, score], slots: 16, rollup: 1h}}\n"
+    );
+    let proxies = [Proxy::start(proxied, &rules), Proxy::start(proxied, &rules)];
+    let [mut knows, mut closes] = [
+        connect(&proxies[0].address, Some(SCHEMA)).await,
+        connect(&proxies[1].address, Some(SCHEMA)).await,
+    ];
+    // By its key, by several keys, by none, and by its key in other words.
+    for (id, opened_by) in [
+        (1, "id = 1"),
+        (2, "id IN (2, 7)"),
+        (3, "id >= 3 AND id < 4"),
+        (4, "id = '4'"),
+    ] {
+        for _ in 0..2 {
+            let known = format!("UPDATE posts SET score = score + 1 WHERE id = {id}");
+            run(&mut knows, &known).await;
+        }
+        let closed = format!("UPDATE posts SET score = NULL WHERE id = {id}");
+        run(&mut closes, &closed).await;
+        let opened = format!("UPDATE posts SET views = views + 1 WHERE {opened_by}");
+        run(&mut knows, &opened).await;
+        let added = format!("UPDATE posts SET score = COALESCE(score, 0) + 2 WHERE id = {id}");
+        run(&mut knows, &added).await;
+        let value = format!("SELECT views, score FROM posts WHERE id = {id}");
+        assert_eq!(rows(&mut closes, &value).await, [["1", "2"]], "{opened_by}");
+    }
+}
+
+/// By foreign keys of the tables between. Who may delete rows of those needs no right to the hot table.
+async fn rows_that_go_with_those_of_tables_farther_above(flavour: Flavour) {
+    const SCHEMA: &str = "cs_exact_above";
+    const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE author = 1 AND n = 1";
+    const NEW: &str = "INSERT INTO people VALUES (1, ''); INSERT INTO authors VALUES (1); \
+                       INSERT INTO posts VALUES (1, 1, 0), (1, 2, 0)";
+    let Twin { plain, proxied, .. } = twin(flavour);
+    let tables = "CREATE TABLE people (id INT PRIMARY KEY, name VARCHAR(9) NOT NULL); \
+                  CREATE TABLE authors (id INT PRIMARY KEY, \
+                  FOREIGN KEY (id) REFERENCES people (id) ON DELETE CASCADE ON UPDATE CASCADE); \
+                  CREATE TABLE posts (author INT, n INT, views INT NOT NULL, PRIMARY KEY (author, n), \
+                  FOREIGN KEY (author) REFERENCES authors (id) ON DELETE CASCADE ON UPDATE CASCADE); \
+                  DROP USER IF EXISTS 'cs_exact_above'@'%'; CREATE USER 'cs_exact_above'@'%'; \
+                  GRANT SELECT, DELETE ON cs_exact_above.authors TO 'cs_exact_above'@'%'";
+    create_schema(plain, SCHEMA, tables).await;
+    create_schema(proxied, SCHEMA, tables).await;
+    let rules = format!("counters:\n- {{table: {SCHEMA}.posts, columns: [views], rollup: 1h}}\n");
+    let proxy = Proxy::start(proxied, &rules);
+    let mut clients = [
+        connect(plain, Some(SCHEMA)).await,
+        connect(&proxy.address, Some(SCHEMA)).await,
+    ];
+    let too_long_to_be_read = format!(
+        "DELETE FROM people WHERE id = 1 AND name <> '{}'",
+        "x".repeat(1 << 20)
+    );
+    for write in [
+        "DELETE FROM people WHERE id = 1",
+        "DELETE p FROM people p JOIN authors a ON a.id = p.id",
+        "UPDATE people SET id = 3 WHERE id = 1",
+        &too_long_to_be_read,
+        // DDL of the table above is heeded.
+        "RENAME TABLE people TO persons; DELETE FROM persons; RENAME TABLE persons TO people",
+    ] {
+        let mut answers = Vec::new();
+        for client in &mut clients {
+            let mut values = Vec::new();
+            run_all(client, NEW).await;
+            run(client, INCREMENT).await;
+            run(client, &INCREMENT.replace("n = 1", "n = 2")).await;
+            for statement in write.split("; ") {
+                run(client, statement).await;
+            }
+            values.push(rows(client, "SELECT * FROM posts ORDER BY n").await);
+            run(client, "DELETE FROM people").await;
+            run_all(client, NEW).await;
+            values.push(rows(client, "SELECT * FROM posts ORDER BY n").await);
+            run(client, "DELETE FROM people").await;
+            answers.push(values);
+        }
+        assert_eq!(answers[0], answers[1], "{write:.80}");
+    }
+    let [_, client] = &mut clients;
+    let account = Address {
+        user: SCHEMA.to_owned(),
+        password: String::new(),
+        ..proxy.address.clone()
+    };
+    let mut who_may_delete = connect(&account, Some(SCHEMA)).await;
+    for begin in ["DO 0", "BEGIN"] {
+        run_all(client, NEW).await;
+        run(client, INCREMENT).await;
+        run(&mut who_may_delete, begin).await;
+        run(&mut who_may_delete, "DELETE FROM authors WHERE id = 1").await;
+        run(&mut who_may_delete, "COMMIT").await;
+        assert_eq!(number(client, "SELECT COUNT(*) FROM posts").await, 0);
+        run(client, "DELETE FROM people").await;
+    }
+}
+
+/// The first slot of a proxy's range.
+fn first_slot(proxy: &Proxy) -> u16 {
+    let hot = proxy.shared.hot();
+    proxy.shared.slots.first(&hot.catalog.tables[0])
+}
+
+async fn live_and_vanish(client: &mut Driver, chance: u64, outcome: &mut Outcome) {
+    let increments = 1 + (chance >> 8) % 4;
+    let query = |client: &Driver, text: &str| client.query_payload(text);
+    match chance % 6 {
+        // In autocommit: acknowledged, then gone with a statement on its way.
+        0 => {
+            increment(client, 1, 1).await.expect("an increment");
+            outcome.acknowledged += 1;
+            let payload = query(client, INCREMENT);
+            client.send(&payload).await.expect("sent");
+            outcome.error(AMBIGUOUS);
+        }
+        // In mid-transaction.
+        1 => {
+            run(client, "BEGIN").await;
+            for _ in 0..increments {
+                increment(client, 1, 1).await.expect("an increment");
+            }
+        }
+        // In mid-transaction, with a statement on its way.
+        2 => {
+            run(client, "BEGIN").await;
+            increment(client, 1, 1).await.expect("an increment");
+            let payload = query(client, INCREMENT);
+            client.send(&payload).await.expect("sent");
+        }
+        // With its COMMIT on the way.
+        3 => {
+            run(client, "BEGIN").await;
+            for _ in 0..increments {
+                increment(client, 1, 1).await.expect("an increment");
+                outcome.error(AMBIGUOUS);
+            }
+            let payload = query(client, "COMMIT");
+            client.send(&payload).await.expect("sent");
+        }
+        // After a read of its own increments, which folds.
+        4 => {
+            // Of a row, and by a statement, of its own: others may be at the same, and those may deadlock. Who loses
+            // is rolled back, and gone all the same.
+            run(client, "BEGIN").await;
+            for text in [
+                "UPDATE posts SET views = 1 + views WHERE id = 3",
+                "SELECT views FROM posts WHERE id = 3",
+            ] {
+                client.query(text).await.expect("an answer");
+            }
+        }
+        // In good order.
+        _ => {
+            run(client, "BEGIN").await;
+            for _ in 0..increments {
+                increment(client, 1, 1).await.expect("an increment");
+            }
+            run(client, "COMMIT").await;
+            outcome.acknowledged += i64::try_from(increments).expect("few");
+        }
+    }
+}
+
+/// The values, added up directly.
+const SUMS: &str = "SELECT id, views + COALESCE((SELECT SUM(s.views) FROM posts_slots s WHERE s.id = p.id), 0) \
+                    FROM posts p ORDER BY id";
+
+const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
+
+/// What a client has seen.
+#[derive(Debug, Default)]
+struct Outcome {
+    acknowledged: i64,
+    errors: Errors,
+}
+
+impl Outcome {
+    fn error(&mut self, code: u16) {
+        *self.errors.entry(code).or_default() += 1;
+    }
+}
+
+async fn increment(client: &mut Driver, id: i64, by: i64) -> Result<(), u16> {
+    let text = format!("UPDATE posts SET views = views + {by} WHERE id = {id}");
+    match client.query(&text).await.expect("an answer") {
+        Reply::Ok(1) => Ok(()),
+        Reply::Err(error) => Err(error.code),
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+async fn outcome_of(client: &mut Driver, text: &str) -> Result<(), u16> {
+    match client.query(text).await.expect("an answer") {
+        Reply::Err(error) => Err(error.code),
+        _ => Ok(()),
+    }
+}
+
+fn to_number(count: usize) -> i64 {
+    i64::try_from(count).expect("a small number")
+}
+
+/// A number that looks random, the same in every run.
+fn mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// A schema of one test with a proxy in front of it.
+struct Stage {
+    twin: &'static Twin,
+    schema: String,
+    /// The rules of the proxy, for others beside it.
+    rules: String,
+    proxy: Proxy,
+}
+
+impl Stage {
+    async fn new(flavour: Flavour, schema: &str) -> Self {
+        Self::with_slots(flavour, schema, 64).await
+    }
+
+    async fn with_slots(flavour: Flavour, schema: &str, slots: u16) -> Self {
+        let twin = twin(flavour);
+        for server in [&twin.plain, &twin.proxied] {
+            let mut driver = connect(server, None).await;
+            let script = format!(
+                "DROP DATABASE IF EXISTS {schema};
+                CREATE DATABASE {schema};
+                USE {schema};
+                CREATE TABLE posts (
+                  id INT PRIMARY KEY,
+                  views BIGINT NOT NULL DEFAULT 0,
+                  likes BIGINT NOT NULL DEFAULT 0,
+                  title VARCHAR(20)
+                );
+                CREATE TABLE ledger (id INT AUTO_INCREMENT PRIMARY KEY, post_id INT NOT NULL, amount BIGINT NOT NULL);
+                INSERT INTO posts (id) VALUES (1), (2), (3), (4), (5), (6), (7), (8)"
+            );
+            run_all(&mut driver, &script).await;
+        }
+        // Slots stay where they are, so that their sum is seen.
+        let rules = format!(
+            "counters:\n- {{table: {schema}.posts, columns: [views, likes], slots: {slots}, rollup: 1h}}\n"
+        );
+        Self {
+            twin,
+            schema: schema.to_owned(),
+            proxy: Proxy::start(&twin.proxied, &rules),
+            rules,
+        }
+    }
+
+    /// Has clients of each proxy increment row 1, in autocommit and in transactions by turns. How much was
+    /// acknowledged.
+    async fn work_through(&self, proxies: &[&Proxy]) -> i64 {
+        const CLIENTS: usize = 8;
+        const INCREMENTS: usize = 100;
+        let mut tasks = JoinSet::new();
+        for number in 0..proxies.len() * CLIENTS {
+            let proxy = proxies[number % proxies.len()];
+            let mut client = connect(&proxy.address, Some(&self.schema)).await;
+            tasks.spawn(async move {
+                for round in 0..INCREMENTS {
+                    let in_transaction = (number + round) % 2 == 0;
+                    if in_transaction {
+                        run(&mut client, "BEGIN").await;
+                    }
+                    increment(&mut client, 1, 1).await.expect("an increment");
+                    if in_transaction {
+                        run(&mut client, "COMMIT").await;
+                    }
+                }
+            });
+        }
+        let expected = to_number(tasks.len() * INCREMENTS);
+        while let Some(done) = tasks.join_next().await {
+            done.expect("a client that does not panic");
+        }
+        expected
+    }
+
+    /// Runs clients through the proxy and adds up what they saw.
+    async fn clients<F>(&self, count: usize, body: impl Fn(usize, Driver) -> F) -> (i64, Errors)
+    where
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        let mut tasks = JoinSet::new();
+        for number in 0..count {
+            let mut client = connect(&self.proxy.address, Some(&self.schema)).await;
+            run(&mut client, "SET innodb_lock_wait_timeout = 5").await;
+            tasks.spawn(body(number, client));
+        }
+        let mut sum = Outcome::default();
+        while let Some(outcome) = tasks.join_next().await {
+            let outcome = outcome.expect("a client that does not panic");
+            sum.acknowledged += outcome.acknowledged;
+            for (code, count) in outcome.errors {
+                *sum.errors.entry(code).or_default() += count;
+            }
+        }
+        (sum.acknowledged, sum.errors)
+    }
+
+    /// The first transaction with an increment of a shape increments base, until it has shown that it does nothing
+    /// else.
+    async fn show_that_transactions_only_increment(&self) {
+        self.show_to(&self.proxy).await;
+    }
+
+    async fn show_to(&self, proxy: &Proxy) {
+        let mut client = connect(&proxy.address, Some(&self.schema)).await;
+        run(&mut client, "BEGIN").await;
+        increment(&mut client, 2, 1).await.expect("an increment");
+        run(&mut client, "COMMIT").await;
+    }
+
+    /// Holds a shared lock on the base row, directly: nobody can lock it exclusively until this is rolled back.
+    async fn share_the_base_row(&self) -> Driver {
+        let mut driver = connect(&self.twin.proxied, Some(&self.schema)).await;
+        run(&mut driver, "BEGIN").await;
+        run(
+            &mut driver,
+            "SELECT views FROM posts WHERE id = 1 LOCK IN SHARE MODE",
+        )
+        .await;
+        driver
+    }
+
+    /// With the lock still held, base is as it was: all increments are in slots.
+    async fn expect_base_untouched(&self, mut guard: Driver) {
+        let base = number(
+            &mut guard,
+            "SELECT views FROM posts WHERE id = 1 LOCK IN SHARE MODE",
+        )
+        .await;
+        assert_eq!(base, 0, "base under the shared lock");
+        run(&mut guard, "ROLLBACK").await;
+    }
+
+    /// The value, as told through the proxy and as added up directly.
+    async fn value(&self, id: i64) -> i64 {
+        let mut proxied = connect(&self.proxy.address, Some(&self.schema)).await;
+        let told = number(
+            &mut proxied,
+            &format!("SELECT views FROM posts WHERE id = {id}"),
+        )
+        .await;
+        let mut direct = connect(&self.twin.proxied, Some(&self.schema)).await;
+        let sum = format!(
+            "SELECT p.views + (SELECT COALESCE(SUM(s.views), 0) FROM posts_slots s WHERE s.id = p.id) \
+             FROM posts p WHERE p.id = {id}"
+        );
+        assert_eq!(told, number(&mut direct, &sum).await, "base + SUM(slots)");
+        told
+    }
+
+    async fn expect_value(&self, id: i64, expected: i64) {
+        assert_eq!(self.value(id).await, expected, "acknowledged increments");
+    }
+
+    fn report(&self, what: &str, started: Instant, acknowledged: i64, errors: &Errors) {
+        let (flavour, seconds) = (self.twin.flavour, started.elapsed().as_secs_f64());
+        eprintln!(
+            "{what} on {flavour}: {acknowledged} increments in {seconds:.1} s, errors {errors:?}"
+        );
+    }
+
+    /// Waits until no session is left in the schema on the server behind the proxy.
+    async fn wait_until_alone(&self) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let mut direct = connect(&self.twin.proxied, None).await;
+        let others = format!(
+            "SELECT id, command, time, state FROM information_schema.processlist WHERE db = '{}'",
+            self.schema
+        );
+        loop {
+            let left = rows(&mut direct, &others).await;
+            if left.is_empty() {
+                return;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "sessions are left upstream: {left:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Bookkeepers at work on four posts; the errors that they met.
+    async fn mixed(&self, address: &Address, bookkeepers: usize, transactions: u64) -> Errors {
+        let mut tasks = JoinSet::new();
+        for number in 0..bookkeepers {
+            let client = connect(address, Some(&self.schema)).await;
+            tasks.spawn(keep_books(
+                client,
+                to_number(number).unsigned_abs(),
+                transactions,
+            ));
+        }
+        let mut errors = Errors::new();
+        while let Some(theirs) = tasks.join_next().await {
+            for (code, count) in theirs.expect("a bookkeeper that does not panic") {
+                *errors.entry(code).or_default() += count;
+            }
+        }
+        errors
+    }
+}
+
+/// Transactions of all kinds on four posts. One that fails is rolled back and begun anew.
+async fn keep_books(mut client: Driver, number: u64, transactions: u64) -> Errors {
+    let mut errors = Errors::new();
+    for round in 0..transactions {
+        let chance = mix(number << 32 | round);
+        loop {
+            match book(&mut client, chance).await {
+                Ok(()) => break,
+                Err(code) => {
+                    *errors.entry(code).or_default() += 1;
+                    run(&mut client, "ROLLBACK").await;
+                    let attempts: usize = errors.values().sum();
+                    assert!(
+                        attempts < 10_000,
+                        "a transaction never comes through: {errors:?}"
+                    );
+                }
+            }
+        }
+    }
+    errors
+}
+
+async fn book(client: &mut Driver, chance: u64) -> Result<(), u16> {
+    let id = 1 + (chance >> 8) % 4;
+    let amount = (chance >> 16) % 100;
+    outcome_of(client, "BEGIN").await?;
+    match chance % 10 {
+        // Increments, mostly.
+        0..=4 => {
+            outcome_of(
+                client,
+                &format!("UPDATE posts SET views = views + {amount} WHERE id = {id}"),
+            )
+            .await?;
+            note(client, id, i128::from(amount)).await?;
+        }
+        // Increments of two, then a read of what this transaction has done.
+        5 => {
+            let other = 1 + id % 4;
+            outcome_of(
+                client,
+                &format!("UPDATE posts SET views = views + 1 WHERE id IN ({id}, {other})"),
+            )
+            .await?;
+            note(client, id, 1).await?;
+            note(client, other, 1).await?;
+            let before = value(client, id).await?;
+            outcome_of(
+                client,
+                &format!("UPDATE posts SET views = views - 2 WHERE id = {id}"),
+            )
+            .await?;
+            note(client, id, -2).await?;
+            assert_eq!(
+                value(client, id).await?,
+                before - 2,
+                "under the lock of its own write"
+            );
+        }
+        // A new value.
+        6 | 7 => {
+            let before = locked_value(client, id).await?;
+            outcome_of(
+                client,
+                &format!("UPDATE posts SET views = {amount} WHERE id = {id}"),
+            )
+            .await?;
+            note(client, id, i128::from(amount) - before).await?;
+        }
+        // Doubled.
+        8 => {
+            let before = locked_value(client, id).await?;
+            outcome_of(
+                client,
+                &format!("UPDATE posts SET views = views * 2 - views + 3 WHERE id = {id}"),
+            )
+            .await?;
+            note(client, id, 3).await?;
+            assert_eq!(value(client, id).await?, before + 3, "under its own lock");
+        }
+        // Away and back.
+        _ => {
+            let before = locked_value(client, id).await?;
+            outcome_of(client, &format!("DELETE FROM posts WHERE id = {id}")).await?;
+            outcome_of(
+                client,
+                &format!("INSERT INTO posts (id, views) VALUES ({id}, {amount})"),
+            )
+            .await?;
+            note(client, id, i128::from(amount) - before).await?;
+            assert_eq!(value(client, id).await?, i128::from(amount), "a new row");
+        }
+    }
+    let end = if chance >> 40 & 3 == 0 {
+        "ROLLBACK"
+    } else {
+        "COMMIT"
+    };
+    outcome_of(client, end).await
+}
+
+async fn note(client: &mut Driver, id: u64, amount: i128) -> Result<(), u16> {
+    outcome_of(
+        client,
+        &format!("INSERT INTO ledger (post_id, amount) VALUES ({id}, {amount})"),
+    )
+    .await
+}
+
+async fn value(client: &mut Driver, id: u64) -> Result<i128, u16> {
+    ask(client, &format!("SELECT views FROM posts WHERE id = {id}")).await
+}
+
+async fn locked_value(client: &mut Driver, id: u64) -> Result<i128, u16> {
+    ask(
+        client,
+        &format!("SELECT views FROM posts WHERE id = {id} FOR UPDATE"),
+    )
+    .await
+}
+
+async fn ask(client: &mut Driver, text: &str) -> Result<i128, u16> {
+    match client.query(text).await.expect("an answer") {
+        Reply::Rows(rows) => {
+            let value = rows.first().and_then(|row| row[0].as_deref());
+            let value = value.unwrap_or_else(|| panic!("no row: {text}"));
+            Ok(String::from_utf8_lossy(value).parse().expect("a number"))
+        }
+        Reply::Err(error) => Err(error.code),
+        Reply::Ok(_) => panic!("no rows: {text}"),
+    }
+}
+
+/// Looks at the locks on the base table, again and again, where the server shows them (MySQL).
+struct Watch {
+    stop: Arc<AtomicBool>,
+    task: tokio::task::JoinHandle<usize>,
+}
+
+impl Watch {
+    fn start(stage: &Stage) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, address, schema) = (
+            Arc::clone(&stop),
+            stage.twin.proxied.clone(),
+            stage.schema.clone(),
+        );
+        let flavour = stage.twin.flavour;
+        let task = tokio::spawn(async move {
+            let mut looks = 0;
+            if flavour != Flavour::MySql {
+                return looks;
+            }
+            let mut driver = connect(&address, None).await;
+            let exclusive = format!(
+                "SELECT lock_type, lock_mode, lock_status, lock_data FROM performance_schema.data_locks \
+                 WHERE object_schema = '{schema}' AND object_name = 'posts' \
+                 AND lock_type = 'RECORD' AND lock_mode LIKE 'X%'"
+            );
+            while !stopped.load(Ordering::Relaxed) {
+                let found = rows(&mut driver, &exclusive).await;
+                assert!(
+                    found.is_empty(),
+                    "exclusive locks on the base table: {found:?}"
+                );
+                looks += 1;
+                // Looking takes the lock system's latches: leave some for the load.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            looks
+        });
+        Self { stop, task }
+    }
+
+    async fn finish(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let looks = self.task.await.expect("no exclusive locks");
+        eprintln!("looked at the locks {looks} times");
+    }
+}

@@ -1,0 +1,239 @@
+//! KILL QUERY at any moment: what each client is told is so, those that are not killed count once, and nothing of ours
+//! stays open.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use countersink::driver::{Driver, Reply};
+use countersink_sandbox::{Address, Flavour};
+use tokio::sync::RwLock;
+use tokio::task::JoinHandle;
+
+use crate::support::client::{connect, create_schema, number, run};
+use crate::support::on_both;
+use crate::support::proxy::Proxy;
+use crate::support::twin::single;
+
+const POSTS: &str = "CREATE TABLE posts (id INT PRIMARY KEY, title VARCHAR(20) NOT NULL DEFAULT '', \
+     views INT NOT NULL DEFAULT 0, score INT NOT NULL DEFAULT 0); \
+     INSERT INTO posts (id) VALUES (1), (2), (3), (4), (5), (6), (7), (8); CREATE TABLE notes (n INT PRIMARY KEY)";
+
+/// ER_QUERY_INTERRUPTED.
+const INTERRUPTED: u16 = 1317;
+
+on_both! {
+    who_is_not_killed_is_counted_once,
+    nothing_stays_open_behind_a_fold,
+    what_we_ask_for_ourselves_may_be_killed,
+}
+
+struct Stage {
+    server: &'static Address,
+    schema: &'static str,
+    proxy: Proxy,
+    direct: Driver,
+}
+
+impl Stage {
+    async fn new(flavour: Flavour, schema: &'static str) -> Self {
+        let server = single(flavour);
+        let direct = create_schema(server, schema, POSTS).await;
+        let rules = format!(
+            "counters:\n  - {{table: {schema}.posts, columns: [views, score], rollup: 1h}}\n"
+        );
+        Self {
+            server,
+            schema,
+            proxy: Proxy::start(server, &rules),
+            direct,
+        }
+    }
+
+    async fn client(&self) -> Driver {
+        connect(&self.proxy.address, Some(self.schema)).await
+    }
+
+    /// Kills whatever these sessions run, one after the other, until it is stopped.
+    async fn killers(&self, ids: Vec<u32>) -> Killers {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let truce = Arc::new(RwLock::new(()));
+        let mut tasks = Vec::new();
+        for _ in 0..2 {
+            let mut killer = connect(self.server, None).await;
+            let (ids, is_over, truce) = (ids.clone(), Arc::clone(&is_over), Arc::clone(&truce));
+            tasks.push(tokio::spawn(async move {
+                for id in ids.iter().cycle() {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let _held = truce.read().await;
+                    run(&mut killer, &format!("KILL QUERY {id}")).await;
+                }
+            }));
+        }
+        Killers {
+            is_over,
+            truce,
+            tasks,
+        }
+    }
+}
+
+struct Killers {
+    is_over: Arc<AtomicBool>,
+    /// Nobody is killed while it is held for writing.
+    truce: Arc<RwLock<()>>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Killers {
+    async fn stop(self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        for task in self.tasks {
+            task.await.expect("it kills");
+        }
+    }
+}
+
+/// Half of the clients are killed, and count in another column; sums of both travel in the same batches.
+async fn who_is_not_killed_is_counted_once(flavour: Flavour) {
+    const KEYS: usize = 8;
+    const EACH: usize = 1_500;
+    let stage = Stage::new(flavour, "cs_killed_batches").await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (mut victims, mut ids, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..4 {
+        let mut victim = stage.client().await;
+        ids.push(victim.thread_id());
+        let is_over = Arc::clone(&is_over);
+        victims.push(tokio::spawn(async move {
+            let mut killed = 0;
+            for round in number.. {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+                let key = round % KEYS + 1;
+                let text = format!("UPDATE posts SET score = score + 1 WHERE id = {key}");
+                match victim.query(&text).await {
+                    Ok(Reply::Ok(1)) => {}
+                    Ok(Reply::Err(error)) if error.code == INTERRUPTED => killed += 1,
+                    other => panic!("{other:?}"),
+                }
+            }
+            killed
+        }));
+        let mut other = stage.client().await;
+        others.push(tokio::spawn(async move {
+            let mut acknowledged = [0_i64; KEYS];
+            for round in number..number + EACH {
+                let key = round % KEYS;
+                let text = format!("UPDATE posts SET views = views + 1 WHERE id = {}", key + 1);
+                run(&mut other, &text).await;
+                acknowledged[key] += 1;
+            }
+            acknowledged
+        }));
+    }
+    let killers = stage.killers(ids).await;
+    let mut expected = [0; KEYS];
+    for other in others {
+        let acknowledged = other.await.expect("it is never killed");
+        for (sum, acknowledged) in expected.iter_mut().zip(acknowledged) {
+            *sum += acknowledged;
+        }
+    }
+    killers.stop().await;
+    is_over.store(true, Ordering::Relaxed);
+    let mut killed = 0;
+    for victim in victims {
+        killed += victim.await.expect("it is told of each");
+    }
+    assert!(killed > 0, "nobody was killed");
+    let mut client = stage.client().await;
+    let mut counted = [0; KEYS];
+    for (key, counted) in counted.iter_mut().enumerate() {
+        let text = format!("SELECT views FROM posts WHERE id = {}", key + 1);
+        *counted = number(&mut client, &text).await;
+    }
+    assert_eq!(counted, expected, "{killed} killed");
+}
+
+/// A transaction of ours that stayed open would take in what the client does next.
+async fn nothing_stays_open_behind_a_fold(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_killed_folds").await;
+    let mut victim = stage.client().await;
+    let killers = stage.killers(vec![victim.thread_id()]).await;
+    let mut killed = 0;
+    while killed < 150 {
+        let text = "UPDATE posts SET views = views * 1, title = 'y' WHERE id = 1";
+        match victim.query(text).await {
+            Ok(Reply::Ok(_)) => continue,
+            Ok(Reply::Err(error)) if error.code == INTERRUPTED => killed += 1,
+            other => panic!("{other:?}"),
+        }
+        let truce = killers.truce.write().await;
+        let insert = format!("INSERT INTO notes VALUES ({killed})");
+        // A KILL that was sent before may meet it; then it has to say so.
+        let told = match victim.query(&insert).await {
+            Ok(Reply::Ok(_)) => 1,
+            Ok(Reply::Err(error)) if error.code == INTERRUPTED => 0,
+            other => panic!("{other:?}"),
+        };
+        let seen = format!("SELECT COUNT(*) FROM notes WHERE n = {killed}");
+        assert_eq!(number(&mut stage.direct, &seen).await, told, "{killed}");
+        drop(truce);
+    }
+    killers.stop().await;
+}
+
+/// What a session must know of itself, and the columns of a read, are asked of the server; without an answer nothing is
+/// guessed.
+async fn what_we_ask_for_ourselves_may_be_killed(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_killed_questions").await;
+    let mut other = stage.client().await;
+    let add = "UPDATE posts SET views = views + 1 WHERE id = 1";
+    for _ in 0..10 {
+        run(&mut other, add).await;
+    }
+    let mut victim = stage.client().await;
+    let killers = stage.killers(vec![victim.thread_id()]).await;
+    let (mut read, mut killed) = (0, 0);
+    while read < 150 || killed < 150 {
+        // All is asked again.
+        victim
+            .query("SET sql_mode = @@sql_mode")
+            .await
+            .expect("an answer");
+        match victim.query("SELECT views FROM posts WHERE id = 1").await {
+            Ok(Reply::Rows(rows)) => {
+                // MySQL itself gives NULL for a subquery now and then that is killed.
+                let views = rows[0][0].as_deref();
+                assert!(views.is_none_or(|views| views == b"10"), "{rows:?}");
+                read += 1;
+            }
+            Ok(Reply::Err(error)) if error.code == INTERRUPTED => killed += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    let mut done = 0;
+    while done < 30 {
+        victim
+            .query("SET sql_mode = @@sql_mode")
+            .await
+            .expect("an answer");
+        run(&mut other, add).await;
+        match victim
+            .query("UPDATE posts SET views = 5 WHERE id = 1")
+            .await
+        {
+            Ok(Reply::Ok(_)) => {
+                let read = "SELECT views FROM posts WHERE id = 1";
+                assert_eq!(number(&mut other, read).await, 5);
+                done += 1;
+            }
+            Ok(Reply::Err(error)) if error.code == INTERRUPTED => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    killers.stop().await;
+}

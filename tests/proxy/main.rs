@@ -1,0 +1,26 @@
+//! What a session gets that goes through the proxy: counts that are exact, answers that are MySQL's, and nothing lost
+//! whatever happens meanwhile.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod altered;
+mod another_server;
+mod changeover;
+mod columns;
+mod combining;
+mod concurrent;
+mod emptying;
+mod exact;
+mod golden;
+mod killed;
+mod lock_waits;
+mod packet_size;
+mod rollup;
+mod sql_prepared;
+mod stalled;
+mod stopping;
+mod streaming;
+
+// `golden` shares files with the tests of the response tracker, which name it as that crate does.
+use countersink::wire;
