@@ -13,10 +13,13 @@ use tokio::task::JoinSet;
 use crate::support::client::{connect, create_schema, number, rows, run, run_all};
 use crate::support::on_both;
 use crate::support::proxy::Proxy;
+use crate::support::thorough::of_all;
 use crate::support::twin::{Twin, twin};
 
 const CLIENTS: usize = 64;
-const INCREMENTS: usize = 1_000;
+/// Of each client: in every run, and where everything is asked for.
+const INCREMENTS: usize = 200;
+const INCREMENTS_OF_ALL: usize = 1_000;
 
 /// Error codes and how often each came.
 type Errors = BTreeMap<u16, usize>;
@@ -36,13 +39,14 @@ on_both![
 
 async fn autocommit_increments_of_one_row(flavour: Flavour) {
     let stage = Stage::new(flavour, "cs_exact_autocommit").await;
+    let increments = increments(flavour);
     let guard = stage.share_the_base_row().await;
     let watch = Watch::start(&stage);
     let started = Instant::now();
     let (acknowledged, errors) = stage
         .clients(CLIENTS, |_, mut client| async move {
             let mut outcome = Outcome::default();
-            for _ in 0..INCREMENTS {
+            for _ in 0..increments {
                 match increment(&mut client, 1, 1).await {
                     Ok(()) => outcome.acknowledged += 1,
                     Err(code) => outcome.error(code),
@@ -57,7 +61,7 @@ async fn autocommit_increments_of_one_row(flavour: Flavour) {
         Errors::new(),
         "an increment in autocommit waits for nobody"
     );
-    assert_eq!(acknowledged, to_number(CLIENTS * INCREMENTS));
+    assert_eq!(acknowledged, to_number(CLIENTS * increments));
     watch.finish().await;
     stage.expect_value(1, acknowledged).await;
     stage.expect_base_untouched(guard).await;
@@ -67,13 +71,14 @@ async fn autocommit_increments_of_one_row(flavour: Flavour) {
 async fn transactions_of_which_a_third_is_rolled_back(flavour: Flavour) {
     let stage = Stage::new(flavour, "cs_exact_transactions").await;
     stage.show_that_transactions_only_increment().await;
+    let increments = increments(flavour);
     let guard = stage.share_the_base_row().await;
     let watch = Watch::start(&stage);
     let started = Instant::now();
     let (acknowledged, errors) = stage
         .clients(CLIENTS, |number, mut client| async move {
             let mut outcome = Outcome::default();
-            for round in 0..INCREMENTS {
+            for round in 0..increments {
                 run(&mut client, "BEGIN").await;
                 let done = increment(&mut client, 1, 1).await;
                 let end = match (round + number) % 3 {
@@ -98,6 +103,11 @@ async fn transactions_of_which_a_third_is_rolled_back(flavour: Flavour) {
     watch.finish().await;
     stage.expect_value(1, acknowledged).await;
     stage.expect_base_untouched(guard).await;
+}
+
+fn increments(flavour: Flavour) -> usize {
+    let what = format!("exact on {flavour}, increments of each client");
+    of_all(&what, INCREMENTS, INCREMENTS_OF_ALL)
 }
 
 /// Every transaction writes what it does to the value into a ledger as well, so that at its end each counter is the

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use crate::support::client::{connect, connect_as, create_schema, number, run};
 use crate::support::on_both;
 use crate::support::proxy::Proxy;
+use crate::support::thorough::every_nth;
 use crate::support::twin::{alone, twin};
 
 on_both![
@@ -143,7 +144,10 @@ async fn a_locking_read_locks_what_it_meets(flavour: Flavour) {
     ];
     let repeatable = reads.map(|read| ("REPEATABLE READ", read));
     let committed = [reads[0], reads[1]].map(|read| ("READ COMMITTED", read));
-    for (level, read) in repeatable.into_iter().chain(committed) {
+    let all: Vec<_> = repeatable.into_iter().chain(committed).collect();
+    let what = format!("lock waits on {flavour}, locking reads");
+    // Each waits for seconds.
+    for (level, read) in every_nth(&what, 3, all) {
         let direct = others_beside(upstream, schema, level, read).await;
         let proxied = others_beside(&proxy.address, schema, level, read).await;
         assert_eq!(direct, proxied, "{level}: {read}");

@@ -3,7 +3,6 @@
 //! The proxy is the `countersink` binary in a process of its own.
 
 use std::fs;
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use countersink::driver::{Driver, Login};
@@ -19,6 +18,7 @@ use crate::support::binary::Serving;
 use crate::support::client::{connect, number, rows, run, run_all};
 use crate::support::on_both;
 use crate::support::proxy::rules_head;
+use crate::support::thorough::say;
 use crate::support::twin::single;
 
 const MIB: u64 = 1024 * 1024;
@@ -667,9 +667,4 @@ impl Memory {
             at: Instant::now(),
         }
     }
-}
-
-/// Past libtest, which hides what passing tests print.
-fn say(line: &str) {
-    writeln!(std::io::stderr(), "{line}").expect("stderr");
 }

@@ -14,6 +14,7 @@ pub mod forwarder;
 pub mod http;
 pub mod proxy;
 mod sandbox;
+pub mod thorough;
 pub mod twin;
 
 use std::future::Future;

@@ -1,9 +1,12 @@
 //! The promise: what a client sees through the proxy is what it would see from MySQL, packet by packet.
 //!
 //! `tests/cases/transparency/*.sql` holds sessions by topic. Each is played to a plain server directly and to its twin
-//! through a proxy, in every variant of protocol and capabilities of [`variant::ALL`]; each packet of each answer must
-//! be the same. Then both sides' tables are read anew and must hold the same rows, and base + SUM(slots), added up
-//! directly, must be what the proxy says.
+//! through a proxy, in the variants of protocol and capabilities of [`variant::ALL`]; each packet of each answer must be
+//! the same. Then both sides' tables are read anew and must hold the same rows, and base + SUM(slots), added up directly,
+//! must be what the proxy says.
+//!
+//! `COUNTERSINK_THOROUGH=1` has every session played in every variant. Without it one of each protocol plays it, and the
+//! next session is the next ones', unless a session or a file is asked for by its name.
 //!
 //! On the proxied side a part of the counters' values lies in slots before a session begins.
 //!
@@ -31,7 +34,9 @@ use difference::{Difference, differences};
 use known::Known;
 use play::Side;
 use support::proxy::Proxy;
+use support::thorough::is_thorough;
 use support::twin::{Twin, twin};
+use variant::Variant;
 use world::World;
 
 /// The most differences that are shown of one topic.
@@ -143,6 +148,12 @@ fn is_chosen(session: &Session) -> bool {
     }
 }
 
+/// Whether the environment names what is to be played.
+fn is_asked_for() -> bool {
+    let names = ["COUNTERSINK_CASE", "COUNTERSINK_FILE"];
+    names.iter().any(|name| std::env::var_os(name).is_some())
+}
+
 /// A topic on its way.
 struct Run {
     twin: &'static Twin,
@@ -153,6 +164,10 @@ struct Run {
     found: Vec<Difference>,
     known: Vec<(&'static Known, usize)>,
     complete: bool,
+    /// Whether each session is played in every variant.
+    in_all: bool,
+    /// The number of the next session, which begins elsewhere in each topic.
+    number: usize,
 }
 
 impl Run {
@@ -168,6 +183,8 @@ impl Run {
             found: Vec::new(),
             known: known.map(|known| (known, 0)).collect(),
             complete: std::env::var_os("COUNTERSINK_CASE").is_none(),
+            in_all: is_thorough() || is_asked_for(),
+            number: TOPICS.iter().take_while(|name| **name != topic).count(),
         };
         run.build().await;
         run
@@ -181,11 +198,22 @@ impl Run {
         self.proxy = Some(Proxy::start(&self.twin.proxied, &self.world.rules()));
     }
 
+    /// Those that play the next session.
+    fn variants(&mut self, session: &Session) -> Vec<&'static Variant> {
+        let flavour = self.twin.flavour;
+        let possible: Vec<_> = variant::ALL
+            .iter()
+            .filter(|variant| variant.is_for(flavour) && session.wants(variant))
+            .collect();
+        self.number += 1;
+        match self.in_all {
+            true => possible,
+            false => variant::in_turn(&possible, self.number),
+        }
+    }
+
     async fn session(&mut self, session: &Session) {
-        for variant in variant::ALL {
-            if !variant.is_for(self.twin.flavour) || !session.wants(variant) {
-                continue;
-            }
+        for variant in self.variants(session) {
             let proxy = self.proxy.as_ref().expect("a proxy");
             self.world.fill(&self.twin.plain, session.takes_ids()).await;
             self.world
@@ -222,7 +250,14 @@ impl Run {
     fn finish(self) {
         let Self { twin, topic, .. } = &self;
         let place = format!("{topic} on {} {}", twin.flavour, twin.version);
-        let mut report = format!("{place}: {} exchanges compared\n", self.statements);
+        let variants = match self.in_all {
+            true => "every variant",
+            false => "one variant of each protocol; COUNTERSINK_THOROUGH=1 plays all",
+        };
+        let mut report = format!(
+            "{place}: {} exchanges compared, each session in {variants}\n",
+            self.statements
+        );
         for (known, count) in self.known.iter().filter(|(_, count)| *count > 0) {
             report += &format!("  known limit, {count} times: {known}\n");
         }

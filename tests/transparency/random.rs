@@ -42,13 +42,16 @@ use crate::known;
 use crate::play::{self, Side};
 use crate::support;
 use crate::support::proxy::Proxy;
+use crate::support::thorough::of_all;
 use crate::support::twin::{Twin, twin};
 use crate::variant::{self, Variant};
 use crate::world::World;
 use end::{Ended, end, mask_rows_by_access_path, mask_what_is_left, waits, waits_for_nobody};
 
-/// Statements that are played on each server unless the environment asks for more.
-const STATEMENTS: usize = 2_000;
+/// Statements that are played on each server unless the environment names a number: in every run, and where everything
+/// is asked for.
+const STATEMENTS: usize = 300;
+const STATEMENTS_OF_ALL: usize = 2_000;
 
 /// Every so many statements a long run says how far it is.
 const PROGRESS: usize = 5_000;
@@ -91,13 +94,20 @@ fn test(flavour: Flavour) {
         twin.plain, twin.proxied,
         "COUNTERSINK_TEST_SERVERS names one {flavour} server only, and two are compared"
     );
+    let wanted = match std::env::var_os("COUNTERSINK_STATEMENTS") {
+        Some(_) => number("COUNTERSINK_STATEMENTS", STATEMENTS),
+        None => {
+            let what = format!("random on {flavour}, statements");
+            of_all(&what, STATEMENTS, STATEMENTS_OF_ALL)
+        }
+    };
     let tally = Arc::new(Mutex::new(Tally::new(number("COUNTERSINK_SEED", SEED))));
     support::block_on(async {
         let mut lanes = JoinSet::new();
         for lane in 0..number("COUNTERSINK_LANES", LANES) {
             let tally = Arc::clone(&tally);
             lanes.spawn(async move {
-                Prover::new(twin, lane).await.run(&tally).await;
+                Prover::new(twin, lane).await.run(&tally, wanted).await;
             });
         }
         while let Some(done) = lanes.join_next().await {
@@ -267,8 +277,7 @@ impl Prover {
     }
 
     /// Plays one seed after the other, until there have been enough statements or differences.
-    async fn run(mut self, tally: &Mutex<Tally>) {
-        let wanted = number("COUNTERSINK_STATEMENTS", STATEMENTS);
+    async fn run(mut self, tally: &Mutex<Tally>, wanted: usize) {
         let most = number("COUNTERSINK_SHOWN", MOST_SHOWN);
         loop {
             let seed = {

@@ -67,6 +67,21 @@ pub const ALL: &[Variant] = &[
     ),
 ];
 
+/// Of those that may play a session, which is the topic's `number`th: one of each protocol, and the next one in the next
+/// session.
+pub fn in_turn(possible: &[&'static Variant], number: usize) -> Vec<&'static Variant> {
+    let protocols = [Protocol::Text, Protocol::Binary, Protocol::Cursor];
+    let one_of = |protocol| {
+        let its: Vec<_> = possible
+            .iter()
+            .filter(|variant| variant.protocol == protocol)
+            .collect();
+        let turn = number.checked_rem(its.len())?;
+        Some(*its[turn])
+    };
+    protocols.into_iter().filter_map(one_of).collect()
+}
+
 const NAMES: &[(u64, &str)] = &[
     (DEPRECATE_EOF, "DEPRECATE_EOF"),
     (SESSION_TRACK, "SESSION_TRACK"),

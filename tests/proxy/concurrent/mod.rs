@@ -16,13 +16,16 @@ use std::time::{Duration, Instant};
 use countersink_sandbox::Flavour;
 
 use crate::support::on_both;
+use crate::support::thorough::of_all;
 use chance::Chance;
 use stage::{Plan, Stage};
 
 on_both![through_one_proxy, through_two_proxies];
 
-/// Statements that are acknowledged in a run, where nothing else is asked for.
-const STEPS: u64 = 2_000;
+/// Statements that are acknowledged in a run unless the environment names a number: in every run, and where everything
+/// is asked for.
+const STEPS: u64 = 600;
+const STEPS_OF_ALL: u64 = 2_000;
 
 async fn through_one_proxy(flavour: Flavour) {
     prove(flavour, "cs_concurrent_one", 1).await;
@@ -34,7 +37,10 @@ async fn through_two_proxies(flavour: Flavour) {
 
 async fn prove(flavour: Flavour, schema: &'static str, proxies: usize) {
     let seed = from_environment("COUNTERSINK_SEED").unwrap_or_else(rand::random);
-    let steps = from_environment("COUNTERSINK_STEPS").unwrap_or(STEPS);
+    let steps = from_environment("COUNTERSINK_STEPS").unwrap_or_else(|| {
+        let what = format!("concurrent on {flavour}, {proxies} proxies, steps");
+        of_all(&what, STEPS, STEPS_OF_ALL)
+    });
     eprintln!("COUNTERSINK_SEED={seed} COUNTERSINK_STEPS={steps} on {flavour}, {proxies} proxies");
     let mut chance = Chance::new(seed);
     let mut stage = Stage::new(flavour, schema, proxies).await;
