@@ -13,7 +13,7 @@
 //! A statement ends with a semicolon at the end of a line, or with one that parameters follow; a second semicolon
 //! there is the statement's own. `{schema}` is the schema, `{x:100}` a hundred times x. In front of a session's name's
 //! end: `[mysql]` or `[mariadb]` restricts it to a family, `[text]` or `[prepared]` to a protocol, `[fresh]` makes
-//! schema and proxy anew afterwards. In front of a statement: `[mysql]` and `[mariadb]` as well, `[masked]` says that
+//! schema and proxy anew afterwards, `[slow]` says that it takes seconds (as a fresh one does). In front of a statement: `[mysql]` and `[mariadb]` as well, `[masked]` says that
 //! its rows differ by nature, `[direct]` that it is sent as text in every protocol, `[cursorless]` that it never has a
 //! cursor.
 
@@ -28,6 +28,7 @@ use crate::variant::{Protocol, Variant};
 pub struct Session {
     pub name: String,
     pub fresh: bool,
+    slow: bool,
     pub steps: Vec<Step>,
     flavour: Option<Flavour>,
     text_only: bool,
@@ -79,6 +80,7 @@ impl Session {
         Self {
             name: name.to_owned(),
             fresh: false,
+            slow: false,
             steps,
             flavour: None,
             text_only: false,
@@ -98,6 +100,11 @@ impl Session {
             Action::Command(Command::Prepare(_, text)) => inserts(text),
             Action::Command(_) => false,
         })
+    }
+
+    /// Whether each variant of it takes seconds.
+    pub fn is_slow(&self) -> bool {
+        self.slow || self.fresh
     }
 
     pub fn wants(&self, variant: &Variant) -> bool {
@@ -221,11 +228,12 @@ fn session(title: &str) -> Session {
         .map(str::trim)
         .filter(|flag| !flag.is_empty())
         .collect();
-    let known = ["mysql", "mariadb", "text", "prepared", "fresh"];
+    let known = ["mysql", "mariadb", "text", "prepared", "fresh", "slow"];
     assert!(flags.iter().all(|flag| known.contains(flag)), "{title}");
     Session {
         name: name.trim().to_owned(),
         fresh: flags.contains(&"fresh"),
+        slow: flags.contains(&"slow"),
         steps: Vec::new(),
         flavour: flavour(&flags),
         text_only: flags.contains(&"text"),

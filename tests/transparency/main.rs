@@ -5,8 +5,8 @@
 //! the same. Then both sides' tables are read anew and must hold the same rows, and base + SUM(slots), added up directly,
 //! must be what the proxy says.
 //!
-//! `COUNTERSINK_THOROUGH=1` has every session played in every variant. Without it one of each protocol plays it, and the
-//! next session is the next ones', unless a session or a file is asked for by its name.
+//! `COUNTERSINK_THOROUGH=1` has every session played in every variant. Without it one of each protocol plays it, or one
+//! where that takes long, and the next session is the next ones', unless a session or a file is asked for by its name.
 //!
 //! On the proxied side a part of the counters' values lies in slots before a session begins.
 //!
@@ -208,7 +208,7 @@ impl Run {
         self.number += 1;
         match self.in_all {
             true => possible,
-            false => variant::in_turn(&possible, self.number),
+            false => variant::in_turn(&possible, self.number, session.is_slow()),
         }
     }
 
@@ -252,7 +252,9 @@ impl Run {
         let place = format!("{topic} on {} {}", twin.flavour, twin.version);
         let variants = match self.in_all {
             true => "every variant",
-            false => "one variant of each protocol; COUNTERSINK_THOROUGH=1 plays all",
+            false => {
+                "a variant of each protocol, or one if it is slow; COUNTERSINK_THOROUGH=1 plays all"
+            }
         };
         let mut report = format!(
             "{place}: {} exchanges compared, each session in {variants}\n",

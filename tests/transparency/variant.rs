@@ -67,9 +67,17 @@ pub const ALL: &[Variant] = &[
     ),
 ];
 
-/// Of those that may play a session, which is the topic's `number`th: one of each protocol, and the next one in the next
-/// session.
-pub fn in_turn(possible: &[&'static Variant], number: usize) -> Vec<&'static Variant> {
+/// Of those that may play a session, which is the topic's `number`th: one of each protocol, or one where that is slow;
+/// and the next one in the next session.
+pub fn in_turn(
+    possible: &[&'static Variant],
+    number: usize,
+    is_slow: bool,
+) -> Vec<&'static Variant> {
+    if is_slow {
+        let turn = number.checked_rem(possible.len());
+        return turn.map(|turn| possible[turn]).into_iter().collect();
+    }
     let protocols = [Protocol::Text, Protocol::Binary, Protocol::Cursor];
     let one_of = |protocol| {
         let its: Vec<_> = possible

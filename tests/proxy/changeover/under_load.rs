@@ -9,6 +9,7 @@ use crate::support::binary::{Serving, countersink, rules_file};
 use crate::support::block_on;
 use crate::support::client::number;
 use crate::support::proxy::rules_head;
+use crate::support::thorough::of_all;
 
 const READ: &str = "SELECT views FROM posts WHERE id = 1";
 
@@ -42,7 +43,8 @@ async fn modes(flavour: Flavour) {
         stage.schema,
         2,
     );
-    for _ in 0..3 {
+    let rounds = of_all(&format!("changeover on {flavour}, rounds of modes"), 1, 3);
+    for _ in 0..rounds {
         for (mode, name) in [
             (Mode::Enforce, "enforced"),
             (Mode::Off, "off"),
