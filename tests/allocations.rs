@@ -14,6 +14,7 @@ use countersink::wire::response::{PrepareOk, ResponseKind};
 use countersink_sandbox::{Address, Flavour};
 use support::client::{connect, connect_as, run_all};
 use support::proxy::Proxy;
+use support::thorough::of_all;
 use support::twin::{folder, twin};
 
 #[global_allocator]
@@ -21,7 +22,9 @@ static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
 /// Statements before those that count: buffers, caches and timers come into being.
 const WARM_UP: usize = 100;
-const STATEMENTS: usize = 2_000;
+/// In every run, and where everything is asked for.
+const STATEMENTS: usize = 500;
+const STATEMENTS_OF_ALL: usize = 2_000;
 /// How often the statements are run at most. What belongs to a statement allocates in each round; what the process
 /// does once in a while (the control account's pool every 30 s, the test harness when a test has run for 60 s) in one.
 const ROUNDS: usize = 3;
@@ -90,8 +93,11 @@ fn pass_through(flavour: Flavour) {
                 (command_packet(command::PING, &[]), ResponseKind::Single),
             ),
         ];
+        let what = format!("allocations on {flavour}, statements of each kind");
+        let times = of_all(&what, STATEMENTS, STATEMENTS_OF_ALL);
         for (what, (packet, response_kind)) in statements {
-            count(&mut client, what, &packet, response_kind).await;
+            let what = format!("{what}, {times} times");
+            count(&mut client, &what, &packet, response_kind, times).await;
         }
     });
 }
@@ -137,7 +143,13 @@ async fn prepare(client: &mut Driver, text: &str) -> Vec<u8> {
 }
 
 /// Sends the packet again and again, until a round goes by in which nothing was allocated.
-async fn count(client: &mut Driver, what: &str, packet: &[u8], response_kind: ResponseKind) {
+async fn count(
+    client: &mut Driver,
+    what: &str,
+    packet: &[u8],
+    response_kind: ResponseKind,
+    times: usize,
+) {
     repeat(client, packet, response_kind, WARM_UP).await;
     let places = folder().join("allocations.json");
     for round in 1..=ROUNDS {
@@ -145,14 +157,14 @@ async fn count(client: &mut Driver, what: &str, packet: &[u8], response_kind: Re
             .testing()
             .file_name(&places)
             .build();
-        repeat(client, packet, response_kind, STATEMENTS).await;
+        repeat(client, packet, response_kind, times).await;
         let allocations = dhat::HeapStats::get().total_blocks;
         if allocations == 0 {
             return;
         }
         dhat::assert!(
             round < ROUNDS,
-            "{what}, {STATEMENTS} times: {allocations} allocations: {}",
+            "{what}: {allocations} allocations: {}",
             places.display()
         );
         drop(profiler);
