@@ -67,27 +67,23 @@ pub const ALL: &[Variant] = &[
     ),
 ];
 
-/// Of those that may play a session, which is the topic's `number`th: one of each protocol, or one where that is slow;
-/// and the next one in the next session.
+/// Of those that may play a session, which is the topic's `number`th: one that sends text and one that prepares, or one
+/// of them all where that is slow; and the next ones in the next session.
 pub fn in_turn(
     possible: &[&'static Variant],
     number: usize,
     is_slow: bool,
 ) -> Vec<&'static Variant> {
-    if is_slow {
-        let turn = number.checked_rem(possible.len());
-        return turn.map(|turn| possible[turn]).into_iter().collect();
-    }
-    let protocols = [Protocol::Text, Protocol::Binary, Protocol::Cursor];
-    let one_of = |protocol| {
-        let its: Vec<_> = possible
-            .iter()
-            .filter(|variant| variant.protocol == protocol)
-            .collect();
-        let turn = number.checked_rem(its.len())?;
-        Some(*its[turn])
+    let (text, prepared): (Vec<_>, Vec<_>) = possible
+        .iter()
+        .copied()
+        .partition(|variant| variant.protocol == Protocol::Text);
+    let groups = match is_slow {
+        true => vec![possible.to_vec()],
+        false => vec![text, prepared],
     };
-    protocols.into_iter().filter_map(one_of).collect()
+    let one_of = |group: Vec<_>| Some(group[number.checked_rem(group.len())?]);
+    groups.into_iter().filter_map(one_of).collect()
 }
 
 const NAMES: &[(u64, &str)] = &[
