@@ -272,12 +272,12 @@ fn an_upward_step_is_found_in_each_spelling() {
 }
 
 /// A file of the house.
-struct Source {
+pub(super) struct Source {
     /// Its path from the package's root.
-    name: String,
+    pub(super) name: String,
     /// The top-level room that it is in, if it is one of the proxy's.
-    room: String,
-    text: String,
+    pub(super) room: String,
+    pub(super) text: String,
 }
 
 fn source(name: &str, text: &str) -> Source {
@@ -295,7 +295,7 @@ fn root() -> &'static Path {
 }
 
 /// The proxy's own.
-fn sources() -> Vec<Source> {
+pub(super) fn sources() -> Vec<Source> {
     let sources = below(&root().join("src"));
     assert!(
         sources.len() > 50,
@@ -371,7 +371,7 @@ fn gather(folder: &Path, files: &mut Vec<PathBuf>) {
 
 /// The lines that are neither comments nor tests, with their numbers. A test module is the last thing in a file, or a
 /// file of its own, which [`sources`] leaves out.
-fn code_lines(source: &Source) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn code_lines(source: &Source) -> impl Iterator<Item = (usize, &str)> {
     let tests = source
         .text
         .match_indices("#[cfg(test)]\n")
@@ -519,6 +519,6 @@ fn upward_steps(source: &Source) -> Vec<String> {
         .collect()
 }
 
-fn assert_none(what: &str, found: &[String]) {
+pub(super) fn assert_none(what: &str, found: &[String]) {
     assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
 }

@@ -1,4 +1,5 @@
 //! The house's own rules and its pages: no test needs a server.
 
 mod docs;
+mod floors;
 mod layers;
