@@ -1,5 +1,7 @@
-//! Slots into base rows, in the open transaction: base is locked, the control account tells which slot rows are open,
-//! and these are moved, each by its name.
+//! Moves slots into base rows, in the open transaction.
+//!
+//! The base rows are locked first. The control account then reports which slot rows are open, and these are moved,
+//! each by its name.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,17 +24,17 @@ use crate::wire::error_code::{
 };
 use crate::wire::reply::{self, Ok as OkPacket, row_counts};
 
-/// What is to be folded, with the client's parameters filled in.
+/// What to fold, with the client's parameters filled in.
 #[derive(Clone, Debug)]
 pub(crate) enum Bound {
     Keys(Keys),
-    /// Rows that are found by other columns than the key's; which keys they have is known when they are locked.
+    /// Rows that are found by columns other than the key's. Their keys are known once they are locked.
     Rows {
         table: Arc<HotTable>,
         predicate: Vec<u8>,
         /// Other tables that the predicate reads.
         reads: Vec<String>,
-        /// What is left of it without these.
+        /// What is left of the predicate without these tables.
         without_reads: Option<Vec<u8>>,
         /// The key of a row that the statement may insert.
         inserted: Option<Vec<u8>>,
@@ -40,7 +42,7 @@ pub(crate) enum Bound {
 }
 
 impl Bound {
-    /// The whole table where a parameter has no literal.
+    /// Fills in the parameters. Takes the whole table where a parameter has no literal.
     pub(crate) fn of(fold: &FoldTable, parameters: Option<&[Vec<u8>]>) -> Self {
         let table = Arc::clone(&fold.table);
         let filled = |template: &Template, parameters| {
@@ -79,7 +81,7 @@ impl Bound {
         }
     }
 
-    /// As far as they are known before anything is locked.
+    /// The keys, as far as they are known before anything is locked.
     pub(crate) fn into_keys(self) -> Keys {
         match self {
             Self::Keys(keys) => keys,
@@ -94,8 +96,8 @@ impl Bound {
         }
     }
 
-    /// At least the same rows, found without a look at other tables; `None` where only the whole table is left, or
-    /// nothing else was looked at.
+    /// At least the same rows, found without reading other tables. `None` if only the whole table is left, or if no
+    /// other table was read.
     fn without_reads(&self) -> Option<Self> {
         let Self::Rows {
             table,
@@ -115,7 +117,7 @@ impl Bound {
         })
     }
 
-    /// What finds the base rows.
+    /// The predicate that finds the base rows.
     fn predicate(&self) -> Option<&[u8]> {
         match self {
             Self::Keys(keys) => keys.predicate.as_deref(),
@@ -130,25 +132,25 @@ impl From<Keys> for Bound {
     }
 }
 
-/// The keys of the base rows that a fold has locked, unless they are too many.
+/// The keys of the base rows that a fold has locked, unless there are too many.
 fn keys_of(form: &KeyForm, rows: &[Row]) -> Option<Vec<Key>> {
     let few = rows.len() <= fold::MOST_LOCKED;
     few.then(|| rows.iter().map(|row| form.read(row)).collect())?
 }
 
-/// Whether base rows have to be changed though what the slots hold adds up to zero, so that the transaction's reads see
-/// them as they are now, like the slots.
+/// Whether to write base rows even where the slots add up to zero, so that the transaction's reads see these rows as
+/// they are now, like the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AsOwn {
-    /// They are not, or what comes after the fold changes them, or the fold is undone.
+    /// Not needed, or what follows the fold changes the rows, or the fold is undone.
     No,
-    /// Where there are several, of which the statement that follows may change only some.
+    /// Needed if there are several rows, since the statement that follows may change only some of them.
     Several,
-    /// They are rows that the transaction has changed itself, by increments in slots.
+    /// Needed: the transaction has changed these rows itself, by increments in slots.
     Yes,
 }
 
-/// Whether an ERR payload says that a query would look at more rows than `max_join_size` lets it.
+/// Whether an ERR payload says that a query would examine more rows than `max_join_size` allows.
 fn is_too_much(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| err.code == ER_TOO_BIG_SELECT)
 }
@@ -158,24 +160,24 @@ fn is_too_much(error: &[u8]) -> bool {
 pub(crate) struct Moved {
     /// The keys whose base rows are locked, and whose slots hold nothing any more.
     pub keys: Keys,
-    /// How many base rows there are, where they were counted.
+    /// How many base rows there are, if they were counted.
     pub rows: Option<usize>,
-    /// Those of them whose slots were open; `None` where that is not known.
+    /// The keys among them that had open slots. `None` if that is not known.
     pub open: Option<HashSet<Key>>,
     /// The keys among them whose base row the fold has changed.
     pub changed: Option<Keys>,
 }
 
 impl Moved {
-    /// Whether some of their slots were open, as far as is known.
+    /// Whether some of the slots were open, as far as is known.
     pub(crate) fn were_open(&self) -> bool {
         self.open.as_ref().is_none_or(|open| !open.is_empty())
     }
 }
 
 impl Session {
-    /// Moves what the slots of these hold into base, or what those of the whole table hold, where the server does not
-    /// take the predicate for a query, or where the rows cannot be told. The inner error is an ERR payload: what has
+    /// Moves what the slots of these rows hold into base. It moves the slots of the whole table if the server does not
+    /// accept the predicate in a query, or if the rows cannot be named. The inner error is an ERR payload: what has
     /// been moved until then stays moved, and no value has changed.
     pub(crate) async fn move_slots(
         &mut self,
@@ -194,7 +196,8 @@ impl Session {
                 Err(error) => {
                     let code = reply::Err::decode(&error).map_or(0, |err| err.code);
                     let is_about_text = is_by_rows && failure(&error) == Failure::Ours;
-                    // `day = 'no day'`: an UPDATE may be let off with a warning, or has an error with other words.
+                    // `day = 'no day'`: the client's UPDATE may get away with a warning, or get an error with other
+                    // words.
                     if code != ER_WRONG_VALUE && !is_about_text {
                         return Ok(Err(error));
                     }
@@ -219,8 +222,8 @@ impl Session {
         Ok(moved.map(|moved| moved.unwrap_or_else(unknown)))
     }
 
-    /// The same rows, or more of them where a predicate reads other tables whose rows the server would not lock for it:
-    /// it could find others when the client's statement runs. The inner error is an ERR payload.
+    /// The same rows, or more of them if the predicate reads other tables whose rows the server would not lock for it:
+    /// the predicate could match other rows when the client's statement runs. The inner error is an ERR payload.
     pub(crate) async fn held(&mut self, bound: &Bound) -> Result<Result<Bound, Vec<u8>>, Error> {
         let Bound::Rows { table, reads, .. } = bound else {
             return Ok(Ok(bound.clone()));
@@ -230,8 +233,8 @@ impl Session {
             if !are_locked {
                 break;
             }
-            // Of a view, and of a table of another engine, it tells something else. Whoever has rights on columns alone
-            // is not told.
+            // For a view, or a table of another engine, the server returns something else. It refuses an account that
+            // has privileges on columns only.
             are_locked = match self.run_internal(fold::show_create_of(path)).await? {
                 InternalResponse::Row(row) => {
                     matches!(row.get(1), Some(Some(text)) if is_of_innodb(text))
@@ -249,23 +252,24 @@ impl Session {
         }))
     }
 
-    /// Locks the base rows of these and moves what their slots hold. `None`: their keys cannot be told.
+    /// Locks the base rows and moves what their slots hold. Returns `None` if their keys cannot be named.
     async fn move_slots_of(
         &mut self,
         bound: &Bound,
         as_own: AsOwn,
     ) -> Result<Result<Option<Moved>, Vec<u8>>, Error> {
         let table = bound.table();
-        // Slot rows that are closed: whoever increments next must ask base first. An UPDATE that a closed row refuses
-        // keeps it locked, and base is what a fold holds that waits for it. All of the table's, as another counter of
-        // the row may open it again, which says nothing of what base has room for.
+        // The fold closes these slot rows, so forget that they exist: the next increment must go through the upsert,
+        // which checks base again. An UPDATE that a closed row refuses keeps that row locked, while the fold that
+        // waits for it holds base. Forget all slot rows of the table: an increment of another counter may open a row
+        // again, which says nothing of the room that base has for this one.
         self.forget_slots(table);
         let form = self.key_form(table);
         let named = form.as_ref().filter(|_| bound.predicate().is_some());
         let lock = fold::lock(table, bound.predicate(), named);
         let mut rows = self.internal_rows(&lock).await?;
-        // DDL past the proxy may have dropped the counter, and the table may have no slots any more. `max_join_size`
-        // may refuse to have rows read, and allow it for an index.
+        // DDL past the proxy may have dropped the counter, and the table may have no slots any more. Or
+        // `max_join_size` refuses to read the rows, but allows reading an index.
         if matches!(&rows, Err(error) if is_unknown_column(error) || is_too_much(error)) {
             let lock = fold::lock_by_keys(table, bound.predicate(), named);
             rows = self.internal_rows(&lock).await?;
@@ -315,7 +319,8 @@ impl Session {
                     .run_all(&[by_predicate.lock, by_predicate.fold])
                     .await?;
                 match moved {
-                    // Base is there, for it is locked. Nothing can come to slots before it is free.
+                    // The base row exists, for it is locked. Nothing can be added to slots until that lock is
+                    // released.
                     Err(error) if is_without_slots(&error) => Ok(None),
                     moved => moved.map(|_| Some(keys.clone())),
                 }
@@ -332,20 +337,20 @@ impl Session {
         }))
     }
 
-    /// Slot rows of this table are no longer known to be open, not even those that this transaction has opened.
+    /// Forgets that slot rows of this table are open, even those that this transaction has opened.
     fn forget_slots(&mut self, table: &Arc<HotTable>) {
         self.shared.slots.forget_all(table);
         self.state.written.retain(|(other, ..)| other != table);
     }
 
-    /// The base rows that a statement of ours locks.
+    /// The base rows that an internal statement locks.
     async fn internal_rows(&mut self, lock: &[u8]) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
         self.write_query(lock).await?;
         self.read_internal_rows(fold::MOST_LOCKED + 1).await
     }
 
-    /// Moves these slot rows, key by key. Which keys' base rows it has changed: the server writes no row whose values
-    /// stay as they are.
+    /// Moves these slot rows, key by key. Returns the keys whose base rows have changed: the server does not write a
+    /// row whose values stay as they are.
     async fn move_open(
         &mut self,
         keys: &Keys,
@@ -375,7 +380,7 @@ impl Session {
                 match self.run_all(&texts).await? {
                     Ok(_) => changed.push(of_key.key),
                     Err(error) if failure(&error) == Failure::TheClients => return Ok(Err(error)),
-                    // A CHECK of the table's forbids the values between.
+                    // A CHECK constraint of the table forbids the values in between.
                     Err(_) => {}
                 }
             }
@@ -390,8 +395,8 @@ impl Session {
         }))
     }
 
-    /// The open slot rows of these keys, whose base rows (`locked`, as far as they are named) are locked. `None` when
-    /// they cannot be told, or are too many to be named.
+    /// The open slot rows of these keys, whose base rows are locked (`locked`, as far as they can be named). Returns
+    /// `None` if they cannot be told, or if there are too many to name.
     async fn open_rows(
         &mut self,
         keys: &Keys,
@@ -411,7 +416,7 @@ impl Session {
                     .open_rows(&server, table, form, Some(&locked))
                     .await
             }
-            // Most of them will not be hot.
+            // Most of these keys will not be hot.
             _ => {
                 let mut open = self.shared.open_rows(&server, table, form, None).await?;
                 let locked: HashSet<Key> = locked.into_iter().collect();
@@ -421,8 +426,8 @@ impl Session {
         }
     }
 
-    /// The keys of a table that have open slots, each with their number. `None` when they cannot be told, or are too
-    /// many to be named.
+    /// The keys of a table that have open slots, each with the number of them. Returns `None` if they cannot be told,
+    /// or if there are too many to name.
     pub(crate) async fn known_slots(&mut self, table: &HotTable) -> Option<KnownSlots> {
         let form = self.key_form(table)?;
         let server = self.server.clone()?;
@@ -436,17 +441,18 @@ impl Session {
         Some(counts.into_iter().collect())
     }
 
-    /// How keys of a table are written in this session; `None` where they cannot be named for certain.
+    /// How keys of a table are written in this session. `None` if they cannot be named for certain.
     pub(crate) fn key_form(&self, table: &HotTable) -> Option<KeyForm> {
         let pads = self.state.pads_char;
         KeyForm::of(table).filter(|form| !(pads && form.depends_on_padding()))
     }
 
-    /// Runs statements of ours up to the first that fails, in a session that may refuse updates that name no key, or
-    /// joins. Their answers; the inner error is the ERR payload of the one that failed.
+    /// Runs internal statements up to the first that fails. Where the session refuses updates without a key, or large
+    /// joins, that is lifted around them. Returns their responses; the inner error is the ERR payload of the one that
+    /// failed.
     ///
-    /// A lock and what is done under it stand next to each other, lock first. What is done is sent together with the
-    /// next lock, so that no lock is waited for once another has been waited for in vain.
+    /// A lock and the statement that needs it stand next to each other, the lock first. Each statement is sent
+    /// together with the next lock, so that after a lock wait that fails no further lock is waited for.
     pub(crate) async fn run_all(
         &mut self,
         texts: &[Vec<u8>],
@@ -495,7 +501,7 @@ impl Session {
         Ok(Ok(answers))
     }
 
-    /// Whether a locking read surely keeps other rows from coming to match it until the transaction ends.
+    /// Whether a locking read certainly keeps other rows from coming to match it until the transaction ends.
     pub(crate) fn locks_gaps(&self) -> bool {
         self.state.isolation.locks_gaps()
             && !self.state.isolation_doubted
@@ -511,7 +517,7 @@ fn is_of_innodb(text: &[u8]) -> bool {
         && memchr::memmem::find(text, b"\n) ENGINE=InnoDB").is_some()
 }
 
-/// Whether an UPDATE has changed every row that it has found, by the text of its OK packet.
+/// Whether an UPDATE has changed every row that it has matched, by the text of its OK packet.
 fn has_changed_all(answer: &InternalResponse) -> bool {
     let InternalResponse::Ok(payload) = answer else {
         return true;
@@ -522,8 +528,8 @@ fn has_changed_all(answer: &InternalResponse) -> bool {
     counts.is_none_or(|(matched, changed)| matched == changed)
 }
 
-/// MySQL tells of an UPDATE of several tables that was killed by an error without a name; the client's own statement
-/// would have been killed in its own words.
+/// MySQL reports a killed multi-table UPDATE by an error without a name. The client's own statement would have got the
+/// error of a KILL, so this returns that one.
 fn as_killed(error: Vec<u8>) -> Vec<u8> {
     let is_of_a_move = reply::Err::decode(&error).is_ok_and(|error| {
         error.code == ER_UNKNOWN_ERROR && error.message.ends_with(b"multi-table update")

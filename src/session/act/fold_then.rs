@@ -1,4 +1,4 @@
-//! TODO
+//! The exact path: fold, then the client's statement, in the open transaction or in one around the statement.
 
 use crate::counter::fold::{BEGIN, BEGIN_TO_WRITE};
 use crate::metrics::TableCounts;
@@ -19,7 +19,8 @@ use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
 use crate::wire::{capability, reply, status};
 
 impl Session {
-    /// Folds, then runs the original: inside the client's transaction, or in one of our own around the statement.
+    /// Folds, then runs the original: inside the client's transaction, or in a transaction of the proxy's own around
+    /// the statement.
     pub(crate) async fn fold_then_original(
         &mut self,
         fold: &Fold,
@@ -40,7 +41,7 @@ impl Session {
             && self.state.in_transaction()
             && self.state.status & status::IN_TRANS_READONLY != 0
         {
-            // A fold is a write.
+            // A fold is a write, so a READ ONLY transaction must end first, as the statement would end it.
             match self.is_understood(original).await? {
                 Ok(true) => {
                     if let Err(error) = self.run_internal(COMMIT).await?.into_result() {
@@ -57,7 +58,8 @@ impl Session {
             && self.may_have_old_snapshot()
             && fold.folds.iter().any(is_table)
         {
-            // What is folded beside the rows that go would be read as it is now. Slots of these are of no use.
+            // A fold covers more than the rows that the statement deletes, and the transaction would read the others
+            // as they are now. Slots of deleted rows are of no use.
             self.count(Reason::NotHot);
             return self.run_original(original, context).await;
         }
@@ -80,8 +82,8 @@ impl Session {
                 .fold_in_own_transaction(fold.reason, &folds, original, context)
                 .await;
         }
-        // An increment has been understood, unless its table has been altered since. It then leaves locks, but begins no
-        // transaction.
+        // The server accepts the text of an increment, unless its table has been altered since. An increment that is
+        // refused then leaves locks behind, but begins no transaction.
         let is_increment = matches!(
             fold.reason,
             Reason::OwnIncrement | Reason::AddsToBase | Reason::ChangingOver | Reason::Fallback
@@ -106,8 +108,8 @@ impl Session {
             .await
     }
 
-    /// Each of our statements keeps base + SUM(slots) as it is, so they may all be sent at once, and COMMIT is
-    /// right even where the original fails.
+    /// Folds and runs the original in a transaction of the proxy's own. Each statement of the fold keeps base +
+    /// SUM(slots) as it is, so COMMIT is right even if the original fails.
     async fn fold_in_own_transaction(
         &mut self,
         reason: Reason,
@@ -115,7 +117,7 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
-        // A read may be folded for in a READ ONLY session; a write is to be refused.
+        // A fold for a read may run in a READ ONLY session; a write must be refused there.
         let begin = match self.state.kind {
             Kind::Select | Kind::Do | Kind::Set { .. } if !self.state.access.locks_for_update => {
                 BEGIN_TO_WRITE
@@ -134,7 +136,7 @@ impl Session {
                 return self.run_original(original, context).await;
             }
             if is_unknown_column(&error) {
-                // The key or the counters are others than when the table was read.
+                // The key or the counters have changed since the table was read.
                 let tables = folds.iter().map(|bound| bound.clone().into_keys().table);
                 let tables: Vec<_> = tables.collect();
                 if let Err(again) = self.look_again(&tables).await {
@@ -156,12 +158,13 @@ impl Session {
         let ended = self.pass_rewritten(context.response_kind, rewrite).await?;
         let held = ended.held.unwrap_or_default();
         self.learn_language(&held);
-        // MySQL's COMMIT clears the messages, MariaDB's keeps them, but neither keeps that there was an error.
+        // MySQL's COMMIT clears the diagnostics. MariaDB's keeps the warnings, but neither keeps that there was an
+        // error.
         let is_err = held.first() == Some(&reply::ERR);
         let are_cleared = !self.hot.catalog.mariadb || is_err;
         let messages = match are_cleared && has_messages(&held, context.response_kind) {
             true => {
-                // They will be shown when our transaction has ended.
+                // They are shown after the proxy's transaction has ended.
                 let ours = status::IN_TRANS | status::IN_TRANS_READONLY;
                 self.take_messages(ours).await?
             }
@@ -196,7 +199,7 @@ impl Session {
         })
     }
 
-    /// Whether the next transaction is READ ONLY. What is set for it alone is still set afterwards.
+    /// Whether the next transaction is READ ONLY. What SET TRANSACTION has set for it alone is set again afterwards.
     async fn is_read_only(&mut self) -> Result<bool, Error> {
         let begun = self.run_internal(BEGIN).await?;
         let is_read_only = may_only_read(&begun);
@@ -208,8 +211,8 @@ impl Session {
         Ok(is_read_only)
     }
 
-    /// Folds in a transaction of its own, then runs the original where MySQL would, so that it refuses what a routine
-    /// writes. What others add between the two is as if they had added it behind the statement.
+    /// Folds in a transaction of its own, then runs the original where MySQL would run it, so that the server refuses
+    /// what a routine writes. What others add between the two counts as added after the statement.
     async fn run_read_only_over_folds(
         &mut self,
         reason: Reason,
@@ -227,7 +230,7 @@ impl Session {
         }
     }
 
-    /// Answers with the error of a fold in a transaction of ours, which has ended.
+    /// Sends the client the error of a fold in a transaction of the proxy's own, which has ended.
     async fn fail_as_fold(
         &mut self,
         original: &Original,

@@ -1,4 +1,4 @@
-//! An increment goes to a slot; the client is told what the UPDATE would have told it.
+//! An increment goes to a slot, and the client gets the response that its UPDATE would have got.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::sql::{Amount, compares_alike};
 use crate::wire::execute::Value;
 
 impl Session {
-    /// Adds to slots, or takes the exact way where the slot table refuses. `parameters` are literals, `amounts` what it
-    /// adds to each counter.
+    /// Adds to slots, or takes the exact path where the slot table refuses. `parameters` are literals; `amounts` is
+    /// what the statement adds to each counter.
     pub(crate) async fn increment(
         &mut self,
         increment: &Arc<Increment>,
@@ -43,7 +43,7 @@ impl Session {
                 .fold_then_original(&exact, Some(parameters), original, context)
                 .await;
         }
-        // The predicate of the one key that the statement names, if it surely names one.
+        // The predicate of the one key that the statement names, if it certainly names only one.
         let one_key = match names_one_key(increment, parameters) {
             true => keys.predicate.as_ref(),
             false => None,
@@ -81,13 +81,13 @@ impl Session {
             None => self.slot_alone(&slotting).await,
         };
         if is_alone {
-            // An error does not tell of its end, but there was no transaction to hold a slot.
+            // An error does not report that the transaction has ended, but there was none that could hold a slot.
             self.state.transaction.leases.clear();
         }
         done
     }
 
-    /// Adds to the base row of a table without slots, together with others where others do so at the time.
+    /// Adds to the base row of a table without slots, combined with other increments that arrive at the same time.
     pub(crate) async fn increment_base(
         &mut self,
         increment: &Arc<Increment>,
@@ -96,7 +96,7 @@ impl Session {
         context: ReplyContext,
     ) -> Result<Replied, Error> {
         self.count_increment(Reason::Combined, &increment.table);
-        // Who adds nothing is told that nothing has changed, whatever others add.
+        // A session that adds nothing is told that no row has changed, whatever others add.
         let amounts = amounts.filter(|amounts| !amounts.iter().all(|amount| amount.is_zero()));
         let scope = increment.exact.folds.first();
         let keys = scope.map(|scope| Bound::of(scope, Some(parameters)).into_keys());
@@ -106,7 +106,7 @@ impl Session {
         else {
             return self.run_original(original, context).await;
         };
-        // Others may write it.
+        // Another session may write it, so the account's right is checked here.
         if self.may_increment(increment).await? != Right::Given {
             return self.run_original(original, context).await;
         }
@@ -125,8 +125,8 @@ impl Session {
         }
     }
 
-    /// What a slot row is known by: base has been asked whether it has room for these counters, not for others, and on
-    /// this server, not on another to which the upstream's address has led or will.
+    /// Identifies a slot row. Base has been checked for room for these counters, not for others, and on this server,
+    /// not on another to which the upstream's address has led or will lead.
     fn slot_row(&self, predicate: &[u8], increment: &Increment) -> SlotRow {
         SlotRow {
             predicate: predicate.to_vec(),
@@ -140,13 +140,13 @@ impl Session {
     fn goes_to_base(&mut self, increment: &Increment, keys: &Keys) -> Option<Reason> {
         let rows = self.state.transaction.rows();
         if rows.has_settled(keys) {
-            // Base holds the whole value, under our lock.
+            // Base holds the whole value, under this transaction's lock.
             return Some(Reason::AddsToBase);
         }
         if self.hot.is_changing(&increment.table) {
             return Some(Reason::ChangingOver);
         }
-        // Not once it holds a slot: who waits for that one may hold the base row.
+        // Not once the transaction holds a slot: a session that waits for the slot may hold the base row.
         let holds_slot = rows.has_incremented(&increment.table);
         if self.state.in_transaction() && !holds_slot && !self.shared.is_pure(increment.shape) {
             self.state.transaction.remember_shape(increment.shape);
@@ -166,7 +166,7 @@ impl Session {
     ) -> Result<Replied, Error> {
         let deltas = increment.parameter_deltas.iter();
         let deltas = deltas.map(|delta| judge(delta, increment, values));
-        // A zero beside others does no harm.
+        // A zero does no harm beside other amounts.
         let constants = increment
             .amounts
             .iter()
@@ -186,7 +186,7 @@ impl Session {
                 self.count(Reason::ZeroDelta);
                 return self.run_original(original, context).await;
             }
-            // Nothing is added, but a time may be set that is before what the slots hold.
+            // Nothing is added, but the statement may set a time that is earlier than what the slots hold.
             Delta::Zero => Reason::TouchColumn,
             Delta::Inexact => Reason::InexactDelta,
         };
@@ -208,7 +208,7 @@ fn has_one_text(predicate: &[u8], table: &HotTable) -> bool {
     let is_integer = kind[..length.count()]
         .last_chunk()
         .is_some_and(|end: &[u8; 3]| end.eq_ignore_ascii_case(b"int"));
-    // A name with a backtick in it is not worth the trouble.
+    // A name that contains a backtick is not worth the trouble.
     let digits = predicate
         .strip_prefix(b"`")
         .and_then(|rest| rest.strip_prefix(column.name.as_bytes()))
@@ -217,7 +217,7 @@ fn has_one_text(predicate: &[u8], table: &HotTable) -> bool {
     is_integer && digits.iter().all(u8::is_ascii_digit) && !matches!(digits, [] | [b'0', _, ..])
 }
 
-/// Whether each parameter of the key, as a literal, equals one key at most.
+/// Whether each parameter of the key, as a literal, equals at most one key.
 fn names_one_key(increment: &Increment, parameters: &[Vec<u8>]) -> bool {
     increment.key_parameters.iter().all(|key| {
         let literal = parameters.get(usize::from(key.parameter));
@@ -225,7 +225,7 @@ fn names_one_key(increment: &Increment, parameters: &[Vec<u8>]) -> bool {
     })
 }
 
-/// Whether the predicate means the same in the statements that would be sent for this increment.
+/// Whether the predicate means the same in all statements that may be sent for this increment.
 fn compare_alike(increment: &Increment, parameters: &[Vec<u8>]) -> bool {
     increment.compared_parameters.iter().all(|compared| {
         let column = &increment.table.columns[compared.column];

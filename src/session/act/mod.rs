@@ -1,4 +1,4 @@
-//! What is done for a statement, by its plan.
+//! Does what a plan says.
 
 use crate::session::Session;
 use crate::session::act::read::Parameters;
@@ -68,7 +68,7 @@ impl Session {
             }
             Plan::Ddl(ddl) => self.ddl(ddl, original, context).await,
             Plan::Shadow(tables) => self.shadow(tables, original, context).await,
-            // In the text protocol, where alone it is possible, `statement` has seen to it.
+            // PREPARE is possible only in the text protocol, and `command::statement` has handled it there.
             Plan::Prepare(_) => self.run_original(original, context).await,
             Plan::LockTables(lock) => self.lock_tables(lock, original, context).await,
         }

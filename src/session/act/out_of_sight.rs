@@ -1,9 +1,11 @@
-//! Rows of hot tables that a statement changes without naming them: by a trigger, a routine, a foreign key's action.
+//! Rows of hot tables that a statement changes without naming them: by a trigger, a routine, or a foreign key's
+//! action.
 //!
-//! They are then the transaction's own, as those are that it names (see [`crate::session::state::transaction`]): its reads see them as
-//! they are now, beside slots as its snapshot has them. So the rows that have slots are looked at before such a
-//! statement, as the transaction sees them, and again before the next read of their table. What the transaction itself
-//! has changed looks otherwise then, and nothing else does: others change nothing in its snapshot.
+//! These rows are then rows that the transaction has changed itself, like those that it names (see
+//! [`crate::session::state::transaction`]): its reads see base rows as they are now, beside slots as its snapshot has
+//! them. So the proxy takes a digest of the rows that have slots before such a statement, as the transaction sees
+//! them, and again before the next read of their table. Rows that the transaction itself has changed then look
+//! different, and no others do: other sessions change nothing in its snapshot.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +23,8 @@ use crate::wire::packet::HEADER_LENGTH;
 use crate::wire::{command, status};
 
 impl Session {
-    /// The same for the command at the front of the client's stream, which is to pass.
+    /// Does the same as [`Session::watch`] for the command at the front of the client's stream, which is to be
+    /// forwarded.
     pub(crate) async fn watch_command(&mut self, kind: Kind) -> Result<(), Error> {
         if !self.has_changers() {
             return Ok(());
@@ -33,7 +36,8 @@ impl Session {
         self.watch(text.as_deref(), kind).await
     }
 
-    /// The same for the prepared statement with this id, which is to be executed as it came.
+    /// Does the same as [`Session::watch`] for the prepared statement with this id, which is to be executed as it
+    /// came.
     pub(crate) async fn watch_execution(
         &mut self,
         id: u32,
@@ -44,7 +48,7 @@ impl Session {
             self.state.reads_a_table = reads_a_table(None, statement.kind);
             return Ok(());
         }
-        // The text of one that names no hot table is not kept.
+        // The text of a statement that names no hot table is not kept.
         let text = Some(&statement.text[..]).filter(|text| !text.is_empty());
         self.watch(text, statement.kind).await
     }
@@ -54,19 +58,20 @@ impl Session {
         tables.any(|table| !table.changed_by.is_empty())
     }
 
-    /// Whether a statement may change rows of hot tables out of sight; `None` where nothing ever does.
+    /// Whether a statement may change rows of hot tables out of sight. `None` if no table has anything that does.
     pub(crate) fn may_change_out_of_sight(&self, text: &[u8], kind: Kind) -> Option<bool> {
         let mut tables = self.hot.catalog.tables.iter();
         self.has_changers()
             .then(|| tables.any(|table| may_change(Some(text), kind, table)))
     }
 
-    /// A statement is to run that may change rows of hot tables out of sight; no text: nobody knows what it does.
+    /// Prepares for a statement that may change rows of hot tables out of sight. Without a text, nobody knows what it
+    /// does.
     pub(crate) async fn watch(&mut self, text: Option<&[u8]>, kind: Kind) -> Result<(), Error> {
         if self.state.in_transaction() {
             self.state.may_call_routines = kind == Kind::Call || text.is_none_or(may_call_routines);
         }
-        // Nothing changes a row in a transaction that may only read.
+        // Nothing changes a row in a READ ONLY transaction.
         let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
         if !self.has_changers() || !self.state.in_transaction() || only_reads {
             return Ok(());
@@ -91,13 +96,13 @@ impl Session {
         let (Some(form), Some(server)) = (KeyForm::of(table), self.server.clone()) else {
             return Ok(());
         };
-        // Others may have come to slots since the snapshot. They come to no more of a row once it is locked.
+        // Others may have added to slots since the snapshot. Once a row is locked, no more slots are added for it.
         let open = self.shared.open_rows(&server, table, &form, None).await;
         let open: BTreeSet<Key> = open.into_iter().flatten().map(|row| row.key).collect();
         let open: Vec<Key> = open.into_iter().collect();
         let predicate = fold::with_slots(table, &form, &open);
         let before = self.digests(table, Some(&predicate), Look::Consistent);
-        // Where the account may not read it, its reads see nothing either.
+        // If the account may not read the table, its reads see nothing of it either.
         if let Ok(Some(before)) = before.await? {
             self.state
                 .transaction
@@ -113,7 +118,7 @@ impl Session {
     }
 }
 
-/// Whether a statement that succeeds has surely read a table without locks, and so made a snapshot.
+/// Whether a statement that succeeds has certainly read a table without locks, and so made a snapshot.
 fn reads_a_table(text: Option<&[u8]>, kind: Kind) -> bool {
     let is_consistent = |text: &[u8]| {
         (mentions(text, b"FROM") || is_table_query(text)) && !mentions(text, b"SHARE")
@@ -121,7 +126,7 @@ fn reads_a_table(text: Option<&[u8]>, kind: Kind) -> bool {
     matches!(kind, Kind::Select | Kind::With) && text.is_none_or(is_consistent)
 }
 
-/// Whether a text has a name in it that is not a part of a longer one.
+/// Whether a text contains a name that is not part of a longer one.
 fn names(text: &[u8], name: &[u8]) -> bool {
     let is_part = |byte: Option<&u8>| {
         byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'))
@@ -134,7 +139,7 @@ fn names(text: &[u8], name: &[u8]) -> bool {
         })
 }
 
-/// Whether a statement may change rows of this table without naming it. No text: nobody knows what it names.
+/// Whether a statement may change rows of this table without naming it. Without a text, nobody knows what it names.
 fn may_change(text: Option<&[u8]>, kind: Kind, table: &HotTable) -> bool {
     let changers = &table.changed_by;
     let is_named = |name: &String| text.is_none_or(|text| names(text, name.as_bytes()));
@@ -146,7 +151,7 @@ fn may_change(text: Option<&[u8]>, kind: Kind, table: &HotTable) -> bool {
         | Kind::Rollback
         | Kind::Savepoint
         | Kind::Release => false,
-        // What was prepared is not read again.
+        // The text that was prepared is not read again.
         Kind::Execute => true,
         Kind::Select | Kind::Do | Kind::Set { .. } | Kind::Show => names_one(&changers.routines),
         _ => names_one(&changers.tables) || names_one(&changers.routines),

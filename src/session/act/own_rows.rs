@@ -1,8 +1,9 @@
-//! Folds in the client's transaction, and how much of them it may see afterwards.
+//! Undoing folds in the client's transaction, and finding the rows that the transaction has changed itself.
 //!
-//! A fold changes base rows. Under REPEATABLE READ the transaction's reads then see these as they are now, where MySQL
-//! shows rows that the transaction itself has left alone as its snapshot has them. So the fold is undone again, by a
-//! savepoint, unless the client's statement has changed the rows too. The locks stay, as the statement's own would.
+//! A fold changes base rows. Under REPEATABLE READ the transaction's reads then see these rows as they are now, where
+//! MySQL shows rows that the transaction has left alone as its snapshot has them. So a rollback to a savepoint undoes
+//! the fold again, unless the client's statement has changed the rows too. The locks stay, as the statement's own
+//! would.
 
 use std::sync::Arc;
 
@@ -26,13 +27,12 @@ pub(crate) const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
 /// What the transaction had done to rows when the savepoint was set.
 pub(crate) type Mark = Kept;
 
-/// How many statements of the session have written, those in routines among them; `None` where the server does not
-/// tell.
+/// How many writing statements the session has run, those in routines included. `None` if the server does not tell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writes(Option<u64>);
 
 impl Writes {
-    /// Whether these are surely the same.
+    /// Whether both counts are known and equal.
     pub(crate) fn are(self, others: Self) -> bool {
         self.0.is_some() && self.0 == others.0
     }
@@ -47,7 +47,7 @@ impl Session {
         state.transaction.may_have_snapshot && may_repeat
     }
 
-    /// Sets a savepoint in front of a fold, where the fold must not be seen afterwards.
+    /// Sets a savepoint before a fold, if the transaction must not see the fold afterwards.
     pub(crate) async fn mark(&mut self) -> Result<Option<Mark>, Error> {
         if !self.may_have_old_snapshot() {
             return Ok(None);
@@ -56,8 +56,8 @@ impl Session {
         Ok(is_set.then(|| self.state.transaction.kept_rows()))
     }
 
-    /// Undoes the folds since the mark. What the upstream has to say of the client's statement, which ended with this
-    /// packet, is kept.
+    /// Undoes the folds since the mark. The upstream's diagnostics for the client's statement, which ended with this
+    /// packet, are kept.
     pub(crate) async fn undo_folds(
         &mut self,
         mark: Mark,
@@ -86,14 +86,14 @@ impl Session {
     }
 
     pub(crate) async fn undo(&mut self, mark: Mark, last: &[u8]) -> Result<(), Error> {
-        // Refused where the statement's error has ended the transaction, and the savepoint with it.
+        // The rollback is refused if the statement's error has ended the transaction, and the savepoint with it.
         if let InternalResponse::Ok(_) = self.insist(UNDO).await? {
             self.state.transaction.restore(mark);
         }
         self.raise_again(last).await
     }
 
-    /// The client's statement has changed rows that were folded: all of them, or some of the suspects.
+    /// Remembers that the client's statement has changed rows that were folded: all of them, or some of the suspects.
     pub(crate) fn remember_changes(&mut self, moved: Vec<Moved>, suspects: Vec<Suspects>) {
         if !self.state.in_transaction() {
             return;
@@ -112,8 +112,8 @@ impl Session {
         }
     }
 
-    /// Undoes the folds since the mark behind a statement that has changed nothing by its answer, unless a routine has:
-    /// what it has written would be undone as well. `before` is what had been written when the statement began.
+    /// Undoes the folds since the mark after a statement that has changed nothing by its response, unless a routine
+    /// has: its writes would be undone as well. `before` is the count of writes when the statement began.
     pub(crate) async fn undo_folds_unless_written(
         &mut self,
         mark: Mark,
@@ -122,7 +122,7 @@ impl Session {
         response_kind: ResponseKind,
     ) -> Result<(), Error> {
         self.keep_answer(&held.last, response_kind).await?;
-        // What fails is undone by the server, with all that its routines have done.
+        // The server undoes a statement that fails, with all that its routines have done.
         if let Some(before) = before.filter(|_| !held.failed) {
             let now = self.count_writes().await?;
             let own = u64::from(self.state.kind.is_write());
@@ -134,7 +134,7 @@ impl Session {
         self.undo(mark, &held.last).await
     }
 
-    /// What has been written before a statement that may write more than it tells, if that is to be known.
+    /// The count of writes before a statement that may write more than its response reports, if the count is needed.
     pub(crate) async fn writes_before(
         &mut self,
         mark: Option<&Mark>,
@@ -163,8 +163,8 @@ impl Session {
         Ok(Writes(counts.sum()))
     }
 
-    /// The rows under `predicate` as they are, under locks. `None`: they are too many, or their keys have no names. The
-    /// inner error is an ERR payload.
+    /// The rows under `predicate` as they are now, locked. Returns `None` if there are too many, or if their keys
+    /// cannot be named. The inner error is an ERR payload.
     pub(crate) async fn suspects(
         &mut self,
         table: &Arc<HotTable>,
@@ -206,8 +206,8 @@ impl Session {
         Ok(Ok(digested.collect()))
     }
 
-    /// Finds out which of the rows that statements of this transaction may have changed they have changed. The inner
-    /// error is an ERR payload.
+    /// Finds out which of the suspect rows the statements of this transaction have really changed. The inner error is
+    /// an ERR payload.
     pub(crate) async fn find_written(
         &mut self,
         tables: &[Arc<HotTable>],

@@ -27,24 +27,24 @@ use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::response::ResponseTracker;
 use crate::wire::{reply, status};
 
-/// A read in the text protocol, ready to be run.
+/// A read in the text protocol, ready to run.
 struct Query<'a> {
     /// The client's own text.
     text: &'a [u8],
     rewritten: &'a [u8],
     original: &'a Original,
     context: ReplyContext,
-    /// For this reason it is still to be counted.
+    /// The reason to count it under, if it is not counted yet.
     count: Option<Reason>,
 }
 
-/// What stands for the placeholders of a text.
+/// The values of a text's placeholders.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parameters<'a> {
-    /// The values as literals; empty where there are no placeholders.
+    /// The values as literals. Empty if there are no placeholders.
     pub literals: &'a [Vec<u8>],
-    /// The user variables of EXECUTE .. USING, where the server is to take the values from them: what type a column
-    /// gets of a parameter, only an execution tells.
+    /// The user variables of EXECUTE .. USING, if the server must take the values from them: only an execution shows
+    /// what type a column gets from a parameter.
     pub user_variables: Option<&'a [Vec<u8>]>,
 }
 
@@ -57,31 +57,33 @@ impl<'a> From<&'a [Vec<u8>]> for Parameters<'a> {
     }
 }
 
-/// What became of a run of a rewritten text.
+/// The outcome of a run of a rewritten text.
 enum ReadOutcome {
-    /// The client has its answer.
+    /// The client has its response.
     Replied(Replied),
-    /// The original is not prepared: the ERR payload.
+    /// The server does not prepare the original: the ERR payload.
     Unprepared(Vec<u8>),
-    /// Its columns are not those that are known of the original; nobody has been answered.
+    /// Its columns differ from those known for the original. Nothing has been sent to the client.
     Changed,
-    /// It names a column that is not there. The server has just understood the original, or was not asked; nobody has
-    /// been answered.
+    /// It names a column that does not exist. `is_understood`: the server has just accepted the original; otherwise it
+    /// was not asked. Nothing has been sent to the client.
     Unnamed { is_understood: bool },
 }
 
-/// How a read is to go on.
+/// How a read goes on.
 pub(crate) enum Prepared {
-    /// By the rewritten text; for this reason it is counted, once it is sure that it stays so.
+    /// By the rewritten text. The read is counted under this reason once it is certain that the rewritten text is
+    /// used.
     Summed(Reason),
-    /// By the original: all that it reads is folded, under its locks. To be undone afterwards, if a mark was set.
+    /// By the original: all that it reads is folded, under its locks. The folds are undone afterwards if a mark was
+    /// set.
     Folded(Option<Mark>),
     /// Not at all: the ERR payload.
     Refused(Vec<u8>),
 }
 
 impl Session {
-    /// Runs a rewritten read in the text protocol. `text` is the client's own statement, `parameters` fill its
+    /// Runs a rewritten read in the text protocol. `text` is the client's own statement; `parameters` fill its
     /// placeholders.
     pub(crate) async fn read(
         &mut self,
@@ -96,7 +98,7 @@ impl Session {
             .await?
         {
             Ok(done) => Ok(done),
-            // MySQL itself refuses the original; let it say so.
+            // MySQL itself refuses the original, so let it report the error.
             Err(error) if is_of_the_text(&error) => {
                 self.count_read(read, read.reason);
                 self.run_original(original, context).await
@@ -105,7 +107,7 @@ impl Session {
         }
     }
 
-    /// Runs the original of a read whose columns nobody knows: over rows that hold the whole values.
+    /// Runs the original of a read whose columns are not known, over rows that hold the whole values.
     pub(crate) async fn read_folded(
         &mut self,
         read: &Read,
@@ -121,8 +123,8 @@ impl Session {
             .await
     }
 
-    /// The same as [`Session::read`]; the inner error is the ERR payload that `text` gets when it is prepared, so that
-    /// nobody knows its columns. Nothing has been answered or counted then.
+    /// Does the same as [`Session::read`], except that the inner error is the ERR payload that `text` gets when it is
+    /// prepared, so that its columns are not known. Nothing has been sent to the client or counted then.
     pub(crate) async fn read_as(
         &mut self,
         read: &Read,
@@ -188,13 +190,13 @@ impl Session {
                 }
             }
         }
-        // The original has other columns than the text was made for.
+        // The original has other columns than the rewritten text was made for.
         self.look_again(&read.tables).await?;
         self.read_folded(read, original, context).await.map(Ok)
     }
 
-    /// Answers a read whose text names a column that is not there: one of the client's own, or one that the table had
-    /// before it was altered past the proxy.
+    /// Runs a read whose rewritten text names a column that does not exist: one of the client's own, or one that the
+    /// table had before it was altered past the proxy.
     pub(crate) async fn read_as_altered(
         &mut self,
         read: &Read,
@@ -226,7 +228,8 @@ impl Session {
             Ok(sent) => sent,
             Err(error) if failure(&error) == Failure::TheClients => {
                 self.count_once(read, query);
-                // The rewritten text may wait for the same lock again; the client that was killed need not.
+                // The rewritten text may wait for the same lock again. A client that was killed need not wait for
+                // that.
                 let done = self.answer_err(context, &error).await?;
                 self.read_internal().await?;
                 return Ok(ReadOutcome::Replied(done));
@@ -288,9 +291,9 @@ impl Session {
         }))
     }
 
-    /// Answers a read whose text was refused, as by `error` some slot table is not there: base alone is the value then,
-    /// and so it is in what others have committed since. A snapshot may be older, and show base as it was beside slots
-    /// that are gone.
+    /// Runs a read whose rewritten text was refused: by `error`, some slot table does not exist. Base alone is the
+    /// value then, and so it is in what others have committed since. A snapshot may be older, and show base as it was
+    /// beside slots that are gone.
     pub(crate) async fn read_without_slots(
         &mut self,
         read: &Read,
@@ -302,7 +305,7 @@ impl Session {
         let message = String::from_utf8_lossy(message).to_lowercase();
         let is_named = |table: &Arc<HotTable>| message.contains(&table.slot_name.to_lowercase());
         let has_slots_away = read.tables.iter().any(is_named);
-        // Before the read it was certain, and a statement that does not find its tables begins nothing.
+        // The status was certain before the read, and a statement that does not find its tables begins no transaction.
         let is_open = self.state.status & status::IN_TRANS != 0;
         let may_be_old = is_open && self.may_have_old_snapshot();
         if !read.locks_rows() {
@@ -319,20 +322,20 @@ impl Session {
             }
         }
         match has_slots_away && read.tables.len() > 1 {
-            // The others' slots may be there.
+            // The other tables' slots may still exist.
             true => self.read_folded(read, original, context).await,
             false => self.run_original(original, context).await,
         }
     }
 
-    /// Counts a read, however often it is run.
+    /// Counts a read once, however often it runs.
     fn count_once(&mut self, read: &Read, query: &mut Query<'_>) {
         if let Some(reason) = query.count.take() {
             self.count_read(read, reason);
         }
     }
 
-    /// Counts a read: for some reasons it has folded first.
+    /// Counts a read. Under some reasons it has folded first.
     pub(crate) fn count_read(&mut self, read: &Read, reason: Reason) {
         for table in &read.tables {
             match reason.plan() {
@@ -343,8 +346,8 @@ impl Session {
         self.count(reason);
     }
 
-    /// The error that the original ends with, whose words tell of the client's own expression, not of our sum.
-    /// `error` is ours, for when the original cannot be asked.
+    /// The error that the original ends with: its words are about the client's own expression, not about the proxy's
+    /// sum. `error` is the rewritten text's, for when the original does not fail.
     pub(crate) async fn originals_error(
         &mut self,
         read: &Read,
@@ -399,7 +402,8 @@ impl Session {
         Ok(last)
     }
 
-    /// Whether statements of ours take locks before a read, in its transaction or as errors that it would end with.
+    /// Whether internal statements take locks before a read: in its transaction, or because the read must fail with
+    /// the error that a lock causes.
     async fn locks_before(&mut self, read: &Read) -> Result<bool, Error> {
         if self.state.status_uncertain && self.state.in_transaction() {
             self.run_internal("DO 0").await?;
@@ -413,8 +417,8 @@ impl Session {
         })
     }
 
-    /// Folds what this transaction has incremented itself, and takes the locks that the read asks for. What does not go
-    /// on as a sum is counted.
+    /// Folds what this transaction has incremented itself, and takes the locks that the read asks for. A read that
+    /// does not go on as a sum is counted here.
     pub(crate) async fn prepare_to_read(
         &mut self,
         read: &Read,
@@ -454,7 +458,7 @@ impl Session {
                         self.count_read(read, reason);
                         return Ok(Prepared::Refused(error));
                     }
-                    // READ ONLY, or an account that may not write.
+                    // The transaction is READ ONLY, or the account may not write.
                     Err(_) => {}
                 }
             }
@@ -478,20 +482,21 @@ impl Session {
             }
         }
         if self.state.in_transaction() {
-            // Who has committed meanwhile knows some again.
+            // A session that has committed meanwhile may have learnt some slot rows again.
             self.forget_what_is_locked(read);
         }
         Ok(Prepared::Summed(reason))
     }
 
-    /// Slot rows that are locked are nobody's to share a transaction with increments of other keys.
+    /// Forgets slot rows that the read locks: no batch may write them in one transaction with increments of other
+    /// keys.
     fn forget_what_is_locked(&self, read: &Read) {
         for table in read.tables.iter().filter(|_| read.locks_rows()) {
             self.shared.slots.forget_all(table);
         }
     }
 
-    /// The text to send: the keys that this transaction has folded count by their base row alone.
+    /// The text to send. The keys that this transaction has folded count by their base row alone.
     pub(crate) async fn render_read(&mut self, read: &Read, parameters: &[Vec<u8>]) -> Vec<u8> {
         let open_slots = self.open_slots_for(read).await;
         let transaction = &self.state.transaction;
@@ -510,7 +515,7 @@ impl Session {
         text
     }
 
-    /// The open slots of the tables whose locked rows a read skips.
+    /// The open slots of tables whose locked rows a read skips.
     async fn open_slots_for(&mut self, read: &Read) -> Vec<Option<KnownSlots>> {
         let asked: HashSet<_> = read.text.asks_for_open_slots().collect();
         let mut open_slots = vec![
@@ -527,7 +532,7 @@ impl Session {
         open_slots
     }
 
-    /// The code of the ERR packet that the answer starts with, if it is one.
+    /// The code of the ERR packet that the response starts with, if it does.
     async fn peek_error(&mut self, context: ReplyContext) -> Result<Option<u16>, Error> {
         const CODE: usize = 3;
         let end = loop {

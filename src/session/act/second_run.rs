@@ -1,8 +1,8 @@
 //! The second run of an UPDATE or DELETE that has changed only some of the rows that were folded for it.
 //!
-//! The folds cannot be undone any more without the statement, and the rows that it has left alone would show as they
-//! are now, where the transaction's snapshot has them older. So all is undone, the changed rows are folded alone, and
-//! the statement runs once more, confined to them.
+//! The folds can no longer be undone without the statement, and the rows that it has left alone would show as they are
+//! now, where the transaction's snapshot has them older. So everything is undone, only the changed rows are folded,
+//! and the statement runs once more, confined to them.
 
 use std::sync::Arc;
 
@@ -18,13 +18,14 @@ use crate::sql::template::{Filling, Template};
 use crate::wire::reader::Malformed;
 use crate::wire::reply::{Ok as OkPacket, row_counts};
 
-/// What became of a statement that may have to run a second time.
+/// The outcome of a statement that may have to run a second time.
 pub(crate) enum SecondRun {
     /// Its first run stands.
     NotRun,
-    /// The second one stands, and what it has changed is remembered.
+    /// The second run stands, and the transaction remembers what it has changed.
     Replied,
-    /// Refused with this ERR payload. The first run is undone: the statement has changed nothing.
+    /// The second run was refused with this ERR payload. The first run is undone, so the statement has changed
+    /// nothing.
     Refused(Vec<u8>),
 }
 
@@ -43,8 +44,8 @@ fn rows_changed(ok: &[u8]) -> Option<usize> {
 
 impl Session {
     /// Confines a statement that has run to the rows that it has changed, if it has left others alone whose slots had
-    /// been moved. `confined` is its text with room for a condition, and its literals; `suspects` are the rows as they
-    /// were before it.
+    /// been moved. `confined` is its text with a hole for a condition, and its literals; `suspects` are the rows as
+    /// they were before it.
     pub(crate) async fn confine(
         &mut self,
         mark: Mark,
@@ -57,8 +58,8 @@ impl Session {
         }
     }
 
-    /// The rows that the client's statement has changed, where a fold has moved slots of others too, which the
-    /// statement has left alone. `None`: there are none such, or nobody can tell.
+    /// The rows that the client's statement has changed, if a fold has also moved slots of others that the statement
+    /// has left alone. Returns `None` if there are no such others, or if that cannot be told.
     async fn changed_alone(
         &mut self,
         moved: &Moved,
@@ -90,8 +91,8 @@ impl Session {
         }))
     }
 
-    /// Undoes what has been done since the mark, and does it again for the changed rows alone. Should the statement not
-    /// change as many rows as before, it is done again for all rows that had been folded.
+    /// Undoes what has been done since the mark, and does it again for the changed rows only. If the statement then
+    /// changes another number of rows than before, it runs again for all rows that had been folded.
     async fn run_again(
         &mut self,
         mark: Mark,
@@ -107,7 +108,7 @@ impl Session {
         ];
         for (keys, as_own, condition, expected) in ways {
             if self.insist(UNDO).await?.into_result().is_err() {
-                // What has run last stands.
+                // The last run stands.
                 return Ok(SecondRun::NotRun);
             }
             self.state.transaction.restore(mark.clone());

@@ -1,4 +1,5 @@
-//! TODO
+//! Writes one increment to a slot: the UPDATE of a known slot row, or the upsert that makes the row. Also keeps the
+//! session's slot leases, and the slot rows that it knows.
 
 use std::sync::Arc;
 
@@ -24,9 +25,9 @@ use crate::wire::reader::Malformed;
 pub(crate) struct Slotting<'a> {
     pub increment: &'a Arc<Increment>,
     pub parameters: &'a [Vec<u8>],
-    /// What it adds to each counter, where that can be added up.
+    /// What it adds to each counter, if that can be added up.
     pub amounts: Option<&'a [Amount]>,
-    /// What the slot row is known by, where the statement surely names one key.
+    /// Identifies the slot row, if the statement certainly names one key.
     pub slot_row: Option<SlotRow>,
     /// The keys that it increments.
     pub keys: Keys,
@@ -47,7 +48,7 @@ impl Session {
             ..
         } = *slotting;
         let slot = self.slot(&increment.table);
-        // Where it does not name one whole key, the rows that it opens are not known.
+        // If the statement does not name one whole key, the slot rows that it opens are not known.
         let slot_row = slotting.slot_row.as_ref();
         let slot_row = slot_row.filter(|_| increment.update.is_some());
         let is_known = slot_row.is_some_and(|row| self.knows_slot(&increment.table, row, slot));
@@ -62,14 +63,14 @@ impl Session {
                     self.found_slot(&increment.table, row, slot);
                     return self.slotted(slotting, slot, ok).await;
                 }
-                // Closed by a fold, or full: base must be asked.
+                // A fold has closed the slot row, or it is full: the upsert must check base.
                 InternalResponse::Err(error) if is_check_violation(&error) => {}
                 InternalResponse::Err(error) => return self.refused(slotting, &error).await,
                 _ => self.shared.slots.forget(&increment.table, row, slot),
             }
         }
         if self.state.info == InfoText::Unknown {
-            // The original shows it.
+            // The response to the original shows the language.
             return self
                 .fold_then_original(
                     &increment.exact,
@@ -83,7 +84,7 @@ impl Session {
             InternalResponse::Ok(ok) => {
                 match as_update(&ok, self.link.capabilities, &self.state.info)? {
                     None => {
-                        // No such row: MySQL says so in its own words.
+                        // There is no such row: MySQL reports that in its own words.
                         self.count_increment(Reason::Slotted, &increment.table);
                         let seen = self
                             .run_original_and_see(slotting.original, context)
@@ -94,7 +95,7 @@ impl Session {
                         if let Some(row) = slot_row {
                             self.found_slot(&increment.table, row, slot);
                         }
-                        // The upstream's own count has existing slot rows twice.
+                        // The upstream's own row count has existing slot rows twice.
                         self.state.diagnostics = Some(Diagnostics::of(&ok, None));
                         self.slotted(slotting, slot, ok).await
                     }
@@ -105,9 +106,9 @@ impl Session {
         }
     }
 
-    /// Adds to a slot whether or not there is a slot row. It locks more than the client's UPDATE would, the base row
-    /// and the gap that a slot row is inserted into, so a deadlock that ends it is not the client's: it is run again,
-    /// unless the client's transaction has gone with it.
+    /// Adds to a slot whether or not the slot row exists. The upsert locks more than the client's UPDATE would: the
+    /// base row, and the gap that a slot row is inserted into. So a deadlock that ends it must not reach the client:
+    /// it runs again, unless the deadlock has ended the client's transaction.
     async fn upsert(
         &mut self,
         slotting: &Slotting<'_>,
@@ -135,8 +136,8 @@ impl Session {
         self.count(reason);
     }
 
-    /// Whether the slot row of this key is there. What this transaction has written itself, and has not folded since,
-    /// is, whatever others do.
+    /// Whether this key's slot row is known to exist. A row that this transaction has written, and has not folded
+    /// since, exists whatever others do.
     fn knows_slot(&self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) -> bool {
         let is_it = |written: &(Arc<HotTable>, SlotRow, u16)| {
             written.2 == slot && written.1 == *row && written.0 == *table
@@ -144,8 +145,8 @@ impl Session {
         self.state.written.iter().any(is_it) || self.shared.slots.knows(table, row, slot)
     }
 
-    /// The slot row of this key is there: for all sessions when the transaction has committed. Told earlier, and
-    /// rolled back, it would be missed by the UPDATE of another, which then holds the gap that a third inserts into.
+    /// Records that the slot row exists. Other sessions learn of it only after COMMIT: if they knew earlier and we
+    /// rolled back, their UPDATE would match nothing and lock the gap that a third session inserts into.
     fn found_slot(&mut self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) {
         if !self.state.in_transaction() {
             self.shared.slots.learn(table, row, slot);
@@ -177,7 +178,7 @@ impl Session {
         self.answer_ok(slotting.context, ok).await
     }
 
-    /// The slot statement failed: either as the original would have, or for a reason of ours.
+    /// Handles a slot statement that failed, either as the original would have, or for a reason of the proxy's own.
     async fn refused(&mut self, slotting: &Slotting<'_>, error: &[u8]) -> Result<Replied, Error> {
         let Slotting {
             increment,
@@ -226,7 +227,7 @@ impl Session {
         self.run_internal(text).await
     }
 
-    /// The lease that it holds of a table's slots.
+    /// The lease that the session holds on a slot of this table.
     pub(crate) fn lease(&self, table: &Arc<HotTable>) -> Option<&SlotLease> {
         let mut leases = self.state.transaction.leases.iter();
         leases
@@ -234,7 +235,8 @@ impl Session {
             .map(|(_, lease)| lease)
     }
 
-    /// A slot has taken an increment of the keys under `predicate`: it is to be rolled up, once it is committed.
+    /// Records that a slot has taken an increment of the keys under `predicate`, so that it is rolled up once it is
+    /// committed.
     pub(crate) fn slot_incremented(
         &mut self,
         table: &Arc<HotTable>,
@@ -244,14 +246,14 @@ impl Session {
         let mut leases = self.state.transaction.leases.iter_mut();
         match leases.find(|(leased, _)| leased == table) {
             Some((_, lease)) => lease.incremented(predicate),
-            // In autocommit the lease has gone with the commit that the answer told of.
+            // In autocommit the lease has ended with the commit that the response reported.
             None => self.shared.slots.dirty().mark(table, predicate, slot),
         }
     }
 
-    /// Counts an increment that is through with its batch.
+    /// Counts an increment that its batch has completed.
     pub(crate) fn count_combined(&mut self, slotting: &Slotting<'_>) {
-        // One of a table without slots is counted already.
+        // An increment of a table without slots is counted already.
         if slotting.increment.table.slots > 0 {
             self.count_increment(Reason::Slotted, &slotting.increment.table);
         }

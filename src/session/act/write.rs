@@ -1,5 +1,5 @@
-//! Writes that pass as they came: they are right on base alone, but the rows that they change are then the
-//! transaction's own, and its reads must see their counters as they are, like all else in them.
+//! Writes that are right on base alone, and are forwarded. The rows that they change are then rows that the
+//! transaction has changed itself: its reads must see their counters as they are now, like all their other columns.
 
 use crate::session::Session;
 use crate::session::act::fold_slots::Bound;
@@ -14,8 +14,8 @@ use crate::wire::reader::Malformed;
 use crate::wire::{capability, error_code, reply};
 
 impl Session {
-    /// Runs a write of other tables with sums in place of the counters that it reads, where a fold would show in the
-    /// snapshot of the open transaction. `None`: it is still to be run, after a fold.
+    /// Runs a write of other tables with sums in place of the counters that it reads, if a fold would show in the open
+    /// transaction's snapshot. Returns `None` if it has not run: it must run after a fold.
     pub(crate) async fn write_with_sums(
         &mut self,
         fold: &Fold,
@@ -26,7 +26,7 @@ impl Session {
         let may_be_refused = original.may_open_cursor() && !self.hot.catalog.mariadb;
         let is_in_the_way = self.state.in_transaction()
             && self.may_have_old_snapshot()
-            // `max_join_size` would count the slots as well.
+            // `max_join_size` would count the slot rows as well.
             && self.state.big_selects;
         let with_sums = fold.with_sums.as_ref().filter(|_| is_in_the_way);
         let Some(with_sums) = with_sums.filter(|sums| sums.any_cursor || !may_be_refused) else {
@@ -51,7 +51,7 @@ impl Session {
             InternalResponse::Err(error) if is_of_the_text(&error) || tells_of_a_value(&error) => {
                 return Ok(None);
             }
-            // It is the original's own. Run twice, the statement would take AUTO_INCREMENT values twice.
+            // The error is the original's own. If the statement ran twice, it would take AUTO_INCREMENT values twice.
             InternalResponse::Err(error) => self.answer_err(context, &error).await?,
             InternalResponse::Row(_) => return Err(Malformed.into()),
         };
@@ -60,7 +60,7 @@ impl Session {
         Ok(Some(done))
     }
 
-    /// Runs a write. `parameters` are literals; `None` where they have none.
+    /// Runs a write. `parameters` are literals; `None` if they cannot be written as literals.
     pub(crate) async fn write(
         &mut self,
         write: &Write,
@@ -117,7 +117,7 @@ impl Session {
                 let inserted = inserted.clone();
                 Some(
                     match self.suspects(table, Some(predicate), inserted).await? {
-                        // A column of the inner query's may be one of the table around.
+                        // A column in the inner query may belong to the table around it.
                         Err(error) if !reads.is_empty() && failure(&error) == Failure::Ours => {
                             let plain = without_reads.as_deref();
                             self.suspects(table, plain, None).await?
@@ -128,14 +128,14 @@ impl Session {
             }
         };
         let suspects = match suspects {
-            // The table has been altered since the catalog was read; the client's statement need not name the column.
+            // The table has been altered since the catalog was read. The client's statement need not name the column.
             Some(Err(error)) if is_unknown_column(&error) => None,
             Some(Err(error)) => return self.discard_and_fail(original, context, &error).await,
             Some(Ok(suspects)) => suspects,
             None => None,
         };
         let (done, last) = self.run_original_and_see(original, context).await?;
-        // An answer with the end of the transaction has taken what it knew along.
+        // A response that ends the transaction has discarded what the transaction knew.
         if !changes_nothing(&last, self.state.kind) && self.state.in_transaction() {
             let rows = self.state.transaction.rows_mut();
             match suspects {
@@ -147,8 +147,8 @@ impl Session {
     }
 }
 
-/// Whether an ERR payload tells of a value that its column or type does not take: by the expression, which may be ours,
-/// or by the number of the row, which counts those of our queries as well.
+/// Whether an ERR payload is about a value that its column or type does not accept. It names the expression, which may
+/// be the proxy's, or the number of the row, which counts the rows of the proxy's queries as well.
 fn tells_of_a_value(error: &[u8]) -> bool {
     const VALUES: [u16; 6] = [
         error_code::ER_WARN_DATA_OUT_OF_RANGE,

@@ -1,5 +1,5 @@
-//! Statements whose plan is that of their shape: it was made once, and each one's literals fill its holes, as
-//! parameters of a prepared statement would.
+//! Statements that use the plan of their shape: it was made once, and the literals of each statement fill its holes,
+//! as the parameters of a prepared statement would.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::sql::{Literal, LiteralKind, Shape};
 use crate::wire::execute::Value;
 
 impl Session {
-    /// Does what a plan says that was found for this text.
+    /// Does what the plan found for this text says.
     pub(crate) async fn act_on_found(
         &mut self,
         found: Found,
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// A read whose shape MySQL does not prepare: its text may say more.
+    /// Runs a read whose shape MySQL does not prepare, by the plan of its text: that may show more.
     async fn read_by_text(
         &mut self,
         text: &[u8],
@@ -110,7 +110,7 @@ impl Session {
     }
 }
 
-/// The literals as the binary protocol would have brought them.
+/// The literals as the binary protocol would have sent them.
 fn values<'a>(shape: &Shape, text: &'a [u8]) -> Vec<Value<'a>> {
     let value = |literal: &Literal| {
         let spelled = literal.of(text);

@@ -1,4 +1,5 @@
-//! Statements that ask about the one before them, in every way in which they come: as text, prepared, with hot tables.
+//! Statements that ask about the one before them (SHOW WARNINGS, ROW_COUNT(), GET DIAGNOSTICS), in every form in which
+//! they come: as text, prepared, or with hot tables.
 
 use std::sync::Arc;
 
@@ -20,18 +21,18 @@ use crate::wire::packet::encode_packet;
 use crate::wire::reader::Malformed;
 use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
 
-/// What became of a question.
+/// The outcome of a statement that asks about the one before it.
 pub(crate) enum QuestionOutcome {
-    /// It is answered.
+    /// The client has its response.
     Replied(Replied),
-    /// The statement has to run with this text in place of its own.
+    /// The statement must run with this text in place of its own.
     Rewritten(Vec<u8>),
-    /// The upstream can answer.
+    /// It was not answered here: the upstream can answer it.
     Not,
 }
 
 impl Session {
-    /// Answers what a statement asks about the one before it, where the upstream would tell of a statement of ours.
+    /// Answers what a statement asks about the one before it, if the upstream would report on an internal statement.
     pub(crate) async fn ask_of_last(
         &mut self,
         text: &[u8],
@@ -42,7 +43,7 @@ impl Session {
             self.state.diagnostics = None;
             return Ok(QuestionOutcome::Not);
         }
-        // Statements of ours come before the client's.
+        // Internal statements run before the client's.
         if self.state.diagnostics.is_none() && may_ask(text) && self.is_hot(text, kind) {
             self.keep_numbers().await?;
         }
@@ -50,7 +51,7 @@ impl Session {
             return Ok(QuestionOutcome::Not);
         };
         let variables = self.state.variables.clone().unwrap_or_default();
-        // Bodies of routines ask when they run, and nobody knows the columns that a WITH has.
+        // The body of a routine asks when it runs, and the columns of a WITH are not known.
         let may_have_body = matches!(kind, Kind::Ddl | Kind::Other | Kind::With);
         match sql::diagnostics::question(text, &variables) {
             Some(question) if !may_have_body && !sql::is_several(text, &variables) => {
@@ -60,7 +61,7 @@ impl Session {
         }
     }
 
-    /// Runs a statement with an edited text, whose columns are those of the client's own.
+    /// Runs a statement with an edited text, under the column definitions of the client's own text.
     pub(crate) async fn act_with(
         &mut self,
         edited: &[u8],
@@ -96,8 +97,8 @@ impl Session {
         let is_select = kind == Kind::Select && !self.is_hot(text, kind);
         let rewritten = match question {
             Question::Messages { errors, limit } => {
-                // There are none, whatever a statement of ours has been warned of since: behind ROLLBACK TO SAVEPOINT
-                // servers warn of temporary tables and of tables without transactions (1751, 1196).
+                // There are no messages, whatever warnings an internal statement has raised since: after ROLLBACK TO
+                // SAVEPOINT, servers warn of temporary tables and of tables without transactions (1751, 1196).
                 let none = match (&diagnostics.messages, diagnostics.counts) {
                     (None, Some((0, 0))) => self.take_messages(0).await?,
                     _ => None,
@@ -109,7 +110,7 @@ impl Session {
                 };
                 self.count(Reason::Metadata);
                 let done = self.show(messages, *errors, limit, context).await?;
-                // It leaves the messages, and has no rows of its own to count.
+                // SHOW WARNINGS leaves the messages, and has no rows of its own to count.
                 self.state.diagnostics = Some(Diagnostics {
                     row_count: -1,
                     ..diagnostics
@@ -186,7 +187,7 @@ impl Session {
     ) -> Result<Replied, Error> {
         match self.run_internal(assignment).await? {
             InternalResponse::Ok(ok) => {
-                // It leaves what it tells of.
+                // GET DIAGNOSTICS leaves the diagnostics that it reads.
                 self.state.diagnostics = Some(diagnostics);
                 self.answer_ok(context, ok).await
             }
@@ -195,7 +196,7 @@ impl Session {
         }
     }
 
-    /// The column definitions of a query that may be run for their sake.
+    /// The column definitions of a query that may be run to get them.
     async fn columns_of(&mut self, text: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let mut out = Vec::new();
         encode_query(&mut out, text, self.link.capabilities);
@@ -245,7 +246,7 @@ impl Session {
     }
 }
 
-/// Whether a query does nothing when it runs: it calls nothing, assigns nothing and touches no table.
+/// Whether running a query does nothing else: it calls nothing, assigns nothing and reads no table.
 fn is_repeatable(text: &[u8], question: &Question) -> bool {
     let Question::Numbers(places) = question else {
         return true;

@@ -1,4 +1,4 @@
-//! COM_STMT_EXECUTE of a statement that the session knows: also one that asks about the statement before it.
+//! COM_STMT_EXECUTE of a statement that the session knows, including one that asks about the statement before it.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::wire::execute::Execute;
 use crate::wire::response::ResponseKind;
 
 impl Session {
-    /// Executes a statement that asks about the one before it: with the numbers in place, where the upstream would tell
-    /// of a statement of ours.
+    /// Executes a statement that asks about the one before it. If the upstream would report on an internal statement,
+    /// the numbers are put into its text.
     pub(crate) async fn execute_asking(
         &mut self,
         id: u32,
@@ -64,7 +64,7 @@ impl Session {
         done
     }
 
-    /// Executes the rewritten statement as it is, under the column definitions of the client's own.
+    /// Executes the edited statement as it is, under the column definitions of the client's own.
     async fn execute_renamed(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
         if !self.buffer_command().await? {
             return self.pass_statement(statement.kind, Reason::TooLong).await;
@@ -108,7 +108,7 @@ impl Session {
         }
         let failed = self.state.status_uncertain;
         self.after_one_shot(&statement.one_shot, failed);
-        // The execution has used it up.
+        // The execution has used up the long data.
         statement.long_data = false;
         if statement.may_change_the_catalog && !failed {
             self.catalog_may_have_changed(statement.kind).await;
