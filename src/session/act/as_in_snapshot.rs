@@ -1,10 +1,10 @@
-//! Queries that are not read, in a transaction with a snapshot.
+//! Queries that cannot be rewritten, in a transaction that has a snapshot.
 //!
-//! The snapshot has base and slots apart. A fold would change neither what it shows of rows that others have rolled up
-//! since, nor keep the query from seeing what others have added since. So where the snapshot shows slots that hold
-//! something, the transaction writes those rows with the sums of that time, the query runs, and a savepoint takes the
-//! writes back (see [`crate::counter::snapshot`]). Where that cannot be done the answer is the server's own for a
-//! snapshot that a table has outgrown (1412), rather than a wrong value.
+//! The snapshot shows base and slots apart. A fold does not help: it would not change what the snapshot shows of rows
+//! that others have rolled up since, and it would let the query see what others have added since. So where the
+//! snapshot shows slots that hold something, the transaction writes those rows with the sums of that time, the query
+//! runs, and a savepoint takes the writes back (see [`crate::counter::snapshot`]). Where that cannot be done, the
+//! client gets the server's own error for a snapshot that a table has outgrown (1412), rather than a wrong value.
 
 use std::sync::Arc;
 
@@ -25,23 +25,23 @@ use crate::sql::plan::Fold;
 use crate::wire::error_code::ER_SP_DOES_NOT_EXIST;
 use crate::wire::{reply, status};
 
-/// The rows of a table whose slots the snapshot shows to hold something.
+/// The rows of one table whose slots hold something in the snapshot.
 struct OfTable {
     table: Arc<HotTable>,
     form: KeyForm,
     rows: Vec<SnapshotRow>,
 }
 
-/// Why a query cannot be answered as its snapshot is.
+/// Why a query cannot be answered as of its snapshot.
 enum Refusal {
-    /// MySQL would have given the query the same answer: the ERR payload.
+    /// MySQL would have given the query the same response: this ERR payload.
     Its(Vec<u8>),
-    /// The snapshot cannot be shown.
+    /// The sums of the snapshot cannot be shown.
     Outgrown,
 }
 
 impl Refusal {
-    /// Of a statement of ours that ended with this ERR payload.
+    /// The refusal after an internal statement that ended with this ERR payload.
     fn of(error: Vec<u8>) -> Self {
         match failure(&error) {
             Failure::TheClients => Self::Its(error),
@@ -60,11 +60,11 @@ impl Refusal {
 impl Session {
     /// Whether a fold is for a query that may see an older snapshot.
     pub(crate) fn is_query_in_snapshot(&self, fold: &Fold) -> bool {
-        // A query at SERIALIZABLE reads what is committed, and locks it.
+        // At SERIALIZABLE, a query reads what is committed, and locks it.
         let is_consistent = self.state.isolation != Isolation::Serializable
             || self.state.isolation_doubted
             || self.state.one_shot.is_set();
-        // It could not fold.
+        // A READ ONLY transaction could not fold.
         let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
         fold.reads_snapshot
             && is_consistent
@@ -72,7 +72,7 @@ impl Session {
             && (self.may_have_old_snapshot() || only_reads)
     }
 
-    /// Runs a query over rows as its transaction's snapshot adds them up.
+    /// Runs a query over rows that hold the sums of its transaction's snapshot.
     pub(crate) async fn query_in_snapshot(
         &mut self,
         bounds: &[Bound],
@@ -105,7 +105,8 @@ impl Session {
                 return self.discard_and_fail(original, context, &error).await;
             }
         }
-        // A READ ONLY transaction writes nothing, and what a routine does to rows of ours is not known.
+        // A READ ONLY transaction writes nothing. What a routine would do to the rows that the proxy writes is not
+        // known.
         let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
         let is_changed = |table: &Arc<HotTable>| !table.changed_by.is_empty();
         let may_change = self.state.may_call_routines && tables.iter().any(is_changed);
@@ -142,7 +143,7 @@ impl Session {
         self.let_go(&held).await
     }
 
-    /// Which rows the snapshot shows with slots that hold something.
+    /// Finds the rows whose slots hold something in the snapshot.
     async fn rows_in_snapshot(
         &mut self,
         bound: &Bound,
@@ -179,7 +180,7 @@ impl Session {
         })
     }
 
-    /// Writes rows as the snapshot adds them up. What they were, in the same order.
+    /// Writes rows with the sums of the snapshot. Returns what they held before, in the same order.
     async fn write_as_in_snapshot(
         &mut self,
         of_table: &OfTable,
@@ -211,8 +212,8 @@ impl Session {
         })
     }
 
-    /// The same as [`Session::take_back`], where a routine has written something, which a savepoint would take back too.
-    /// The rows become the transaction's own.
+    /// Takes the writes back like [`Session::take_back`], but without the savepoint: a routine has written something,
+    /// which a rollback to it would undo too. The rows become rows that the transaction has changed itself.
     async fn write_back(&mut self, written: &[(&OfTable, Vec<SnapshotRow>)]) -> Result<(), Error> {
         for (OfTable { table, form, rows }, before) in written {
             let pairs = rows.iter().zip(before);
@@ -232,9 +233,10 @@ impl Session {
         Ok(())
     }
 
-    /// Takes back what was written for a query that ended with this packet. Counters would be lost, were it committed.
+    /// Takes back what was written for a query that ended with this packet. If it were committed, counters would be
+    /// lost.
     async fn take_back(&mut self, last: &[u8]) -> Result<(), Error> {
-        // Without the savepoint the transaction has ended, by a deadlock, and all with it.
+        // The savepoint is missing only if the transaction has ended, by a deadlock, and all writes with it.
         if let InternalResponse::Err(error) = self.insist(UNDO).await?
             && !reply::Err::decode(&error).is_ok_and(|error| error.code == ER_SP_DOES_NOT_EXIST)
         {

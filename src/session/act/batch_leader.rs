@@ -1,4 +1,4 @@
-//! One session writes the increments of all that wait.
+//! The leader of a batch writes the increments of all sessions that wait in it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -29,16 +29,16 @@ use crate::wire::reader::Malformed;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
 
-/// What became of the leader's own increment.
+/// The outcome of the leader's own increment.
 pub(crate) enum BatchOutcome {
-    /// It was alone, and is answered.
+    /// It was alone in its batch, and the client has its response.
     Answered(Replied),
-    /// It was written with others.
+    /// It was written together with others.
     Written(Outcome),
 }
 
-/// Whether the transaction that ends with this error is surely not committed, so that what was in it may be written
-/// again. The others come of the commit itself, and nobody knows.
+/// Whether the transaction that ends with this error is certainly not committed, so that its increments may be written
+/// again. The other errors come from the commit itself, and leave the outcome unknown.
 fn is_surely_not_committed(error: &[u8]) -> bool {
     const DOUBTFUL: [u16; 4] = [
         ER_ERROR_DURING_COMMIT,
@@ -49,25 +49,25 @@ fn is_surely_not_committed(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| !DOUBTFUL.contains(&err.code))
 }
 
-/// Whether an error is about the session that ran the statement: it was killed, or the server goes down.
+/// Whether an error is about the session that ran the statement: it was killed, or the server is shutting down.
 fn is_the_leaders(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| is_killed(err.code))
 }
 
-/// Whether each of the increments has waited for a lock for as long as it would have by itself.
+/// Whether each of the increments has waited for a lock as long as it would have by itself.
 fn has_waited(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| err.code == ER_LOCK_WAIT_TIMEOUT)
 }
 
-/// Whether an error has surely ended the statement alone: killed, over its time (MariaDB), or against a CHECK (MySQL,
-/// MariaDB). A deadlock rolls all of the transaction back, and so may others.
+/// Whether an error has certainly ended the statement only: it was killed, exceeded its time limit (MariaDB), or
+/// violated a CHECK (MySQL, MariaDB). A deadlock rolls back the whole transaction, and so may other errors.
 fn leaves_transaction(error: &[u8]) -> bool {
     const LEAVES: [u16; 2] = [ER_QUERY_INTERRUPTED, ER_STATEMENT_TIMEOUT];
     reply::Err::decode(error)
         .is_ok_and(|err| LEAVES.contains(&err.code) || is_check_violated(err.code))
 }
 
-/// What a failed statement means for the increments in it.
+/// The outcome of the increments in a statement that failed.
 fn failed(error: Vec<u8>) -> Outcome {
     match is_surely_not_committed(&error) && !has_waited(&error) {
         true => Outcome::NotWritten,
@@ -75,9 +75,9 @@ fn failed(error: Vec<u8>) -> Outcome {
     }
 }
 
-/// What one statement of a transaction has come to, before its end is known.
+/// The outcome of one statement of a transaction, before the transaction's own is known.
 enum Step {
-    /// Its rows are written.
+    /// The rows are written.
     Written {
         ok: Vec<u8>,
         in_transaction: bool,
@@ -87,11 +87,12 @@ enum Step {
     Failed(Vec<u8>),
 }
 
-/// A batch that is away for longer waits for a lock, perhaps, and others need not wait for its lane.
+/// How long a batch may take before its lane is given back: it may be waiting for a lock, and others need not wait for
+/// the lane.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl Session {
-    /// Writes a batch, of which this session's increment is a part.
+    /// Writes a batch that contains this session's increment.
     pub(crate) async fn lead(
         &mut self,
         mut batch: Batch,
@@ -109,8 +110,8 @@ impl Session {
                 let shared = Arc::clone(&self.shared);
                 let late = || {
                     batch.give_lane_back();
-                    // One of the keys is locked by somebody: let none be with others next time, until it has been
-                    // written by itself.
+                    // Another session may hold a lock on one of the keys. Next time, none of them shares a transaction
+                    // with others until it has been written by itself.
                     for (part, text) in batch.parts().iter().zip(&texts) {
                         shared
                             .slots
@@ -130,16 +131,16 @@ impl Session {
             }
             let slots = &self.shared.slots;
             match &outcome {
-                // There are no slots to know.
+                // The table has no slots.
                 _ if text.upsert.is_none() => {}
                 Outcome::Committed(_) => slots.learn(part.table(), part.slot_row(), text.slot),
-                // One that is locked would hold up the other keys of the next batch as well.
+                // A row that is locked would hold up the other keys of the next batch as well.
                 Outcome::NotWritten | Outcome::Failed(_) => {
                     slots.forget(part.table(), part.slot_row(), text.slot);
                 }
                 Outcome::Lost => {}
             }
-            // Whoever was not killed writes its own.
+            // Only the leader was killed. The others write their own increments.
             let told = match &outcome {
                 Outcome::Failed(error) if is_the_leaders(error) => Outcome::NotWritten,
                 other => other.clone(),
@@ -152,7 +153,7 @@ impl Session {
         self.give_slots_back();
         drop(batch);
         match (&texts[..], own) {
-            // The upstream has the error itself, and can be asked about it.
+            // The upstream has raised this error itself, so the client can ask it about the error.
             ([_], Outcome::Failed(error)) => {
                 self.count_combined(slotting);
                 let done = self.answer_err(slotting.context, &error).await?;
@@ -162,7 +163,7 @@ impl Session {
         }
     }
 
-    /// Writes its own increment, for which others wait until the server has answered.
+    /// Writes the leader's own increment only. Others wait until the server has responded.
     async fn lead_alone(
         &mut self,
         batch: Batch,
@@ -186,7 +187,7 @@ impl Session {
         done.map(BatchOutcome::Answered)
     }
 
-    /// Counts what is written of a batch, and for each of its tables the increments of that.
+    /// Counts the increments of a batch that were written, in all and for each table.
     fn count_batch(&self, batch: &Batch, outcomes: &[Outcome]) {
         let mut by_table: Vec<(&HotTable, usize)> = Vec::new();
         let parts = batch.parts().iter().zip(outcomes);
@@ -208,8 +209,8 @@ impl Session {
         }
     }
 
-    /// Keeps what may be written in one transaction: increments whose slot rows are there and nobody else's. Base rows
-    /// are not locked then, so that no part waits for a lock that another's row has.
+    /// Keeps in the batch what may be written in one transaction: increments whose slot rows exist and belong to no
+    /// other session. Base rows are not locked then, so no part waits for a lock that another part's row holds.
     fn share_out(&mut self, batch: &mut Batch) {
         let tables: Vec<_> = batch
             .parts()
@@ -231,7 +232,7 @@ impl Session {
         });
     }
 
-    /// The statements of each part.
+    /// The statements of each part of the batch.
     fn texts(&mut self, batch: &Batch) -> Vec<Texts> {
         let texts = batch.parts().iter().map(|part| {
             let increment = part.increment();
@@ -271,7 +272,7 @@ impl Session {
         texts.collect()
     }
 
-    /// Writes the sums of one key by a statement that is its own transaction.
+    /// Writes the sums of one key, by a statement that is a transaction of its own.
     async fn write_one(&mut self, texts: &Texts) -> Result<Outcome, Error> {
         if let Some(update) = &texts.update {
             match self.run_internal(update).await? {
@@ -280,7 +281,7 @@ impl Session {
                     return Ok(Outcome::Committed(ok.into()));
                 }
                 InternalResponse::Ok(_) => {}
-                // Closed by a fold, or full: base must be asked.
+                // A fold has closed the slot row, or it is full: the upsert must check base.
                 InternalResponse::Err(error) if is_check_violation(&error) => {}
                 InternalResponse::Err(error) if is_the_leaders(&error) => {
                     return Ok(Outcome::Failed(error.into()));
@@ -296,7 +297,8 @@ impl Session {
             InternalResponse::Ok(ok) => {
                 match as_update(&ok, self.link.capabilities, &self.state.info)? {
                     Some(ok) => Outcome::Committed(ok.into()),
-                    // No such row: MySQL tells each of them in its own words.
+                    // There is no such row. Each session runs its own statement, so that MySQL reports that in its own
+                    // words.
                     None => Outcome::NotWritten,
                 }
             }
@@ -306,20 +308,20 @@ impl Session {
         })
     }
 
-    /// Writes the sums of several keys in one transaction, sent at once.
+    /// Writes the sums of several keys in one transaction. All statements are sent at once.
     async fn write_all(&mut self, texts: &[Texts]) -> Result<Vec<Outcome>, Error> {
         let mut out = Vec::new();
         encode_query(&mut out, BEGIN.as_bytes(), self.link.capabilities);
         for update in texts.iter().filter_map(|text| text.update.as_ref()) {
             encode_query(&mut out, update, self.link.capabilities);
         }
-        // Its flags tell whether the transaction has come so far.
+        // The status flags of this response show whether the transaction is still open.
         encode_query(&mut out, b"DO 0", self.link.capabilities);
         encode_query(&mut out, COMMIT.as_bytes(), self.link.capabilities);
         self.write_upstream(&out).await?;
         let begun = self.read_internal().await?;
         let mut steps = Vec::with_capacity(texts.len());
-        // Whether the transaction is open behind the last answer; an ERR does not say.
+        // Whether the transaction is open after the last response. An ERR does not say.
         let mut is_open = match &begun {
             InternalResponse::Ok(ok) => Some(is_in_transaction(ok)),
             _ => None,
@@ -345,7 +347,7 @@ impl Session {
                 InternalResponse::Row(_) => return Err(Malformed.into()),
             });
         }
-        // A KILL that meets it tells nothing of the transaction, which the answers before do then.
+        // If a KILL hits this statement, it says nothing of the transaction; the responses before it do.
         if let InternalResponse::Ok(ok) = self.read_internal().await? {
             is_open = Some(is_in_transaction(&ok));
         }
@@ -357,7 +359,7 @@ impl Session {
             _ => None,
         };
         let outcomes = steps.into_iter().map(|step| match (step, &end) {
-            // The transaction was rolled back before, and this one was written by itself.
+            // The transaction had been rolled back before, so this statement ran, and was committed, by itself.
             (
                 Step::Written {
                     ok,
@@ -378,7 +380,7 @@ impl Session {
     }
 }
 
-/// Whether two are the same table, of whichever catalog.
+/// Whether two are the same table, whichever catalogs they come from.
 fn is_same(table: &HotTable, other: &HotTable) -> bool {
     table.name == other.name && table.schema == other.schema
 }
@@ -386,16 +388,17 @@ fn is_same(table: &HotTable, other: &HotTable) -> bool {
 /// The statements that add the sums of one key.
 struct Texts {
     slot: u16,
-    /// For a slot row that is known.
+    /// The UPDATE of a slot row that is known. In a table without slots, the UPDATE of the base row, unless the sums
+    /// may exceed the column's limits.
     update: Option<Vec<u8>>,
     /// `None` for a table without slots.
     upsert: Option<Vec<u8>>,
-    /// The sums are zero, so that nothing changes.
+    /// All sums are zero, so the UPDATE changes nothing.
     adds_nothing: bool,
 }
 
 impl Texts {
-    /// Whether the UPDATE with this answer has found the slot row.
+    /// Whether the UPDATE with this response has found the row.
     fn has_written(&self, ok: &[u8]) -> Result<bool, Error> {
         Ok(match self.adds_nothing {
             true => as_update(ok, 0, &InfoText::English)?.is_some(),
@@ -403,7 +406,7 @@ impl Texts {
         })
     }
 
-    /// The answer for each of the increments, from that of the UPDATE.
+    /// The response for each of the increments, made from the one to the UPDATE.
     fn answer(
         &self,
         mut ok: Vec<u8>,
@@ -422,7 +425,7 @@ fn is_in_transaction(ok: &[u8]) -> bool {
     OkPacket::decode(ok).is_ok_and(|ok| ok.status & status::IN_TRANS != 0)
 }
 
-/// Runs what a batch waits for. `late` is called when that takes long.
+/// Runs what the sessions of a batch wait for. Calls `late` if it takes longer than [`PATIENCE`].
 pub(crate) async fn patiently<T>(running: impl Future<Output = T>, late: impl FnOnce()) -> T {
     let mut running = pin!(running);
     tokio::select! {

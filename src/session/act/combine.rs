@@ -1,4 +1,4 @@
-//! An increment waits for others of its kind, and is written with them by one of their sessions.
+//! An increment joins a batch, and one of the sessions in it writes them all.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,11 +21,12 @@ use crate::session::state::info_text::InfoText;
 use crate::wire::response::{ResponseKind, ResponseTracker};
 use crate::wire::{capability, status};
 
-/// A session whose upstream has not been heard for so long asks it for a sign first: servers close connections that
-/// nobody uses, after a second at the earliest.
+/// A session that has not heard from its upstream for this long pings it first: servers close connections that are
+/// idle, after a second at the earliest.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// All that decides what an increment does and answers when another session writes it, beside its text.
+/// Asks for everything besides its text that decides what an increment does, and how the server responds to it, when
+/// another session writes it.
 const MYSQL_QUESTION: &str = "SELECT @@SESSION.session_track_gtids = 'OFF' AND @@SESSION.session_track_state_change = 0 \
      AND @@SESSION.session_track_transaction_info = 'OFF', \
      ABS(@@SESSION.timestamp - UNIX_TIMESTAMP(SYSDATE(6))) < 1, CURRENT_USER(), CURRENT_ROLE(), DATABASE(), \
@@ -50,7 +51,7 @@ const MARIADB_QUESTION: &str = "SELECT @@SESSION.session_track_state_change = 0 
      @@SESSION.lock_wait_timeout, @@SESSION.max_statement_time, @@SESSION.sql_big_selects";
 
 impl Session {
-    /// Writes an increment together with others. `None`: it has to be written by itself.
+    /// Writes an increment together with others. Returns `None` if it must be written by itself.
     pub(crate) async fn combine(
         &mut self,
         slotting: &Slotting<'_>,
@@ -58,7 +59,7 @@ impl Session {
         let Some((group, addition)) = self.addition(slotting).await? else {
             return Ok(None);
         };
-        // Once more, when the slot row turned out not to be there, or closed.
+        // It is tried once more if the slot row turned out to be missing, or closed.
         for _ in 0..2 {
             let table = &addition.increment.table;
             let slots = &self.shared.slots;
@@ -89,7 +90,7 @@ impl Session {
         Ok(None)
     }
 
-    /// What the increment adds, and to whose; `None` when it may not be added to others.
+    /// What the increment adds, and the group that it may be combined in. `None` if it must not be combined.
     async fn addition(
         &mut self,
         slotting: &Slotting<'_>,
@@ -131,7 +132,7 @@ impl Session {
         Ok(Some((group, addition)))
     }
 
-    /// Whether nothing of this session's own has to do with what its next increment does and answers.
+    /// Whether nothing in this session alone affects what its next increment does, or the response to it.
     fn is_clean(&self) -> bool {
         let state = &self.state;
         state.status & status::AUTOCOMMIT != 0
@@ -146,7 +147,7 @@ impl Session {
             && !state.may_hold_locks
     }
 
-    /// Asks the upstream what the session has in common with others.
+    /// Asks the upstream which group the session belongs to.
     async fn ask_for_group(&mut self) -> Result<(), Error> {
         let question = match self.hot.catalog.mariadb {
             true => MARIADB_QUESTION,
@@ -167,15 +168,15 @@ impl Session {
                     has_own_time,
                 }
             }
-            // An older server has not got all of the variables.
+            // An older server lacks some of the variables.
             _ => Combining::Alone,
         };
         Ok(())
     }
 
     /// Waits to be called. An upstream that closes meanwhile (KILL) ends the session; its increment may be written all
-    /// the same, as one that is killed late is. To the server a session that waits is idle, so it gives a sign now and
-    /// then.
+    /// the same, like that of a statement which is killed too late. To the server a session that waits is idle, so the
+    /// session pings it now and then.
     async fn await_call(&mut self, mut called: oneshot::Receiver<Call>) -> Result<Call, Error> {
         let shared = Arc::clone(&self.shared);
         let _waiting = shared.metrics.count_waiting();
@@ -183,14 +184,15 @@ impl Session {
         let mut signs = ResponseTracker::new(ResponseKind::Nothing, self.link.capabilities);
         let mut next_sign = pin!(tokio::time::sleep(SILENCE));
         loop {
-            // A sign is answered before anything else is said there.
+            // The response to a ping must be read before anything else is sent.
             while !signs.is_done() && !self.link.upstream.buffered().is_empty() {
                 self.link.read_packet(&mut signs, &mut Vec::new()).await?;
                 self.observe(&signs);
             }
             tokio::select! {
                 biased;
-                // A sender never goes without a word; should it, nobody knows what became of the increment.
+                // The leader always sends an outcome. If it ever did not, nobody would know whether the increment was
+                // written.
                 call = &mut called, if signs.is_done() => {
                     self.link.combining_since(since);
                     return Ok(call.unwrap_or(Call::Done(Outcome::Lost)));
@@ -209,10 +211,10 @@ impl Session {
         }
     }
 
-    /// Answers for an increment that another session may have written.
+    /// Sends the client the response to an increment that another session may have written.
     async fn combined(&mut self, slotting: &Slotting<'_>, ok: &[u8]) -> Result<Replied, Error> {
         self.count_combined(slotting);
-        // The upstream would tell of another statement.
+        // The upstream would report on another statement.
         self.state.diagnostics = Some(Diagnostics::of(ok, None));
         self.answer_ok(slotting.context, ok.to_vec()).await
     }

@@ -1,4 +1,4 @@
-//! What statements do to hot tables as wholes: DDL, temporary tables in front of them, LOCK TABLES.
+//! What statements do to hot tables as a whole: DDL, temporary tables that hide them, LOCK TABLES.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,27 +24,27 @@ use crate::wire::error_code::{
 use crate::wire::reader::Malformed;
 use crate::wire::{reply, status};
 
-/// A lock that was waited for in vain, as the statement itself would have it.
+/// The error of a lock wait that timed out, as the client's own statement would report it.
 const WAITED: (u16, &str, &str) = (
     ER_LOCK_WAIT_TIMEOUT,
     "HY000",
     "Lock wait timeout exceeded; try restarting transaction",
 );
 
-/// A statement that was killed.
+/// The error of a statement that was killed.
 const INTERRUPTED: (u16, &str, &str) = (
     ER_QUERY_INTERRUPTED,
     "70100",
     "Query execution was interrupted",
 );
 
-/// Whether a user lock is not to be had, as the session that would wait is waited for.
+/// Whether a user lock cannot be had, because the session that holds it waits for this one.
 fn is_deadlock(error: &[u8]) -> bool {
     const DEADLOCKS: [u16; 2] = [ER_LOCK_DEADLOCK, ER_USER_LOCK_DEADLOCK];
     reply::Err::decode(error).is_ok_and(|error| DEADLOCKS.contains(&error.code))
 }
 
-/// The number that a question has been answered by.
+/// The number in a row that a query of the proxy's has returned.
 fn number(row: &Row) -> Option<u64> {
     std::str::from_utf8(row.first()?.as_ref()?)
         .ok()?
@@ -56,8 +56,8 @@ fn number(row: &Row) -> Option<u64> {
 type Locks = Vec<String>;
 
 impl Session {
-    /// Folds, or takes slots away, runs the DDL, and has the catalog read again. Then it answers: whoever hears of it
-    /// must find the proxy ready.
+    /// Folds the tables, or withdraws their slot tables, runs the DDL, and has the catalog read again. The client gets
+    /// its response only then: once a client knows that the DDL is done, the proxy must be ready for it.
     pub(crate) async fn ddl(
         &mut self,
         ddl: &Ddl,
@@ -65,7 +65,7 @@ impl Session {
         context: ReplyContext,
     ) -> Result<Replied, Error> {
         self.count(Reason::Ddl);
-        // After an error only the upstream knows.
+        // After an error only the upstream knows whether a transaction is open.
         if self.state.status_uncertain {
             self.run_internal("DO 0").await?;
         }
@@ -77,14 +77,15 @@ impl Session {
         };
         let refused = if may_withdraw {
             if self.state.in_transaction() {
-                // The statement would commit it, and it may hold locks that are waited for.
+                // The statement would commit the transaction in any case, and the transaction may hold locks that the
+                // withdrawal waits for.
                 if let Err(error) = self.run_internal(COMMIT).await?.into_result() {
                     return self.answer_err(context, &error).await;
                 }
             }
             self.withdraw(&ddl.tables, &mut locks).await?.err()
         } else {
-            // It may be refused, and the transaction go on with its snapshot.
+            // The statement may be refused, and the transaction go on with its snapshot.
             if self.state.in_transaction() {
                 mark = self.mark().await?;
             }
@@ -113,9 +114,9 @@ impl Session {
         self.let_go(&held).await
     }
 
-    /// Whether slots are to be taken away for a statement, and may be: nothing of this session's own is waited for
-    /// then, and the statement ends its open transaction in any case. The inner error is an ERR payload, and the
-    /// client's.
+    /// Whether slot tables are to be withdrawn for a statement, and may be. They may if no locks of this session are
+    /// waited for then, and if the statement ends the open transaction in any case. The inner error is an ERR payload
+    /// for the client.
     async fn may_withdraw_for(
         &mut self,
         ddl: &Ddl,
@@ -128,19 +129,19 @@ impl Session {
         if !self.state.in_transaction() {
             return Ok(Ok(true));
         }
-        // One that may only read is no exception: it is committed before anything is refused.
+        // A READ ONLY transaction is no exception: the server commits it before it refuses anything.
         self.is_understood(original).await
     }
 
-    /// Takes the slots of these tables away, until the locks are released. The inner error is an ERR payload, and the
-    /// client's: its statement is not to run.
+    /// Withdraws the slot tables of these tables until the locks are released. The inner error is an ERR payload for
+    /// the client, whose statement must not run.
     async fn withdraw(
         &mut self,
         tables: &[Arc<HotTable>],
         locks: &mut Locks,
     ) -> Result<Result<(), Vec<u8>>, Error> {
-        /// Of a session that may itself hold what is waited for (FLUSH TABLES WITH READ LOCK): then the server refuses
-        /// DDL.
+        /// The timeout, in seconds, of a session that may itself hold what is waited for (FLUSH TABLES WITH READ
+        /// LOCK). The server refuses its DDL then.
         const SHORT: u64 = 5;
         let is_doubtful = self.state.may_hold_locks;
         let seconds = match self.run_internal(withdrawal::PATIENCE).await? {
@@ -166,15 +167,15 @@ impl Session {
         let begun = self.shared.withdraw(tables, session, seconds).await;
         let outcome = match begun {
             Ok(withdrawal) => {
-                // The tables may have to be waited for as long again.
+                // The withdrawal waits for the tables, perhaps as long again.
                 let lock = withdrawal.lock.clone();
                 match self.take_lock(&lock, seconds.saturating_mul(2)).await? {
                     Ok(()) => {
                         self.insist(withdrawal::release(&lock)).await?;
                         withdrawal.finish().await
                     }
-                    // This session may hold what is waited for (FLUSH TABLES WITH READ LOCK): then the server refuses
-                    // its DDL.
+                    // This session may hold what is waited for (FLUSH TABLES WITH READ LOCK). The server refuses its
+                    // DDL then.
                     Err(error) => {
                         withdrawal.cancel().await;
                         return Ok(match is_doubtful || is_deadlock(&error) {
@@ -193,7 +194,7 @@ impl Session {
             Some(payload) if failure(&payload) == Failure::TheClients && !is_doubtful => {
                 return Ok(Err(payload));
             }
-            // Not even the hot table is there: the server will say so of the statement.
+            // Not even the hot table exists. The server will report that for the client's statement.
             _ if error.is_missing_table() => {}
             _ => tracing::warn!("slots stay in use while DDL runs: {error}"),
         }
@@ -206,7 +207,7 @@ impl Session {
         Ok(match answer {
             InternalResponse::Row(row) if number(&row) == Some(1) => Ok(()),
             InternalResponse::Err(error) => Err(error),
-            // MariaDB is killed without an error.
+            // On MariaDB, GET_LOCK that is killed returns NULL rather than an error.
             InternalResponse::Row(row) if row.first() == Some(&None) => {
                 Err(error_payload(INTERRUPTED))
             }
@@ -214,7 +215,7 @@ impl Session {
         })
     }
 
-    /// Folds what the statement's tables have in slots. The inner error is an ERR payload, and the client's.
+    /// Folds the slots of the statement's tables. The inner error is an ERR payload for the client.
     async fn fold_for_ddl(&mut self, ddl: &Ddl) -> Result<Result<(), Vec<u8>>, Error> {
         let tables = ddl.tables.iter();
         let folds: Vec<Bound> = tables
@@ -222,7 +223,7 @@ impl Session {
             .collect();
         if !self.state.in_transaction() {
             if !folds.is_empty() {
-                // A table that is not there yet or any more has nothing to fold.
+                // A table that does not exist, not yet or no longer, has nothing to fold.
                 self.fold_and_commit(&folds).await?.ok();
             }
             return Ok(Ok(()));
@@ -237,7 +238,8 @@ impl Session {
         Ok(Ok(()))
     }
 
-    /// Statements of ours follow, of which the upstream would tell.
+    /// Keeps the diagnostics of the statement, before internal statements run on which the upstream would report
+    /// instead.
     async fn keep_messages(
         &mut self,
         held: &HeldResponse,
@@ -254,7 +256,7 @@ impl Session {
         Ok(())
     }
 
-    /// The statement may make a temporary table with a hot one's name, and fill it from these.
+    /// Runs a statement that may create a temporary table with a hot table's name, and fill it from these tables.
     pub(crate) async fn shadow(
         &mut self,
         tables: &[Arc<HotTable>],
@@ -270,32 +272,33 @@ impl Session {
                 self.fold_then_original(&fold, None, original, context)
                     .await?
             }
-            // Which START TRANSACTION would end.
+            // A fold would begin with START TRANSACTION, which ends LOCK TABLES.
             _ => self.run_original(original, context).await?,
         };
-        // It is asked when the next statement names one, for this one's messages may be asked for before.
+        // Whether the table is hidden is asked when the next statement names it: the client may ask for this
+        // statement's warnings before.
         self.state.shadows_doubted |= !done.failed;
         Ok(done)
     }
 
-    /// Locks the slot tables with the hot ones. Under a WRITE lock everything is folded at once, and the hot table is a
-    /// plain one until UNLOCK TABLES; under a READ lock it is read as ever.
+    /// Locks the slot tables together with the hot ones. Under a WRITE lock everything is folded at once, and the hot
+    /// table is a plain table until UNLOCK TABLES. Under a READ lock it is read with its slots as always.
     pub(crate) async fn lock_tables(
         &mut self,
         lock: &LockTables,
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
-        /// How often, and for how many seconds, slots are waited for.
+        /// How often, and for how many seconds each time, to wait for slot tables that are withdrawn.
         const MOST_TRIES: usize = 5;
         const WAIT: u64 = 50;
         self.count(Reason::LockTables);
-        // MySQL refuses a cursor.
+        // MySQL refuses to open a cursor for LOCK TABLES.
         if original.may_open_cursor() && !self.hot.catalog.mariadb {
             return self.run_original(original, context).await;
         }
         if let Some(flush) = &lock.flush {
-            // Where tables are locked already it is refused, and they stay so.
+            // Where tables are locked already, FLUSH TABLES is refused, and they stay locked.
             if self.state.table_locks != TableLocks::None {
                 return self.run_original(original, context).await;
             }
@@ -303,13 +306,14 @@ impl Session {
                 return self.answer_err(context, &error).await;
             }
         }
-        // OK and ERR read the same in either protocol (MariaDB prepares LOCK TABLES).
+        // OK and ERR packets are the same in both protocols (MariaDB can prepare LOCK TABLES).
         let mut locked = self.run_internal(fold::lock_tables(lock)).await?;
         for _ in 0..MOST_TRIES {
             if !matches!(&locked, InternalResponse::Err(error) if is_without_slots(error)) {
                 break;
             }
-            // DDL has slots away, perhaps: its end is waited for, as its metadata lock would be.
+            // DDL may have withdrawn the slot tables. Wait for its end, as the client's statement would wait for the
+            // metadata lock.
             for table in &lock.tables {
                 let name = withdrawal::lock_name(table);
                 if let Err(error) = self.take_lock(&name, WAIT).await? {
@@ -322,11 +326,11 @@ impl Session {
         }
         let answer = match locked {
             InternalResponse::Ok(ok) => ok,
-            // The message would quote what we have added. The statement has done nothing.
+            // The message would quote the text that the proxy has added. The statement has done nothing.
             InternalResponse::Err(error) if is_syntax_error(&error) => {
                 return self.run_original(original, context).await;
             }
-            // The slots are gone, as a counter of the rule has another name: there is nothing to fold.
+            // The slot tables are gone, because a counter of the rule was renamed: there is nothing to fold.
             InternalResponse::Err(error) if is_without_slots(&error) => {
                 let done = self.run_original(original, context).await?;
                 if !done.failed {
@@ -338,7 +342,8 @@ impl Session {
             InternalResponse::Err(error) => return self.answer_err(context, &error).await,
             InternalResponse::Row(_) => return Err(Malformed.into()),
         };
-        // It has committed; what it may have opened since (with autocommit off) holds no slot and no fold.
+        // LOCK TABLES has committed. A transaction that it may have opened since (with autocommit off) holds no slot
+        // and no fold.
         self.state.transaction = Transaction::default();
         self.state.table_locks = match lock.written.len() == lock.tables.len() {
             true => TableLocks::Plain,

@@ -1,4 +1,5 @@
-//! Fold, then the original: slower than slots, and right for every statement.
+//! The parts of the exact path: when a fold is needed, folds in the client's transaction, and transactions of the
+//! proxy's own around one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,9 +21,10 @@ use crate::wire::status;
 
 pub(crate) use crate::counter::fold::COMMIT;
 
-/// Whether the original is right although the fold failed: a slot table that is not there holds nothing, and an
-/// increment needs no fold to be counted, only rights that this account may not have, and columns as they were. Slots of
-/// rows that are deleted are of no use; the next roll-up takes them away, and MySQL asks for no right to such rows.
+/// Whether the original is right although the fold failed. A slot table that does not exist holds nothing. An
+/// increment needs no fold to be counted; the fold only asks for privileges that this account may not have, and for
+/// columns that may have been altered. Slots of rows that are deleted are of no use: the next roll-up deletes them,
+/// and MySQL asks for no privilege on such rows.
 pub(crate) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
     is_without_slots(error)
         || is_syntax_error(error)
@@ -34,24 +36,25 @@ pub(crate) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
 }
 
 impl Session {
-    /// How a query is read that is otherwise folded for, where the open transaction may have a snapshot: that shows base
-    /// as it was, however much is folded.
+    /// The rewritten read to use in place of a fold where the open transaction may have a snapshot: the snapshot shows
+    /// base as it was, however much is folded.
     pub(crate) fn read_in_snapshot<'a>(&self, fold: &'a Fold, text: &[u8]) -> Option<&'a Read> {
         let has_snapshot = self.state.in_transaction() && self.may_have_old_snapshot();
-        // MariaDB takes a column with a parameter for a DOUBLE until the query is executed.
+        // MariaDB reports a column that contains a parameter as DOUBLE until the query is executed.
         let is_told = !self.hot.catalog.mariadb || may_run_twice(text);
         let read = fold.in_snapshot.as_deref();
         read.filter(|_| has_snapshot && is_told)
     }
 
-    /// Folds in the open transaction, unless it has. The inner error is an ERR payload: the fold did not happen.
+    /// Folds in the open transaction, unless that has folded these keys already. The inner error is an ERR payload:
+    /// the fold did not happen.
     pub(crate) async fn fold(
         &mut self,
         bound: &Bound,
         as_own: AsOwn,
     ) -> Result<Result<Moved, Vec<u8>>, Error> {
         let known = bound.clone().into_keys();
-        // Without gap locks a row may have come since that was not there to be locked.
+        // Without gap locks, another session may since have inserted a row, which could not be locked before.
         let settled = self.state.transaction.rows().rows_settled(&known);
         if let Some(rows) = settled.filter(|_| self.locks_gaps()) {
             return Ok(Ok(Moved {
@@ -75,8 +78,9 @@ impl Session {
         Ok(Ok(moved))
     }
 
-    /// Commits a transaction of ours. Where that fails (MariaDB kills a COMMIT before it has begun; an account has no
-    /// more statements) it may be open still, and would take in what the client does next.
+    /// Commits a transaction of the proxy's own. If that fails (MariaDB kills a COMMIT before it has begun; the
+    /// account has reached its limit of statements), the transaction may still be open, and would take in what the
+    /// client does next; so it is rolled back.
     pub(crate) async fn commit_own(&mut self) -> Result<InternalResponse, Error> {
         let committed = self.run_internal(COMMIT).await?;
         if let InternalResponse::Err(_) = &committed {
@@ -85,7 +89,8 @@ impl Session {
         Ok(committed)
     }
 
-    /// Rolls back a transaction of ours. If that is refused, it ends with the connection.
+    /// Rolls back a transaction of the proxy's own. If that is refused, the session ends, and the transaction with the
+    /// connection.
     pub(crate) async fn roll_back_own(&mut self) -> Result<(), Error> {
         match self.insist(ROLLBACK).await? {
             InternalResponse::Err(_) => Err(Error::Open),
@@ -93,10 +98,10 @@ impl Session {
         }
     }
 
-    /// Opens a transaction and folds. The inner error is the first ERR payload.
+    /// Opens a transaction and folds in it. The inner error is the first ERR payload.
     ///
-    /// A fold locks rows that the client's statement need not, so a deadlock that ends it is not the client's. Nothing
-    /// of the client's is in the transaction yet, and it begins anew.
+    /// A fold locks rows that the client's statement need not lock, so a deadlock that ends it must not reach the
+    /// client. The transaction holds nothing of the client's yet, so it begins again.
     pub(crate) async fn begin_and_fold(
         &mut self,
         begin: &str,
@@ -124,7 +129,7 @@ impl Session {
         }
     }
 
-    /// Folds in a transaction of its own and commits it, for what MySQL does in READ ONLY sessions too.
+    /// Folds in a transaction of its own and commits it: for statements that MySQL runs in READ ONLY sessions too.
     pub(crate) async fn fold_and_commit(
         &mut self,
         folds: &[Bound],
@@ -134,7 +139,8 @@ impl Session {
         Ok(folded.and(committed))
     }
 
-    /// Answers with an ERR in place of the original, which is taken from the client's stream unread.
+    /// Sends an ERR in place of running the original. A long original that was not read is skipped in the client's
+    /// stream.
     pub(crate) async fn discard_and_fail(
         &mut self,
         original: &Original,
@@ -150,7 +156,7 @@ impl Session {
     }
 
     /// Folds the rows of these tables that the transaction has changed itself, so that base alone has their values.
-    /// Whether there were any. The inner error is an ERR payload.
+    /// Returns whether there were any. The inner error is an ERR payload.
     pub(crate) async fn fold_own(
         &mut self,
         tables: &[Arc<HotTable>],
@@ -177,7 +183,7 @@ impl Session {
     }
 }
 
-/// Whether a transaction that has begun so may only read.
+/// Whether a transaction that began with this response is READ ONLY.
 pub(crate) fn may_only_read(begun: &InternalResponse) -> bool {
     matches!(begun, InternalResponse::Ok(ok)
         if OkPacket::decode(ok).is_ok_and(|ok| ok.status & status::IN_TRANS_READONLY != 0))

@@ -1,4 +1,5 @@
-//! TODO
+//! The exact path inside the client's transaction: folds, then the original, then as much of the folds undone as the
+//! transaction must not see.
 
 use crate::session::Session;
 use crate::session::act::fold::needs_no_fold;
@@ -63,7 +64,7 @@ impl Session {
             let Keys { table, predicate } = &moved.keys;
             match self.suspects(table, predicate.as_deref(), None).await? {
                 Ok(Some(some)) => suspects.push(some),
-                // Too many, or without names.
+                // There are too many rows, or their keys cannot be named.
                 Ok(None) => {}
                 Err(error) if is_unknown_column(&error) => {}
                 Err(error) => return self.discard_and_fail(original, context, &error).await,
@@ -100,7 +101,8 @@ impl Session {
         self.let_go(&held).await
     }
 
-    /// Runs the original of a read over rows that were folded for it.
+    /// Runs the original of a read over rows that were folded for it. The folds are undone afterwards if a mark was
+    /// set.
     pub(crate) async fn run_over_folds(
         &mut self,
         mark: Option<Mark>,

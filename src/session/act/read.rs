@@ -402,8 +402,8 @@ impl Session {
         Ok(last)
     }
 
-    /// Whether internal statements take locks before a read: in its transaction, or because the read must fail with
-    /// the error that a lock causes.
+    /// Whether internal statements take locks before a read: in its transaction, or outside one to get the error that
+    /// a read which does not wait would end with.
     async fn locks_before(&mut self, read: &Read) -> Result<bool, Error> {
         if self.state.status_uncertain && self.state.in_transaction() {
             self.run_internal("DO 0").await?;

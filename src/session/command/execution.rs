@@ -1,4 +1,4 @@
-//! Executions of the binary protocol's prepared statements, as their plans say.
+//! Executions of the binary protocol's prepared statements, by their plans.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::wire::execute::Execute;
 use crate::wire::reader::Malformed;
 use crate::wire::response::ResponseKind;
 
-/// What an execution of a rewritten text is refused for, where the client is told something else.
+/// Errors of a rewritten text that the client must not see: the session does or reports something else.
 const HELD: [u16; 3] = [ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE, ER_BAD_FIELD_ERROR];
 
 impl Session {
-    /// Has a statement planned by the hot tables as they are now.
+    /// Plans a statement again if the hot tables have changed.
     pub(crate) async fn keep_up(&mut self, statement: &mut Statement) -> Result<(), Error> {
-        // It names no hot table; a question would clear the messages that it may ask for.
+        // It names no hot table, and an internal query would clear the messages that it may ask for.
         if statement.text.is_empty() {
             return Ok(());
         }
@@ -40,8 +40,8 @@ impl Session {
         }
     }
 
-    /// A temporary table has come in front of a hot one, or has gone; or the hot tables are others. Where the plan is
-    /// another one then, the upstream prepares the statement anew as well.
+    /// Plans a statement again after a temporary table has come to hide a hot one, or has gone, or the hot tables have
+    /// changed. If the plan differs, the rewritten statement is prepared again as well.
     async fn plan_again(&mut self, statement: &mut Statement) -> Result<(), Error> {
         let plan = match statement.variables.clone() {
             Some(variables) => self.plan_as_prepared(&statement.text, &variables).await?,
@@ -83,7 +83,7 @@ impl Session {
         }
     }
 
-    /// Passes the execution at the front of the client's stream on as it came.
+    /// Forwards the execution at the front of the client's stream.
     async fn pass_execution(
         &mut self,
         id: u32,
@@ -130,7 +130,7 @@ impl Session {
         let capabilities = self.link.capabilities;
         let execute = Execute::decode(payload, statement.parameters, capabilities);
         let Ok(execute) = execute else {
-            // Let the upstream say what is wrong with it.
+            // Let the upstream report what is wrong with it.
             let original = Original::Payload(payload.to_vec());
             return self.run_original(&original, context).await.map(drop);
         };
@@ -139,7 +139,7 @@ impl Session {
             (false, Ok(values)) => self.literals(values).await?,
             _ => None,
         };
-        // Types that the server alone knows, from an execution in bulk, are not told again.
+        // Types that only the server knows, from a bulk execution, cannot be sent again.
         let are_types_known = !statement.types.is_empty() || !execute.has_parameters();
         let original = match are_types_known {
             true => execute.encode(id, &statement.types, capabilities),
@@ -154,11 +154,11 @@ impl Session {
             plan = Arc::new(Plan::Fold(Box::new(fold)));
         }
         if matches!(*statement.plan, Plan::Read(_)) && !matches!(*plan, Plan::Read(_)) {
-            // What is fetched from a cursor then comes from the original.
+            // A cursor must then fetch from the original.
             self.close_rewritten(statement).await?;
         }
         let in_snapshot = match &*plan {
-            // The text of one that asks about the statement before it is another one at each execution.
+            // A statement that asks about the one before it has another text at each execution.
             Plan::Fold(fold) if may_read && statement.asks.is_none() => {
                 self.read_in_snapshot(fold, &statement.text)
             }
@@ -221,7 +221,7 @@ impl Session {
             }
             (Plan::Fold(fold), literals) => {
                 if fold.in_snapshot.is_some() && statement.asks.is_none() {
-                    // What is fetched from a cursor then comes from the original.
+                    // A cursor must then fetch from the original.
                     self.close_rewritten(statement).await?;
                 }
                 self.fold_then_original(fold, literals.as_deref(), &original, context)
@@ -229,7 +229,7 @@ impl Session {
             }
             (Plan::Increment(_) | Plan::Read(_), _) => {
                 let fold = whole_tables(&plan, Reason::Fallback);
-                // What is fetched from a cursor then comes from the original.
+                // A cursor must then fetch from the original.
                 self.close_rewritten(statement).await?;
                 self.fold_then_original(&fold, None, &original, context)
                     .await?;
@@ -241,7 +241,7 @@ impl Session {
         Ok(())
     }
 
-    /// Folds all that an execution may read or write, and passes it on unread.
+    /// Folds all that an execution may read or write, and forwards it unread.
     async fn fold_then_stream(
         &mut self,
         statement: &mut Statement,
@@ -268,7 +268,7 @@ impl Session {
         let reason = match self.prepare_to_read(read, literals).await? {
             Prepared::Summed(reason) => reason,
             Prepared::Folded(mark) => {
-                // What is fetched from a cursor then comes from the original.
+                // A cursor must then fetch from the original.
                 self.close_rewritten(statement).await?;
                 return self.run_over_folds(mark, original, context).await.map(drop);
             }
@@ -293,15 +293,15 @@ impl Session {
         let packet = execute.encode(id, &statement.types, self.link.capabilities);
         let Some(ended) = self.execute_rewritten(&packet, statement, &HELD).await? else {
             if statement.long_data {
-                // It is gone with the execution, and the original has never had it.
+                // The execution has used up the long data, and the original has never had it.
                 return self.answer_err(context, &prepare_again()).await.map(drop);
             }
             self.close_rewritten(statement).await?;
-            // The original has other columns than the text was made for.
+            // The original has other columns than the rewritten text was made for.
             self.look_again(&read.tables).await?;
             return self.read_folded(read, original, context).await.map(drop);
         };
-        // Nothing has been sent before it.
+        // No packet has been sent to the client before the error.
         let is_first = ended.sequence_id == context.sequence_id;
         if is_first && ended.held.as_deref().is_some_and(is_unknown_column) {
             if statement.long_data {
@@ -327,8 +327,8 @@ impl Session {
         Ok(())
     }
 
-    /// Executes the rewritten statement by this packet, under the column definitions of the client's own. `None`: the
-    /// columns of the two do not agree, and nothing has gone to the client.
+    /// Executes the rewritten statement by this packet, under the column definitions of the client's own. Returns
+    /// `None` if the columns of the two do not agree; nothing has been sent to the client then.
     pub(crate) async fn execute_rewritten(
         &mut self,
         packet: &[u8],
@@ -368,7 +368,7 @@ impl Session {
         Ok(None)
     }
 
-    /// Answers an execution whose rewritten text names a column that is not there.
+    /// Runs an execution whose rewritten text names a column that does not exist.
     async fn execute_as_altered(
         &mut self,
         read: &Read,
@@ -385,7 +385,8 @@ impl Session {
         Box::pin(done).await.map(drop)
     }
 
-    /// Asks for the column definitions of the client's statement, which it may have had before its tables changed.
+    /// Asks for the column definitions of the client's statement again: its tables may have changed since it was
+    /// prepared.
     async fn ask_for_columns(&mut self, statement: &mut Statement) -> Result<(), Error> {
         let mut out = Vec::new();
         let text = match &statement.asks {
@@ -401,7 +402,7 @@ impl Session {
         Ok(())
     }
 
-    /// Answers a read whose rewritten text the upstream does not prepare.
+    /// Runs a read whose rewritten text the upstream does not prepare.
     async fn read_refused(
         &mut self,
         read: &Read,
@@ -426,7 +427,7 @@ impl Session {
         }
     }
 
-    /// The id of the rewritten text, prepared now if it is not yet. The inner error is the ERR payload when the
+    /// The id of the rewritten text, which is prepared now if it is not yet. The inner error is the ERR payload if the
     /// upstream does not prepare it.
     pub(crate) async fn rewritten(
         &mut self,
@@ -459,10 +460,10 @@ impl Session {
         self.write_upstream(&out).await
     }
 
-    /// MariaDB's bulk execution: its many rows of parameters are not looked at.
+    /// Runs MariaDB's bulk execution. Its many rows of parameters are not read, so whole tables are folded.
     pub(crate) async fn execute_in_bulk(&mut self, statement: &mut Statement) -> Result<(), Error> {
         self.keep_up(statement).await?;
-        // Those that it tells hold for executions behind it as well.
+        // Types that it sends hold for later executions as well, and are not known here.
         statement.types.clear();
         self.state.diagnostics = None;
         self.before(statement.kind);
@@ -472,7 +473,7 @@ impl Session {
     }
 }
 
-/// The payload of a command that names a statement, for another one.
+/// The payload of a command that names a statement, with the id of another one.
 pub(crate) fn renamed(payload: &[u8], id: u32) -> Result<Vec<u8>, Malformed> {
     let mut payload = payload.to_vec();
     let place = payload.get_mut(1..5).ok_or(Malformed)?;

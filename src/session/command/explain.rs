@@ -1,4 +1,4 @@
-//! EXPLAIN FORMAT=COUNTERSINK: what would become of a statement in this session, now. Nothing of it is run.
+//! EXPLAIN FORMAT=COUNTERSINK: what this session would do with a statement now. Nothing of it is run.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::sql::{self, Kind};
 use crate::wire::result_set::TextResult;
 use crate::wire::status;
 
-/// The columns of the answer.
+/// The columns of the result set.
 const COLUMNS: [&str; 3] = ["part", "when", "text"];
 
-/// Whether a statement is EXPLAIN FORMAT=COUNTERSINK; how its text is quoted makes no difference to that.
+/// Whether a statement is EXPLAIN FORMAT=COUNTERSINK. How its text is quoted makes no difference to that.
 pub(crate) fn asks_to_explain(text: &[u8], kind: Kind) -> bool {
     kind == Kind::Show && sql::explained(text, &SessionVariables::default()).is_some()
 }
 
 impl Session {
-    /// One statement as the server reads it, or what would become of it: by the plan of its text, which a shared one
-    /// comes to.
+    /// Runs one statement as the server reads it, or explains it. An explanation uses the plan of the statement's own
+    /// text, which a plan shared by its shape comes to as well.
     pub(crate) async fn statement_or_explanation(
         &mut self,
         text: &[u8],
@@ -41,7 +41,7 @@ impl Session {
         self.statement(text, original, context, found).await
     }
 
-    /// Answers EXPLAIN FORMAT=COUNTERSINK.
+    /// Runs EXPLAIN FORMAT=COUNTERSINK.
     async fn explain(&mut self, text: &[u8], context: ReplyContext) -> Result<Replied, Error> {
         self.count(Reason::Explained);
         if self.state.status_uncertain {
@@ -72,7 +72,7 @@ impl Session {
             .await
     }
 
-    /// What this session would do with the statement, whatever the rules alone say.
+    /// What this session would do with the statement, rather than what the rules alone say.
     async fn plan_in_force(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
         let kind = kind_of(text);
         if self.state.bypass {
@@ -94,7 +94,7 @@ impl Session {
         })
     }
 
-    /// What the open transaction, or a session without CHECK, makes of an increment; `None`: it goes to a slot.
+    /// What an increment becomes in the open transaction, or in a session without CHECK. `None` if it goes to a slot.
     fn increment_in_force(&self, increment: &Increment) -> Option<Plan> {
         let exact = |reason| {
             let fold = Fold {

@@ -1,4 +1,4 @@
-//! The client's commands.
+//! The client's commands: each file finds the plan of a command's statement, and has `act` do what the plan says.
 
 mod by_shape;
 mod diagnostics_statements;

@@ -1,5 +1,5 @@
-//! Prepared statements of the binary protocol: the client keeps its own statement id, parameters and column
-//! definitions, whatever is run in its place.
+//! Prepared statements of the binary protocol. The client keeps its own statement id, parameters and column
+//! definitions, whatever runs in place of its statement.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ use crate::wire::packet::{HEADER_LENGTH, encode_packet};
 use crate::wire::reader::Reader;
 use crate::wire::response::{PacketKind, PrepareOk, ResponseKind, ResponseTracker};
 
-/// MariaDB: the statement that was prepared last.
+/// MariaDB: the id that stands for the statement prepared last.
 const LAST_PREPARED: u32 = u32::MAX;
 
 impl Session {
-    /// COM_STMT_PREPARE.
+    /// Handles COM_STMT_PREPARE.
     pub(crate) async fn prepare(&mut self) -> Result<(), Error> {
         if !self.buffer_command().await? {
             return self.prepare_long().await;
@@ -74,13 +74,13 @@ impl Session {
         let payload = self.command_payload().to_vec();
         self.link.drop_command();
         if (may_ask || hot) && self.state.variables.is_none() && self.state.diagnostics.is_none() {
-            // COM_STMT_PREPARE leaves them, a question of ours does not.
+            // COM_STMT_PREPARE leaves these numbers as they are, but an internal query does not.
             self.keep_numbers().await?;
         }
         let text = self.executed(&payload[1..]).await?.into_owned();
         let kind = kind_of(&text);
         let plan = match hot {
-            // It may be executed when the tables are no longer locked, or not yet.
+            // It may be executed when the tables are no longer locked, or not locked yet.
             true => self.plan_without_locks(&text).await?,
             false => Arc::new(Plan::Forward(Reason::NotHot)),
         };
@@ -126,8 +126,8 @@ impl Session {
         Ok(())
     }
 
-    /// Passes the answer to COM_STMT_PREPARE on for a statement of which nothing is remembered but what somebody wants
-    /// to know. Its id; `None` when it is an ERR.
+    /// Forwards the response to COM_STMT_PREPARE of a statement of which only the traffic report remembers anything.
+    /// Returns its id, or `None` if the response is an ERR.
     async fn pass_prepared_seen(
         &mut self,
         sequence_id: u8,
@@ -142,7 +142,7 @@ impl Session {
         Ok(Some(ok.statement_id))
     }
 
-    /// A statement of over a megabyte: every execution folds the hot tables that its head names.
+    /// Prepares a statement of over a megabyte: every execution folds the hot tables that its head names.
     async fn prepare_long(&mut self) -> Result<(), Error> {
         self.buffer_head().await?;
         let head = &self.link.client.buffered()[HEADER_LENGTH + 1..];
@@ -163,8 +163,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether COM_STMT_PREPARE of this text clears the messages of the statement before it. MySQL's always does,
-    /// MariaDB's where it opens a table. Neither touches ROW_COUNT().
+    /// Whether COM_STMT_PREPARE of this text clears the diagnostics of the statement before it. On MySQL it always
+    /// does, on MariaDB if it opens a table. On neither does it change ROW_COUNT().
     fn clears_when_prepared(&self, text: &[u8], kind: Kind) -> bool {
         let names = |word| sql::mentions(text, word);
         !self.hot.catalog.mariadb
@@ -175,14 +175,15 @@ impl Session {
             }
     }
 
-    /// A statement has been prepared, which has cleared the messages of the one before it, or has not.
+    /// Takes in that a statement has been prepared, which has cleared the diagnostics of the one before it, or has
+    /// not.
     fn clear_messages(&mut self, clears: bool) {
         if let (true, Some(told)) = (clears, &mut self.state.diagnostics) {
             told.clear_messages();
         }
     }
 
-    /// Passes the answer to COM_STMT_PREPARE on, and remembers the statement.
+    /// Forwards the response to COM_STMT_PREPARE, and remembers the statement.
     async fn pass_prepared(
         &mut self,
         sequence_id: u8,
@@ -221,8 +222,8 @@ impl Session {
         Ok(statements.get_mut(&ok.statement_id))
     }
 
-    /// Passes the answer to COM_STMT_PREPARE on and takes a copy: with the definitions of parameters, then of columns.
-    /// `None` when it is an ERR.
+    /// Forwards the response to COM_STMT_PREPARE and returns a copy, with the definitions of the parameters, then of
+    /// the columns. `None` if it is an ERR.
     async fn copy_prepared(
         &mut self,
         mut sequence_id: u8,
@@ -246,7 +247,7 @@ impl Session {
         Ok(prepared.map(|ok| (ok, parameters, columns)))
     }
 
-    /// A command that names a statement: COM_STMT_EXECUTE, FETCH, RESET, CLOSE, SEND_LONG_DATA, BULK_EXECUTE.
+    /// Handles a command that names a statement: COM_STMT_EXECUTE, FETCH, RESET, CLOSE, SEND_LONG_DATA, BULK_EXECUTE.
     pub(crate) async fn statement_command(&mut self, command_byte: u8) -> Result<(), Error> {
         const NAMED: usize = HEADER_LENGTH + ResponseKind::LOOKAHEAD;
         let header = self
@@ -267,7 +268,7 @@ impl Session {
             LAST_PREPARED if self.state.last_prepared != 0 => self.state.last_prepared,
             id => id,
         };
-        // Taken out while it runs, so that the session can be borrowed whole.
+        // The statement is taken out of the map while it runs, so that the session can be borrowed as a whole.
         let Some(mut statement) = self.state.statements.remove(&id) else {
             if command_byte == command::STMT_CLOSE {
                 Unseen::remove(&mut self.state.unseen, id);
@@ -283,7 +284,8 @@ impl Session {
                 self.state.access = of_unseen.copied().unwrap_or_default();
             }
             let executes = command_byte == command::STMT_EXECUTE;
-            // None that does not exist: the error is all there is to tell then, behind the one before it.
+            // A statement that does not exist is not watched: its error must be the only one that the client can ask
+            // about, after the one before it.
             let unseen = self.state.unseen.as_ref();
             let is_watched = unseen.is_some_and(|unseen| {
                 let exists = id == LAST_PREPARED || unseen.ids.contains_key(&id);
@@ -303,7 +305,7 @@ impl Session {
             if command_byte != command::STMT_CLOSE {
                 self.after_one_shot(&Effect::Ends, tracker.error().is_some());
             }
-            // Rows, of a table but for a few queries.
+            // The response has rows, which come from a table in all but a few queries.
             let has_rows = tracker.error().is_none() && tracker.has_no_warnings().is_none();
             self.state.transaction.has_snapshot |= executes && has_rows;
             return Ok(());
@@ -336,8 +338,8 @@ impl Session {
         done
     }
 
-    /// Takes in the parameter types of the execution at the front: clients tell them once, and whatever becomes of this
-    /// execution, a later one may go by them.
+    /// Takes in the parameter types of the execution at the front. Clients send them once, and whatever happens to
+    /// this execution, a later one may rely on them.
     async fn note_types(&mut self, statement: &mut Statement) -> Result<(), Error> {
         let header = self
             .link
@@ -357,14 +359,14 @@ impl Session {
             types: Some(types), ..
         }) = execute
         {
-            // They are told again and again by some: the room is there.
+            // Some clients send the types with every execution, so reuse the allocation.
             statement.types.clear();
             statement.types.extend_from_slice(types);
         }
         Ok(())
     }
 
-    /// Passes a command on with the rewritten statement's id in place of the client's.
+    /// Forwards a command with the rewritten statement's id in place of the client's.
     async fn pass_renamed(&mut self, statement: &Statement) -> Result<bool, Error> {
         let Some((id, _)) = &statement.rewritten else {
             return Ok(false);

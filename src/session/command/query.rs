@@ -1,4 +1,4 @@
-//! COM_QUERY: most of it passes on a glance; a statement that names a hot table gets its plan.
+//! COM_QUERY: most statements pass after one glance; a statement that names a hot table gets its plan.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::wire::packet::HEADER_LENGTH;
 use crate::wire::response::ResponseKind;
 
 impl Session {
-    /// COM_QUERY.
+    /// Handles COM_QUERY.
     pub(crate) async fn query(&mut self) -> Result<(), Error> {
         let capabilities = self.link.capabilities;
         if !self.buffer_command().await? {
@@ -72,16 +72,16 @@ impl Session {
         };
         let payload = self.command_payload().to_vec();
         self.link.drop_command();
-        // Boxed: a task is as large as the largest of what it may do, and most sessions never come here.
+        // Boxed: a task is as large as the largest future in it, and most sessions never come here.
         Box::pin(self.hot_query(payload, found)).await?;
         self.saw(sighting);
         Ok(())
     }
 
-    /// What is known of a statement without a closer look: its text is not copied where it passes. `shape` is where its
-    /// literals are lifted to.
+    /// What is known of a statement without a closer look. The text of one that passes is not copied. `shape` is what
+    /// its literals are lifted into.
     fn glance(&self, text: &[u8], kind: Kind, shape: &mut Shape) -> Glance {
-        // It may ask about the statement before, or use up what is set for one transaction.
+        // It may ask about the statement before, or use up what SET TRANSACTION has set for one transaction.
         if asks_to_explain(text, kind)
             || (self.state.diagnostics.is_some() && may_be_question(text, kind))
             || self.state.one_shot.is_set()
@@ -110,7 +110,7 @@ impl Session {
         }
     }
 
-    /// A statement of over a megabyte: its head tells what it is about. An INSERT into a cold table passes.
+    /// Handles a statement of over a megabyte: its head shows what it is about. An INSERT into a cold table passes.
     async fn long_query(&mut self) -> Result<(), Error> {
         self.state.diagnostics = None;
         self.buffer_head().await?;
@@ -130,10 +130,10 @@ impl Session {
         Ok(())
     }
 
-    /// A statement, or several, of which at least one names a hot table.
+    /// Handles a statement, or several, of which at least one names a hot table.
     async fn hot_query(&mut self, payload: Vec<u8>, found: Option<Found>) -> Result<(), Error> {
         let text = statement_text(&payload, self.link.capabilities)?;
-        // What is asked first clears what MySQL has to tell of the statement before.
+        // An internal query clears the diagnostics that MySQL has of the statement before, so keep them first.
         let is_to_be_asked = self.state.variables.is_none() || self.state.shadows_doubted;
         if is_to_be_asked && self.state.diagnostics.is_none() {
             if may_ask(text) || sql::prepare::may_execute(text) {
@@ -162,12 +162,12 @@ impl Session {
     }
 }
 
-/// What a first look at a statement tells.
+/// What the first look at a statement shows.
 enum Glance {
-    /// It passes as it came.
+    /// It is forwarded.
     Pass(Reason),
-    /// Its plan.
+    /// Its plan is known.
     Planned(Known),
-    /// Nothing for certain.
+    /// Nothing is certain.
     Look,
 }

@@ -1,5 +1,5 @@
-//! Statements as they are seen while somebody wants to know what passes. While nobody does, all of it is one look at a
-//! flag.
+//! Samples the statements that pass, for the traffic report, while somebody asks for it. While nobody does, all of
+//! this costs one look at a flag.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::wire::response::ResponseTracker;
 const MOST_WRITTEN: usize = 4;
 
 impl Session {
-    /// A statement in the text protocol that is about to run; none unless somebody wants to know.
+    /// Samples a statement in the text protocol that is about to run. `None` while sampling is off.
     pub(crate) fn sight(&self, text: &[u8], kind: Kind) -> Option<Box<Sighting>> {
         if !self.shared.traffic.is_on() {
             return None;
@@ -35,14 +35,14 @@ impl Session {
         Some(self.sighting(digest, value))
     }
 
-    /// What is to be known of a statement that is being prepared; none unless somebody wants to know.
+    /// What the report needs of a statement that is being prepared. `None` while sampling is off.
     pub(crate) fn sight_prepared(&self, text: &[u8], kind: Kind) -> Option<Prepared> {
         let variables = self.state.variables.as_deref();
         let is_on = self.shared.traffic.is_on();
         is_on.then(|| Prepared::of(text, kind, variables))
     }
 
-    /// A statement has been prepared.
+    /// Records that a statement has been prepared.
     pub(crate) fn saw_prepared(&mut self, id: u32, seen: Option<Prepared>) {
         let Some(seen) = seen else {
             return;
@@ -53,14 +53,14 @@ impl Session {
         self.shared.traffic.keep((self.number, id), seen);
     }
 
-    /// A statement is being closed.
+    /// Records that a statement is being closed.
     pub(crate) fn forget_prepared(&self, id: u32) {
         if self.shared.traffic.is_on() {
             self.shared.traffic.forget((self.number, id));
         }
     }
 
-    /// Passes a command on that names a statement of which nothing else is remembered.
+    /// Forwards a command that names a statement of which nothing else is remembered, and samples it.
     pub(crate) async fn pass_seen(
         &mut self,
         command_byte: u8,
@@ -89,7 +89,8 @@ impl Session {
         }
     }
 
-    /// The execution at the front of the client's stream; `statement` is what is remembered of it otherwise.
+    /// Samples the execution at the front of the client's stream. `statement` is what the session remembers of it
+    /// otherwise.
     pub(crate) async fn sight_execution(
         &mut self,
         id: u32,
@@ -125,7 +126,7 @@ impl Session {
         Ok(Some(self.sighting(Arc::clone(&read.digest), value)))
     }
 
-    /// What is known of a statement: from its PREPARE, or by the text of one that names hot tables.
+    /// What is known of a statement: from its PREPARE, or by its text if it names hot tables.
     fn known(&mut self, id: u32, statement: Option<&Statement>) -> Option<Arc<Prepared>> {
         if let Some(known) = self.shared.traffic.prepared((self.number, id)) {
             return Some(known);
@@ -134,7 +135,7 @@ impl Session {
         if !Sighting::is_of_interest(statement.kind) {
             return Some(Arc::new(Prepared::OfNoInterest));
         }
-        // Those of no session in particular stand for variables that could not be had.
+        // Default variables stand for variables that could not be had.
         let variables = statement.variables.as_deref()?;
         let variables =
             Some(variables).filter(|variables| **variables != SessionVariables::default());
@@ -147,7 +148,7 @@ impl Session {
         Some(Arc::new(seen))
     }
 
-    /// A statement has been answered.
+    /// Records that a statement has run.
     pub(crate) fn saw(&mut self, sighting: Option<Box<Sighting>>) {
         let Some(sighting) = sighting else {
             return;
@@ -162,7 +163,7 @@ impl Session {
         self.shared.traffic.saw(*sighting);
     }
 
-    /// The parameters of an execution as SQL, as far as they can be told. Its types are kept for the next one.
+    /// The parameters of an execution as SQL, as far as they can be told. Its types are kept for the next execution.
     fn spelled_values(&mut self, id: u32, read: &Read) -> Vec<Option<Vec<u8>>> {
         let (parameters, capabilities) = (read.parameters, self.link.capabilities);
         let decoded = Execute::decode(self.command_payload(), parameters, capabilities);

@@ -1,4 +1,4 @@
-//! Several statements in one packet: each is done by its own plan, and each answer stands in its place.
+//! Several statements in one packet: each runs by its own plan, and the responses go out in their order.
 
 use std::sync::Arc;
 
@@ -15,8 +15,7 @@ use crate::wire::reply;
 use crate::wire::response::{PacketKind, ResponseKind};
 
 impl Session {
-    /// Runs the parts of a packet, of which there is at least one. `prefix` is what stands in front of the text in the
-    /// command.
+    /// Runs the parts of a packet, of which there is at least one. `prefix` is what precedes the text in the command.
     pub(crate) async fn several(
         &mut self,
         prefix: &[u8],
@@ -28,7 +27,7 @@ impl Session {
         for Part { range, is_empty } in parts {
             context.more = range.end < end;
             if is_empty {
-                // A syntax error, which quotes all that follows; or comments at the end.
+                // This is a syntax error, which quotes all that follows; or comments at the end.
                 let kind = match context.more {
                     true => Kind::Other,
                     false => Kind::Do,
@@ -67,7 +66,7 @@ impl Session {
         Ok(())
     }
 
-    /// A syntax error has quoted what follows in the packet; so must what SHOW WARNINGS tells of it.
+    /// A syntax error has quoted what follows in the packet. Makes the messages of SHOW WARNINGS quote it too.
     async fn quote_in_messages(&mut self, following: &Following) -> Result<(), Error> {
         let kept = self.state.diagnostics.as_ref();
         let messages = match kept.and_then(|kept| kept.messages.clone()) {
@@ -94,7 +93,7 @@ impl Session {
     }
 }
 
-/// A row of SHOW WARNINGS, level, code and message, with the message quoting what follows.
+/// A row of SHOW WARNINGS (level, code and message), with a message that quotes what follows.
 fn quoted(row: &[u8], following: &Following) -> Option<Vec<u8>> {
     let mut fields = Reader::new(row);
     let level = fields.lenenc_bytes().ok()?;

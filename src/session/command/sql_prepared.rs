@@ -1,7 +1,7 @@
 //! SQL syntax for prepared statements: EXECUTE follows the plan of the text that was prepared.
 //!
 //! The session remembers each statement's text with the schema and sql_mode of its PREPARE. Where the text is not
-//! known (MariaDB's `PREPARE s FROM CONCAT(..)`, a PREPARE inside a procedure) EXECUTE folds every hot table first.
+//! known (MariaDB's `PREPARE s FROM CONCAT(..)`, a PREPARE inside a procedure), EXECUTE folds every hot table first.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use crate::sql::{self, Kind};
 use crate::wire::command::query_payload;
 use crate::wire::execute::Value;
 
-/// The longest text that is asked of a user variable, in bytes.
+/// The longest text that is fetched from a user variable, in bytes.
 const LONGEST_TEXT: usize = 128 * 1024;
 
 impl Session {
-    /// PREPARE, EXECUTE, EXECUTE IMMEDIATE, DEALLOCATE PREPARE.
+    /// Runs PREPARE, EXECUTE, EXECUTE IMMEDIATE or DEALLOCATE PREPARE.
     pub(crate) async fn sql_prepared(
         &mut self,
         command: Command,
@@ -58,7 +58,7 @@ impl Session {
                 let prepared = self.state.sql_prepared.get(name.as_deref());
                 self.sql_execute(prepared, using, original, context).await
             }
-            // To MySQL, IMMEDIATE is a name.
+            // On MySQL, IMMEDIATE is a statement's name.
             Command::Immediate { .. } if !self.hot.catalog.mariadb => {
                 let prepared = self.state.sql_prepared.get(Some("immediate"));
                 self.sql_execute(prepared, None, original, context).await
@@ -91,7 +91,7 @@ impl Session {
         })
     }
 
-    /// A text that is not known may concern every hot table that no temporary one hides.
+    /// The fold for a text that is not known: it may read or write every hot table that no temporary one hides.
     fn fold_of_all(&self) -> Fold {
         Fold::new(
             self.catalog().tables.iter().map(FoldTable::whole).collect(),
@@ -112,7 +112,7 @@ impl Session {
         match name {
             None => known.lose_sight(),
             Some(name) if !done.failed => known.insert(name, prepared),
-            // What had the name is gone, unless PREPARE itself was misspelt: then it is still there.
+            // The statement that had the name is gone, unless PREPARE itself was misspelt: then it still exists.
             Some(name) => {
                 if known.remove(&name) {
                     known.insert(name, PreparedText::Unread);
@@ -122,7 +122,7 @@ impl Session {
         Ok(done)
     }
 
-    /// The text that a source gives now; `None` when it is not known for certain.
+    /// The text that a source has now. `None` if it is not known for certain.
     async fn text_of(&mut self, source: Source) -> Result<Option<Text>, Error> {
         let text = match source {
             Source::Literal(text) => Some(text),
@@ -139,7 +139,8 @@ impl Session {
             Source::Unknown => None,
         };
         let variables = self.variables().await?;
-        // The server takes the text through character sets of its own, which keep ASCII, and UTF-8 of three bytes.
+        // The server converts the text through character sets of its own. These keep ASCII, and UTF-8 of up to three
+        // bytes.
         let speaks_utf8 = self.state.speaks_utf8;
         let is_kept = |byte: &u8| byte.is_ascii() || (speaks_utf8 && *byte < 0xF0);
         let text = text.filter(|text| text.iter().all(is_kept));
@@ -193,7 +194,7 @@ impl Session {
                 self.state.shadows_doubted = true;
                 done
             }
-            // Where there is no such statement, the server says so.
+            // If there is no such statement, the server reports that.
             _ => self.run_original(original, context).await?,
         };
         self.after(kind, done.failed);
@@ -220,7 +221,7 @@ impl Session {
         if let (Some(parameters), Some(using)) = (parameters, &using)
             && parameters != using.len()
         {
-            // The server's error.
+            // The server reports the error.
             self.state.diagnostics = None;
             return self.run_original(original, context).await;
         }
@@ -282,7 +283,7 @@ impl Session {
             .await
     }
 
-    /// The plan of a prepared statement, which has kept its schema and sql_mode.
+    /// The plan of a prepared statement, under the schema and sql_mode of its PREPARE.
     async fn plan_prepared(&mut self, prepared: &Text) -> Result<Arc<Plan>, Error> {
         let plan = self
             .plan_as_prepared(&prepared.text, &prepared.variables)
@@ -290,7 +291,7 @@ impl Session {
         Ok(self.plan_now(plan, &prepared.text))
     }
 
-    /// Does what the plan says; `None` for values that are not known.
+    /// Does what the plan says. `literals` is `None` if the values are not known.
     async fn execute_plan(
         &mut self,
         plan: &Plan,
