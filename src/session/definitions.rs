@@ -1,5 +1,5 @@
-//! Asks the upstream for the column definitions of the client's own text, under which the response to a rewritten one is
-//! shown, and remembers them for as long as they are right (`link::definitions`).
+//! Asks the upstream for the column definitions of the client's own text, and keeps them for as long as they are right
+//! (`link::definitions`). The response to a rewritten text is shown under them.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::sql::{aggregates, may_call_routines, mentions};
 use crate::wire::command::{self, encode_prepare, encode_query, encode_statement_command};
 use crate::wire::materialized::{Kinds, Query};
 
-/// How many texts a session keeps the column definitions of.
+/// For how many texts a session keeps the column definitions.
 const MOST_DEFINITIONS: usize = 128;
 
-/// A rewritten read on its way.
+/// A rewritten read that has been sent.
 pub(crate) struct SentRead {
-    /// What the client is to see.
+    /// The column definitions that the client must see.
     pub definitions: Arc<Definitions>,
-    /// The upstream's number of the original, prepared to be asked for them and still open.
+    /// The upstream's id of the original, if it was prepared to ask for the definitions. It is still open.
     pub asked: Option<u32>,
 }
 
@@ -27,9 +27,9 @@ pub(crate) struct SentRead {
 pub(crate) const RUNS: usize = 2;
 
 impl Session {
-    /// Sends the rewritten text, and before it, where they are not known yet, asks for the column definitions of
-    /// the original by preparing it. The inner error is the ERR payload when it is not prepared; the rewritten text's
-    /// answer is still to be read then.
+    /// Sends the rewritten text. If the column definitions of the original are not known yet, prepares the original
+    /// first to ask for them. The inner error is the ERR payload if it is not prepared; the response to the rewritten
+    /// text must still be read then.
     pub(crate) async fn send_read(
         &mut self,
         text: &[u8],
@@ -61,7 +61,7 @@ impl Session {
         Ok(Ok(SentRead { definitions, asked }))
     }
 
-    /// What the columns of this query are: judged by its words, and by its select list where rows are grouped.
+    /// What the columns of this query are, judged by its words, and by its select list if rows are grouped.
     pub(crate) fn column_kinds(&self, text: &[u8]) -> Option<Kinds> {
         if self.hot.catalog.mariadb {
             return None;
@@ -83,7 +83,7 @@ impl Session {
         Some(Kinds::new(query, aggregates))
     }
 
-    /// Makes the column definitions of a text those of this execution, if it can be run for them. The inner error is the
+    /// Takes the column definitions of a text from this execution, if it may be run for them. The inner error is the
     /// ERR payload of the execution.
     pub(crate) async fn define_as_executed(
         &mut self,
@@ -116,7 +116,7 @@ impl Session {
         known.insert(text.to_vec(), definitions);
     }
 
-    /// Runs a query for its column definitions, and leaves its rows. The inner error is the ERR payload that it ends
+    /// Runs a query for its column definitions, and discards its rows. The inner error is the ERR payload that it ends
     /// with before them.
     pub(crate) async fn columns_as_executed(
         &mut self,
@@ -129,8 +129,8 @@ impl Session {
         Ok(columns)
     }
 
-    /// Takes in how the answer under these definitions agreed with them; false when it did not, and nothing has gone to
-    /// the client.
+    /// Takes in whether the response under these definitions agreed with them. Returns false if it did not; nothing
+    /// has been sent to the client then.
     pub(crate) fn note_agreement(
         &mut self,
         text: &[u8],
@@ -151,8 +151,8 @@ impl Session {
         agrees
     }
 
-    /// Closes the statement that gave the definitions. Not before the answer is there: to a server that looks whether
-    /// its client has gone, a command that waits is a client.
+    /// Closes the statement that gave the definitions. Call this only when the response has arrived: to a server that
+    /// checks whether its client has gone, a command that waits unread shows that it has not.
     pub(crate) async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
         let Some(id) = asked.filter(|_| !self.link.upstream_told) else {
             return Ok(());
@@ -162,7 +162,8 @@ impl Session {
         self.write_upstream(&close).await
     }
 
-    /// To a client that has closed nothing is said any more, and the upstream has been told.
+    /// Refuses to run a read again for a client that has closed: the upstream has been told, and takes no more
+    /// commands.
     pub(crate) fn may_run_again(&self) -> Result<(), Error> {
         match self.link.client_closed {
             true => Err(Error::Client(ReadError::Closed)),
@@ -171,13 +172,13 @@ impl Session {
     }
 }
 
-/// Whether nothing comes of running a query once more.
+/// Whether running a query once more has no effect.
 pub(crate) fn may_run_twice(text: &[u8]) -> bool {
     keeps_types(text) && !may_call_routines(text)
 }
 
-/// Whether a text has the same columns as long as no table changes, and may be run once more when one has. Variables
-/// have a type only when they are read, and are assigned to; so are locks of the session and sequences.
+/// Whether a text has the same columns as long as no table changes, and may be run once more if one has. Variables get
+/// a type only when they are read, and may be assigned to; user locks and sequences are changed by a run.
 fn keeps_types(text: &[u8]) -> bool {
     const MARKS: [&[u8]; 4] = [b"_LOCK", b"NEXTVAL", b"SETVAL", b"NEXT VALUE"];
     let is_in = |text: &[u8], mark: &[u8]| memchr::memmem::find(text, mark).is_some();

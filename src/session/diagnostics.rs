@@ -1,5 +1,5 @@
-//! Questions about the client's last statement, where the upstream by itself would tell of a later one of ours: the COMMIT
-//! after a fold, an upsert that counts an existing slot row twice.
+//! Diagnostics of the client's last statement that are kept because the upstream by itself would report on a later
+//! internal statement: the COMMIT after a fold, or an upsert that counts an existing slot row twice.
 
 use crate::session::Session;
 use crate::session::error::Error;
@@ -11,11 +11,11 @@ use crate::wire::command::encode_query;
 use crate::wire::reply;
 use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
 
-/// How much of an answer to SHOW WARNINGS is kept, in bytes: `max_error_count` messages, 1024 by default, fit.
+/// How much of a response to SHOW WARNINGS is kept, in bytes. `max_error_count` messages, 1024 by default, fit.
 const MOST_MESSAGES: usize = 1024 * 1024;
 
 impl Session {
-    /// The upstream's answer to SHOW WARNINGS, to be kept with these status flags cleared; `None` when that is too
+    /// The upstream's response to SHOW WARNINGS, to be kept, with these status flags cleared. `None` if it is too
     /// long.
     pub(crate) async fn take_messages(
         &mut self,
@@ -44,7 +44,7 @@ impl Session {
         Ok((length <= MOST_MESSAGES).then_some(packets))
     }
 
-    /// Asks the upstream for the numbers that tell of the client's last statement, before statements of our own.
+    /// Asks the upstream for the numbers that describe the client's last statement, before internal statements run.
     pub(crate) async fn keep_numbers(&mut self) -> Result<(), Error> {
         let question = "SELECT ROW_COUNT(), @@warning_count, @@error_count";
         let InternalResponse::Row(row) = self.run_internal(question).await? else {
@@ -65,8 +65,8 @@ impl Session {
         Ok(())
     }
 
-    /// Raises the error of a statement once more, behind a COMMIT that has cleared it, where it can be raised so that
-    /// it reads the same: then it is the upstream's to tell, in every way in which it can be asked.
+    /// Raises a statement's error again after a COMMIT that has cleared it, if it can be raised so that it reads the
+    /// same. The upstream then reports it itself, in whichever way the client asks.
     pub(crate) async fn raise_again(&mut self, last: &[u8]) -> Result<(), Error> {
         const LONGEST_MESSAGE: usize = 128;
         let Some(diagnostics) = &self.state.diagnostics else {
@@ -77,7 +77,7 @@ impl Session {
         };
         let (state, message) = (error.sql_state, error.message);
         let is_plain = message.iter().all(|byte| matches!(byte, b' '..=b'~'));
-        // What a client raises itself has no origin.
+        // A condition that a client raises itself has no origin.
         if !is_plain || message.len() > LONGEST_MESSAGE || state.starts_with(b"45") {
             return Ok(());
         }

@@ -1,4 +1,5 @@
-//! What a statement's kind says before any plan: what it ends, and what it may have changed.
+//! The effects of a statement on what the session knows, whatever its plan: what it ends before it runs, and what it
+//! may have changed afterwards.
 
 use crate::catalog::HotTable;
 use crate::reason::Reason;
@@ -11,7 +12,7 @@ use crate::sql::{self, Kind, TransactionControl, is_table_query, mentions};
 use crate::wire::session_state::TransactionState;
 
 impl Session {
-    /// A statement that passes may lock base rows of tables whose slots the transaction holds.
+    /// Learns that a forwarded statement may lock base rows of tables whose slots the transaction holds.
     pub(crate) fn learn_from_forwarded(&mut self, reason: Reason, kind: Kind) {
         let locks = matches!(kind, Kind::Update | Kind::Delete | Kind::Replace);
         if locks && reason == Reason::NoCounter {
@@ -19,7 +20,7 @@ impl Session {
         }
     }
 
-    /// What a statement that is to run does to the transaction, as far as its text says.
+    /// What a statement that is about to run does to the transaction, as far as its text says.
     pub(crate) fn control_in(&self, text: &[u8], kind: Kind) -> Option<TransactionControl> {
         let variables = self.state.variables.as_deref();
         sql::transaction_control(
@@ -29,7 +30,7 @@ impl Session {
         )
     }
 
-    /// What the text of a statement says that it does to tables. No text: its kind is all that is known.
+    /// What a statement does to tables, by its text. Without a text, only its kind is known.
     pub(crate) fn access_in(&self, text: Option<&[u8]>, kind: Kind) -> Access {
         let variables = self.state.variables.as_deref();
         let locks = |text: &[u8]| match variables {
@@ -54,7 +55,7 @@ impl Session {
                 if names(b"SELECT") || names(b"JOIN") {
                     state = state.with(TransactionState::READ);
                 }
-                // By several unique keys it may meet one row or another.
+                // With several unique keys, it may affect one row or another.
                 if names(b"DUPLICATE") && !self.hot.catalog.mariadb {
                     state = state.with(TransactionState::UNSAFE);
                 }
@@ -68,7 +69,7 @@ impl Session {
         }
     }
 
-    /// What a statement of this kind ends, before it runs.
+    /// Takes in what a statement of this kind ends, before it runs.
     pub(crate) fn before(&mut self, kind: Kind) {
         self.state.kind = kind;
         self.state.makes_no_snapshot = false;
@@ -80,21 +81,22 @@ impl Session {
         }
     }
 
-    /// A write of this table is to run. What it reads it locks, unless a routine or a trigger reads more.
+    /// Takes in that a write of this table is about to run. It locks what it reads, unless a routine or a trigger
+    /// reads more.
     pub(crate) fn note_locking_write(&mut self, table: &HotTable) {
         let state = &mut self.state;
         let is_alone = !state.may_call_routines && !table.has_triggers;
         state.makes_no_snapshot |= state.kind.is_write() && is_alone;
     }
 
-    /// What a statement of this kind may have changed, after it has run.
+    /// Takes in what a statement of this kind may have changed, after it has run.
     pub(crate) fn after(&mut self, kind: Kind, failed: bool) {
         if kind.may_change_session() {
             self.state.variables = None;
-            // What the session then says is of its next transaction.
+            // The isolation level that the session then reports is that of its next transaction.
             self.state.isolation_doubted |= self.state.in_transaction();
         }
-        // Which one is not read.
+        // The schema's name is not read from the text.
         if kind == Kind::Use && !failed {
             self.schema = None;
         }
@@ -108,13 +110,13 @@ impl Session {
         }
         match kind {
             Kind::Call | Kind::Other => self.state.sql_prepared.lose_sight(),
-            // Read to its end in the text protocol only.
+            // Only in the text protocol is the statement read to its end.
             Kind::Deallocate if self.state.sql_prepared.is_in_use() => {
                 self.state.sql_prepared.lose_sight();
             }
             _ => {}
         }
-        // Also where the status shows a transaction still: it is another one, new by BEGIN or by COMMIT AND CHAIN.
+        // Even if the status still shows a transaction, it is a new one, begun by BEGIN or by COMMIT AND CHAIN.
         if matches!(kind, Kind::Begin | Kind::Commit) && !failed {
             self.state.transaction = Transaction::default();
             self.state.isolation_doubted = false;
@@ -125,7 +127,7 @@ impl Session {
             Some(_) => {}
             None if kind == Kind::Savepoint => self.state.transaction.savepoints.forget(),
             None => {
-                // It was refused before it read anything, unless that came of a routine's text.
+                // The statement was refused before it read anything, unless the error came from a routine's text.
                 let by_text = failed && self.state.last_error.is_some_and(is_code_of_the_text);
                 let has_read = !by_text || !kind.is_write() || self.state.may_call_routines;
                 self.state.transaction.may_have_snapshot |=
@@ -139,7 +141,8 @@ impl Session {
         let locks = &mut self.state.table_locks;
         match kind {
             Kind::UnlockTables | Kind::Begin if !failed => *locks = TableLocks::None,
-            // Of tables that are not hot. Hot ones are out of reach then, but for the actions of foreign keys (a limit).
+            // The locked tables are not hot. Hot ones are out of reach then, except for the actions of foreign keys (a
+            // known limit).
             Kind::LockTables if !failed && *locks == TableLocks::None => {
                 *locks = TableLocks::Plain;
             }
@@ -147,8 +150,9 @@ impl Session {
         }
     }
 
-    /// The open transaction locks base rows for another reason than increments. Two that do so, and hold slots, may
-    /// wait for each other; so the next ones with increments of these shapes lock base from the start.
+    /// Learns that the open transaction locks base rows for another reason than increments. Two transactions that do
+    /// so and hold slots may wait for each other, so the next ones with increments of these shapes lock base from the
+    /// start.
     pub(crate) fn learn_mixed(&mut self) {
         let transaction = &mut self.state.transaction;
         transaction.proves_nothing = true;
@@ -159,7 +163,7 @@ impl Session {
         if !is_new {
             return;
         }
-        // A sequence, or a counter that is shown where it is counted, gains nothing from slots.
+        // A sequence, or a counter that is read in the transaction that increments it, gains nothing from slots.
         let rows = transaction.rows();
         let settled = rows.settled.iter().map(|(keys, _)| keys);
         let mut tables: Vec<_> = rows
@@ -180,11 +184,11 @@ impl Session {
         }
     }
 
-    /// Takes in a statement that may take locks which are no table's, open a transaction that no flag tells of, or make
-    /// a temporary table. Judged by its words, for it may stand behind another, or be prepared.
+    /// Takes in a statement that may take locks which belong to no table, open a transaction that no flag shows, or
+    /// create a temporary table. It is judged by its words, for it may follow another statement, or be prepared.
     pub(crate) fn note_locks(&mut self, kind: Kind, may_lock: bool) {
         self.state.may_hold_locks |= may_lock || kind == Kind::Call;
-        // The text of a statement that is prepared in SQL need not have been seen.
+        // A statement that is prepared in SQL may have a text that was never seen.
         self.state.may_have_temporary |= may_lock || matches!(kind, Kind::Call | Kind::Execute);
     }
 }

@@ -1,4 +1,4 @@
-//! Why a session ended in the middle of a command, and on whose side.
+//! Why a session ended in the middle of a command, and which side is at fault.
 
 use std::io;
 
@@ -7,37 +7,37 @@ use crate::net::ReadError;
 use crate::session::connect::ConnectError;
 use crate::wire::reader::Malformed;
 
-/// A session's end. Each variant is one side at fault.
+/// Why a session ended. Each variant puts one side at fault.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The client vanished or sent what is no packet.
+    /// The client vanished, or sent something that is not a packet.
     #[error("client: {0}")]
     Client(#[source] ReadError),
-    /// The upstream vanished or sent what is no packet.
+    /// The upstream vanished, or sent something that is not a packet.
     #[error("upstream: {0}")]
     Upstream(#[source] ReadError),
-    /// The upstream did not take what was to be sent. It may have said why.
+    /// The upstream did not take what was sent to it. It may have said why.
     #[error("upstream: connection lost: {0}")]
     NotSent(#[source] io::Error),
-    /// COM_CHANGE_USER was not carried through.
+    /// COM_CHANGE_USER was not completed.
     #[error(transparent)]
     ChangeUser(#[from] ConnectError),
-    /// The session that had written this one's increment lost its upstream before the answer: whether it was committed
-    /// is not known, which is what a client without the proxy would be left with.
+    /// The session that wrote this one's increment lost its upstream before the response. Whether the increment was
+    /// committed is not known, just as it would not be without the proxy.
     #[error("upstream: lost with an increment of this session on its way")]
     Batch,
-    /// A transaction of our own could neither be committed nor rolled back, and would take in what the client does
-    /// next.
+    /// A transaction of the proxy's own could be neither committed nor rolled back, and would take in what the client
+    /// does next.
     #[error("upstream: a transaction of the proxy's own could not be ended")]
     Open,
-    /// The statement was planned by tables that have been altered past the proxy since. No session ends by it: whoever
-    /// runs the statement plans it anew.
+    /// The statement was planned by tables that have since been altered past the proxy. No session ends with this
+    /// error: the caller plans the statement again.
     #[error("stale plan")]
     Stale,
-    /// What was kept of an answer cannot be read again.
+    /// A response that was kept in a temporary file cannot be read back.
     #[error("an answer that waited in a temporary file: {0}")]
     Spool(#[source] io::Error),
-    /// The upstream's answer makes no sense at this point.
+    /// The upstream's response makes no sense at this point.
     #[error("upstream: {0}")]
     Answer(#[from] Malformed),
 }
@@ -53,7 +53,7 @@ impl Error {
         Self::Upstream(error.into())
     }
 
-    /// Who is at fault.
+    /// Which side is at fault.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Client(_) => Fault::Client,
@@ -64,7 +64,7 @@ impl Error {
             | Self::Open
             | Self::Stale
             | Self::Answer(_) => Fault::Upstream,
-            // Its own disk.
+            // The proxy's own disk failed.
             Self::Spool(_) => Fault::Proxy,
         }
     }

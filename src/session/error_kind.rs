@@ -1,18 +1,19 @@
-//! What an ERR payload means for the statement that it answers.
+//! What an ERR payload means for the statement that failed: whether it is about the text, a name, a missing slot
+//! table, a right, or a CHECK.
 
 use crate::wire::error_code::{
     self, ER_NO_SUCH_TABLE, ER_PARSE_ERROR, is_check_violated, lacks_object_privilege,
 };
 use crate::wire::reply;
 
-/// Whether an ERR payload tells that the text itself is at fault, and would be as a query: its syntax, its names, what
-/// may stand where, what the account may see. Anything else is about preparing it (too many statements are prepared
-/// already), and the query may well be answered.
+/// Whether an ERR payload says that the text itself is at fault, and would be as a query too: its syntax, its names,
+/// the place of its parts, what the account may see. Any other error is about preparing the text (for example, too
+/// many statements are prepared already), and the query may well succeed.
 pub(crate) fn is_of_the_text(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| is_code_of_the_text(err.code))
 }
 
-/// The same of its code.
+/// Does the same as [`is_of_the_text`], for an error code.
 pub(crate) fn is_code_of_the_text(code: u16) -> bool {
     const NAMES: [u16; 15] = [
         error_code::ER_NO_DB_ERROR,
@@ -54,23 +55,25 @@ pub(crate) fn is_code_of_the_text(code: u16) -> bool {
     lacks_object_privilege(code) || NAMES.contains(&code) || FORM.contains(&code)
 }
 
-/// Whether an ERR payload says that there is no such column: one that the rule knows, or one of the client's statement.
+/// Whether an ERR payload says that a column does not exist: one that the rule knows, or one of the client's
+/// statement.
 pub(crate) fn is_unknown_column(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| err.code == error_code::ER_BAD_FIELD_ERROR)
 }
 
-/// Whether an ERR payload of a text of ours tells of a table that is not there: no slot table, no slots.
+/// Whether an ERR payload for an internal statement says that a table does not exist. Without a slot table, there are
+/// no slots.
 pub(crate) fn is_without_slots(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| err.code == ER_NO_SUCH_TABLE)
 }
 
-/// Whether an ERR payload says that the account lacks a right: to the schema, the table, a column, a routine.
+/// Whether an ERR payload says that the account lacks a privilege: on the schema, the table, a column or a routine.
 pub(crate) fn is_access_denied(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| lacks_object_privilege(err.code))
 }
 
-/// Whether an ERR payload tells of a syntax error. A text of ours is right but for what it takes from the client's
-/// statement, which then is wrong as well.
+/// Whether an ERR payload reports a syntax error. The proxy's texts are correct except for what they take from the
+/// client's statement, which is then wrong as well.
 pub(crate) fn is_syntax_error(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| err.code == ER_PARSE_ERROR)
 }

@@ -19,21 +19,21 @@ use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::response::{ResponseKind, ResponseTracker};
 use crate::wire::{capability, status};
 
-/// Of a statement too long to be held, so much is looked at to find what it is about, in bytes.
+/// How much of a statement too long to be held is looked at to find what it is about, in bytes.
 const HEAD: usize = 64 * 1024;
 
-/// A batch of one, until it lands.
+/// The batch of a session that writes only its own increment, until the server has responded.
 pub(crate) type Alone = Arc<Mutex<Option<Batch>>>;
 
 impl Session {
-    /// Passes the command at the front of the client's stream on, whole, and returns the sequence id of its last
-    /// packet. Not cancel safe.
+    /// Forwards the whole command at the front of the client's stream, and returns the sequence id of its last packet.
+    /// Not cancel safe.
     pub(crate) async fn pass_command(&mut self) -> Result<u8, Error> {
         self.heed_refusal().await?;
         self.link.pass_command().await
     }
 
-    /// Passes the upstream's answer on, as it comes. Not cancel safe.
+    /// Forwards the upstream's response as it comes. Not cancel safe.
     pub(crate) async fn pass_answer(
         &mut self,
         response_kind: ResponseKind,
@@ -50,7 +50,8 @@ impl Session {
         Ok(tracker)
     }
 
-    /// The same where the server has told statements of ours what the client is to be told of its transaction.
+    /// Forwards a response, when the server has reported to internal statements what the client must be told about its
+    /// transaction.
     async fn pass_answer_telling(
         &mut self,
         response_kind: ResponseKind,
@@ -68,7 +69,7 @@ impl Session {
         Ok(self.pass_rewritten(response_kind, rewrite).await?.tracker)
     }
 
-    /// Passes the upstream's response on, rewritten. Not cancel safe.
+    /// Forwards the upstream's response, rewritten. Not cancel safe.
     pub(crate) async fn pass_rewritten(
         &mut self,
         response_kind: ResponseKind,
@@ -95,13 +96,13 @@ impl Session {
 
     /// Writes a packet to the client.
     pub(crate) async fn answer(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
-        // Nobody waits for a client that does not read.
+        // Other sessions must not wait for a client that does not read.
         self.land_alone();
         self.link.answer(sequence_id, payload).await
     }
 
-    /// Has the last packet of the client's answer, unless it is an ERR or an EOF, tell what its own statements have made
-    /// of its transaction.
+    /// Makes the last packet of the client's response report what the client's own statements have done to its
+    /// transaction, unless the packet is an ERR or an EOF.
     pub(crate) fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
         let tells = match payload.first() {
             Some(&reply::OK) => true,
@@ -117,7 +118,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs one statement and takes its answer in.
+    /// Runs one internal statement and takes its response in.
     pub(crate) async fn run_internal(
         &mut self,
         text: impl AsRef<[u8]>,
@@ -135,8 +136,8 @@ impl Session {
         Ok(answer)
     }
 
-    /// The same for a question of ours and for the end of a transaction of ours: again, if it is interrupted. KILL
-    /// QUERY is meant for a statement of the client's, and when none runs nothing comes of it.
+    /// Does the same for a query, and for the end of a transaction, of the proxy's own: it runs again if it is
+    /// interrupted. KILL QUERY is meant for a statement of the client's, and has no effect when none runs.
     pub(crate) async fn insist(
         &mut self,
         text: impl AsRef<[u8]>,
@@ -165,14 +166,15 @@ impl Session {
         self.link.write_upstream(packets).await
     }
 
-    /// Takes in the answer to a COM_QUERY of ours.
+    /// Takes in the response to an internal COM_QUERY.
     pub(crate) async fn read_internal(&mut self) -> Result<InternalResponse, Error> {
         let (response, tracker) = self.link.read_internal().await?;
         self.observe_internal(&tracker);
         Ok(response)
     }
 
-    /// Takes in the answer to a query of ours: its first rows, so many at most. The inner error is an ERR payload.
+    /// Takes in the response to an internal query: at most this many of its first rows. The inner error is an ERR
+    /// payload.
     pub(crate) async fn read_internal_rows(
         &mut self,
         most: usize,
@@ -182,7 +184,8 @@ impl Session {
         Ok(rows)
     }
 
-    /// Pings the upstream before something is sent behind a packet that was too large: whether it goes on is not known.
+    /// Pings the upstream before anything is sent after a packet that was too large: the server may have closed the
+    /// connection.
     async fn heed_refusal(&mut self) -> Result<(), Error> {
         if self.link.owes_refusal() {
             Box::pin(self.ping()).await?;
@@ -191,14 +194,14 @@ impl Session {
         Ok(())
     }
 
-    /// Shows the upstream that the connection is in use, and that it goes on.
+    /// Shows the upstream that the connection is in use, and shows the session that the connection is alive.
     pub(crate) async fn ping(&mut self) -> Result<(), Error> {
         let tracker = self.link.ping().await?;
         self.observe_internal(&tracker);
         Ok(())
     }
 
-    /// Takes in how an answer ended.
+    /// Takes in how a response ended.
     pub(crate) fn observe(&mut self, tracker: &ResponseTracker) {
         let ended = |status| status & status::IN_TRANS == 0;
         let transaction = &self.state.transaction;
@@ -210,7 +213,7 @@ impl Session {
                 self.shared.learn_pure(*shape);
             }
         }
-        // SHOW WARNINGS and GET DIAGNOSTICS leave what they tell.
+        // SHOW WARNINGS and GET DIAGNOSTICS leave the diagnostics that they report.
         if let Some(has_no_warnings) = tracker.has_no_warnings()
             && self.state.kind != Kind::Show
         {
@@ -219,7 +222,7 @@ impl Session {
         self.state.observe(tracker.status(), tracker.error());
     }
 
-    /// The same for an answer to a statement of ours.
+    /// Does the same as [`Session::observe`] for the response to an internal statement.
     pub(crate) fn observe_internal(&mut self, tracker: &ResponseTracker) {
         self.state.tracked.see_ours(tracker);
         self.observe(tracker);
@@ -237,7 +240,7 @@ impl Session {
         &self.shared.metrics
     }
 
-    /// Buffers the command at the front whole; false when it is too long for that.
+    /// Buffers the whole command at the front. Returns false if it is too long for that.
     pub(crate) async fn buffer_command(&mut self) -> Result<bool, Error> {
         let header = self
             .link
@@ -261,7 +264,8 @@ impl Session {
         &buffered[HEADER_LENGTH..header.packet_length()]
     }
 
-    /// The form of the answer to the command at the front, of which the first [`ResponseKind::LOOKAHEAD`] bytes are buffered.
+    /// The kind of the response to the command at the front, of which the first [`ResponseKind::LOOKAHEAD`] bytes are
+    /// buffered.
     pub(crate) fn command_response_kind(&self) -> ResponseKind {
         let buffered = self.link.client.buffered();
         let header = Header::decode(buffered).expect("a command's header is buffered");
@@ -274,8 +278,8 @@ impl Session {
         self.link.client.fill_to(HEAD).await.map_err(Error::Client)
     }
 
-    /// The server has answered for the increment that this session has written by itself, if there is one: others may
-    /// go.
+    /// Lets the other sessions go on: the server has responded to the increment that this session has written by
+    /// itself, if there is one.
     pub(crate) fn land_alone(&mut self) {
         if let Some(alone) = self.alone.take() {
             self.give_slots_back();
@@ -283,8 +287,8 @@ impl Session {
         }
     }
 
-    /// In autocommit nothing holds a slot behind its answer, be that an error. The batch calls the next session as it
-    /// goes, which is to find the lowest slot free.
+    /// Gives the slots back. In autocommit nothing holds a slot after the response, even if that is an error. When the
+    /// batch ends it calls the next session, which must find the lowest slot free.
     pub(crate) fn give_slots_back(&mut self) {
         self.state.transaction.leases.clear();
     }

@@ -1,4 +1,5 @@
-//! One statement in the text protocol: by itself, or of several in a packet.
+//! One statement in the text protocol, alone in its packet or one of several: answers what it asks about the statement
+//! before, or has its plan acted on, and takes in its effects.
 
 use crate::session::Session;
 use crate::session::command::diagnostics_statements::QuestionOutcome;
@@ -10,7 +11,7 @@ use crate::session::text::{kind_of, may_change_the_catalog};
 use crate::sql::{self, Kind};
 
 impl Session {
-    /// One statement, whose plan may have been found already.
+    /// Runs one statement, whose plan may have been found already.
     pub(crate) async fn statement(
         &mut self,
         text: &[u8],

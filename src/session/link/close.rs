@@ -1,46 +1,47 @@
-//! A session's end in the middle of a command, of which the upstream has said why.
+//! A session's end in the middle of a command, when the upstream has said why.
 //!
-//! A server that is sent more than max_allowed_packet says so at once (1153) and closes with most of the statement
-//! unread, so that the rest cannot be sent. What it said is there to be read, and is the client's answer.
+//! A server that is sent more than max_allowed_packet reports that at once (1153) and closes with most of the
+//! statement unread, so the rest cannot be sent. Its ERR packet can still be read, and is the client's response.
 
 use super::Link;
 use crate::session::error::Error;
 use crate::wire::error_code::ER_NET_PACKET_TOO_LARGE;
 use crate::wire::reply;
 
-/// The longest ERR payload that is passed on so, in bytes.
+/// The longest ERR payload that is passed on in this case, in bytes.
 const LONGEST_WORD: usize = 64 * 1024;
 
-/// How far the command at hand is answered.
+/// How much of the response to the current command the client has.
 #[derive(Debug, Default)]
 pub struct Answered {
-    /// Sequence id of the next packet toward the client, where the session itself numbers them.
+    /// Sequence id of the next packet toward the client, if the session numbers the packets itself.
     pub next: Option<u8>,
-    /// The last that was heard from the upstream is that a packet was too large, and the client has not been told.
+    /// The ERR payload, if the upstream's last response was that a packet was too large, and the client does not have
+    /// it.
     refusal: Option<Vec<u8>>,
 }
 
 impl Link {
-    /// Takes in an ERR payload that the client has not been given.
+    /// Takes in an ERR payload that the client has not received.
     pub fn note_refusal(&mut self, error: &[u8]) {
         if reply::Err::decode(error).is_ok_and(|err| err.code == ER_NET_PACKET_TOO_LARGE) {
             self.answered.refusal = Some(error.to_vec());
         }
     }
 
-    /// Whether the client is still to be told that a packet was too large. Behind one MySQL closes, MariaDB may go on.
-    /// The client is told of the one, and not where something else was sent meanwhile, of which nobody knows what
-    /// became.
+    /// Whether the client must still be told that a packet was too large. After that error MySQL closes, while MariaDB
+    /// may go on. The client gets the error if the connection is lost, but not if something else was sent meanwhile:
+    /// nobody knows the outcome of that.
     pub fn owes_refusal(&self) -> bool {
         self.answered.refusal.is_some()
     }
 
-    /// The upstream goes on behind a packet that was too large.
+    /// Takes in that the upstream goes on after a packet that was too large.
     pub fn forget_refusal(&mut self) {
         self.answered.refusal = None;
     }
 
-    /// The client has been given a packet by the session itself.
+    /// Takes in that the session itself has sent the client a packet.
     pub fn has_answered(&mut self, next_sequence_id: u8) {
         self.answered = Answered {
             next: Some(next_sequence_id),
@@ -48,8 +49,8 @@ impl Link {
         };
     }
 
-    /// What the upstream has said before it was lost by this error, and the client has not been told: an ERR payload,
-    /// with the sequence id under which it is to be sent.
+    /// The last ERR payload that the upstream sent before it was lost by this error, if the client does not have it,
+    /// with the sequence id under which to send it.
     pub async fn unsaid(&mut self, error: &Error) -> Option<(u8, Vec<u8>)> {
         let word = match error {
             Error::NotSent(_) => self.last_word().await,
@@ -62,8 +63,8 @@ impl Link {
         Some((answered.next.unwrap_or(sequence_id), error))
     }
 
-    /// What the upstream has said to a command that it did not take whole: its first packet, if that is an ERR. Behind
-    /// another one it would be about a statement of ours, and not about that of the client.
+    /// The upstream's response to a command that it did not take whole: its first packet, if that is an ERR. After
+    /// another packet, the ERR would be about an internal statement, not about the client's.
     async fn last_word(&mut self) -> Option<(u8, Vec<u8>)> {
         let mut payload = Vec::new();
         let read = self.upstream.read_payload(&mut payload, LONGEST_WORD).await;

@@ -1,48 +1,49 @@
-//! The column definitions that a client is shown in the place of those which a rewritten statement has, and whether they
-//! are still right.
+//! The column definitions that a client sees in place of a rewritten statement's own, and whether they are still
+//! right.
 //!
-//! Tables may change between the statement that gave the definitions and the one that is answered under them. What the
-//! rewritten text itself sends tells: it comes before the rows, and before anything has gone to the client.
+//! Tables may change between the statement that gave the definitions and the one whose response is shown under them.
+//! The column definitions that the rewritten text itself returns reveal that: they come before the rows, and before
+//! anything has been sent to the client.
 
 use crate::wire::column::Sent;
 use crate::wire::materialized::Kinds;
 
-/// How many things one rewritten text may be known to send: whether a temporary table is between is up to each plan,
-/// and to cursors.
+/// How many sets of definitions are remembered for one rewritten text. Whether a temporary table is used varies with
+/// the execution plan, and with cursors.
 const MOST_SEEN: usize = 4;
 
-/// Definitions to show.
+/// Column definitions to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definitions {
     /// One payload per column.
     pub columns: Vec<Vec<u8>>,
-    /// What the original's columns are; `None` where a temporary table between changes nothing (MariaDB).
+    /// What the original's columns are. `None` if a temporary table changes nothing (MariaDB).
     pub kinds: Option<Kinds>,
-    /// What the rewritten text sent while these were right.
+    /// What the rewritten text returned while these were right.
     seen: Vec<Vec<Sent>>,
     standing: Standing,
 }
 
-/// What is to be thought of them.
+/// How far the definitions can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// The original has just been prepared for them; what the rewritten text sends next goes with them.
+    /// The original has just been prepared for them; what the rewritten text returns next goes with them.
     Fresh,
-    /// What goes with them is known.
+    /// It is known what goes with them.
     Known,
-    /// Something else was sent; the original is to be prepared again.
+    /// Something else was returned; the original must be prepared again.
     Doubted,
 }
 
-/// Whether what a rewritten text has sent goes with the definitions.
+/// Whether what a rewritten text has returned goes with the definitions.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// As it did before.
+    /// It does, as before.
     Known,
-    /// It is to be remembered.
+    /// It does, and must be remembered.
     New(Vec<Sent>),
-    /// No: the tables have changed, or the plan. The answer has been read to its end, and nothing of it has gone to the
-    /// client.
+    /// It does not: the tables have changed, or the execution plan. The response has been read to its end, and nothing
+    /// of it has been sent to the client.
     Not,
 }
 
@@ -57,8 +58,8 @@ impl Definitions {
         }
     }
 
-    /// The original has been prepared again. Where it has the same columns, what is sent is one more thing that goes
-    /// with them.
+    /// Takes in that the original has been prepared again. If its columns are the same, what is returned next also
+    /// goes with them.
     pub fn renew(&mut self, columns: Vec<Vec<u8>>) {
         if self.columns != columns || self.seen.len() >= MOST_SEEN {
             self.seen.clear();
@@ -75,7 +76,7 @@ impl Definitions {
         self.standing == Standing::Doubted
     }
 
-    /// Compares with what the rewritten text has sent. `is_changed`: a column is not that of the original.
+    /// Compares with what the rewritten text has returned. `is_changed`: a column is not that of the original.
     pub fn compare(&self, sent: Vec<Sent>, is_changed: bool) -> Agreement {
         match self.is_fresh() {
             _ if self.seen.contains(&sent) => Agreement::Known,
@@ -84,7 +85,7 @@ impl Definitions {
         }
     }
 
-    /// Takes in how the last answer agreed.
+    /// Takes in how the last response agreed.
     pub fn note(&mut self, agreement: Agreement) {
         self.standing = match agreement {
             Agreement::Not => Standing::Doubted,

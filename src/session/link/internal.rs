@@ -1,4 +1,5 @@
-//! Statements of our own on the client's upstream connection, whose answers the client never sees.
+//! Internal statements on the client's upstream connection: their responses are read here, and the client never sees
+//! them.
 
 use super::Link;
 use crate::session::error::Error;
@@ -11,10 +12,10 @@ use crate::wire::packet::encode_packet;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::response::{Next, PacketKind, PrepareOk, ResponseKind, ResponseTracker};
 
-/// The most an answer to a statement of ours may hold, in bytes.
+/// The maximum size of a packet in the response to an internal statement, in bytes.
 pub const LARGEST_ANSWER: usize = 1024 * 1024;
 
-/// The answer to a statement of ours.
+/// The response to an internal statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InternalResponse {
     /// OK: the payload.
@@ -53,7 +54,8 @@ impl Link {
         written.map_err(Error::NotSent)
     }
 
-    /// Pings the upstream, which shows that the connection is in use, and that it goes on.
+    /// Pings the upstream. That shows the server that the connection is in use, and shows the session that it is
+    /// alive.
     pub async fn ping(&mut self) -> Result<ResponseTracker, Error> {
         self.write_ping().await?;
         let mut tracker = ResponseTracker::new(ResponseKind::Single, self.capabilities);
@@ -68,7 +70,7 @@ impl Link {
         self.write_upstream(&packet).await
     }
 
-    /// Takes in the answer to a COM_QUERY of ours.
+    /// Reads the response to an internal COM_QUERY.
     pub async fn read_internal(&mut self) -> Result<(InternalResponse, ResponseTracker), Error> {
         let mut tracker = ResponseTracker::new(ResponseKind::Results, self.capabilities);
         let mut payload = Vec::new();
@@ -89,7 +91,8 @@ impl Link {
         Ok((response, tracker))
     }
 
-    /// Takes in the answer to a query of ours: its first rows, so many at most. The inner error is an ERR payload.
+    /// Reads the response to an internal query: at most this many of its first rows. The inner error is an ERR
+    /// payload.
     pub async fn read_internal_rows(
         &mut self,
         most: usize,
@@ -112,7 +115,7 @@ impl Link {
         Ok((rows, tracker))
     }
 
-    /// Takes in the answer to a COM_STMT_PREPARE of ours, or its ERR payload.
+    /// Reads the response to an internal COM_STMT_PREPARE. The inner error is its ERR payload.
     pub async fn read_prepared(&mut self) -> Result<Result<InternalStatement, Vec<u8>>, Error> {
         let mut tracker = ResponseTracker::new(ResponseKind::Prepared, self.capabilities);
         let mut payload = Vec::new();
@@ -131,7 +134,7 @@ impl Link {
         Ok(Ok(statement))
     }
 
-    /// Takes in the column definitions of an answer of this form, and leaves its rows. The inner error is the ERR payload
+    /// Reads the column definitions of a response of this kind, and skips its rows. The inner error is the ERR payload
     /// that it ends with before them.
     pub async fn read_columns(
         &mut self,
@@ -165,7 +168,7 @@ impl Link {
         Ok((columns, tracker))
     }
 
-    /// Reads one packet of an internal response whole.
+    /// Reads one whole packet of an internal response.
     pub async fn read_packet(
         &mut self,
         tracker: &mut ResponseTracker,
@@ -191,13 +194,13 @@ impl Link {
 /// What an ERR packet means for the increment or fold that got it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// MySQL would have given the original the same answer: waiting, killing, dying.
+    /// MySQL would have given the original the same response: a lock wait, a KILL, a shutdown.
     TheClients,
-    /// It comes of our own statement; the original must be asked.
+    /// It comes from the internal statement; the original must be asked.
     Ours,
 }
 
-/// Sorts an ERR payload.
+/// Classifies an ERR payload.
 pub fn failure(payload: &[u8]) -> Failure {
     let is_the_clients = |code| is_killed(code) || is_over_time(code) || may_be_tried_again(code);
     match reply::Err::decode(payload) {
@@ -206,7 +209,7 @@ pub fn failure(payload: &[u8]) -> Failure {
     }
 }
 
-/// How often a statement of ours that a deadlock has chosen as its victim is run again.
+/// How often an internal statement is run again after a deadlock has chosen it as its victim.
 pub const MOST_DEADLOCKS: usize = 10;
 
 /// Whether the transaction was rolled back to end a deadlock.
@@ -214,7 +217,7 @@ pub fn is_deadlock(payload: &[u8]) -> bool {
     reply::Err::decode(payload).is_ok_and(|err| err.code == ER_LOCK_DEADLOCK)
 }
 
-/// Whether a statement was killed, or took longer than it may.
+/// Whether a statement was killed, or exceeded its time limit.
 pub fn is_interrupted(payload: &[u8]) -> bool {
     reply::Err::decode(payload)
         .is_ok_and(|err| err.code == ER_QUERY_INTERRUPTED || is_over_time(err.code))

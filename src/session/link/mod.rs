@@ -1,12 +1,15 @@
 //! The two sockets of a session, and the bytes between them.
 //!
-//! - `relay` passes commands and responses on as they came; `rewrite` passes a response on packet by packet and changes
-//!   what the client must not see.
-//! - `internal` reads the responses to statements that the proxy itself has sent; no client sees those.
-//! - `spool` keeps a response back until the locks behind it are released.
+//! - `relay` passes commands and responses on as they came; `rewrite` passes a response on packet by packet and
+//!   changes what the client must not see.
+//! - `internal` reads the responses to internal statements; no client sees those.
+//! - `definitions` are the columns that the client sees in place of a rewritten statement's.
+//! - `transaction_state` and `tracked` keep what OK packets report on the transaction to what the client's own
+//!   statements did.
+//! - `spool` holds a response back until the transaction's locks are released.
 //! - `close` tells the client why the session ends; `timing` measures where a command's time goes.
 //!
-//! Nothing here knows a hot table, a plan or a transaction. What a response says of the session is returned to the
+//! Nothing here knows a hot table, a plan or a transaction. What a response says about the session is returned to the
 //! caller, in a [`ResponseTracker`](crate::wire::response::ResponseTracker).
 
 mod close;
@@ -29,7 +32,7 @@ use timing::Timing;
 
 use crate::net::PacketStream;
 
-/// A client's connection and the upstream connection that was opened for it.
+/// A client's connection, and the upstream connection that was opened for it.
 pub(crate) struct Link {
     pub client: PacketStream,
     pub upstream: PacketStream,
@@ -41,16 +44,16 @@ pub(crate) struct Link {
     pub answered: Answered,
     /// The client has closed its sending side.
     pub client_closed: bool,
-    /// The upstream has been told so, and nothing more can be sent there.
+    /// The upstream has been told that the client has closed, and nothing more can be sent there.
     pub upstream_told: bool,
-    /// When the upstream was last heard: it closes connections that nobody uses.
+    /// When the upstream was last heard from: it closes idle connections.
     pub heard: Instant,
     /// When the session last had a response, from its upstream or from another session that wrote for it.
     pub served: Instant,
 }
 
 impl Link {
-    /// Between two streams that have completed the login with these capabilities.
+    /// A link between two streams that have completed the login with these capabilities.
     pub fn new(client: PacketStream, upstream: PacketStream, capabilities: u64) -> Self {
         let now = Instant::now();
         Self {

@@ -1,4 +1,4 @@
-//! Bytes from one side to the other as they came: commands, answers, local files, endless streams.
+//! Forwards bytes from one side to the other as they came: commands, responses, local files, endless streams.
 
 use std::time::Instant;
 
@@ -9,8 +9,8 @@ use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::response::{Next, PacketKind, ResponseKind, ResponseTracker};
 
 impl Link {
-    /// Passes the command at the front of the client's stream on, whole, and returns the sequence id of its last
-    /// packet. Not cancel safe.
+    /// Forwards the whole command at the front of the client's stream, and returns the sequence id of its last packet.
+    /// Not cancel safe.
     pub async fn pass_command(&mut self) -> Result<u8, Error> {
         loop {
             let header = self.client.peek_header().await.map_err(Error::Client)?;
@@ -21,8 +21,8 @@ impl Link {
         }
     }
 
-    /// Takes a command too long to be buffered off the client's stream, unread, and returns the sequence id of its
-    /// last packet.
+    /// Skips a command too long to be buffered in the client's stream, unread, and returns the sequence id of its last
+    /// packet.
     pub async fn skip_command(&mut self) -> Result<u8, Error> {
         loop {
             let header = self.client.peek_header().await.map_err(Error::Client)?;
@@ -39,21 +39,21 @@ impl Link {
         }
     }
 
-    /// Consumes the command at the front of the client's stream. It is buffered whole.
+    /// Consumes the command at the front of the client's stream, which is buffered whole.
     pub fn drop_command(&mut self) {
         let header = Header::decode(self.client.buffered()).expect("a command is buffered");
         self.client.consume(header.packet_length());
     }
 
-    /// Passes the upstream's answer on, as it comes. Not cancel safe.
+    /// Forwards the upstream's response as it comes. Not cancel safe.
     pub async fn pass_answer(
         &mut self,
         response_kind: ResponseKind,
     ) -> Result<ResponseTracker, Error> {
         let mut tracker = ResponseTracker::new(response_kind, self.capabilities);
-        // Bytes of the packet last told that have not been passed yet.
+        // Bytes of the tracker's current packet that have not been passed yet.
         let mut left_of_packet = 0;
-        // The number of the file's first packet, once the upstream has asked for one.
+        // The sequence id of the file's first packet, once the upstream has asked for one.
         let mut local_file = None;
         while !tracker.is_done() || left_of_packet > 0 {
             let buffered = self.upstream.buffered();
@@ -94,9 +94,10 @@ impl Link {
         Ok(tracker)
     }
 
-    /// Waits for more of the answer. Meanwhile takes in what the client sends ahead, as far as the buffer
-    /// reaches, and tells the upstream when the client has closed, so that a long statement can be given up. Not while
-    /// commands that it sent before lie here: to a server that had them the client would not be gone.
+    /// Waits for more of the response. Meanwhile it reads what the client sends ahead, as far as the buffer reaches,
+    /// and tells the upstream when the client has closed, so that a long statement can be given up. It does not do so
+    /// while commands that the client sent before are still here: to a server that had received them, the client would
+    /// not be gone.
     pub async fn await_upstream(&mut self) -> Result<(), Error> {
         let since = Instant::now();
         loop {
@@ -123,7 +124,7 @@ impl Link {
         }
     }
 
-    /// Waits for more of an answer behind which the session has more to send, whatever the client does meanwhile:
+    /// Waits for more of a response after which the session has more to send, whatever the client does meanwhile:
     /// MySQL completes what it has received, and so must the session. Cancel safe.
     pub async fn await_upstream_only(&mut self) -> Result<(), Error> {
         let since = Instant::now();
@@ -134,8 +135,9 @@ impl Link {
         Ok(())
     }
 
-    /// LOAD DATA LOCAL: the client sends packets up to an empty one, numbered from `next`. A server refuses one out of
-    /// order, and then waits for the rest of the file as long as net_read_timeout; so it is told that there is none.
+    /// Forwards the file of LOAD DATA LOCAL: the client sends packets up to an empty one, numbered from `next`. A
+    /// server refuses a packet out of order, and then waits for the rest of the file as long as net_read_timeout; so
+    /// its connection is shut down to tell it that there is no more.
     async fn pass_local_file(&mut self, mut next: u8) -> Result<(), Error> {
         loop {
             let header = self.client.peek_header().await.map_err(Error::Client)?;
@@ -151,7 +153,7 @@ impl Link {
         }
     }
 
-    /// Replication and clone streams: from here on bytes, both ways, until one side closes.
+    /// Forwards replication and clone streams: from here on bytes, both ways, until one side closes.
     pub async fn pass_everything(&mut self) -> Result<(), Error> {
         loop {
             let client = self.client.buffered().len();
@@ -176,7 +178,7 @@ impl Link {
     }
 }
 
-/// Passes one packet on in pieces of the buffer's size.
+/// Forwards one packet in pieces of the buffer's size.
 async fn pass_packet(
     from: &mut PacketStream,
     to: &mut PacketStream,
