@@ -2,10 +2,10 @@
 
 use crate::wire::execute::{DateTime, Value};
 
-/// Whole numbers below this are doubles without a neighbour that is equal to them.
+/// Below this, each whole number is a double that equals no other whole number.
 const DOUBLES_ARE_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The value as a literal; `None` when there is none that means the same.
+/// The value as a literal. `None` if no literal means the same.
 pub(crate) fn of(value: &Value<'_>, no_backslash_escapes: bool) -> Option<Vec<u8>> {
     match value {
         Value::Null => Some(b"NULL".to_vec()),
@@ -21,11 +21,11 @@ pub(crate) fn of(value: &Value<'_>, no_backslash_escapes: bool) -> Option<Vec<u8
 /// The integer that a double is.
 pub(crate) fn whole(number: f64) -> Option<i128> {
     let is_whole = number.abs() < DOUBLES_ARE_EXACT && number.fract() == 0.0;
-    // Its shortest text has neither point nor exponent.
+    // The shortest text of such a number has neither point nor exponent.
     is_whole.then(|| number.to_string().parse().ok()).flatten()
 }
 
-/// The integer that a text is to the server, without a warning.
+/// The integer that the server takes a text for, without a warning.
 pub(crate) fn digits(text: &[u8]) -> Option<i128> {
     let unsigned = text.strip_prefix(b"-").unwrap_or(text);
     let is_number = (1..=15).contains(&unsigned.len()) && unsigned.iter().all(u8::is_ascii_digit);
@@ -33,7 +33,7 @@ pub(crate) fn digits(text: &[u8]) -> Option<i128> {
     text.parse().ok()
 }
 
-/// A double as a literal that is a double too. `None` where it equals several integers of a column.
+/// A double as a literal that is a double too. `None` if several integers in a column would equal it.
 fn double_literal(number: f64) -> Option<Vec<u8>> {
     (number.abs() < DOUBLES_ARE_EXACT).then(|| format!("{number:e}").into_bytes())
 }
@@ -54,7 +54,7 @@ fn time_literal(time: &DateTime) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Digits with an optional sign and fraction, as drivers send DECIMAL.
+/// Whether a text is digits with an optional sign and fraction, as drivers send DECIMAL.
 fn is_plain_decimal(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let points = digits.iter().filter(|&&byte| byte == b'.').count();
@@ -62,7 +62,7 @@ fn is_plain_decimal(text: &[u8]) -> bool {
     points <= 1 && digits.first().is_some_and(u8::is_ascii_digit) && digits.iter().all(is_number)
 }
 
-/// A string literal in the client's own character set, which a parameter has as well.
+/// A string literal in the client's own character set, which its parameters have as well.
 pub(crate) fn string_literal(text: &[u8], no_backslash_escapes: bool) -> Vec<u8> {
     let mut literal = vec![b'\''];
     for &byte in text {

@@ -1,15 +1,19 @@
 //! One client and its upstream connection, from login to close.
 //!
-//! From the top down; a floor uses those below it, and `tests/layers.rs` holds it to that:
+//! From the top down; a floor uses those below it, and `tests/layers.rs` enforces that:
 //!
-//! - `run` is the loop: it waits for a command, and hands it on by its first byte. `connect` relays the login before it.
+//! - `run` is the loop: it waits for a command, and hands it on by its first byte. `connect` relays the login before
+//!   it.
 //! - `command` has the client's commands: text, prepared statements of both kinds, several statements in one packet,
-//!   EXPLAIN and questions about the statement before. Each finds its plan and has it acted on.
+//!   EXPLAIN, and statements that ask about the one before. Each finds its plan and has it acted on.
 //! - `act` does what a plan says: increment, read, fold, write, DDL.
-//! - Beside them stand the questions that a session asks its upstream: how it is set (`session_variables`), which tables
-//!   it sees (`tables_in_sight`), what the server would refuse (`refusal`), what the account may do (`rights`), which
-//!   columns a text has (`definitions`), which messages are kept (`diagnostics`). `plan` is how it finds a plan.
-//! - `reply` is what the client is sent, `exchange` what is said to the upstream, and what is learnt from each response.
+//! - Beside them are the questions that a session asks its upstream: its variables (`session_variables`,
+//!   `user_variables`), which tables it sees (`tables_in_sight`), what the server would refuse (`refusal`), what the
+//!   account may do (`rights`), which columns a text has (`definitions`), which diagnostics to keep (`diagnostics`),
+//!   and what is set for one transaction (`one_shot`). `plan` finds the plan of a statement; `effects` takes in what
+//!   its kind does to the session.
+//! - `reply` is what the client is sent. `exchange` is what is sent to the upstream, and what is learnt from each
+//!   response.
 //! - `link` holds the two sockets; it passes, rewrites and reads responses.
 //! - `state` is what one session knows of itself, `shared` what all sessions share.
 

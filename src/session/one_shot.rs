@@ -1,8 +1,8 @@
-//! SET TRANSACTION for the next transaction alone: a transaction of ours around the client's statement uses it up, so
-//! it is set again where MySQL would have left it.
+//! SET TRANSACTION for the next transaction only. A transaction of the proxy's own around the client's statement uses
+//! it up, so it is set again where MySQL would have left it.
 //!
-//! MySQL uses it up with the first statement that touches a table's rows, whether that succeeds or not; a statement
-//! refused before (1792 among others) leaves it.
+//! MySQL uses it up with the first statement that touches a table's rows, whether that succeeds or not. A statement
+//! refused before that (with 1792, among others) leaves it.
 
 use crate::reason::Reason;
 use crate::session::Session;
@@ -12,22 +12,22 @@ use crate::session::state::one_shot::Effect;
 use crate::sql::Kind;
 use crate::wire::{error_code, reply};
 
-/// Whether an ERR payload tells of a write in a transaction that may only read.
+/// Whether an ERR payload reports a write in a READ ONLY transaction.
 pub(crate) fn is_read_only(error: &[u8]) -> bool {
     reply::Err::decode(error)
         .is_ok_and(|error| error.code == error_code::ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)
 }
 
 impl Session {
-    /// Sets it again, for a transaction of ours has used it up.
+    /// Sets it again after a transaction of the proxy's own has used it up.
     pub(crate) async fn set_one_shot_again(&mut self) -> Result<(), Error> {
         self.set_one_shot().await?;
         self.state.one_shot.again = true;
         Ok(())
     }
 
-    /// A transaction of ours has begun as one that may only read. Where that is not the session's own way, what the
-    /// client had set for one transaction was still there.
+    /// Takes in that a transaction of the proxy's own has begun as READ ONLY. If the session itself is not read only,
+    /// what the client had set for one transaction was still in force.
     pub(crate) async fn recall_one_shot(&mut self) -> Result<(), Error> {
         if self.state.one_shot.is_set() || self.state.one_shot.doubted.is_empty() {
             return Ok(());
@@ -45,7 +45,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets it for a transaction of ours that is begun once more.
+    /// Sets it for a transaction of the proxy's own that begins once more.
     pub(crate) async fn set_one_shot(&mut self) -> Result<(), Error> {
         for text in self.state.one_shot.texts.clone() {
             self.run_internal(text).await?;
@@ -53,7 +53,7 @@ impl Session {
         Ok(())
     }
 
-    /// The same where a statement with this answer would have left it.
+    /// Sets it again if a statement with this response would have left it.
     pub(crate) async fn restore_one_shot(
         &mut self,
         last: &[u8],
@@ -72,15 +72,15 @@ impl Session {
         self.state.after_one_shot(effect, failed, refused);
     }
 
-    /// Whether an answer, by its last packet, says that the statement has touched no row.
+    /// Whether a response, by its last packet, says that the statement has touched no row.
     fn never_ran(&self, last: &[u8], reason: Reason) -> bool {
         let of_several = reason == Reason::MultiTable && self.state.kind == Kind::Update;
         last.first() == Some(&reply::ERR)
             && reply::Err::decode(last).is_ok_and(|error| self.refuses(error.code, of_several))
     }
 
-    /// Whether an error says that the statement has touched no row: it was refused for its text, its names, its grants
-    /// or its transaction. Asked of both servers, error by error.
+    /// Whether an error says that the statement has touched no row: it was refused for its text, its names, its
+    /// privileges or its transaction. Both servers were asked, error by error.
     fn refuses(&self, code: u16, of_several: bool) -> bool {
         const REFUSED: [u16; 20] = [
             error_code::ER_DBACCESS_DENIED_ERROR,
@@ -104,7 +104,7 @@ impl Session {
             error_code::ER_UNKNOWN_DATA_TYPE,
             error_code::ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
         ];
-        // MariaDB looks for columns when it has begun already, but for an UPDATE of several tables.
+        // MariaDB looks up columns only after it has begun, except for an UPDATE of several tables.
         const BY_MYSQL: [u16; 23] = [
             error_code::ER_BAD_TABLE_ERROR,
             error_code::ER_NON_UNIQ_ERROR,
@@ -131,7 +131,7 @@ impl Session {
             error_code::ER_MISPLACED_INTO,
         ];
         match self.state.kind {
-            // They commit before they look for their tables.
+            // They commit before they look up their tables.
             Kind::Ddl | Kind::LockTables => matches!(
                 code,
                 error_code::ER_PARSE_ERROR | error_code::ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION

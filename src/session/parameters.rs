@@ -1,4 +1,4 @@
-//! Parameters of prepared statements, in either protocol: as SQL literals, and what they allow an increment.
+//! Parameters of prepared statements, in either protocol: as SQL literals, and as the amounts of an increment.
 
 use crate::session::error::Error;
 use crate::session::{Session, literal};
@@ -7,7 +7,7 @@ use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Reason}
 use crate::wire::execute::Value;
 
 impl Session {
-    /// The values as SQL literals that mean the same; `None` when one has no such literal.
+    /// The values as SQL literals that mean the same. `None` if one of them has no such literal.
     pub(crate) async fn literals(
         &mut self,
         values: &[Value<'_>],
@@ -21,7 +21,7 @@ impl Session {
     }
 }
 
-/// What the value of a delta allows; of several, the last decides.
+/// What the value of a delta allows. Of several deltas, the one that comes last in this order decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Delta {
     Zero,
@@ -29,7 +29,7 @@ pub(crate) enum Delta {
     Inexact,
 }
 
-/// What an increment adds to each counter with these values; `None` where one of them is not surely exact.
+/// What an increment adds to each counter with these values. `None` if one of them is not certainly exact.
 pub(crate) fn exact_amounts(increment: &Increment, values: &[Value<'_>]) -> Option<Vec<Amount>> {
     let mut deltas = increment.parameter_deltas.iter();
     let is_exact = |delta| judge(delta, increment, values) != Delta::Inexact;
@@ -77,7 +77,7 @@ pub(crate) fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Val
     }
 }
 
-/// A fold of all that a plan touches.
+/// A fold of all tables that a plan concerns.
 pub(crate) fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
     let tables: Vec<_> = match plan {
         Plan::Increment(increment) => vec![&increment.table],

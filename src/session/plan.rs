@@ -1,4 +1,5 @@
-//! TODO
+//! Finds the plan of a statement: a kept one or a new one, by the hot tables and the variables of this session, and by
+//! what its locks allow.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::sql::{self, Kind, Shape};
 /// A plan that is known for a statement, and its literals.
 pub(crate) struct Found {
     pub known: Known,
-    /// For [`Known::Shape`]. It goes back to the session, which keeps what it has allocated.
+    /// For [`Known::Shape`]. It is given back to the session, which reuses what it has allocated.
     pub shape: Shape,
 }
 
@@ -55,16 +56,16 @@ impl Session {
         Ok(sql::executed(text, &variables, self.hot.catalog.mariadb))
     }
 
-    /// The plan of a statement that is to run now.
+    /// The plan of a statement that is about to run.
     pub(crate) async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
         let plan = self.plan_without_locks(text).await?;
         Ok(self.plan_now(plan, text))
     }
 
-    /// The plan of a statement, from the cache where its text has been seen; LOCK TABLES may forbid it.
+    /// The plan of a statement, from the cache if its text has been seen. LOCK TABLES may forbid it.
     pub(crate) async fn plan_without_locks(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
         let Some(variables) = self.variables().await? else {
-            // The upstream is not in a state to answer; whatever the statement is, it will say so.
+            // The upstream is not in a state to respond. Whatever the statement is, it will report that.
             return Ok(Arc::new(Plan::Forward(Reason::Off)));
         };
         if !self.state.shadowed.is_empty() {
@@ -77,7 +78,8 @@ impl Session {
         Ok(planning::apart(move || hot.plan(&text, &variables)).await)
     }
 
-    /// The plan of a statement by the tables that this session sees and by these variables, whatever plans are kept.
+    /// The plan of a statement by the tables that this session sees and by these variables. Plans that are kept are
+    /// not used.
     pub(crate) async fn plan_anew(
         &mut self,
         text: &[u8],
@@ -91,8 +93,8 @@ impl Session {
         planning::apart(move || hot.plan_anew(&text, &variables, &catalog)).await
     }
 
-    /// What becomes of a plan under LOCK TABLES, and where a statement of ours would be the one that IS NULL gives the
-    /// row to which was inserted last.
+    /// Adapts a plan to LOCK TABLES and to `sql_auto_is_null`: there an internal statement could be the first to
+    /// compare an AUTO_INCREMENT column with IS NULL, and so be the one that finds the row inserted last.
     pub(crate) fn plan_now(&self, plan: Arc<Plan>, text: &[u8]) -> Arc<Plan> {
         let plan = self.under_table_locks(plan);
         let is_told = match &*plan {
@@ -113,7 +115,7 @@ impl Session {
 
     fn under_table_locks(&self, plan: Arc<Plan>) -> Arc<Plan> {
         match (&*plan, self.state.table_locks) {
-            // LOCK TABLES releases what is locked first.
+            // LOCK TABLES first releases what is locked.
             (_, TableLocks::None)
             | (Plan::LockTables(_) | Plan::Shadow(_), _)
             | (Plan::Read(_) | Plan::Forward(_) | Plan::Write(_), TableLocks::Read) => plan,
@@ -121,8 +123,8 @@ impl Session {
         }
     }
 
-    /// A fold of all tables that a statement too long to be read names, or whose rows may go with those of one that it
-    /// names.
+    /// A fold of all hot tables that a statement too long to be read names, and of those whose rows may go or change
+    /// with rows of a table that it names.
     pub(crate) fn fold_of_named(&self, text: &[u8]) -> Fold {
         let catalog = self.catalog();
         let takes_rows = matches!(
@@ -135,7 +137,7 @@ impl Session {
         Fold::new(folds.map(FoldTable::whole).collect(), Reason::TooLong)
     }
 
-    /// The plan of a text or of its shape, made now if it is not kept. `None` where the session's state decides.
+    /// The plan of a text or of its shape, made now if it is not kept. `None` if the session's state decides.
     pub(crate) async fn find_or_plan(&mut self, text: &[u8]) -> Result<Option<Found>, Error> {
         let Some(variables) = self.variables().await? else {
             return Ok(None);
@@ -156,7 +158,7 @@ impl Session {
         Ok(Some(found.await))
     }
 
-    /// Whether neither LOCK TABLES nor temporary tables change what names mean, nor a variable what NULL is.
+    /// Whether neither LOCK TABLES nor temporary tables change what names mean, nor a variable what IS NULL finds.
     pub(crate) fn is_ordinary(&self) -> bool {
         self.state.table_locks == TableLocks::None
             && !self.state.auto_is_null
@@ -164,7 +166,7 @@ impl Session {
             && !self.state.shadows_doubted
     }
 
-    /// The plan of a text as it was understood when these were the session's variables.
+    /// The plan of a text as it was read when the session's variables had these values.
     pub(crate) async fn plan_as_prepared(
         &mut self,
         text: &[u8],
@@ -176,7 +178,7 @@ impl Session {
         let plan = self.plan_anew(text, Arc::clone(variables)).await;
         Ok(Arc::new(match plan {
             Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) | Plan::LockTables(_) => {
-                // Our own texts would be read in another way than the client's was.
+                // The server would read the proxy's texts under other variables than the client's text.
                 Plan::Fold(Box::new(whole_tables(&plan, Reason::SqlExecute)))
             }
             plan => plan,

@@ -1,5 +1,5 @@
-//! What the server would refuse without running it, found out before anything of ours is done for it: a fold would
-//! leave locks, or a transaction, behind a statement that MySQL has not even begun.
+//! Finds out whether the server would refuse a statement, before anything is done for it: a fold would leave locks, or
+//! a transaction, after a statement that MySQL has not even begun.
 
 use crate::session::Session;
 use crate::session::error::Error;
@@ -13,21 +13,20 @@ use crate::sql::Kind;
 use crate::wire::command::{self, encode_prepare};
 use crate::wire::error_code::ER_TABLE_DEF_CHANGED;
 
-/// How often the question is put again when a KILL QUERY meets it.
+/// How often the server is asked again when a KILL QUERY hits the question.
 const MOST_TRIES: u8 = 20;
 
-/// What the server says of a statement that is still to run.
+/// What the server says of a statement that has yet to run.
 pub(crate) enum Foreseen {
-    /// Nothing that its text alone would tell.
+    /// Nothing that it could say by the text alone.
     Nothing,
     /// It refuses the text.
     Refused,
-    /// The question has met what the statement would have met: a KILL, a lock that was waited for too long. The ERR
-    /// payload.
+    /// The question met what the statement would have met, a KILL or a lock wait timeout: the ERR payload.
     Ended(Vec<u8>),
 }
 
-/// The table was another one when the transaction's snapshot was taken.
+/// The error of a transaction whose snapshot is older than the table's definition.
 pub(crate) const DEFINITION_CHANGED: (u16, &str, &str) = (
     ER_TABLE_DEF_CHANGED,
     "HY000",
@@ -36,7 +35,7 @@ pub(crate) const DEFINITION_CHANGED: (u16, &str, &str) = (
 
 impl Session {
     /// Asks whether the server refuses the client's statement for its text, so that nothing needs to be done before it
-    /// runs. Without a round trip for a shape that it has understood before.
+    /// runs. No round trip is needed for a shape that the server has accepted before.
     pub(crate) async fn foresee(&mut self, original: &Original) -> Result<Foreseen, Error> {
         let Some(text) = self.query_text(original)? else {
             return Ok(Foreseen::Nothing);
@@ -66,8 +65,8 @@ impl Session {
         Ok(matches!(self.foresee(original).await?, Foreseen::Refused))
     }
 
-    /// The text of a statement. Of an execution, in either protocol, only the number or the name of the statement is
-    /// here.
+    /// The text of a statement. `None` for an execution, in either protocol, which has only the id or the name of its
+    /// statement.
     pub(crate) fn query_text<'a>(&self, original: &'a Original) -> Result<Option<&'a [u8]>, Error> {
         Ok(match original {
             Original::Payload(payload) if payload.first() == Some(&command::QUERY) => {
@@ -78,9 +77,9 @@ impl Session {
         })
     }
 
-    /// The error for a statement that a fold, refused with `error`, would have had to come before. Where that is for
-    /// want of a right, or of a column, it is the original's own, if that is refused as well. A column that only the
-    /// fold names is one of a table as it was when the transaction began.
+    /// The error to send for a statement whose fold was refused with `error`. If a privilege or a column is missing,
+    /// that is the original's own error, provided that the original is refused as well. If only the fold names the
+    /// missing column, the table has been altered since the transaction began.
     pub(crate) async fn refusal_in_its_words(
         &mut self,
         original: &Original,
@@ -99,8 +98,8 @@ impl Session {
         }))
     }
 
-    /// Why the server would refuse a text, as far as it says so without running it: the ERR payload. Names and rights
-    /// are looked at when a statement is prepared, and no row is.
+    /// Why the server would refuse a text, as far as it says so without running it: the ERR payload. When a statement
+    /// is prepared, the server checks names and privileges, but reads no row.
     pub(crate) async fn refusal_of(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut refused = None;
         for _ in 0..MOST_TRIES {
@@ -112,7 +111,7 @@ impl Session {
         Ok(refused)
     }
 
-    /// Has the server prepare a text, once: the ERR payload if it does not.
+    /// Has the server prepare a text, once. Returns the ERR payload if it does not.
     pub(crate) async fn ask_to_prepare(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut packet = Vec::new();
         encode_prepare(&mut packet, text);
@@ -126,8 +125,8 @@ impl Session {
         }
     }
 
-    /// Whether the server can read a statement; whatever it refuses it for then, it has committed before. The inner
-    /// error is that of a KILL, which was meant for the statement.
+    /// Whether the server accepts the text of a statement: whatever it refuses the statement for then, it has
+    /// committed the open transaction before. The inner error is that of a KILL, which was meant for the statement.
     pub(crate) async fn is_understood(
         &mut self,
         original: &Original,
@@ -147,7 +146,8 @@ impl Session {
         Ok(match self.ask_to_prepare(&text).await? {
             None => Ok(true),
             Some(error) if is_interrupted(&error) => Err(error),
-            // MariaDB commits nothing to prepare it.
+            // MariaDB does not commit in order to prepare DDL, so it may report that the transaction is READ ONLY: it
+            // accepts the text.
             Some(error) => Ok(is_read_only(&error)),
         })
     }

@@ -1,5 +1,5 @@
-//! An answer passed on packet by packet, with the marks of our own doing taken off: column definitions, row
-//! layouts, status flags, sequence ids.
+//! Passes a response on packet by packet, and removes the traces of the proxy's statements from it: column
+//! definitions, row layouts, status flags, sequence ids.
 
 use std::sync::Arc;
 
@@ -20,54 +20,55 @@ use crate::wire::response::{Next, PacketKind, ResponseKind, ResponseTracker};
 use crate::wire::session_state::TransactionState;
 use crate::wire::{capability, status};
 
-/// Answers are gathered into writes of about this size, in bytes.
+/// Responses are gathered into writes of about this size, in bytes.
 const WRITE: usize = 16 * 1024;
 
-/// The most memory one row may take that must be held whole to be re-encoded, in bytes.
+/// The most memory that one row may take if it must be held whole to be re-encoded, in bytes.
 const LARGEST_ROW: usize = 64 * 1024 * 1024;
 
-/// What to change in an answer.
+/// What to change in a response.
 #[derive(Debug, Default)]
 pub struct Rewrite<'a> {
-    /// Sequence id of the first packet toward the client; 1 unless another answer went before.
+    /// Sequence id of the first packet toward the client: 1, unless another response went before.
     pub sequence_id: u8,
-    /// Status flags to take away.
+    /// Status flags to clear.
     pub clear_status: u16,
-    /// Status flags to add.
+    /// Status flags to set.
     pub set_status: u16,
-    /// Column definitions that the client is to see.
+    /// Column definitions that the client must see.
     pub columns: Option<&'a Definitions>,
     /// Rows come in the binary protocol.
     pub binary: bool,
-    /// How rows of a cursor are laid out (they come without definitions).
+    /// The layout of a cursor's rows, which come without definitions.
     pub rows: Option<RowEncoder>,
-    /// Keep the answer's last packet back.
+    /// Hold the response's last packet back.
     pub hold_last: bool,
-    /// Keep the rest of it as well, as far as there is room.
+    /// Hold the rest of it back as well, as far as there is room.
     pub spools: bool,
-    /// Keep an ERR of one of these codes back.
+    /// Hold an ERR with one of these codes back.
     pub hold_errors: &'static [u16],
-    /// The transaction was ours: what session tracking tells of it is not for the client.
+    /// The transaction is the proxy's own: what session tracking reports about it is not for the client.
     pub hide_transaction: bool,
-    /// Statement ids, ours and the client's, that an error may name.
+    /// The ids of the rewritten statement and of the client's, in case an error names the first.
     pub renamed: Option<(u32, u32)>,
 }
 
 impl Rewrite<'_> {
-    /// Whether nothing is to be sent to the upstream behind this answer: no COMMIT of ours, no further statement.
+    /// Whether nothing is to be sent to the upstream after this response: no COMMIT of the proxy's, no further
+    /// statement.
     fn ends_the_command(&self) -> bool {
         !self.hold_last && self.set_status & status::MORE_RESULTS_EXISTS == 0
     }
 }
 
-/// What the session knows, and the response must tell.
+/// What the session knows, and the response must report.
 #[derive(Debug)]
 pub struct ResponseContext {
     /// The client's transaction.
     pub tracked: Tracked,
     /// What the statement does to tables in it.
     pub adds: TransactionState,
-    /// What stands behind the statement in its packet.
+    /// What follows the statement in its packet.
     pub following: Option<Arc<Following>>,
 }
 
@@ -75,19 +76,19 @@ pub struct ResponseContext {
 #[derive(Debug)]
 pub struct Rewritten {
     pub tracker: ResponseTracker,
-    /// The client's transaction, as the client has been told of it.
+    /// The client's transaction, as it was reported to the client.
     pub tracked: Tracked,
     /// Sequence id of the next packet toward the client.
     pub sequence_id: u8,
-    /// Payload of the last packet, if it was to be held.
+    /// Payload of the last packet, if it is held back.
     pub held: Option<Vec<u8>>,
-    /// What is to be sent before that.
+    /// What must be sent before that packet.
     pub spool: Option<Spool>,
     /// Layout of the rows, for the fetches that follow.
     pub rows: Option<RowEncoder>,
-    /// Whether columns were sent that go with those of [`Rewrite::columns`]; `None` where none were sent.
+    /// Whether the columns that were sent go with [`Rewrite::columns`]. `None` if no columns were sent.
     pub agreement: Option<Agreement>,
-    /// A row had no room under [`Rewrite::columns`], and the client was told so in its place.
+    /// A row did not fit [`Rewrite::columns`], and the client was sent an error in its place.
     pub is_refused: bool,
 }
 
@@ -97,7 +98,7 @@ struct Rewriting<'a> {
     out: Vec<u8>,
     sequence_id: u8,
     sent: Vec<Sent>,
-    /// What of them the client is shown, in the binary protocol.
+    /// The columns that the client sees in their place, in the binary protocol.
     shown: Vec<Column>,
     is_changed: bool,
     agreement: Option<Agreement>,
@@ -112,7 +113,7 @@ struct Rewriting<'a> {
 }
 
 impl Link {
-    /// Passes the upstream's response on, rewritten. Not cancel safe.
+    /// Forwards the upstream's response, rewritten. Not cancel safe.
     pub async fn pass_rewritten(
         &mut self,
         response_kind: ResponseKind,
@@ -202,7 +203,7 @@ impl Link {
         }
         if let Some(spool) = &mut rewriting.spool {
             if let Err(error) = spool.take(&mut rewriting.out).await {
-                // From here on at the client's pace.
+                // From here on, the response goes out at the client's pace.
                 tracing::warn!(
                     "an answer is too large to be kept until its locks are released: {error}"
                 );
@@ -218,7 +219,7 @@ impl Link {
         Ok(())
     }
 
-    /// Takes so many bytes of the upstream's, and forgets them.
+    /// Reads this many bytes from the upstream, and discards them.
     pub async fn skip_upstream(&mut self, mut left: usize) -> Result<(), Error> {
         while left > 0 {
             let filled = self.upstream.fill_to(1).await;
@@ -230,7 +231,7 @@ impl Link {
         Ok(())
     }
 
-    /// Passes the packet at the front on under the next sequence id.
+    /// Forwards the packet at the front under the next sequence id.
     async fn renumber(&mut self, rewriting: &mut Rewriting<'_>) -> Result<(), Error> {
         let header = self.upstream.peek_header().await.map_err(Error::Upstream)?;
         rewriting.header(header.length);
@@ -252,7 +253,8 @@ impl Link {
         Ok(())
     }
 
-    /// The client numbers its file's packets on from ours, the upstream from its own.
+    /// Forwards the file of LOAD DATA LOCAL under other sequence ids: the client numbers its packets on from the
+    /// request that it got, while the upstream expects them to follow its own.
     async fn pass_local_file_renumbered(
         &mut self,
         rewriting: &mut Rewriting<'_>,
@@ -275,7 +277,7 @@ impl Link {
 }
 
 impl Rewriting<'_> {
-    /// Whether a packet of this role must be read whole to be changed.
+    /// Whether a packet of this kind must be read whole to be changed.
     fn must_own(&self, packet_kind: PacketKind) -> bool {
         match packet_kind {
             PacketKind::Ok
@@ -289,12 +291,12 @@ impl Rewriting<'_> {
         }
     }
 
-    /// Whether the columns have yet to come, so that nothing may go to the client.
+    /// Whether the column definitions are not complete yet, so that nothing may be sent to the client.
     fn is_undecided(&self) -> bool {
         self.rewrite.columns.is_some() && self.agreement.is_none()
     }
 
-    /// Whether what is left of the answer is not for the client.
+    /// Whether the client must not see the rest of the response.
     fn is_discarded(&self) -> bool {
         self.is_refused || self.agreement == Some(Agreement::Not)
     }
@@ -370,7 +372,8 @@ impl Rewriting<'_> {
         Ok(())
     }
 
-    /// MariaDB says in an EOF packet that a change of the transaction is still to be told: ours are not the client's.
+    /// Corrects a flag of EOF packets: on MariaDB it says that a change of the transaction has yet to be reported, but
+    /// changes by internal statements are not for the client.
     fn flag_what_is_due(&self, packet_kind: PacketKind, payload: &mut [u8]) {
         let adds = match packet_kind {
             PacketKind::RowsEnd => self.context.adds.with(TransactionState::ROWS_SENT),
@@ -383,7 +386,8 @@ impl Rewriting<'_> {
         }
     }
 
-    /// The rewritten statement must have the columns that the client was promised, or nothing can be trusted.
+    /// Takes in the number of columns. The rewritten statement must have as many as the client was promised, or
+    /// nothing in its response can be trusted.
     fn column_count(&mut self, payload: &[u8]) -> Result<(), Error> {
         let count = Reader::new(payload).lenenc()?;
         self.sends_rows = true;
@@ -396,15 +400,16 @@ impl Rewriting<'_> {
         Ok(())
     }
 
-    /// Forgets what has been gathered, and what is to come.
+    /// Discards what has been gathered, and what is still to come.
     fn discard(&mut self) {
         self.agreement = Some(Agreement::Not);
         self.out.clear();
         self.sequence_id = self.rewrite.sequence_id;
     }
 
-    /// The client is shown what the original's preparation promised. Even a column that the rewriting left alone may
-    /// come back with other flags: NOT_NULL is lost on a key that a subquery refers to (MySQL 9.7).
+    /// Replaces a column definition by the one that the client got, or would get, when it prepares the original. Even
+    /// a column that the rewriting left alone may come back with other flags: a key that a subquery refers to loses
+    /// NOT_NULL (MySQL 9.7).
     fn column(&mut self, payload: &[u8]) -> Result<(), Error> {
         let Some(definitions) = self.rewrite.columns else {
             return Ok(());
@@ -439,7 +444,7 @@ impl Rewriting<'_> {
         Ok(())
     }
 
-    /// How rows of the columns that were sent are laid out under those that are shown.
+    /// How rows of the columns that were sent are laid out under those that the client sees.
     fn row_encoder(&self) -> Option<RowEncoder> {
         let pair = |column: Column| (column.field_type, column.flags);
         let shown: Vec<_> = self.shown.iter().map(|shown| pair(*shown)).collect();
@@ -454,7 +459,7 @@ impl Rewriting<'_> {
         let mut row = Vec::with_capacity(payload.len());
         match rows.encode(payload, &mut row) {
             Ok(()) => self.packet(&row),
-            // The client must not be told another value, and has the definitions already.
+            // The client must not get another value, and has the definitions already.
             Err(Malformed) => {
                 self.packet(&prepare_again());
                 self.is_refused = true;
@@ -476,7 +481,7 @@ pub fn prepare_again() -> Vec<u8> {
     payload
 }
 
-/// Has a syntax error quote what follows in the packet, too.
+/// Makes a syntax error quote what follows in the packet as well.
 fn quote(payload: &mut Vec<u8>, following: &Following) {
     let error = reply::Err::decode(payload);
     let Some(error) = error.ok().filter(|error| error.code == ER_PARSE_ERROR) else {
@@ -493,7 +498,7 @@ fn quote(payload: &mut Vec<u8>, following: &Following) {
     }
 }
 
-/// Gives a statement the client's id in an error's message, where it stands in parentheses.
+/// Puts the client's statement id into an error's message, which has the id in parentheses.
 fn rename(payload: &mut Vec<u8>, (ours, theirs): (u32, u32)) {
     let (ours, theirs) = (format!("({ours})"), format!("({theirs})"));
     let position = payload
@@ -504,7 +509,7 @@ fn rename(payload: &mut Vec<u8>, (ours, theirs): (u32, u32)) {
     }
 }
 
-/// Changes the status flags of an OK packet, or of an EOF packet of old.
+/// Changes the status flags of an OK packet, or of an EOF packet of the old form.
 pub fn patch_status(payload: &mut [u8], clear: u16, set: u16) {
     let is_old_eof = payload.first() == Some(&reply::EOF) && payload.len() == 5;
     let at = match is_old_eof {

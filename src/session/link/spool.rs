@@ -1,5 +1,5 @@
-//! An answer that is kept until the proxy's own transaction around its statement has ended: locks are held for as long
-//! as the server takes, and not for as long as the client takes to read.
+//! A response that is held back until the proxy's own transaction around its statement has ended. So locks are held
+//! for as long as the server takes, and not for as long as the client takes to read.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use super::Link;
 use crate::session::error::Error;
 
-/// The most of an answer that is kept in memory, in bytes.
+/// How much of a response is held in memory, in bytes.
 const IN_MEMORY: usize = 256 * 1024;
 
-/// The most of it that is kept in a file, in bytes.
+/// How much of it is held in a file, in bytes.
 const IN_FILE: u64 = 1024 * 1024 * 1024;
 
-/// Packets that the client has not been sent yet: in memory first, then in a file without a name.
+/// Packets that have not been sent to the client yet: in memory first, then in a file without a name.
 #[derive(Debug, Default)]
 pub struct Spool {
-    /// What follows what the file has.
+    /// What follows the bytes in the file.
     memory: Vec<u8>,
     file: Option<File>,
     /// Bytes in the file.
@@ -26,7 +26,8 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Takes these bytes, which are left behind empty. On an error they are kept as well, but no more should come.
+    /// Takes these bytes, and leaves the vector empty. On an error the bytes are kept as well, but no more should
+    /// come.
     pub async fn take(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
         if self.memory.is_empty() {
             std::mem::swap(&mut self.memory, bytes);
@@ -47,7 +48,7 @@ impl Spool {
             Some(file) => file,
             none => none.insert(File::from_std(tempfile::tempfile()?)),
         };
-        // What a failed write has put there is written again, over it.
+        // This overwrites what a failed write has left there.
         file.seek(io::SeekFrom::Start(self.written)).await?;
         file.write_all(&self.memory).await?;
         file.flush().await?;
@@ -58,7 +59,7 @@ impl Spool {
 }
 
 impl Link {
-    /// Sends the client all that has been kept for it.
+    /// Sends the client all that has been held back for it.
     pub async fn send_spooled(&mut self, spool: Option<Spool>) -> Result<(), Error> {
         let Some(mut spool) = spool else {
             return Ok(());

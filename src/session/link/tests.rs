@@ -1,4 +1,4 @@
-//! A link between a scripted client and a scripted upstream, in memory.
+//! Tests of a link between a scripted client and a scripted upstream, in memory.
 
 use std::io;
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn link_with(capabilities: u64) -> (Link, Peers) {
     (link, Peers { client, upstream })
 }
 
-/// Packets as they stand in a stream, numbered from `first`.
+/// Packets as they appear in a stream, numbered from `first`.
 fn packets(first: u8, payloads: &[&[u8]]) -> Vec<u8> {
     let mut stream = Vec::new();
     let mut sequence_id = first;
@@ -78,7 +78,7 @@ async fn a_command_and_its_response_pass_as_they_came() {
     let (mut link, mut peers) = link();
     let command = packets(0, &[&query_payload(b"SELECT 1", 0)]);
     let response = packets(1, &ONE_ROW);
-    // However it is cut.
+    // Wherever the response is cut in two.
     for cut in 0..=response.len() {
         peers.client.write_all(&command).await.expect("sent");
         assert_eq!(link.pass_command().await.expect("passed"), 0);
@@ -130,7 +130,7 @@ async fn no_client_sees_the_response_to_an_internal_statement() {
     assert!(seen.is_empty(), "{seen:?}");
 }
 
-/// Commands that a client has sent ahead are the upstream's to answer, whether the client is still there or not.
+/// The upstream must respond to commands that a client has sent ahead, whether the client is still there or not.
 #[tokio::test]
 async fn the_upstream_hears_of_a_client_that_has_gone_once_its_commands_have_passed() {
     let (mut link, mut peers) = link();
@@ -160,7 +160,7 @@ async fn what_a_lost_upstream_has_said_last_is_the_clients_answer() {
     peers.upstream.write_all(&word).await.expect("sent");
     let lost = Error::NotSent(io::ErrorKind::BrokenPipe.into());
     assert_eq!(link.unsaid(&lost).await, Some((1, TOO_LARGE.to_vec())));
-    // What was read before, of a statement of ours, counts where nothing was sent since.
+    // An error that was read before, for an internal statement, counts only if nothing has been sent since.
     link.note_refusal(TOO_LARGE);
     assert!(link.owes_refusal());
     link.has_answered(1);
@@ -169,7 +169,7 @@ async fn what_a_lost_upstream_has_said_last_is_the_clients_answer() {
     assert!(!link.owes_refusal());
 }
 
-/// Its changes are told in parts, which a caller may pass on, rewrite or read whole.
+/// The tracker sees the changes in parts, whether a caller forwards the packet, rewrites it or reads it whole.
 #[tokio::test]
 async fn the_state_of_the_transaction_is_read_after_a_change_of_any_length() {
     let (mut link, mut peers) = link_with(capability::SESSION_TRACK);

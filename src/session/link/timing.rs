@@ -1,5 +1,5 @@
-//! Where the time of a command goes: to the upstream, to other increments, and the rest is the proxy's own. It is asked
-//! for where the session waits anyway; a statement that is passed on costs four glances at the clock.
+//! Where the time of a command goes: to the upstream, to other increments, and the rest to the proxy. The clock is
+//! read where the session waits anyway; a forwarded statement costs four readings.
 
 use std::time::{Duration, Instant};
 
@@ -8,20 +8,20 @@ use super::close::Answered;
 use crate::metrics::Spent;
 use crate::reason::{PlanKind, Reason};
 
-/// The command at hand.
+/// The current command.
 #[derive(Debug)]
 pub struct Timing {
     started: Instant,
-    /// For how long the upstream's answers were waited for.
+    /// How long the session has waited for the upstream's responses.
     upstream: Duration,
-    /// For how long an increment has waited for others.
+    /// How long an increment has waited for others.
     combining: Duration,
-    /// Why its statement got its plan; the last one's, where it has several.
+    /// Why its statement got its plan. With several statements, the last one's reason.
     pub reason: Option<Reason>,
 }
 
 impl Timing {
-    /// Of a command that comes now.
+    /// The timing of a command that arrives now.
     pub fn start() -> Self {
         Self {
             started: Instant::now(),
@@ -33,7 +33,7 @@ impl Timing {
 }
 
 impl Link {
-    /// A command has come.
+    /// Starts the timing of a command.
     pub fn start(&mut self) {
         self.answered = Answered::default();
         self.client.take_waited();
@@ -41,7 +41,8 @@ impl Link {
         self.timing = Timing::start();
     }
 
-    /// The response to it has been sent. `None` for what is no statement that runs, such as COM_STMT_PREPARE.
+    /// Ends the timing of a command, whose response has been sent. `None` if the command runs no statement, such as
+    /// COM_STMT_PREPARE.
     pub fn end_timing(&mut self) -> Option<(PlanKind, Spent)> {
         let waited = (self.client.take_waited(), self.upstream.take_waited());
         let plan = self.timing.reason.and_then(Reason::plan)?;
@@ -56,7 +57,7 @@ impl Link {
         Some((plan, spent))
     }
 
-    /// The upstream has been waited for since then, and heard now.
+    /// Counts a wait for the upstream since then, which has just been heard from.
     pub fn heard_since(&mut self, since: Instant) {
         let now = Instant::now();
         self.timing.upstream += now.saturating_duration_since(since);
@@ -64,12 +65,12 @@ impl Link {
         self.served = now;
     }
 
-    /// The server has been waited for since then, over another connection than the session's own.
+    /// Counts a wait for the server since then, over another connection than the session's own.
     pub fn asked_elsewhere_since(&mut self, since: Instant) {
         self.timing.upstream += since.elapsed();
     }
 
-    /// Other sessions have been waited for since then.
+    /// Counts a wait for other sessions since then.
     pub fn combining_since(&mut self, since: Instant) {
         let now = Instant::now();
         self.timing.combining += now.saturating_duration_since(since);

@@ -1,5 +1,6 @@
-//! What OK packets tell of the session (manual: "Session State Information"), where a transaction of ours stood around
-//! the client's statement: it does not show, and what its COMMIT tells of the client's write does.
+//! What OK packets report about the session (manual: "Session State Information") when a transaction of the proxy's
+//! own surrounds the client's statement. The client must not see that transaction, but must see what its COMMIT
+//! reports about the client's write.
 
 use crate::wire::reader::Reader;
 use crate::wire::reply::{self, Ok as OkPacket, row_counts};
@@ -11,7 +12,7 @@ use crate::wire::session_state::{
 /// MariaDB's variable that holds the GTID of the last write.
 const LAST_GTID: &[u8] = b"last_gtid";
 
-/// Takes the changes of transaction state and characteristics out of an OK packet with SESSION_TRACK.
+/// Removes the changes of transaction state and characteristics from an OK packet with SESSION_TRACK.
 pub fn hide_transaction(payload: &mut Vec<u8>) {
     let Ok(mut told) = changes(payload) else {
         return;
@@ -25,16 +26,16 @@ pub fn hide_transaction(payload: &mut Vec<u8>) {
     }
 }
 
-/// What of our COMMIT's news is the client's.
+/// Which of the changes that the proxy's COMMIT reports belong to the client.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct News {
-    /// The GTID: its statement has written.
+    /// The GTID does: the client's statement has written.
     pub written: bool,
-    /// The characteristics of transactions: what was set for one is used up.
+    /// The transaction characteristics do: what was set for one transaction is used up.
     pub used_up: bool,
 }
 
-/// Adds to the client's answer what our COMMIT tells.
+/// Adds to the client's response what the proxy's COMMIT reports.
 pub fn add_commit(payload: &mut Vec<u8>, commit: &[u8], news: News) {
     let is_gtid = |(kind, change): &Change| match *kind {
         GTIDS => true,
@@ -56,8 +57,8 @@ pub fn add_commit(payload: &mut Vec<u8>, commit: &[u8], news: News) {
     }
 }
 
-/// Whether the answer to a write says that it has changed something; `updates` tells that it is an UPDATE, whose info
-/// text counts the rows that have changed where the packet counts those that were found.
+/// Whether the response to a write says that it has changed something. `updates`: it is an UPDATE, where the packet
+/// may count the rows that were matched, and the info text counts those that have changed.
 pub fn has_written(last: &[u8], updates: bool) -> bool {
     let Ok(ok) = OkPacket::decode(last) else {
         return false;
@@ -129,7 +130,7 @@ mod tests {
         };
         let same = b"Rows matched: 1  Changed: 0  Warnings: 0";
         assert!(!has_written(&answer(1, same), true));
-        // Of this length; the byte before it is a digit then.
+        // The text has exactly this length, so the byte before it, its length in the packet, reads as a digit.
         let same = [
             b"0".as_slice(),
             b"Rows matched: 12345  Changed: 0  Warnings: 12345",

@@ -1,36 +1,39 @@
-//! What OK packets tell of the client's transaction (`session_track_transaction_info`), as its own statements have made
-//! it: ours read and write tables too, and the server tells each change once, to whoever asks next.
+//! What OK packets report about the client's transaction (`session_track_transaction_info`), reduced to what the
+//! client's own statements have done. Internal statements read and write tables too, and the server reports each
+//! change only once, in the response to whichever statement comes next.
 
 use crate::wire::response::ResponseTracker;
 use crate::wire::session_state::{TRANSACTION_STATE, TransactionState, changes, with_changes};
 use crate::wire::status;
 
-/// The state of the transaction, as server and client know it.
+/// The state of the transaction, as the server and the client know it.
 ///
-/// Nothing is known of the session's variable, and nothing needs to be: where it is off, the server tells of no table.
-/// MySQL tells a change in the next OK packet that there is; MariaDB in the next one to a statement that is about the
-/// transaction, and an EOF packet has a flag where a change is due that it cannot tell.
+/// The value of the session variable is not known, and need not be: where it is off, the server reports no access to
+/// tables. MySQL reports a change in the next OK packet, whatever that is for. MariaDB reports it in the next one for
+/// a statement that concerns the transaction, and a flag in an EOF packet says that a change is due which that packet
+/// cannot report.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracked {
-    /// As the server has told it last, to the client or to us.
+    /// What the server reported last, to the client or to an internal statement.
     server: TransactionState,
     /// What the client's own statements have made of it.
     client: TransactionState,
-    /// As the client has been told last.
+    /// What the client was told last.
     told: TransactionState,
-    /// What statements of the client's have added whose answers could not tell, if the server agrees.
+    /// What statements of the client's have added whose responses could not report it, if the server agrees.
     owed: TransactionState,
-    /// The same of statements of ours: the server's next word has that as well.
+    /// Internal statements have added something that their responses could not report: the server's next report
+    /// includes it.
     is_ours_untold: bool,
-    /// An answer that could not tell it has ended the transaction.
+    /// A response that could not report it has ended the transaction.
     is_end_untold: bool,
-    /// The open transaction is ours, around a statement of the client's.
+    /// The open transaction is the proxy's own, around a statement of the client's.
     is_own: bool,
     mariadb: bool,
 }
 
 impl Tracked {
-    /// That of a session that has just begun.
+    /// The state of a session that has just begun.
     pub fn new(mariadb: bool) -> Self {
         Self {
             server: TransactionState::NONE,
@@ -44,12 +47,12 @@ impl Tracked {
         }
     }
 
-    /// A transaction of ours begins, where the client has none.
+    /// A transaction of the proxy's own begins, while the client has none.
     pub fn begin_own(&mut self) {
         self.is_own = true;
     }
 
-    /// It has ended.
+    /// The transaction of the proxy's own has ended.
     pub fn end_own(&mut self) {
         *self = Self {
             told: self.told,
@@ -57,7 +60,7 @@ impl Tracked {
         };
     }
 
-    /// Whether the server's own words are what the client is to be told next.
+    /// Whether the server's next report is just what the client must be told.
     pub fn is_passed_on(&self) -> bool {
         self.server == self.told && self.client == self.told && !self.is_ours_untold && !self.is_own
     }
@@ -67,7 +70,7 @@ impl Tracked {
         self.is_passed_on() && self.told == TransactionState::NONE && !self.is_end_untold
     }
 
-    /// Takes in the answer to a statement of ours.
+    /// Takes in the response to an internal statement.
     pub fn see_ours(&mut self, tracker: &ResponseTracker) {
         let (false, Some(status)) = (self.is_own, told_status(tracker)) else {
             return;
@@ -90,7 +93,7 @@ impl Tracked {
         self.is_ours_untold = false;
     }
 
-    /// Takes in an answer that has gone to the client as it came. `added`: what the statement adds by its kind.
+    /// Takes in a response that has been forwarded to the client. `added`: what the statement adds, by its kind.
     pub fn see_passed(&mut self, tracker: &ResponseTracker, added: TransactionState) {
         if self.is_own {
             return;
@@ -107,7 +110,7 @@ impl Tracked {
         }
     }
 
-    /// The client's answer has ended in a packet that does not tell.
+    /// Takes in that the client's response has ended in a packet that cannot report changes.
     pub fn see_untold(&mut self, tracker: &ResponseTracker, added: TransactionState) {
         if self.is_own {
             return;
@@ -119,8 +122,9 @@ impl Tracked {
         }
     }
 
-    /// Has an OK packet for the client tell what its own statements have made of the transaction. `added`: what the
-    /// one that it answers adds by its kind, of which the server says nothing where ours have done the same before.
+    /// Makes an OK packet for the client report what the client's own statements have made of the transaction.
+    /// `added`: what the statement that it responds to adds, by its kind. The server does not report that if an
+    /// internal statement has done the same before.
     pub fn tell(&mut self, payload: &mut Vec<u8>, status: u16, added: TransactionState) {
         if self.is_own {
             return;
@@ -142,7 +146,7 @@ impl Tracked {
                 true => added.within(now),
                 false => now.without(self.server),
             };
-            // It may come of statements of ours whose answers did not tell.
+            // This may come from internal statements whose responses could not report it.
             if self.mariadb && self.server != self.client {
                 gained = gained.without(TransactionState::UNSAFE.without(added));
             }
@@ -162,13 +166,15 @@ impl Tracked {
         self.told = self.client;
     }
 
-    /// Whether a change is due that an EOF packet cannot tell, which MariaDB says there; `None` where nothing is known.
+    /// Whether a change is due that an EOF packet cannot report, which MariaDB flags there. `None` if nothing is
+    /// known.
     pub fn is_due(&self, added: TransactionState) -> Option<bool> {
         let is_known = self.mariadb && !self.is_own && self.server != TransactionState::NONE;
         is_known.then(|| self.client.with(self.owed).with(added) != self.told)
     }
 
-    /// The server's word on another transaction than that which is known: it has lost flags, or the end was not told.
+    /// Forgets the known transaction if the server's report is about another one: flags are missing, or an end was not
+    /// reported.
     fn forget_what_has_ended(&mut self, state: TransactionState) {
         if self.is_end_untold || !self.server.is_within(state) {
             self.server = TransactionState::NONE;
@@ -179,12 +185,12 @@ impl Tracked {
     }
 }
 
-/// The status flags at the end of an answer that has some.
+/// The status flags at the end of a response, if it has any.
 fn told_status(tracker: &ResponseTracker) -> Option<u16> {
     tracker.status().filter(|_| tracker.error().is_none())
 }
 
-/// Puts this state into an OK packet with SESSION_TRACK, in the place of what it says.
+/// Puts this state into an OK packet with SESSION_TRACK, in place of the one that it reports.
 fn replace(payload: &mut Vec<u8>, state: Option<TransactionState>) {
     let Ok(mut told) = changes(payload) else {
         return;
