@@ -1,4 +1,5 @@
-//! One statement's turn: what the client sent, and how its answer stands among the answers of one packet.
+//! What the client is sent: its original, the reply context (the place of a response among those of one packet), and
+//! packets of the proxy's own.
 
 use crate::session::Session;
 use crate::session::error::Error;
@@ -13,14 +14,14 @@ use crate::wire::{command, status};
 /// The client's own command, to be run as it came.
 #[derive(Debug)]
 pub(crate) enum Original {
-    /// Its payload, already taken from the client's stream.
+    /// Its payload, which has been taken from the client's stream.
     Payload(Vec<u8>),
-    /// Too long to hold: still in the client's stream.
+    /// It is too long to hold, and still in the client's stream.
     Stream,
 }
 
 impl Original {
-    /// The form of its answer. What is too long to hold is not looked into.
+    /// The kind of its response. A command too long to hold is not looked into.
     pub(crate) fn response_kind(&self) -> ResponseKind {
         match self {
             Self::Payload(payload) => ResponseKind::of(payload),
@@ -28,7 +29,7 @@ impl Original {
         }
     }
 
-    /// Whether it is a prepared statement that is to open a cursor, or may be.
+    /// Whether it is a prepared statement that opens, or may open, a cursor.
     pub(crate) fn may_open_cursor(&self) -> bool {
         match self {
             Self::Stream => true,
@@ -41,39 +42,39 @@ impl Original {
     }
 }
 
-/// Where a statement's answer stands.
+/// Where a statement's response belongs among the responses of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReplyContext {
-    /// The form of the answer.
+    /// The kind of the response.
     pub response_kind: ResponseKind,
-    /// Sequence id of the answer's first packet.
+    /// Sequence id of the response's first packet.
     pub sequence_id: u8,
     /// Another statement of the same packet follows.
     pub more: bool,
 }
 
-/// How a turn ended.
+/// How a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replied {
     /// Sequence id of the next packet toward the client.
     pub sequence_id: u8,
-    /// The answer was an ERR.
+    /// The response was an ERR.
     pub failed: bool,
 }
 
-/// An answer whose last packet is held back.
+/// A response whose last packet is held back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeldResponse {
-    /// Its sequence id.
+    /// The packet's sequence id.
     sequence_id: u8,
-    /// Its payload.
+    /// The packet's payload.
     pub last: Vec<u8>,
     /// It is an ERR.
     pub failed: bool,
 }
 
 impl HeldResponse {
-    /// An ERR payload in the place of the answer.
+    /// An ERR payload in place of the response.
     pub(crate) fn refused(context: ReplyContext, error: Vec<u8>) -> Self {
         Self {
             sequence_id: context.sequence_id,
@@ -84,7 +85,7 @@ impl HeldResponse {
 }
 
 impl ReplyContext {
-    /// The only statement of its packet.
+    /// The context of the only statement in its packet.
     pub(crate) fn single(response_kind: ResponseKind) -> Self {
         Self {
             response_kind,
@@ -93,7 +94,7 @@ impl ReplyContext {
         }
     }
 
-    /// What puts the response in its place, and changes nothing else.
+    /// The rewrite that gives a response its place, and changes nothing else.
     pub(crate) fn rewrite<'a>(self) -> Rewrite<'a> {
         Rewrite {
             sequence_id: self.sequence_id,
@@ -111,8 +112,8 @@ impl ReplyContext {
 }
 
 impl Session {
-    /// Sends the client's command to the upstream as it came. The turn that is returned has the answer's sequence
-    /// id right behind a command of several packets.
+    /// Sends the client's command to the upstream as it came. The context that is returned has the sequence id of the
+    /// response, which follows that of a command of several packets.
     pub(crate) async fn send_original(
         &mut self,
         original: &Original,
@@ -140,7 +141,7 @@ impl Session {
         self.write_upstream(&out).await
     }
 
-    /// Runs the client's command as it came and passes the answer on.
+    /// Runs the client's command as it came, and forwards the response.
     pub(crate) async fn run_original(
         &mut self,
         original: &Original,
@@ -164,7 +165,7 @@ impl Session {
         })
     }
 
-    /// The same; gives the answer's last packet as well.
+    /// Does the same, and returns the response's last packet as well.
     pub(crate) async fn run_original_and_see(
         &mut self,
         original: &Original,
@@ -175,8 +176,8 @@ impl Session {
         Ok((done, held.last))
     }
 
-    /// The same, but for the answer's last packet, which is still to be sent. `hide_transaction`: that the transaction
-    /// is ours is not for the client.
+    /// Does the same, except that the response's last packet is held, and must still be sent. `hide_transaction`: the
+    /// client must not see that the transaction is the proxy's own.
     pub(crate) async fn run_original_and_hold(
         &mut self,
         original: &Original,
@@ -207,7 +208,7 @@ impl Session {
         })
     }
 
-    /// Answers with an OK payload.
+    /// Sends the client an OK payload as the response.
     pub(crate) async fn answer_ok(
         &mut self,
         context: ReplyContext,
@@ -221,7 +222,7 @@ impl Session {
         })
     }
 
-    /// Answers with an ERR payload.
+    /// Sends the client an ERR payload as the response.
     pub(crate) async fn answer_err(
         &mut self,
         context: ReplyContext,
@@ -233,7 +234,7 @@ impl Session {
         })
     }
 
-    /// Takes the words of the session's language from an answer, if that is an UPDATE's.
+    /// Learns the words of the session's language from a response, if that is an UPDATE's.
     pub(crate) fn learn_language(&mut self, ok: &[u8]) {
         if self.state.kind == Kind::Update {
             self.state.info.learn(ok, self.link.capabilities);
@@ -253,11 +254,12 @@ pub(crate) fn error_payload((code, sql_state, message): (u16, &str, &str)) -> Ve
     payload
 }
 
-/// Whether an answer's last packet tells of warnings, or is an error.
+/// Whether a response's last packet reports warnings, or is an error.
 pub(crate) fn has_messages(last: &[u8], response_kind: ResponseKind) -> bool {
     match (last.first(), OkPacket::decode(last)) {
         (Some(&reply::ERR), _) => true,
-        // EOF of old: the count stands first. MySQL opens a cursor with one that counts nothing.
+        // In the old EOF, the warning count comes first. MySQL opens a cursor with one that does not count the
+        // warnings.
         (Some(&reply::EOF), _) if last.len() == 5 => {
             last[1..3] != [0, 0] || response_kind == ResponseKind::Cursor
         }
@@ -268,7 +270,7 @@ pub(crate) fn has_messages(last: &[u8], response_kind: ResponseKind) -> bool {
     }
 }
 
-/// Whether a statement of this kind whose answer ends with this packet has changed nothing.
+/// Whether a statement of this kind whose response ends with this packet has changed nothing.
 pub(crate) fn changes_nothing(last: &[u8], kind: Kind) -> bool {
     if last.first() == Some(&reply::ERR) {
         return true;
@@ -277,11 +279,11 @@ pub(crate) fn changes_nothing(last: &[u8], kind: Kind) -> bool {
         .ok()
         .filter(|ok| ok.header == reply::OK)
     else {
-        // Rows: of a query, or of RETURNING.
+        // The response is rows: of a query, or of RETURNING.
         return !kind.is_write();
     };
-    // With CLIENT_FOUND_ROWS an UPDATE counts the rows that matched; the text after the count tells both. An INSERT has
-    // three numbers as well. What the kind does not tell, English does.
+    // With CLIENT_FOUND_ROWS, the packet counts the rows that an UPDATE has matched; its info text has both counts.
+    // The text of an INSERT has three numbers as well. If the kind does not show which it is, an English text does.
     let says_so = || memchr::memmem::find(ok.tail, b"Rows matched: ").is_some();
     match row_counts(ok.tail) {
         Some((_, changed)) if matches!(kind, Kind::Update | Kind::With) || says_so() => {

@@ -1,8 +1,8 @@
-//! An increment that goes to a slot is written with the rights on the slot table; so the server is asked whether the
-//! account has those that the client's own statement needs.
+//! Asks whether the account has the privileges that the client's own increment needs: an increment that goes to a slot
+//! needs only those on the slot table.
 //!
-//! It is asked once in each session, not once for each account: which rights a session has also depends on when it
-//! logged in (global privileges), chose its schema, and set its roles.
+//! The server is asked once in each session, not once for each account: which privileges a session has also depends on
+//! when it logged in (global privileges), chose its schema, and set its roles.
 
 use std::sync::Arc;
 
@@ -24,12 +24,14 @@ pub(crate) enum Right {
 }
 
 impl Session {
-    /// Whether the account may run an increment on the row itself. Without a round trip once the server has said so.
+    /// Whether the account may run an increment on the base row itself. No round trip is needed once the server has
+    /// said so.
     pub(crate) async fn may_increment(&mut self, increment: &Increment) -> Result<Right, Error> {
-        // What may have changed the schema or the roles may have changed the rights, and has them forgotten.
+        // Whatever may have changed the schema or the roles may have changed the privileges, and this makes the
+        // session forget them.
         self.variables().await?;
         let shared = Arc::clone(&self.shared);
-        // Changes are looked for on one server alone.
+        // Changes of privileges are looked for on one server only.
         let is_looked_at = self.server.as_ref() == Some(&shared.control.server());
         let generation = shared.rights.generation().filter(|_| is_looked_at);
         let shown = &mut self.state.shown;

@@ -1,4 +1,4 @@
-//! The command phase: one command after the other, each answered before the next is looked at.
+//! The command phase: one command after another. Each gets its response before the next is looked at.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,51 +26,51 @@ use crate::wire::{capability, command};
 
 /// A session in the command phase.
 ///
-/// Memory: while bytes are in flight two read buffers of up to [`PacketStream::LARGE_BUFFER`], the statement at hand
-/// (up to [`PacketStream::LARGEST_PEEK`]); for good the prepared statements that concern hot tables, and column
-/// definitions of some rewritten reads.
+/// Memory: while bytes are in flight, two read buffers of up to [`PacketStream::LARGE_BUFFER`] and the current
+/// statement (up to [`PacketStream::LARGEST_PEEK`]); permanently, the prepared statements that concern hot tables, and
+/// the column definitions of some rewritten reads.
 pub struct Session {
     pub(crate) link: Link,
     pub(crate) shared: Arc<Shared>,
-    /// The hot tables as this session last saw them: a transaction goes by those of the time when it began.
+    /// The hot tables as this session last saw them. A transaction keeps to those that were in force when it began.
     pub(crate) hot: Arc<Hot>,
     pub(crate) state: State,
-    /// The server to which its upstream connection leads, once that was asked.
+    /// The server that the upstream connection leads to, once it has been asked.
     pub(crate) server: Option<Server>,
-    /// The current schema as far as it is known without a question, for those who want to know what passes.
+    /// The current schema, as far as it is known without a query, for the traffic report.
     pub(crate) schema: Option<String>,
-    /// What the open transaction has written, while somebody wants to know what passes.
+    /// What the open transaction has written, while the traffic report is on.
     pub(crate) written: Vec<Arc<str>>,
-    /// Its number among those whose prepared statements were seen; 0 before the first.
+    /// The session's number among those whose prepared statements were sampled; 0 before the first.
     pub(crate) number: u64,
-    /// Where literals are lifted to.
+    /// What literals are lifted into.
     pub(crate) shape: Shape,
-    /// The increment that it writes by itself, and that others of the same key wait for.
+    /// The increment that the session writes by itself, and that others of the same key wait for.
     pub(crate) alone: Option<Alone>,
-    /// What stands behind the statement at hand in its packet.
+    /// What follows the current statement in its packet.
     pub(crate) following: Option<Arc<Following>>,
-    /// The session ends by another's will than the client's, which is to hear why.
+    /// The session ends by the will of another than its client, and the client must learn why.
     pub(crate) parts: bool,
-    /// What COM_CHANGE_USER needs to know of the login.
+    /// What COM_CHANGE_USER needs to know about the login.
     reauthentication: Reauthentication,
     bypass: Bypass,
-    /// What is seen of it.
+    /// What operators see of the session.
     pub(crate) entry: Entry,
     news: watch::Receiver<News>,
-    /// News came when a transaction or LOCK TABLES was in the way of heeding them.
+    /// News came while a transaction or LOCK TABLES kept the session from heeding it.
     pub(crate) is_behind: bool,
-    /// When the server was seen to stop.
+    /// When the session saw that the server is stopping.
     stopping: Option<Instant>,
 }
 
-/// A session that has done nothing for so long is idle. When the server stops, one that has just come, or is between
-/// two statements, goes on,
+/// A session that has done nothing for this long is idle. When the server stops, a session that has just come, or is
+/// between two statements, goes on until it is idle.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// but no longer than this.
+/// How long a session that is not idle may go on when the server stops.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What MySQL takes an empty packet for (COM_SLEEP), which it refuses.
+/// The command that MySQL takes an empty packet for (COM_SLEEP), which it refuses.
 const NO_COMMAND: u8 = 0x00;
 
 /// Whether the session goes on.
@@ -81,14 +81,14 @@ enum Flow {
 }
 
 impl Session {
-    /// A session behind its login, with its client's address and what cuts that off.
+    /// A session after its login, with its client's address and the handle that cuts the client off.
     pub fn new(
         connected: Connected,
         client: (SocketAddr, Arc<Cut>),
         shared: Arc<Shared>,
         bypass: Bypass,
     ) -> Self {
-        // Before what they tell of is looked up, so that nothing is missed.
+        // Subscribe before what the news is about is looked up, so that nothing is missed.
         let mut news = shared.sessions.news();
         news.mark_changed();
         let login = &connected.login;
@@ -120,11 +120,11 @@ impl Session {
         }
     }
 
-    /// Serves commands until one side closes, which between two commands is no error.
+    /// Serves commands until one side closes. Between two commands that is no error.
     ///
     /// # Errors
     ///
-    /// When a side was lost in the middle of a command.
+    /// If a side was lost in the middle of a command.
     pub async fn run(&mut self) -> Result<(), Error> {
         while self.goes_on().await {
             self.link.start();
@@ -146,7 +146,8 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the client why the upstream was lost, if that has said so. Takes bounded time, whatever the client does.
+    /// Sends the client the reason why the upstream was lost, if the upstream has given one. Takes bounded time,
+    /// whatever the client does.
     async fn say_why(&mut self, error: &Error) {
         let farewell = async {
             if let Some((sequence_id, error)) = self.link.unsaid(error).await {
@@ -161,7 +162,7 @@ impl Session {
         }
     }
 
-    /// Takes leave of a client that the upstream has spoken to last, which may be sending still. The upstream's
+    /// Closes a session whose client got its last packet from the upstream, and may still be sending. The upstream
     /// connection is closed first. Takes [`PacketStream::LINGER`] at most.
     pub async fn part(self) {
         let (mut client, parts) = (self.link.client, self.parts);
@@ -172,8 +173,8 @@ impl Session {
         }
     }
 
-    /// Waits for the next command; false when there is none. A side that closes, or is lost, between two commands has
-    /// left nothing undone.
+    /// Waits for the next command. Returns false if there is none. A side that closes, or is lost, between two
+    /// commands leaves nothing undone.
     async fn goes_on(&mut self) -> bool {
         let waited = self.await_command().await;
         waited.unwrap_or_else(|error| {
@@ -183,19 +184,19 @@ impl Session {
         })
     }
 
-    /// Waits for the next command; false when the client has closed, or the session is to. An upstream that speaks
-    /// first has something to say before it closes (a timeout, a KILL): it is passed on.
+    /// Waits for the next command. Returns false if the client has closed, or the session must. An upstream that sends
+    /// something first reports why it closes (a timeout, a KILL): that is forwarded.
     async fn await_command(&mut self) -> Result<bool, Error> {
         loop {
             if self.is_behind || self.news.has_changed().unwrap_or(false) {
                 self.heed_news();
             }
-            // Though the client has sent the next command already.
+            // This holds even if the client has sent the next command already.
             if self.entry.is_killed() {
                 return Ok(false);
             }
             match Header::decode(self.link.client.buffered()) {
-                // A command byte, or an empty packet, which is no command but gets an answer.
+                // It is a command byte, or an empty packet, which is no command but gets a response.
                 Some(header)
                     if self.link.client.buffered().len() > HEADER_LENGTH || header.length == 0 =>
                 {
@@ -216,7 +217,7 @@ impl Session {
             }
             tokio::select! {
                 biased;
-                // First, for it is what comes as a rule: what stands behind it is not even asked then.
+                // This branch comes first because it is the usual one: the branches after it are then not even polled.
                 read = self.link.client.fill() => {
                     if read.map_err(Error::client)? == 0 {
                         self.link.client_closed = true;
@@ -236,7 +237,7 @@ impl Session {
         }
     }
 
-    /// Takes in what the server's other parts have changed.
+    /// Takes in what other parts of the proxy have changed.
     fn heed_news(&mut self) {
         let is_stopping = self.news.borrow_and_update().is_stopping;
         if is_stopping && self.stopping.is_none() {
@@ -278,7 +279,7 @@ impl Session {
                 let _change = changes_rights.then(|| shared.rights.change());
                 self.statement_command(command_byte).await?;
                 if command_byte == command::STMT_FETCH && self.state.last_error.is_some() {
-                    // The rows of a cursor leave the messages of the statement, an error takes their place.
+                    // Fetching rows of a cursor leaves the statement's diagnostics; an error replaces them.
                     self.state.diagnostics = None;
                 }
             }
@@ -294,7 +295,7 @@ impl Session {
             command::SET_OPTION => self.set_option().await?,
             command::CHANGE_USER => Box::pin(self.change_user()).await?,
             command::QUIT => {
-                // There is no answer; a server that is gone already need not be told.
+                // There is no response, and a server that is gone already need not be told.
                 self.pass_command().await.ok();
                 return Ok(Flow::Close);
             }
@@ -302,7 +303,7 @@ impl Session {
                 self.pass_command().await?;
                 match ResponseKind::of(&[other]) {
                     ResponseKind::Endless => {
-                        // It may go on for months, and nothing in it is a statement.
+                        // The stream may go on for months, and nothing in it is a statement.
                         self.hot = Arc::new(self.hot.of_nothing());
                         self.link.pass_everything().await?;
                     }
@@ -313,7 +314,7 @@ impl Session {
         Ok(Flow::Next)
     }
 
-    /// COM_INIT_DB: `string<EOF>`, the schema.
+    /// Handles COM_INIT_DB: `string<EOF>`, the schema.
     async fn change_schema(&mut self) -> Result<(), Error> {
         let schema = match self.buffer_command().await? {
             true => schema_named(self.command_payload().get(1..)),
@@ -329,7 +330,7 @@ impl Session {
         Ok(())
     }
 
-    /// COM_SET_OPTION: `int<2>`, 0 switches multi-statements on, 1 off.
+    /// Handles COM_SET_OPTION: `int<2>`, where 0 turns multi-statements on, and 1 turns them off.
     async fn set_option(&mut self) -> Result<(), Error> {
         let on = match self.buffer_command().await? {
             true => match self.command_payload() {
@@ -347,7 +348,7 @@ impl Session {
         Ok(())
     }
 
-    /// COM_CHANGE_USER: the login once more.
+    /// Handles COM_CHANGE_USER: the login once more.
     async fn change_user(&mut self) -> Result<(), Error> {
         self.link.client.expect_secrets();
         self.link.upstream.expect_secrets();
@@ -363,7 +364,7 @@ impl Session {
             &mut self.link.upstream,
             &command,
         );
-        // Refused, the session may go on (MariaDB) or be closed by the upstream (MySQL); either way it is reset.
+        // A refused session may go on (MariaDB), or be closed by the upstream (MySQL). Either way it is reset.
         let login = match outcome.await? {
             ChangeUserOutcome::Changed(login) => Some(login),
             ChangeUserOutcome::Refused { .. } => None,

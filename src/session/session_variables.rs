@@ -1,5 +1,5 @@
-//! What the session must know of itself to read a statement's text: asked of the upstream when something may
-//! have changed it, so that no SET, procedure or USE has to be understood.
+//! What the session must know of itself to read a statement's text. It asks the upstream when something may have
+//! changed that, so no SET, procedure or USE has to be understood.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ const QUESTION: &str = "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.charact
 const MORE: &str = ", @@SESSION.sql_big_selects, @@SESSION.sql_auto_is_null, \
      LEFT(@@SESSION.lc_messages, 3) = 'en_', ";
 
-/// Whether statements are logged as they are. MySQL warns of the variable (1287), and means to remove it: so it is
-/// asked for by itself, and the question behind it takes the warning away.
+/// Asks whether statements are logged as they are. MySQL warns about the variable (1287), and means to remove it, so
+/// it is asked for by itself, and the query after it clears the warning.
 const LOGS_STATEMENTS: &str = "SELECT @@SESSION.binlog_format = 'STATEMENT' AND @@GLOBAL.log_bin";
 
 const MYSQL_QUESTION: &str = "@@SESSION.transaction_isolation";
@@ -33,7 +33,7 @@ const MARIADB_QUESTION: &str = "@@SESSION.tx_isolation, @@SESSION.check_constrai
 const UNSAFE_CHARACTER_SETS: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sjis"];
 
 impl Session {
-    /// The session's variables; asks the upstream when they are not known. `None` when it would not say.
+    /// The session's variables. Asks the upstream if they are not known. `None` if it does not say.
     pub(crate) async fn variables(&mut self) -> Result<Option<Arc<SessionVariables>>, Error> {
         self.see_shadows().await?;
         if self.state.variables.is_none() {
@@ -90,7 +90,7 @@ fn variables(row: &[Option<Vec<u8>>]) -> SessionVariables {
     };
     let modes = text(1).unwrap_or_default();
     let client = text(2).unwrap_or_default();
-    // Results in another character set than ASCII's supersets: the names just read cannot be trusted.
+    // If the character set of results is not a superset of ASCII, the names just read cannot be trusted.
     let legible = text(3).is_none_or(|results| !results.contains('\0'));
     SessionVariables {
         schema: text(0),

@@ -9,37 +9,38 @@ use crate::metrics::{Metrics, TableCounts};
 use crate::sql::plan::{Plan, SessionVariables};
 use crate::sql::{self, Prefilter, Shape};
 
-/// The hot tables at one time, and the plans made for them, which go with them.
+/// The hot tables at one time, with the plans made for them.
 #[derive(Debug)]
 pub struct Hot {
     /// The tables.
     pub catalog: Arc<Catalog>,
-    /// Tells statements that cannot concern them.
+    /// Recognises statements that cannot concern them.
     pub prefilter: Prefilter,
-    /// Plans of texts and shapes seen.
+    /// Plans of texts and shapes that have been seen.
     pub(crate) plans: Plans,
-    /// Those of the tables whose slots take nothing while proxies change over: increments take the exact path.
+    /// The tables whose slots take nothing while proxies change over: their increments take the exact path.
     changing: Vec<Arc<HotTable>>,
-    /// Tells it from those before and after it.
+    /// Distinguishes these from the hot tables before and after.
     pub(crate) number: u64,
-    /// HeldResponse by sessions that have prepared statements of which nothing is remembered, as they named no hot table then.
+    /// Held by sessions that have prepared statements of which nothing is remembered, because they named no hot table
+    /// then.
     pub(crate) prepared_under: Arc<PreparedUnder>,
     metrics: Arc<Metrics>,
-    /// Of the tables with slots, then of those without.
+    /// For the tables with slots, then for those without.
     counts: Vec<Arc<TableCounts>>,
 }
 
-/// The time at which statements were prepared: while one [`Hot`] was in force.
+/// Stands for the time in which statements were prepared: while one [`Hot`] was in force.
 #[derive(Debug)]
 pub struct PreparedUnder;
 
 impl Hot {
-    /// With an empty plan cache, and metrics of its own.
+    /// Makes them with an empty plan cache, and metrics of their own.
     pub fn new(catalog: Catalog) -> Self {
         Self::in_force(catalog, Vec::new(), 0, &Arc::default())
     }
 
-    /// With an empty plan cache, and what is done counted in `metrics`. `changing` are those of the catalog's tables
+    /// Makes them with an empty plan cache, and counts in `metrics`. `changing` are those of the catalog's tables
     /// whose slots take nothing.
     pub(crate) fn in_force(
         catalog: Catalog,
@@ -73,18 +74,18 @@ impl Hot {
         Self::in_force(catalog, Vec::new(), self.number, &self.metrics)
     }
 
-    /// Whether the table's slots take nothing at the time.
+    /// Whether the table's slots take nothing at the moment.
     pub(crate) fn is_changing(&self, table: &HotTable) -> bool {
         self.changing.iter().any(|changing| **changing == *table)
     }
 
-    /// The same for whatever the table of this name is now.
+    /// Does the same as [`Hot::is_changing`] for whatever the table of this name is now.
     pub(crate) fn is_changing_by_name(&self, table: &HotTable) -> bool {
         let mut changing = self.changing.iter();
         changing.any(|other| other.name == table.name && other.schema == table.schema)
     }
 
-    /// Counts what is done to a table, if it is among these still.
+    /// Counts what is done to a table, if it is still among these.
     pub(crate) fn count(&self, table: &HotTable, count: impl FnOnce(&TableCounts)) {
         let is_it =
             |other: &Arc<HotTable>| other.name == table.name && other.schema == table.schema;
@@ -95,14 +96,14 @@ impl Hot {
         }
     }
 
-    /// The hot tables with what was done to them.
+    /// The hot tables, with the counts of what was done to them.
     pub fn tables(&self) -> impl Iterator<Item = (&Arc<HotTable>, &TableCounts)> {
         let tables = self.catalog.tables.iter();
         let tables = tables.chain(&self.catalog.without_slots);
         tables.zip(self.counts.iter().map(Arc::as_ref))
     }
 
-    /// The plans that are kept, `most` of them at the most, and how many there are.
+    /// At most `most` of the plans that are kept, and how many there are.
     pub fn kept_plans(&self, most: usize) -> (Vec<KeptPlan>, usize) {
         self.plans.kept(most)
     }
@@ -113,7 +114,7 @@ impl Hot {
         self.plans.get_or_plan(text, variables, plan)
     }
 
-    /// The plan of a text by these tables, which are those that a session sees, whatever plans are kept.
+    /// The plan of a text by these tables, which are those that a session sees. Plans that are kept are not used.
     pub(crate) fn plan_anew(
         &self,
         text: &[u8],
@@ -126,8 +127,8 @@ impl Hot {
         plan
     }
 
-    /// The plan kept for a text itself, or for its shape where that has the text's plan with holes for its literals.
-    /// `shape` is where these are lifted to.
+    /// The plan kept for a text itself, or for its shape if that gives the text's plan with holes for its literals.
+    /// `shape` is what the literals are lifted into.
     pub fn known(
         &self,
         text: &[u8],
@@ -143,7 +144,8 @@ impl Hot {
         self.plans.get(text, variables).map(Known::Text)
     }
 
-    /// The same, planned now if it is not kept yet: the shape, and where that does not fit, the text.
+    /// Does the same as [`Hot::known`], but plans what is not kept yet: the shape, or the text if the shape does not
+    /// fit.
     pub fn known_or_planned(
         &self,
         text: &[u8],
@@ -163,9 +165,9 @@ impl Hot {
 /// A plan from the cache.
 #[derive(Clone, Debug)]
 pub enum Known {
-    /// Of the text.
+    /// The plan of the text.
     Text(Arc<Plan>),
-    /// Of the text's shape: the literals fill its holes.
+    /// The plan of the text's shape: the literals fill its holes.
     Shape(Arc<Plan>),
 }
 

@@ -25,7 +25,7 @@ use crate::traffic::Traffic;
 use hot_tables::{Hot, PreparedUnder};
 use registry::Sessions;
 
-/// So long after the last such transaction a shape goes to slots again: one odd transaction must not slow all others
+/// How long after the last mixed transaction a shape goes to slots again: one odd transaction must not slow all others
 /// for good.
 const MIXED_COUNTS: Duration = Duration::from_secs(60);
 
@@ -38,17 +38,17 @@ pub struct Shared {
     hot: ArcSwap<Hot>,
     /// Slots of all hot tables.
     pub slots: Slots,
-    /// Sessions whose increments are added up.
+    /// Groups of sessions whose increments are combined.
     pub(crate) groups: Groups,
-    /// How long what sessions have been shown of their rights holds.
+    /// For how long privileges that sessions have been shown hold.
     pub rights: Rights,
-    /// What is known of the transactions that increments of a shape stand in.
+    /// What is known of the transactions that contain increments of a shape.
     shapes: quick_cache::sync::Cache<u64, Shape>,
     /// Every metric.
     pub metrics: Arc<Metrics>,
-    /// The statements that pass, while somebody wants to know.
+    /// The statements that pass, while somebody asks for a report.
     pub traffic: Traffic,
-    /// Who is connected.
+    /// The sessions that are connected.
     pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
     /// [`Hot::number`] of the hot tables that were read again for a statement which then failed as before, and when
@@ -56,11 +56,11 @@ pub struct Shared {
     ///
     /// [`Hot::number`]: super::Hot
     in_vain: Mutex<Option<(u64, Instant)>>,
-    /// Tells which slot rows there are.
+    /// The control account's connection, which reports which slot rows there are.
     pub(crate) control: Control,
 }
 
-/// What was in force until a moment ago, and is so still where a session has not come to see it.
+/// Hot tables that were in force until a moment ago, and still are in sessions that have not seen the change yet.
 #[derive(Debug)]
 pub struct Replaced {
     hot: Weak<Hot>,
@@ -68,12 +68,12 @@ pub struct Replaced {
 }
 
 impl Replaced {
-    /// Whether no session acts by it any more: no statement, and no transaction or LOCK TABLES that has begun under it.
+    /// Whether no session uses them any more: no statement, and no transaction or LOCK TABLES that began under them.
     pub fn is_released(&self) -> bool {
         self.hot.strong_count() == 0
     }
 
-    /// Whether no session has a statement any more that it prepared then and that named no hot table.
+    /// Whether no session has a statement any more that it prepared under them and that named no hot table.
     pub fn has_no_prepared(&self) -> bool {
         self.prepared_under.strong_count() == 0
     }
@@ -84,7 +84,7 @@ impl Replaced {
 enum Shape {
     /// Nothing that locks base rows.
     Pure,
-    /// Something, this long ago.
+    /// Something that does, last at this time.
     Mixed(Instant),
 }
 
@@ -100,7 +100,8 @@ impl Listener for Shared {
 }
 
 impl Shared {
-    /// `refresh` takes requests to read the catalog again, each answered by [`Shared::replace`] and a signal.
+    /// Makes what sessions share. `refresh` takes requests to read the catalog again; each is met by
+    /// [`Shared::replace`] and a signal.
     pub fn new(
         catalog: Catalog,
         refresh: mpsc::Sender<oneshot::Sender<()>>,
@@ -122,7 +123,7 @@ impl Shared {
         }
     }
 
-    /// The open slot rows of these keys, or of all; `None` when that cannot be told.
+    /// The open slot rows of these keys, or of all. `None` if they cannot be told.
     pub(crate) async fn open_rows(
         &self,
         server: &Server,
@@ -133,7 +134,7 @@ impl Shared {
         self.control.open_rows(server, table, form, keys).await
     }
 
-    /// Begins to take the slots of these tables away, for DDL of the session of this number.
+    /// Begins to withdraw the slot tables of these tables, for DDL of the session with this number.
     pub(crate) async fn withdraw(
         &self,
         tables: &[Arc<HotTable>],
@@ -143,9 +144,9 @@ impl Shared {
         Withdrawal::begin(&self.control, tables, session, seconds).await
     }
 
-    /// Remembers that a transaction has locked base rows (to read its own increments, to write other columns) beside
-    /// increments of this shape. Two such transactions hold slots that each other's fold wants, so the next ones
-    /// increment base from the start. True when that was not known.
+    /// Remembers that a transaction has locked base rows (to read its own increments, or to write other columns)
+    /// besides increments of this shape. Two such transactions hold slots that the other's fold needs, so the next
+    /// ones increment base from the start. Returns true if that was not known.
     pub(crate) fn learn_mixed(&self, shape: u64) -> bool {
         let known = matches!(self.shapes.get(&shape), Some(Shape::Mixed(_)));
         self.shapes.insert(shape, Shape::Mixed(Instant::now()));
@@ -171,7 +172,7 @@ impl Shared {
         self.hot.load_full()
     }
 
-    /// Puts a new catalog in place, of which tables the slots of those `changing` take nothing; tells all sessions.
+    /// Puts a new catalog in force, and tells all sessions. The slots of the tables in `changing` take nothing.
     pub fn replace(&self, catalog: Catalog, changing: Vec<Arc<HotTable>>) -> Replaced {
         let before = self.hot.load_full();
         let hot = Arc::new(Hot::in_force(
@@ -188,12 +189,12 @@ impl Shared {
         }
     }
 
-    /// The tables of this number have been read again for a statement, which fails by these as before.
+    /// Remembers that the tables of this number were read again for a statement, which fails under them as before.
     pub(crate) fn was_in_vain(&self, number: u64) {
         *self.lock_in_vain() = Some((number, Instant::now()));
     }
 
-    /// When the tables of this number were read for nothing, if they were.
+    /// When the tables of this number were read again in vain, if they were.
     pub(crate) fn in_vain(&self, number: u64) -> Option<Instant> {
         let (last, when) = (*self.lock_in_vain())?;
         (last == number).then_some(when)
@@ -203,13 +204,14 @@ impl Shared {
         self.in_vain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The upstream's address leads to another server: its tables may be others, and rights too.
+    /// Reads the tables again after the upstream's address has led to another server: its tables may differ, and its
+    /// privileges too.
     pub async fn read_tables_again(&self) {
         drop(self.rights.change());
         self.refresh().await;
     }
 
-    /// Has the catalog read again and waits until it is in place (or the server stops).
+    /// Has the catalog read again, and waits until it is in force (or the server stops).
     pub(crate) async fn refresh(&self) {
         let (done, refreshed) = oneshot::channel();
         if self.refresh.send(done).await.is_ok() {

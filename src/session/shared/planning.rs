@@ -1,13 +1,13 @@
-//! Plans are made on the session's thread where that is soon done, and on a thread apart where others would have to
-//! wait.
+//! Where plans are made: on the session's thread if that is quick, and on a thread apart if other sessions would have
+//! to wait.
 
 use std::future::pending;
 use std::panic::resume_unwind;
 
 use tokio::task::spawn_blocking;
 
-/// The longest text that is planned on the session's own thread, in bytes: a parse takes about 0.1 µs for each, and the
-/// other sessions of the thread wait meanwhile.
+/// The longest text that is planned on the session's own thread, in bytes. A parse takes about 0.1 µs for each byte,
+/// and the other sessions of the thread wait meanwhile.
 const LONGEST: usize = 16 * 1024;
 
 /// Whether a text of this length is planned on a thread apart.
@@ -15,7 +15,7 @@ pub(crate) fn is_long(text: &[u8]) -> bool {
     text.len() > LONGEST
 }
 
-/// Runs what takes long on a thread apart.
+/// Runs work that takes long on a thread apart.
 pub(crate) async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(work).await {
         Ok(made) => made,

@@ -12,16 +12,16 @@ use crate::sql::plan::{Plan, SessionVariables};
 /// How much texts and plans may take together, in bytes, by estimate.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Into so many parts the cache is divided, so that sessions do not wait for each other.
+/// How many parts the cache is divided into, so that sessions do not wait for each other.
 const SHARDS: usize = 8;
 
-/// What an entry takes, in bytes, as a guess by which the cache sizes what it remembers of evicted ones.
+/// The usual size of an entry, in bytes: a guess, by which the cache sizes what it remembers of evicted entries.
 const USUAL_ENTRY: usize = 2048;
 
-/// What the cache itself keeps for an entry beside key and value, in bytes.
+/// What the cache itself keeps for an entry besides key and value, in bytes.
 const BOOKKEEPING: usize = 64;
 
-/// Plans by text and session variables; those that are not asked for are the first to go.
+/// Plans by text and session variables. Those that are not used are evicted first.
 #[derive(Debug)]
 pub(crate) struct Plans {
     cache: Cache<Key, Kept, Bytes>,
@@ -33,7 +33,7 @@ struct Key {
     text: Vec<u8>,
 }
 
-/// A key that borrows; hashes as [`Key`] does, field by field.
+/// A key that borrows. It hashes as [`Key`] does, field by field.
 #[derive(Hash)]
 struct KeyRef<'a> {
     variables: &'a SessionVariables,
@@ -46,21 +46,21 @@ impl Equivalent<Key> for KeyRef<'_> {
     }
 }
 
-/// A plan that is kept, for people.
+/// A plan that is kept, to be shown to people.
 #[derive(Clone, Debug)]
 pub struct KeptPlan {
-    /// What it was planned under.
+    /// The variables that it was planned under.
     pub variables: SessionVariables,
-    /// The statement, or its shape; literals may be in it.
+    /// The statement, or its shape. It may contain literals.
     pub text: Vec<u8>,
-    /// What becomes of it.
+    /// What is done with the statement.
     pub plan: Arc<Plan>,
 }
 
 #[derive(Clone, Debug)]
 struct Kept {
     plan: Arc<Plan>,
-    /// Of the plan, in bytes.
+    /// The plan's size, in bytes.
     size: usize,
 }
 
@@ -103,7 +103,7 @@ impl Plans {
         Some(kept.plan)
     }
 
-    /// Those that are kept, `most` of them at the most, and how many there are.
+    /// At most `most` of the plans that are kept, and how many there are.
     pub(crate) fn kept(&self, most: usize) -> (Vec<KeptPlan>, usize) {
         let plans = self.cache.iter().take(most).map(|(key, kept)| KeptPlan {
             variables: key.variables,
@@ -134,7 +134,7 @@ impl Plans {
             plan: Arc::clone(&plan),
             size,
         };
-        // What is larger than a part of the cache is not kept.
+        // An entry larger than a part of the cache is not kept.
         self.cache.insert(key, kept);
         plan
     }
@@ -195,7 +195,7 @@ mod tests {
                 .is_some()
         });
         assert!(kept.count() < 1_000);
-        // Larger than a part of the cache.
+        // The text is larger than a part of the cache.
         let long = "x".repeat(usize::try_from(BYTES).expect("small") / 2);
         assert!(plan(&plans, &long));
         assert!(plan(&plans, &long));

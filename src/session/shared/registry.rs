@@ -1,7 +1,7 @@
-//! Who is connected and at what, for an operator to see, and to close.
+//! The sessions that are connected and what they do, for an operator to see, and to close.
 //!
-//! A session writes what it is at into its own entry alone, by single writes that nobody waits for; what all share is
-//! written at login and close.
+//! A session writes what it does into its own entry only, by single writes that nobody waits for. What all share is
+//! written only at login and close.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -22,15 +22,15 @@ const IDLE: u8 = 0xFF;
 /// No reason yet.
 const NO_REASON: u8 = 0xFF;
 
-/// All sessions behind their login, and what an operator has told them.
+/// All sessions after their login, and what an operator has told them.
 #[derive(Debug)]
 pub struct Sessions {
     /// By the thread id that the client sees.
     open: Mutex<HashMap<u32, Arc<Seen>>>,
     news: watch::Sender<News>,
-    /// Whether those who connect have to wait.
+    /// Whether new connections have to wait.
     paused: watch::Sender<bool>,
-    /// Somebody has asked the server to stop.
+    /// An operator has asked the server to stop.
     stop: Notify,
     /// A session has left.
     left: Notify,
@@ -49,7 +49,7 @@ impl Default for Sessions {
 }
 
 impl Sessions {
-    /// A session behind its login, until what is returned is dropped.
+    /// Enters a session after its login. It stays until the returned entry is dropped.
     pub(crate) fn enter(
         self: &Arc<Self>,
         id: u32,
@@ -76,7 +76,7 @@ impl Sessions {
         }
     }
 
-    /// All of them now, by id.
+    /// All sessions now, by id.
     pub fn now(&self) -> Vec<Glimpse> {
         let open: Vec<_> = self.lock().values().cloned().collect();
         let mut glimpses: Vec<_> = open.iter().map(|seen| seen.glimpse()).collect();
@@ -84,19 +84,19 @@ impl Sessions {
         glimpses
     }
 
-    /// Has a session close as soon as it has no command at hand. Whether there is one of this id.
+    /// Makes a session close as soon as it runs no command. Returns whether there is one with this id.
     pub fn kill(&self, id: u32) -> bool {
         let Some(seen) = self.lock().get(&id).cloned() else {
             return false;
         };
         seen.is_killed.store(true, Ordering::Release);
-        // All look whether it is they; it happens seldom, and costs nothing until it does.
+        // All sessions check whether they are meant. That happens seldom, and costs nothing until it does.
         self.tell_news();
         true
     }
 
-    /// Takes its client from a session, as if that had closed: it may wait for that alone. What it has under way at the
-    /// server comes to its end.
+    /// Disconnects the session's client. A session blocked on client I/O ends at once; a statement already sent
+    /// upstream still completes.
     pub fn cut(&self, id: u32) {
         let seen = self.lock().get(&id).cloned();
         if let Some(seen) = seen {
@@ -104,7 +104,7 @@ impl Sessions {
         }
     }
 
-    /// Returns when there is no session of this id. Cancel safe.
+    /// Returns when there is no session with this id. Cancel safe.
     pub async fn until_left(&self, id: u32) {
         loop {
             let mut left = pin!(self.left.notified());
@@ -116,32 +116,32 @@ impl Sessions {
         }
     }
 
-    /// Has all sessions close as they become idle.
+    /// Makes all sessions close as they become idle.
     pub fn stop(&self) {
         self.news.send_modify(|news| news.is_stopping = true);
     }
 
-    /// Has all sessions look whether something has changed: the hot tables, or whether they are killed.
+    /// Makes all sessions check whether something has changed: the hot tables, or whether they are killed.
     pub(crate) fn tell_news(&self) {
         self.news.send_modify(|_| {});
     }
 
-    /// What becomes different from now on.
+    /// Subscribes to what changes from now on.
     pub(crate) fn news(&self) -> watch::Receiver<News> {
         self.news.subscribe()
     }
 
-    /// Whether those who connect have to wait.
+    /// Whether new connections have to wait.
     pub fn is_paused(&self) -> bool {
         *self.paused.borrow()
     }
 
-    /// Lets those who connect wait, or no longer.
+    /// Makes new connections wait, or lets them go on.
     pub fn pause(&self, paused: bool) {
         self.paused.send_replace(paused);
     }
 
-    /// Returns when it is so. Cancel safe.
+    /// Returns when new connections wait, or no longer do. Cancel safe.
     pub async fn until_paused(&self, paused: bool) {
         let mut changes = self.paused.subscribe();
         let waited = changes.wait_for(|now| *now == paused).await;
@@ -153,7 +153,7 @@ impl Sessions {
         self.stop.notify_one();
     }
 
-    /// Returns when somebody has asked for it. Cancel safe.
+    /// Returns when an operator has asked the server to stop. Cancel safe.
     pub async fn asked_to_stop(&self) {
         self.stop.notified().await;
     }
@@ -163,7 +163,7 @@ impl Sessions {
     }
 }
 
-/// What sessions are told of, beside what they look up.
+/// What sessions are told, besides what they look up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct News {
     /// The server stops.
@@ -180,7 +180,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Of a login.
+    /// The account of a login.
     pub(crate) fn new(user: &[u8], schema: Option<&[u8]>) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_boxed_str();
         Self {
@@ -190,7 +190,7 @@ impl Account {
     }
 }
 
-/// What is seen of one session. One writes, others read now and then: each value by itself is right.
+/// What is seen of one session. Only that session writes, others read now and then: each value by itself is right.
 #[derive(Debug)]
 struct Seen {
     id: u32,
@@ -199,7 +199,7 @@ struct Seen {
     cut: Arc<Cut>,
     connected: Instant,
     account: Mutex<Account>,
-    /// The command at hand, or [`IDLE`].
+    /// The current command, or [`IDLE`].
     command: AtomicU8,
     /// Why its last statement got its plan, or [`NO_REASON`].
     reason: AtomicU8,
@@ -265,16 +265,17 @@ pub struct Glimpse {
     pub client: SocketAddr,
     /// User name.
     pub user: String,
-    /// The current schema, as far as the proxy knows: it follows a `USE` in a text at the next statement that names a
-    /// hot table.
+    /// The current schema, as far as the proxy knows. After a `USE` in a text, it is updated by the next statement
+    /// that names a hot table.
     pub schema: Option<String>,
-    /// Since the login.
+    /// The time since the login.
     pub connected: Duration,
     /// A transaction is open, or autocommit is off.
     pub in_transaction: bool,
-    /// The command at hand, as SHOW PROCESSLIST calls it; `Sleep` between two, `Killed` when it is to close.
+    /// The current command, as SHOW PROCESSLIST calls it; `Sleep` between two commands, `Killed` when the session must
+    /// close.
     pub command: &'static str,
-    /// Since the command began, or the last one ended.
+    /// The time since the command began, or since the last one ended.
     pub command_time: Duration,
     /// Commands so far.
     pub commands: u64,
@@ -282,7 +283,7 @@ pub struct Glimpse {
     pub reason: Option<Reason>,
 }
 
-/// A session's own place among all; leaves with it.
+/// A session's own place among all. Dropping it removes the session.
 #[derive(Debug)]
 pub(crate) struct Entry {
     seen: Arc<Seen>,
@@ -295,17 +296,17 @@ impl Entry {
         self.seen.id
     }
 
-    /// A command has come.
+    /// Records that a command has come.
     pub(crate) fn begins(&self, command_byte: u8) {
         let seen = &self.seen;
-        // Nobody else writes.
+        // No other thread writes this.
         let commands = seen.commands.load(Ordering::Relaxed) + 1;
         seen.commands.store(commands, Ordering::Relaxed);
         seen.command.store(command_byte, Ordering::Relaxed);
         self.at(Instant::now());
     }
 
-    /// It is answered, at this time.
+    /// Records that the command got its response at this time.
     pub(crate) fn rests(&self, in_transaction: bool, at: Instant) {
         self.seen.command.store(IDLE, Ordering::Relaxed);
         self.seen
@@ -314,13 +315,13 @@ impl Entry {
         self.at(at);
     }
 
-    /// A statement has got its plan.
+    /// Records why a statement got its plan.
     pub(crate) fn reasons(&self, reason: Reason) {
         let position = u8::try_from(reason as usize).unwrap_or(NO_REASON);
         self.seen.reason.store(position, Ordering::Relaxed);
     }
 
-    /// Another schema is the current one.
+    /// Records another current schema.
     pub(crate) fn set_schema(&self, schema: Option<&[u8]>) {
         let mut account = self.account();
         let text = schema.map(String::from_utf8_lossy);
@@ -329,12 +330,12 @@ impl Entry {
         }
     }
 
-    /// Another account has logged in.
+    /// Records that another account has logged in.
     pub(crate) fn set_account(&self, account: Account) {
         *self.account() = account;
     }
 
-    /// Whether it is to close.
+    /// Whether the session must close.
     pub(crate) fn is_killed(&self) -> bool {
         self.seen.is_killed.load(Ordering::Acquire)
     }
@@ -356,14 +357,15 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         let mut open = self.sessions.lock();
-        // Behind another server that has come in the upstream's place ids begin anew, and may be another's by now.
+        // When another server has taken the upstream's place, its ids begin anew, so this one may belong to another
+        // session by now.
         if open
             .get(&self.seen.id)
             .is_some_and(|seen| Arc::ptr_eq(seen, &self.seen))
         {
             open.remove(&self.seen.id);
         }
-        // Few remember a crowd that has gone.
+        // After a crowd has gone, give its memory back.
         if open.len() * 4 < open.capacity() {
             open.shrink_to_fit();
         }

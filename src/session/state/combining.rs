@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::counter::combine::Group;
 
-/// Whose increments a session's own may be added to.
+/// Which sessions' increments the session's own may be combined with.
 #[derive(Debug)]
 pub(crate) enum Combining {
     /// The upstream has not been asked since something may have changed it.
     Unknown,
-    /// Nobody's.
+    /// No other session's.
     Alone,
     /// Those of its group.
     With {

@@ -1,4 +1,5 @@
-//! What MySQL would tell of the client's last statement, where the upstream by itself would tell of a later one of ours.
+//! The diagnostics that MySQL would report for the client's last statement, kept where the upstream by itself would
+//! report on a later internal statement.
 
 use std::ops::Range;
 
@@ -13,14 +14,14 @@ use crate::wire::response::PacketKind;
 pub(crate) struct Diagnostics {
     /// ROW_COUNT()
     pub row_count: i64,
-    /// The answer to SHOW WARNINGS, packet by packet; `None` when the upstream still has it.
+    /// The response to SHOW WARNINGS, packet by packet. `None` if the upstream still has it.
     pub messages: Option<Vec<(PacketKind, Vec<u8>)>>,
-    /// How many messages there are, and how many of them are errors, where that is known.
+    /// How many messages there are, and how many of them are errors, if that is known.
     pub counts: Option<(usize, usize)>,
 }
 
 impl Diagnostics {
-    /// After a statement whose answer ended in this packet.
+    /// The diagnostics after a statement whose response ended in this packet.
     pub(crate) fn of(last: &[u8], messages: Option<Vec<(PacketKind, Vec<u8>)>>) -> Self {
         let (row_count, has_no_warnings) = match (last.first(), OkPacket::decode(last)) {
             (Some(&reply::OK), Ok(ok)) => {
@@ -40,8 +41,8 @@ impl Diagnostics {
         }
     }
 
-    /// After a statement that has failed in another session, or behind whose error statements of ours have run: it had
-    /// one message.
+    /// The diagnostics after a statement that has failed in another session, or after whose error internal statements
+    /// have run: it had one message.
     pub(crate) fn of_an_error() -> Self {
         Self {
             row_count: -1,
@@ -50,23 +51,23 @@ impl Diagnostics {
         }
     }
 
-    /// There are no messages: the statement has left none, or one that the upstream has prepared since has cleared them.
+    /// Removes the messages: the statement has left none, or a later COM_STMT_PREPARE has cleared them.
     pub(crate) fn clear_messages(&mut self) {
         self.messages = None;
         self.counts = Some((0, 0));
     }
 
-    /// A number, as a literal; `None` where the upstream still has it.
+    /// A number, as a literal. `None` if the upstream still has it.
     pub(crate) fn number(&self, number: Number) -> Option<String> {
         match number {
-            // In parentheses, as it may be negative.
+            // In parentheses, because it may be negative.
             Number::RowCount => Some(format!("({})", self.row_count)),
             Number::Warnings => self.counts.map(|(messages, _)| unsigned(messages)),
             Number::Errors => self.counts.map(|(_, errors)| unsigned(errors)),
         }
     }
 
-    /// The text with the numbers that are known in the places where it asks for them.
+    /// The text, with the numbers that are known in the places where it asks for them.
     pub(crate) fn edited(&self, text: &[u8], places: &[(Range<usize>, Number)]) -> Vec<u8> {
         let mut edited = Template::default();
         let mut at = 0;
@@ -85,8 +86,8 @@ impl Diagnostics {
         out
     }
 
-    /// GET DIAGNOSTICS as an assignment; `None` where one of the numbers is not known, or where the assignment would
-    /// take from the upstream what it is to tell.
+    /// GET DIAGNOSTICS as an assignment. `None` if one of the numbers is not known, or if the assignment would clear
+    /// diagnostics that the upstream must report itself.
     pub(crate) fn assigned(&self, items: &[(Vec<u8>, Number)]) -> Option<Vec<u8>> {
         if self.messages.is_none() && self.counts != Some((0, 0)) {
             return None;
@@ -104,7 +105,7 @@ fn unsigned(number: usize) -> String {
     format!("CAST({number} AS UNSIGNED)")
 }
 
-/// Messages; of level Error only where asked.
+/// Counts the messages, or only those of level Error.
 fn count(messages: &[(PacketKind, Vec<u8>)], errors: bool) -> usize {
     let shown = messages
         .iter()
