@@ -1,5 +1,8 @@
-//! Tables that were altered past the proxy: a text of ours names what is no more, and the client's own would run. Then
-//! the tables are read again, and the statement is planned anew, once. Nothing has gone to the client by then.
+//! Which hot tables the session sees: those in force, except for those that its temporary tables hide.
+//!
+//! Tables may have been altered past the proxy. An internal statement then names what no longer exists, while the
+//! client's own would run. So the tables are read again, and the statement is planned again, once. Nothing has been
+//! sent to the client by then.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,8 +19,9 @@ use crate::session::state::{Planned, TableLocks};
 use crate::sql::Kind;
 
 impl Session {
-    /// A text of ours was refused for a name that is not there, though the client's own is not. Has the tables read
-    /// again where nobody has yet. [`Error::Stale`]: the statement is to be planned anew. Ok: that helps nothing.
+    /// Looks at the tables again, after an internal statement was refused for a name that does not exist, although the
+    /// client's own statement is not. Has the tables read again if no session has done so yet. [`Error::Stale`]: the
+    /// statement must be planned again. Ok: that would not help.
     pub(crate) async fn look_again(&mut self, tables: &[Arc<HotTable>]) -> Result<(), Error> {
         let before = self.hot.number;
         let is_first = match self.state.planned {
@@ -46,8 +50,9 @@ impl Session {
         }
     }
 
-    /// Tables that no longer fit their rules are on their way out. That takes some steps, and a statement can wait for
-    /// them; but not each for as long, should something be in their way.
+    /// Waits for tables that no longer fit their rules to be taken out of force. That takes some steps, and a
+    /// statement can wait for them. All statements wait until the same deadline, so that not each of them takes as
+    /// long if something is in the way.
     async fn await_change(&mut self, tables: &[Arc<HotTable>], since: Instant) {
         const MOST: Duration = Duration::from_secs(1);
         const STEP: Duration = Duration::from_millis(10);
@@ -65,7 +70,7 @@ impl Session {
         }
     }
 
-    /// Whether the server refuses the client's statement itself for its text, as its tables are now.
+    /// Whether the server refuses the client's own statement for its text, as its tables are now.
     pub(crate) async fn refuses_now(&mut self, original: &Original) -> Result<bool, Error> {
         let Some(text) = self.query_text(original)?.map(<[u8]>::to_vec) else {
             return Ok(false);
@@ -74,7 +79,7 @@ impl Session {
         Ok(refusal.is_some_and(|error| is_of_the_text(&error)))
     }
 
-    /// DDL may have dropped or renamed a temporary table that hid a hot one, or a column.
+    /// Takes in that DDL may have dropped or renamed a column, or a temporary table that hid a hot one.
     pub(crate) fn after_ddl(&mut self, kind: Kind) {
         if kind == Kind::Ddl {
             self.state.understood = Understood::default();
@@ -82,7 +87,7 @@ impl Session {
         self.state.shadows_doubted |= kind == Kind::Ddl && !self.state.shadowed.is_empty();
     }
 
-    /// Asks again which hot tables are hidden, where that is in doubt.
+    /// Asks again which hot tables are hidden, if that is in doubt.
     pub(crate) async fn see_shadows(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.state.shadows_doubted) {
             self.state.shadowed.clear();
@@ -111,7 +116,7 @@ impl Session {
         catalog
     }
 
-    /// DDL has run that no plan tells of. In an executable comment it may have been about a temporary table.
+    /// Takes in DDL that no plan shows. In an executable comment it may have been about a temporary table.
     pub(crate) async fn catalog_may_have_changed(&mut self, kind: Kind) {
         self.refresh_catalog().await;
         if kind == Kind::Other {
@@ -120,7 +125,7 @@ impl Session {
         }
     }
 
-    /// Has the catalog read again and waits for it, but not for ever: it may be the server that does not answer.
+    /// Has the catalog read again and waits for that, but not for ever: it may be the server that does not respond.
     pub(crate) async fn refresh_catalog(&mut self) {
         const MOST: Duration = Duration::from_secs(5);
         let since = Instant::now();
@@ -134,11 +139,10 @@ impl Session {
         self.see_hot();
     }
 
-    /// Acts by the hot tables as they are now, if it may.
+    /// Switches to the hot tables that are in force now, if the session may.
     pub(crate) fn see_hot(&mut self) {
-        // Under LOCK TABLES other slot tables than those that are locked would be out of reach. What a transaction has
-        // read and written is of the time when it began, before which there may have been no slot table, or other
-        // slots.
+        // Under LOCK TABLES, slot tables other than the locked ones would be out of reach. What a transaction has read
+        // and written is of the time when it began: there may have been no slot table before, or other slots.
         let is_free = self.state.table_locks == TableLocks::None && !self.state.may_have_snapshot();
         self.is_behind = !is_free && !self.state.bypass;
         if self.is_behind {

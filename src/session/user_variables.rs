@@ -1,4 +1,4 @@
-//! Values of user variables, asked of the upstream: parameters that EXECUTE takes.
+//! Values of user variables, which the upstream is asked for: they are the parameters of EXECUTE.
 
 use crate::session::Session;
 use crate::session::error::Error;
@@ -8,10 +8,10 @@ use crate::wire::command::encode_query;
 use crate::wire::execute::Value;
 use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
 
-/// The longest value that is asked for, in bytes.
+/// The longest value that is fetched, in bytes.
 const LONGEST_VALUE: usize = 4096;
 
-/// The value of a user variable, for as long as its type has a literal.
+/// The value of a user variable, if its type has a literal.
 #[derive(Debug)]
 pub(crate) enum Variable {
     Null,
@@ -22,7 +22,7 @@ pub(crate) enum Variable {
 }
 
 impl Variable {
-    /// From its length, its value, and its bytes if it is a string such as the session's literals are.
+    /// Makes it from the value's length, the value, and its bytes if it is a string like the session's own literals.
     fn new(values: &[Option<Vec<u8>>], kind: u8) -> Self {
         let [length, value, bytes] = values else {
             return Self::Other;
@@ -56,7 +56,7 @@ impl Variable {
 }
 
 impl Session {
-    /// The values of user variables; `None` when the upstream would not say.
+    /// The values of user variables. `None` if the upstream does not say.
     pub(crate) async fn user_variables(
         &mut self,
         names: &[Vec<u8>],
@@ -100,8 +100,9 @@ impl Session {
         ))
     }
 
-    /// Has the server prepare a text of ours in SQL: the text that executes it with these user variables. It stays
-    /// prepared until the next one: DEALLOCATE would clear its warnings. The inner error is an ERR payload.
+    /// Has the server prepare a text of the proxy's in SQL, and returns the text that executes it with these user
+    /// variables. It stays prepared until the next one, because DEALLOCATE would clear its warnings. The inner error
+    /// is an ERR payload.
     pub(crate) async fn prepare_in_sql(
         &mut self,
         text: &[u8],

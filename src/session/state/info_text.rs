@@ -1,23 +1,23 @@
-//! The answer of an upsert, as that of the UPDATE it stands for, in the words of the session's language.
+//! Turns the response to an upsert into that of the UPDATE that it stands for, in the words of the session's language.
 
 use crate::wire::capability;
 use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
 use crate::wire::reply::{self, Ok as OkPacket};
 
-/// How the server tells what an UPDATE has done.
+/// How the server words what an UPDATE has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum InfoText {
     /// `Rows matched: 1  Changed: 1  Warnings: 0`
     #[default]
     English,
-    /// By `lc_messages` it is in another language. No UPDATE has shown it yet.
+    /// By `lc_messages` it is in another language, which no UPDATE has shown yet.
     Unknown,
-    /// What stands before, between and behind the three numbers.
+    /// The text before, between and after the three numbers.
     Known([Vec<u8>; 4]),
 }
 
 impl InfoText {
-    /// Takes the words from the OK of an UPDATE, where they are wanted.
+    /// Learns the words from the OK of an UPDATE, if they are still unknown.
     pub(crate) fn learn(&mut self, ok: &[u8], capabilities: u64) {
         let Ok(ok) = OkPacket::decode(ok) else {
             return;
@@ -54,7 +54,7 @@ impl InfoText {
     }
 }
 
-/// The parts of a text around its numbers, if these are three.
+/// The parts of a text around its numbers, if there are exactly three numbers.
 fn around_numbers(info: &[u8]) -> Option<[Vec<u8>; 4]> {
     let mut parts = vec![Vec::new()];
     let mut in_number = false;
@@ -71,8 +71,8 @@ fn around_numbers(info: &[u8]) -> Option<[Vec<u8>; 4]> {
     parts.try_into().ok()
 }
 
-/// The info text of an OK packet, and whether its length stands before it. With SESSION_TRACK the manual has one there;
-/// servers put one there without it as well.
+/// The info text of an OK packet, and whether its length precedes it. By the manual it does with SESSION_TRACK;
+/// servers put it there without that as well.
 fn info<'a>(ok: &OkPacket<'a>, capabilities: u64) -> Result<(&'a [u8], bool), Malformed> {
     let first = ok.tail.first();
     let is_prefixed = capabilities & capability::SESSION_TRACK != 0
@@ -83,8 +83,8 @@ fn info<'a>(ok: &OkPacket<'a>, capabilities: u64) -> Result<(&'a [u8], bool), Ma
     }
 }
 
-/// Turns the OK of the upsert into that of the UPDATE it stands for; `None` when no row matched. An upsert's
-/// "Records" are the rows that its SELECT found, and each of them changes, because the delta is not zero.
+/// Turns the OK of an upsert into that of the UPDATE that it stands for. `None` if no row matched. The "Records" of an
+/// upsert are the rows that its SELECT found, and each of them changes, because the delta is not zero.
 pub(crate) fn as_update(
     ok: &[u8],
     capabilities: u64,
@@ -119,8 +119,8 @@ pub(crate) fn as_update(
     Ok(Some(payload))
 }
 
-/// The first number in "Records: 3  Duplicates: 1  Warnings: 0", in whatever language it comes. A single-row
-/// upsert has no info text on some servers.
+/// The first number in "Records: 3  Duplicates: 1  Warnings: 0", in whatever language it comes. A single-row upsert
+/// has no info text on some servers.
 fn first_number(info: &[u8]) -> Option<u64> {
     let start = info.iter().position(u8::is_ascii_digit)?;
     let mut digits = info[start..]
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn another_language_is_learnt_from_an_update() {
         let mut language = InfoText::Unknown;
-        // An upsert has no such text.
+        // An upsert of one row has no info text.
         language.learn(&ok(2, b""), 0);
         assert_eq!(language, InfoText::Unknown);
         language.learn(&ok(2, b"Gefunden: 2  Anders: 1  Warnungen: 10!"), 0);

@@ -1,4 +1,5 @@
-//! What a session knows of itself: transaction, schema, sql_mode, prepared statements.
+//! What a session knows of itself: transaction, session variables, locks, temporary tables, prepared statements,
+//! diagnostics.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -37,13 +38,13 @@ pub(crate) mod understood;
 /// A session between two commands.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Status flags of the last answer that had some.
+    /// Status flags of the last response that had some.
     pub status: u16,
-    /// The last answer was an ERR: whether a transaction is open is not known.
+    /// The last response was an ERR, so it is not known whether a transaction is open.
     pub status_uncertain: bool,
-    /// The code of the last answer, where it was an ERR.
+    /// The error code of the last response, if it was an ERR.
     pub last_error: Option<u16>,
-    /// `None`: something may have changed them, so the upstream must be asked.
+    /// The session variables. `None` if something may have changed them, so that the upstream must be asked.
     pub variables: Option<Arc<SessionVariables>>,
     /// The session's isolation level.
     pub isolation: Isolation,
@@ -53,38 +54,38 @@ pub(crate) struct State {
     pub pads_char: bool,
     /// The open transaction may have another isolation level than the session.
     pub isolation_doubted: bool,
-    /// What OK packets tell of the transaction.
+    /// What OK packets report about the transaction.
     pub tracked: Tracked,
-    /// The upstream holds no messages of an earlier statement, which SHOW WARNINGS would tell.
+    /// The upstream holds no diagnostics of an earlier statement for SHOW WARNINGS to report.
     pub has_no_warnings: bool,
-    /// It may hold locks that are no table's: FLUSH TABLES WITH READ LOCK, XA.
+    /// The session may hold locks that belong to no table: FLUSH TABLES WITH READ LOCK, XA.
     pub may_hold_locks: bool,
-    /// Whose increments its own may be added to.
+    /// Which sessions' increments its own may be combined with.
     pub combining: Combining,
     /// What the server has shown that the account may do.
     pub shown: Shown,
-    /// Statements that change rights have been prepared; which ones is not remembered.
+    /// Statements that change privileges have been prepared. Which ones is not remembered.
     pub prepares_rights: bool,
-    /// No increment may go to a slot. CHECK constraints are not enforced (MariaDB, `check_constraint_checks`), so that
-    /// nothing would guard a slot; or statements are logged as they are (`binlog_format`), so that the server would
-    /// warn of ours (1592).
+    /// No increment may go to a slot. Either CHECK constraints are not enforced (MariaDB, `check_constraint_checks`),
+    /// so nothing would guard a slot; or statements are logged as they are (`binlog_format`), so the server would warn
+    /// of the proxy's statements (1592).
     pub checks_disabled: bool,
-    /// `sql_auto_is_null` is on: the first statement that compares an AUTO_INCREMENT column with IS NULL, be it one of
-    /// ours, finds the row that was inserted last.
+    /// `sql_auto_is_null` is on: the first statement that compares an AUTO_INCREMENT column with IS NULL finds the row
+    /// that was inserted last, even if it is an internal one.
     pub auto_is_null: bool,
     /// The language of info texts.
     pub info: InfoText,
-    /// Several statements may come in one COM_QUERY.
+    /// One COM_QUERY may contain several statements.
     pub multi_statements: bool,
     /// Nothing is rewritten: the session's user or program is listed under `bypass`.
     pub bypass: bool,
-    /// Under LOCK TABLES, where START TRANSACTION would release the locks.
+    /// LOCK TABLES is in force, where START TRANSACTION would release the locks.
     pub table_locks: TableLocks,
-    /// It may have made temporary tables.
+    /// The session may have made temporary tables.
     pub may_have_temporary: bool,
     /// Hot tables that a temporary table of this session hides.
     pub shadowed: Vec<Arc<HotTable>>,
-    /// The hot tables are others, and the session may have temporary tables: those in `shadowed` may be too few.
+    /// The hot tables have changed, and the session may have temporary tables: `shadowed` may be out of date.
     pub shadows_doubted: bool,
     /// `character_set_client` and `character_set_connection` are both UTF-8.
     pub speaks_utf8: bool,
@@ -92,36 +93,36 @@ pub(crate) struct State {
     pub sql_prepared: SqlPrepared,
     /// Binary protocol statements that concern hot tables, by the client's id.
     pub statements: HashMap<u32, Statement>,
-    /// Those of which nothing is remembered, as they named no hot table.
+    /// Prepared statements of which nothing is remembered, because they named no hot table.
     pub unseen: Option<Unseen>,
-    /// Id that the last COM_STMT_PREPARE got.
+    /// The id that the last COM_STMT_PREPARE returned.
     pub last_prepared: u32,
     /// Column definitions of rewritten reads, by the original's text.
     pub definitions: HashMap<Vec<u8>, Arc<Definitions>>,
-    /// Shapes of statements that the server refuses for nothing in their text.
+    /// Shapes of statements whose text the server accepts.
     pub understood: Understood,
-    /// What the client may ask about its last statement, where the upstream would tell of another.
+    /// What the client may ask about its last statement, kept where the upstream would report on another.
     pub diagnostics: Option<Diagnostics>,
-    /// What SET TRANSACTION has set for the next transaction alone.
+    /// What SET TRANSACTION has set for the next transaction only.
     pub one_shot: OneShot,
-    /// The kind of the statement that runs.
+    /// The kind of the current statement.
     pub kind: Kind,
     /// What it does to the transaction, if it succeeds and its text says so.
     pub control: Option<TransactionControl>,
     /// What it does to tables.
     pub access: Access,
-    /// It reads tables under locks alone, so that it makes no snapshot.
+    /// It reads tables under locks only, so that it makes no snapshot.
     pub makes_no_snapshot: bool,
     /// It reads a table, and so makes a snapshot, unless it locks the rows.
     pub reads_a_table: bool,
-    /// Whether it can be planned anew, should its tables turn out to be other ones.
+    /// Whether it can be planned again if its tables turn out to have been altered.
     pub planned: Planned,
-    /// It may call a stored routine, and so write what its answer does not tell.
+    /// It may call a stored routine, and so write what its response does not report.
     pub may_call_routines: bool,
     /// The open transaction.
     pub transaction: Transaction,
-    /// Slot rows (table, key, slot) that the open transaction has written: there for itself, and for all once it has
-    /// committed. Outlives `transaction` until the statement that ended it is known.
+    /// Slot rows (table, key, slot) that the open transaction has written. They exist for the transaction itself, and
+    /// for all sessions once it has committed. Outlives `transaction` until the statement that ended it is known.
     pub written: Vec<(Arc<HotTable>, SlotRow, u16)>,
 }
 
@@ -130,25 +131,25 @@ pub(crate) struct State {
 pub(crate) struct Access {
     /// It is a query that locks rows as if it wrote them, which a READ ONLY session refuses.
     pub locks_for_update: bool,
-    /// What that makes of the state of its transaction.
+    /// What the access makes of the state of its transaction.
     pub state: TransactionState,
 }
 
 /// Prepared statements of which nothing is remembered.
 #[derive(Debug)]
 pub(crate) struct Unseen {
-    /// Those of the binary protocol that have not been closed, by their ids, and what they do to tables.
+    /// The binary protocol's statements that have not been closed, by their ids, and what they do to tables.
     pub ids: HashMap<u32, Access>,
     /// Those among them that change no rows out of sight, by the hot tables with this number.
     unwatched: (u64, HashSet<u32>),
     /// There are others, made by PREPARE.
     has_named: bool,
-    /// When the first of them was.
+    /// When the first of them was prepared.
     _since: Arc<PreparedUnder>,
 }
 
 impl Unseen {
-    /// One more, with its id in the binary protocol.
+    /// Adds one, with its id if it is of the binary protocol.
     pub(crate) fn add(
         unseen: &mut Option<Self>,
         id: Option<(u32, Access)>,
@@ -164,7 +165,8 @@ impl Unseen {
         unseen.ids.extend(id);
     }
 
-    /// The one with this id, which has been added, changes no rows out of sight by the hot tables with this number.
+    /// Records that the statement with this id, which has been added, changes no rows out of sight by the hot tables
+    /// with this number.
     pub(crate) fn leave_unwatched(unseen: &mut Option<Self>, id: u32, hot: u64) {
         if let Some(Self { unwatched, .. }) = unseen {
             if unwatched.0 != hot {
@@ -174,12 +176,13 @@ impl Unseen {
         }
     }
 
-    /// Whether that was found of the one with this id, by the hot tables with this number.
+    /// Whether that was recorded of the statement with this id, by the hot tables with this number.
     pub(crate) fn is_unwatched(&self, id: u32, hot: u64) -> bool {
         self.unwatched.0 == hot && self.unwatched.1.contains(&id)
     }
 
-    /// The one with this id was closed, if there is such a one: clients close some twice, and some that are gone.
+    /// Takes in that the statement with this id was closed, if there is one: clients close some twice, and some that
+    /// are gone.
     pub(crate) fn remove(unseen: &mut Option<Self>, id: u32) {
         if let Some(some) = unseen {
             some.ids.remove(&id);
@@ -198,12 +201,12 @@ pub(crate) enum Isolation {
     ReadsTheNewest,
     /// REPEATABLE READ.
     RepeatableRead,
-    /// Each query of a transaction is a locking read.
+    /// SERIALIZABLE: each query of a transaction is a locking read.
     Serializable,
 }
 
 impl Isolation {
-    /// By the value of `transaction_isolation`.
+    /// The level by the value of `transaction_isolation`.
     pub(crate) fn of(level: &[u8]) -> Self {
         match level {
             b"REPEATABLE-READ" => Self::RepeatableRead,
@@ -221,9 +224,10 @@ impl Isolation {
 /// What LOCK TABLES means for hot tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TableLocks {
-    /// Not in force.
+    /// LOCK TABLES is not in force.
     None,
-    /// Hot tables and their slot tables are locked for reading: reads are rewritten, all else is MySQL's to refuse.
+    /// Hot tables and their slot tables are locked for reading: reads are rewritten, and MySQL itself refuses all
+    /// else.
     Read,
     /// Hot tables are folded and locked for writing, or not locked and so out of reach: nothing is rewritten.
     Plain,
@@ -276,12 +280,12 @@ impl State {
         }
     }
 
-    /// Whether a statement now belongs to a transaction that the client ends.
+    /// Whether a statement that runs now belongs to a transaction that the client must end.
     pub(crate) fn in_transaction(&self) -> bool {
         self.status & status::IN_TRANS != 0 || self.status & status::AUTOCOMMIT == 0
     }
 
-    /// What the statement that runs does to its transaction, as the server tells of it.
+    /// What the current statement does to its transaction, as the server reports it.
     pub(crate) fn adds_with(&self, rows: bool) -> TransactionState {
         match rows {
             true => self.access.state.with(TransactionState::ROWS_SENT),
@@ -296,11 +300,11 @@ impl State {
         self.status & status::IN_TRANS != 0 || (self.status_uncertain && may_be_new)
     }
 
-    /// Takes in how an answer ended.
+    /// Takes in how a response ended.
     pub(crate) fn observe(&mut self, status: Option<u16>, error: Option<u16>) {
         if let Some(status) = status {
             let was_open = self.status & status::IN_TRANS != 0;
-            // Without autocommit a transaction that the error has ended may have been followed by another.
+            // Without autocommit, another transaction may have followed the one that the error has ended.
             let may_be_another = self.status_uncertain && status & status::AUTOCOMMIT == 0;
             self.status = status;
             self.status_uncertain = false;
@@ -319,19 +323,19 @@ impl State {
         }
     }
 
-    /// The hot tables are others than when it was asked which of them temporary tables hide.
+    /// Takes in that the hot tables have changed since the session asked which of them temporary tables hide.
     pub(crate) fn doubt_shadows(&mut self) {
         self.shadows_doubted |= self.may_have_temporary || !self.shadowed.is_empty();
     }
 
-    /// A statement with this effect on what is set for one transaction has ended.
+    /// Takes in the end of a statement with this effect on what is set for one transaction.
     pub(crate) fn after_one_shot(&mut self, effect: &Effect, failed: bool, refused: bool) {
         let was_set = self.one_shot.is_set();
         self.one_shot.after(effect, failed, refused);
         self.isolation_doubted |= was_set && !self.one_shot.is_set() && self.in_transaction();
     }
 
-    /// COM_RESET_CONNECTION and COM_CHANGE_USER.
+    /// Starts anew after COM_RESET_CONNECTION or COM_CHANGE_USER.
     pub(crate) fn reset(&mut self, status: u16, mariadb: bool) {
         *self = Self {
             multi_statements: self.multi_statements,
@@ -341,14 +345,14 @@ impl State {
     }
 }
 
-/// How a statement stands that may have been planned by tables as they were.
+/// Whether the current statement may be planned again, if it was planned by tables that have since been altered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Planned {
-    /// Whoever runs it does not plan it anew.
+    /// It may not: its caller does not plan again.
     #[default]
     ForGood,
-    /// It can be planned anew.
+    /// It may, once.
     Once,
-    /// It has been planned anew.
+    /// It has been planned again.
     Anew,
 }

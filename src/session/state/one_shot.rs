@@ -1,29 +1,30 @@
-//! What SET TRANSACTION has set for the next transaction alone.
+//! What SET TRANSACTION has set for the next transaction only.
 
 use crate::sql::plan::SessionVariables;
 use crate::sql::{Kind, one_shot};
 
-/// How many statements are remembered: isolation level and access mode may come one by one, and more than once.
+/// How many statements are remembered: isolation level and access mode may be set one by one, and more than once.
 const MOST_TEXTS: usize = 8;
 
 /// What has been set for the next transaction.
 #[derive(Debug, Default)]
 pub(crate) struct OneShot {
-    /// The client's statements; all of them together say what is set. Empty: nothing, or it is not certain.
+    /// The client's statements, all of which together say what is set. Empty if nothing is set, or if that is not
+    /// certain.
     pub texts: Vec<Vec<u8>>,
-    /// They have been sent again while the statement at hand ran.
+    /// They have been sent again while the current statement ran.
     pub again: bool,
-    /// The same before a statement of which nobody knows whether it has used them up: a CALL, a query whose names are
+    /// What `texts` held before a statement that may or may not have used them up: a CALL, or a query whose names are
     /// those of common table expressions.
     pub doubted: Vec<Vec<u8>>,
 }
 
-/// What a statement does to it.
+/// What a statement does to what is set for the next transaction.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// It sets characteristics, and does nothing else: its text.
     Sets(Vec<u8>),
-    /// It surely leaves them.
+    /// It certainly leaves them.
     Leaves,
     /// It may use them up.
     Ends,
@@ -49,7 +50,7 @@ impl OneShot {
         }
     }
 
-    /// A statement has ended. `refused`: it failed, and had touched no row.
+    /// Takes in the end of a statement. `refused`: it failed, and had touched no row.
     pub(crate) fn after(&mut self, effect: &Effect, failed: bool, refused: bool) {
         match effect {
             _ if refused => self.again = false,
@@ -64,7 +65,7 @@ impl OneShot {
         }
     }
 
-    /// A statement has ended that may have used it up.
+    /// Takes in the end of a statement that may have used the characteristics up.
     fn end(&mut self) {
         if !std::mem::take(&mut self.again) && self.is_set() {
             self.doubted = std::mem::take(&mut self.texts);

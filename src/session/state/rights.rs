@@ -5,8 +5,8 @@ use std::sync::Arc;
 /// What the server has shown this session that it may do.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
-    /// Of the rights of all; in another one this is not known any more.
+    /// The generation of all privileges in which it was shown. In another generation it does not hold any more.
     pub generation: Option<u64>,
-    /// [`Increment::rights`] of what it may do.
+    /// [`Increment::rights`](crate::sql::plan::Increment::rights) of the increments that it may run.
     pub may: Vec<Arc<[u8]>>,
 }

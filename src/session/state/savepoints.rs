@@ -3,7 +3,7 @@
 use super::transaction::{Kept, Transaction};
 use crate::sql::TransactionControl;
 
-/// The most savepoints that are remembered. To roll back to an older one undoes what is not known.
+/// How many savepoints are remembered. What a rollback to an older one undoes is not known.
 const MOST: usize = 64;
 
 /// From the oldest to the youngest.
@@ -11,7 +11,7 @@ const MOST: usize = 64;
 pub(crate) struct Savepoints(Vec<(String, Kept)>);
 
 impl Savepoints {
-    /// Something may have set or released some.
+    /// Forgets all savepoints, since something may have set or released some.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
     }
@@ -30,7 +30,7 @@ impl Savepoints {
 }
 
 impl Transaction {
-    /// A statement has succeeded that does this.
+    /// Takes in that a statement which does this has succeeded.
     pub(crate) fn apply(&mut self, control: TransactionControl) {
         match control {
             TransactionControl::Begin { snapshot } => {
@@ -87,9 +87,9 @@ mod tests {
         assert_eq!(transaction.rows().folded, []);
         transaction.apply(RollBackTo(name("a")));
         assert_eq!(transaction.rows().written, [keys(1)]);
-        // It is gone with what came after `a`.
+        // It is gone, with all that came after `a`.
         assert_eq!(transaction.savepoints.position("b"), None);
-        // A name that comes again is the younger one.
+        // A name that is set again moves to the youngest place.
         transaction.apply(Savepoint(name("c")));
         transaction.rows_mut().remember_written(keys(3));
         transaction.apply(Savepoint(name("a")));

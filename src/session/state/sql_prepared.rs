@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::sql::Kind;
 use crate::sql::plan::SessionVariables;
 
-/// The most that the texts of a session's prepared statements may take together, in bytes.
+/// How long the texts of a session's prepared statements may be together, in bytes.
 const MOST_TEXT: usize = 1024 * 1024;
 
 /// The statements that PREPARE has made in this session.
@@ -16,18 +16,18 @@ pub(crate) struct SqlPrepared {
     statements: HashMap<String, PreparedText>,
     /// Length of all texts.
     length: usize,
-    /// There may be others: a procedure, a compound statement or a name beyond ASCII has been at work.
+    /// There may be others, made by a procedure, a compound statement, or under a name beyond ASCII.
     out_of_sight: bool,
 }
 
 /// What is known of one of them.
 #[derive(Clone, Debug)]
 pub(crate) enum PreparedText {
-    /// Its text, and the variables of its PREPARE, which it keeps.
+    /// Its text, and the session variables of its PREPARE, which it keeps.
     Text(Arc<Text>),
-    /// It is run as it is, by the client's wish.
+    /// It runs as it is, by the client's wish.
     Off(Kind),
-    /// Nothing but that it may be there.
+    /// Nothing is known, except that it may exist.
     Unread,
 }
 
@@ -44,7 +44,7 @@ impl SqlPrepared {
         self.out_of_sight || !self.statements.is_empty()
     }
 
-    /// Something that is not read may have prepared, replaced or dropped statements.
+    /// Takes in that something which is not read may have prepared, replaced or dropped statements.
     pub(crate) fn lose_sight(&mut self) {
         *self = Self {
             out_of_sight: true,
@@ -72,7 +72,7 @@ impl SqlPrepared {
         self.statements.insert(name, prepared);
     }
 
-    /// `None`: there is no such statement.
+    /// What is known of the statement with this name. `None` if there is no such statement.
     pub(crate) fn get(&self, name: Option<&str>) -> Option<PreparedText> {
         let known = name.and_then(|name| self.statements.get(name));
         match known {

@@ -1,9 +1,9 @@
 //! What the open transaction has done to rows of hot tables, so that its reads see what MySQL would show them.
 //!
-//! A consistent read shows a row as the snapshot has it, unless the transaction has changed it: then as that left it. A
-//! counter is read as base + SUM(slots), and both parts must be of the same time. So before a read, the slots of rows
-//! that the transaction has changed are folded into base, which then is the value; and the read leaves their slots out,
-//! because the snapshot may still show what they held before.
+//! A consistent read shows a row as the snapshot has it, unless the transaction has changed it: then it shows the row
+//! as the transaction left it. A counter is read as base + SUM(slots), and both parts must be of the same time. So
+//! before a read, the slots of rows that the transaction has changed are folded into base, which is then the value.
+//! The read leaves the slots of these rows out, because the snapshot may still show what they held before.
 
 use std::sync::Arc;
 
@@ -12,43 +12,45 @@ use crate::catalog::HotTable;
 use crate::counter::fold::Look;
 use crate::counter::{Key, SlotLease};
 
-/// The most shapes of increments that a transaction remembers.
+/// How many shapes of increments a transaction remembers.
 const MOST_SHAPES: usize = 64;
 
-/// The longest predicate, in bytes, by which keys are remembered that need no fold, or would be told from others.
+/// The longest predicate that is remembered, in bytes, of keys that need no fold, or of literals that name the rows
+/// which keys have locked.
 const LONGEST_PREDICATE: usize = 4 * 1024;
 
-/// The most that the predicates of changed rows may take together, in bytes: they stand in every read.
+/// How long the predicates of changed rows may be together, in bytes: each read contains them.
 const MOST_PREDICATES: usize = 256 * 1024;
 
-/// The most keys a transaction's increments are remembered by; beyond, whole tables are.
+/// How many keys are remembered of a transaction's increments. Beyond that, whole tables are.
 const MOST_KEYS: usize = 256;
 
 /// The open transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
-    /// What it has done to rows, as of now, if it has done anything.
+    /// What it has done to rows until now, if it has done anything.
     rows: Kept,
     /// What it had done when each of its savepoints was set.
     pub savepoints: Savepoints,
     /// It may have read a table without locks, so that its snapshot may be older than what it locks now.
     pub may_have_snapshot: bool,
-    /// It has surely read one so.
+    /// It has certainly read a table without locks.
     pub has_snapshot: bool,
     /// Shapes of its increments, in slots or not.
     pub shapes: Vec<u64>,
-    /// It has done more than increment, or something went wrong in it: it does not show that its shapes only increment.
+    /// It has done more than increment, or something went wrong in it, so it does not show that its shapes only
+    /// increment.
     pub proves_nothing: bool,
-    /// Tables whose slots had gone when it made its snapshot: base alone is what that has of them.
+    /// Tables whose slot tables were gone when it made its snapshot: the snapshot has only base of them.
     pub without_slots: Vec<Arc<HotTable>>,
     /// The slots that the transaction's increments go to, one per table.
     pub leases: Vec<(Arc<HotTable>, SlotLease)>,
 }
 
-/// What a transaction had done to rows at some time; `None`: nothing.
+/// What a transaction had done to rows at some time; `None` if nothing.
 pub(crate) type Kept = Option<Arc<Rows>>;
 
-/// What a transaction has done to rows of hot tables. Shared with the savepoints that saw it so.
+/// What a transaction has done to rows of hot tables. Savepoints share it until it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     /// Keys incremented in slots: a read of their table folds them first.
@@ -58,20 +60,20 @@ pub(crate) struct Rows {
     pub written: Vec<Keys>,
     /// Rows of which a statement has changed some, as they were before it.
     pub suspects: Vec<Suspects>,
-    /// Keys whose base row is locked and has no open slots: base is their value now, and needs no fold. How many rows
-    /// they are, if that is known.
+    /// Keys whose base row is locked and that have no open slots: base is their value now, and they need no fold. With
+    /// the number of rows, if that is known.
     pub settled: Vec<(Keys, Option<usize>)>,
-    /// Keys whose base row the transaction has changed and whose slots it has folded: its reads see that row, and not
-    /// the slots that its snapshot may show beside an older one.
+    /// Keys whose base row the transaction has changed and whose slots it has folded: its reads see that row, and
+    /// leave out the slots, which its snapshot may show as they were with an older base row.
     pub folded: Vec<Keys>,
-    /// Keys that were among `folded` when something came that may have undone it.
+    /// Keys that were among `folded` when something happened that may have undone the fold.
     doubted: Vec<Keys>,
-    /// Predicates by literals that hold for the rows which these keys locked: the client's own may raise warnings, and
-    /// would do so again in every read that leaves slots out.
+    /// Predicates of literals for the rows that these keys locked. The client's own predicate may raise warnings, and
+    /// would raise them again in every read that leaves slots out.
     locked: Vec<(Keys, Vec<u8>)>,
 }
 
-/// Keys of a hot table, bound.
+/// Keys of a hot table, with parameters filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Keys {
     pub table: Arc<HotTable>,
@@ -83,9 +85,9 @@ pub(crate) struct Keys {
 #[derive(Clone, Debug)]
 pub(crate) struct Suspects {
     pub table: Arc<HotTable>,
-    /// As they were.
+    /// The rows as they were.
     pub before: Vec<(Key, Option<Vec<u8>>)>,
-    /// How they were looked at.
+    /// How they were read.
     pub look: Look,
     /// The key of a row that the statement may have inserted.
     pub inserted: Option<Vec<u8>>,
@@ -99,7 +101,7 @@ impl Keys {
         }
     }
 
-    /// Of its predicate, in bytes.
+    /// The length of the predicate, in bytes.
     fn length(&self) -> usize {
         self.predicate.as_ref().map_or(0, Vec::len)
     }
@@ -120,7 +122,7 @@ impl Transaction {
         self.rows.as_deref().unwrap_or(&NOTHING)
     }
 
-    /// The same, to be changed.
+    /// What it has done to rows, to be changed.
     pub(crate) fn rows_mut(&mut self) -> &mut Rows {
         Arc::make_mut(self.rows.get_or_insert_default())
     }
@@ -130,7 +132,7 @@ impl Transaction {
         self.rows.clone()
     }
 
-    /// What it has done since then is undone.
+    /// Goes back to this record: what the transaction has done since then is undone.
     pub(crate) fn restore(&mut self, rows: Kept) {
         self.rows = rows;
     }
@@ -141,8 +143,8 @@ impl Transaction {
         }
     }
 
-    /// Locks may be gone or folds undone: fold again before the next read. Folding twice is exact, trusting a
-    /// fold that is no more would not be.
+    /// Takes in that locks may be gone or folds undone: the next read folds again. To fold twice is exact; to trust a
+    /// fold that was undone would not be.
     pub(crate) fn distrust_folds(&mut self) {
         let rows = self.rows();
         if !rows.settled.is_empty() || !rows.folded.is_empty() {
@@ -172,29 +174,29 @@ impl Rows {
         }
     }
 
-    /// An increment went to slots of these keys.
+    /// Remembers that an increment went to slots of these keys.
     pub(crate) fn remember_increment(&mut self, keys: Keys) {
         // The same key may have been settled by another predicate.
         self.settled.retain(|(other, _)| other.table != keys.table);
         remember(&mut self.incremented, keys);
     }
 
-    /// A statement has changed the base rows of these keys.
+    /// Remembers that a statement has changed the base rows of these keys.
     pub(crate) fn remember_written(&mut self, keys: Keys) {
         if !self.has_folded(&keys) {
             remember(&mut self.written, keys);
         }
     }
 
-    /// Whether rows of this table have been looked at for what changes out of sight.
+    /// Whether rows of this table have been read to find out what changes out of sight.
     pub(crate) fn is_watched(&self, table: &Arc<HotTable>) -> bool {
         let mut suspects = self.suspects.iter();
         suspects.any(|some| some.look == Look::Consistent && some.table == *table)
     }
 
-    /// A statement may have changed some of these rows.
+    /// Remembers that a statement may have changed some of these rows.
     pub(crate) fn remember_suspects(&mut self, suspects: Suspects) {
-        /// With the digests, so many rows take a megabyte or two.
+        /// With their digests, this many rows take a megabyte or two.
         const MOST_SUSPECTS: usize = 8 * 1024;
         let held: usize = self.suspects.iter().map(|other| other.before.len()).sum();
         match held + suspects.before.len() <= MOST_SUSPECTS {
@@ -203,7 +205,7 @@ impl Rows {
         }
     }
 
-    /// The base rows of these keys are locked and have no open slots.
+    /// Remembers that the base rows of these keys are locked and have no open slots.
     pub(crate) fn remember_settled(&mut self, keys: Keys, rows: Option<usize>) {
         let is_short = keys.length() <= LONGEST_PREDICATE;
         let is_new = !self.settled.iter().any(|(other, _)| *other == keys);
@@ -212,7 +214,7 @@ impl Rows {
         }
     }
 
-    /// The transaction has changed the base rows of these keys, and their slots are folded.
+    /// Remembers that the transaction has changed the base rows of these keys, and that their slots are folded.
     pub(crate) fn remember_fold(&mut self, keys: Keys) {
         let covered = |other: &Keys| {
             other.table == keys.table
@@ -227,7 +229,7 @@ impl Rows {
             remember(&mut self.folded, keys);
             return;
         }
-        // Too many to remember one by one: the next read folds the whole table.
+        // There are too many to remember one by one, so the next read folds the whole table.
         let table = Arc::clone(&keys.table);
         self.folded.retain(|other| other.table != table);
         self.settled.retain(|(other, _)| other.table != table);
@@ -250,7 +252,8 @@ impl Rows {
         predicates.collect()
     }
 
-    /// These keys have locked the rows for which `literals` holds, or none that it could tell.
+    /// Remembers that these keys have locked the rows for which `literals` holds. `None` if the rows could not be
+    /// named.
     pub(crate) fn remember_locked(&mut self, keys: &Keys, literals: Option<Vec<u8>>) {
         self.locked.retain(|(other, _)| other != keys);
         let is_short = |literals: &Vec<u8>| literals.len() <= LONGEST_PREDICATE;
@@ -260,7 +263,7 @@ impl Rows {
         }
     }
 
-    /// What a read of these tables has to fold first: keys, and whether the transaction has incremented them in slots.
+    /// What a read of these tables must fold first: keys, and whether the transaction has incremented them in slots.
     pub(crate) fn unfolded(&self, tables: &[Arc<HotTable>]) -> Vec<(Keys, bool)> {
         let incremented = self.incremented.iter().map(|keys| (keys, true));
         let written = self.written.iter().map(|keys| (keys, false));
@@ -293,7 +296,7 @@ impl Rows {
         self.rows_settled(keys).is_some()
     }
 
-    /// The same, and how many rows they are, if that is known.
+    /// `Some` if these keys need no fold, with the number of their rows if that is known.
     pub(crate) fn rows_settled(&self, keys: &Keys) -> Option<Option<usize>> {
         let mut settled = self.settled.iter();
         let found = settled.find(|(other, _)| keys.are_in(std::slice::from_ref(other)));

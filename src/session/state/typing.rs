@@ -1,20 +1,20 @@
-//! What MySQL takes a statement's parameters for.
+//! The types that MySQL takes a prepared statement's parameters for.
 
 use crate::wire::column::{Column, field_type};
 use crate::wire::execute::Value;
 
-/// What MySQL takes the parameters of a statement for. It concludes that from the text; when a number comes where it
-/// expected text or a time, it concludes anew, and takes later values for numbers as well, whatever they are. MariaDB
-/// goes by the value.
+/// The types that MySQL takes the parameters of a statement for. It infers them from the text. When a number comes
+/// where it expected text or a time, it infers them again, and then takes later values for numbers as well, whatever
+/// they are. MariaDB goes by the value.
 #[derive(Debug, Default)]
 pub(crate) struct Typing {
-    /// Of each parameter, whether a number is not what is expected.
+    /// For each parameter, whether a number is not what MySQL expects.
     surprised_by_numbers: Vec<bool>,
     is_fixed: bool,
 }
 
 impl Typing {
-    /// By the parameters' definitions.
+    /// Starts from the parameters' definitions.
     pub(crate) fn new(definitions: &[Vec<u8>], capabilities: u64) -> Self {
         let is_text = |definition: &Vec<u8>| {
             let definition = Column::decode(definition, capabilities);
@@ -53,7 +53,7 @@ impl Typing {
         self.is_fixed |= pairs.any(|(surprised, value)| *surprised && is_number(value));
     }
 
-    /// Whether the server no longer takes a value for what it is, so that it alone can compare it.
+    /// Whether the server no longer takes a value for what it is, so that only the server itself can compare it.
     pub(crate) fn is_fixed(&self) -> bool {
         self.is_fixed
     }

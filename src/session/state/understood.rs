@@ -1,13 +1,13 @@
-//! Statements that the server has understood before.
+//! Statements whose text the server has accepted before.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// How many shapes a session remembers that the server has understood.
+/// How many shapes that the server has accepted a session remembers.
 const MOST_UNDERSTOOD: usize = 256;
 
-/// Hashes of the shapes of statements that the server has understood. A collision, or a table that has changed since,
-/// costs no more than locks that a statement leaves when it is refused.
+/// Hashes of the shapes of statements that the server has accepted. A collision, or a table that has changed since,
+/// costs no more than locks that a statement leaves behind when it is refused.
 #[derive(Debug, Default)]
 pub(crate) struct Understood(HashSet<u64>);
 
