@@ -396,7 +396,7 @@ impl Session {
     }
 
     /// The open slot rows of these keys, whose base rows are locked (`locked`, as far as they can be named). Returns
-    /// `None` if they cannot be told, or if there are too many to name.
+    /// `None` if the control account does not report them in time, or if there are too many to name.
     async fn open_rows(
         &mut self,
         keys: &Keys,
@@ -426,8 +426,8 @@ impl Session {
         }
     }
 
-    /// The keys of a table that have open slots, each with the number of them. Returns `None` if they cannot be told,
-    /// or if there are too many to name.
+    /// The keys of a table that have open slots, each with the number of them. Returns `None` if the control account
+    /// does not report them in time, or if there are too many to name.
     pub(crate) async fn known_slots(&mut self, table: &HotTable) -> Option<KnownSlots> {
         let form = self.key_form(table)?;
         let server = self.server.clone()?;

@@ -27,7 +27,8 @@ pub(crate) const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
 /// What the transaction had done to rows when the savepoint was set.
 pub(crate) type Mark = Kept;
 
-/// How many writing statements the session has run, those in routines included. `None` if the server does not tell.
+/// How many writing statements the session has run, those in routines included. `None` if the server does not report
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writes(Option<u64>);
 
@@ -236,7 +237,8 @@ impl Session {
             let predicate = predicates.join(&b" OR "[..]);
             let (table, look) = (&suspects.table, suspects.look);
             let after = match self.digests(table, Some(&predicate), look).await? {
-                // The table has been altered since the catalog was read: which rows have changed cannot be told.
+                // The table has been altered since the catalog was read, so it cannot be determined which rows have
+                // changed.
                 Err(error) if is_unknown_column(&error) => None,
                 Err(error) => return Ok(Err(error)),
                 Ok(after) => after,

@@ -59,7 +59,7 @@ impl Session {
     }
 
     /// The rows that the client's statement has changed, if a fold has also moved slots of others that the statement
-    /// has left alone. Returns `None` if there are no such others, or if that cannot be told.
+    /// has left alone. Returns `None` if there are no such others, or if that cannot be determined.
     async fn changed_alone(
         &mut self,
         moved: &Moved,

@@ -1,5 +1,8 @@
-//! Writes that are right on base alone, and are forwarded. The rows that they change are then rows that the
-//! transaction has changed itself: its reads must see their counters as they are now, like all their other columns.
+//! Writes that need no fold.
+//!
+//! Those that are right on base alone are forwarded. The rows that they change are then rows that the transaction has
+//! changed itself: its reads must see their counters as they are now, like all their other columns. Writes of other
+//! tables that read counters can run with sums in their place.
 
 use crate::session::Session;
 use crate::session::act::fold_slots::Bound;

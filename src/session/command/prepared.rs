@@ -284,8 +284,8 @@ impl Session {
                 self.state.access = of_unseen.copied().unwrap_or_default();
             }
             let executes = command_byte == command::STMT_EXECUTE;
-            // A statement that does not exist is not watched: its error must be the only one that the client can ask
-            // about, after the one before it.
+            // A statement that does not exist is not watched. MySQL adds its error to the diagnostics of the statement
+            // before (a failed PREPARE), which an internal query would clear.
             let unseen = self.state.unseen.as_ref();
             let is_watched = unseen.is_some_and(|unseen| {
                 let exists = id == LAST_PREPARED || unseen.ids.contains_key(&id);

@@ -163,7 +163,8 @@ impl Session {
         self.shared.traffic.saw(*sighting);
     }
 
-    /// The parameters of an execution as SQL, as far as they can be told. Its types are kept for the next execution.
+    /// The parameters of an execution as SQL, as far as they can be decoded. Its types are kept for the next
+    /// execution.
     fn spelled_values(&mut self, id: u32, read: &Read) -> Vec<Option<Vec<u8>>> {
         let (parameters, capabilities) = (read.parameters, self.link.capabilities);
         let decoded = Execute::decode(self.command_payload(), parameters, capabilities);

@@ -123,7 +123,8 @@ impl Shared {
         }
     }
 
-    /// The open slot rows of these keys, or of all. `None` if they cannot be told.
+    /// The open slot rows of these keys, or of all. `None` if the control account does not report them in time, or if
+    /// there are too many.
     pub(crate) async fn open_rows(
         &self,
         server: &Server,

@@ -252,8 +252,8 @@ impl Rows {
         predicates.collect()
     }
 
-    /// Remembers that these keys have locked the rows for which `literals` holds. `None` if the rows could not be
-    /// named.
+    /// Remembers that these keys have locked the rows for which `literals` holds. `None` if they have locked none, or
+    /// if the rows could not be named.
     pub(crate) fn remember_locked(&mut self, keys: &Keys, literals: Option<Vec<u8>>) {
         self.locked.retain(|(other, _)| other != keys);
         let is_short = |literals: &Vec<u8>| literals.len() <= LONGEST_PREDICATE;
