@@ -1,5 +1,5 @@
-//! Column definitions and the binary values under them
-//! (manual: "Column Definition", "Binary Protocol Resultset Row").
+//! Column definitions, and the binary values of their columns (manual: "Column Definition", "Binary Protocol Resultset
+//! Row").
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -34,7 +34,7 @@ pub mod field_type {
     pub const DATETIME: u8 = 12;
     /// Two-byte year.
     pub const YEAR: u8 = 13;
-    /// DECIMAL of old, as text.
+    /// The old DECIMAL, as text.
     pub const DECIMAL: u8 = 0;
     /// String.
     pub const VARCHAR: u8 = 15;
@@ -46,7 +46,7 @@ pub mod field_type {
     pub const STRING: u8 = 254;
 }
 
-/// The parts of a column definition that tell how its values are sent.
+/// The parts of a column definition that determine how its values are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Field type.
@@ -59,19 +59,19 @@ pub struct Column {
 pub const UNSIGNED_FLAG: u16 = 32;
 
 impl Column {
-    /// Reads a column definition's payload.
+    /// Reads the column from the payload of its definition.
     pub fn decode(payload: &[u8], capabilities: u64) -> Result<Self, Malformed> {
         Definition::decode(payload, capabilities).map(|definition| definition.column)
     }
 }
 
-/// All of a column definition.
+/// A whole column definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Definition<'a> {
     /// Schema, original table, original name.
     pub(super) origin: [&'a [u8]; 3],
     pub(super) name: &'a [u8],
-    /// MariaDB's name of the type where `column` does not tell, or nothing.
+    /// MariaDB's name of the type where `column` does not determine it; otherwise empty.
     extended: &'a [u8],
     character_set: u16,
     pub(super) length: u32,
@@ -108,12 +108,13 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// What a statement sends for one column, as far as that is the same at each of its executions while no table changes.
+/// What a statement sends for one column, in so far as every execution sends the same while no table changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Type and flags. Flags that tell of keys and of binary collations are up to each plan, and left out.
+    /// Type and flags. Flags for keys and binary collations are left out, because they depend on the plan of each
+    /// execution.
     pub column: Column,
-    /// Of its name, and of MariaDB's name of its type.
+    /// Hash of the column's name and of MariaDB's name of its type.
     names: u64,
     character_set: u16,
     length: u32,
@@ -121,10 +122,10 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Reads a column definition's payload.
+    /// Reads the payload of a column definition.
     pub fn decode(payload: &[u8], capabilities: u64) -> Result<Self, Malformed> {
-        /// PRI_KEY, UNIQUE_KEY, MULTIPLE_KEY, BINARY, AUTO_INCREMENT, NO_DEFAULT_VALUE, PART_KEY, and the servers' own
-        /// GROUP or NUM.
+        /// PRI_KEY, UNIQUE_KEY, MULTIPLE_KEY, BINARY, AUTO_INCREMENT, NO_DEFAULT_VALUE, PART_KEY, and GROUP or NUM,
+        /// which the servers use internally.
         const OF_PLANS: u16 = 0x0002 | 0x0004 | 0x0008 | 0x0080 | 0x0200 | 0x1000 | 0x4000 | 0x8000;
         let definition = Definition::decode(payload, capabilities)?;
         let mut names = DefaultHasher::new();
@@ -142,8 +143,8 @@ impl Sent {
     }
 }
 
-/// Whether two definitions are of one table's column, with a number of another type: the table was changed between
-/// them.
+/// Whether two definitions describe the same column of a table, but with another type, and one of the types is numeric.
+/// Then the table was altered between the two.
 pub fn is_changed(one: &[u8], other: &[u8], capabilities: u64) -> Result<bool, Malformed> {
     let one = Definition::decode(one, capabilities)?;
     let other = Definition::decode(other, capabilities)?;
@@ -163,11 +164,11 @@ pub fn is_changed(one: &[u8], other: &[u8], capabilities: u64) -> Result<bool, M
 /// How a binary value is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// A little-endian integer of so many bytes.
+    /// A little-endian integer of this many bytes.
     Integer(usize),
-    /// So many bytes, not an integer.
+    /// This many bytes that are not an integer.
     Fixed(usize),
-    /// `string<lenenc>`: strings, decimals, and the date and time types (whose length byte reads the same way).
+    /// `string<lenenc>`: strings, decimals, and the date and time types, whose length byte is read in the same way.
     Prefixed,
 }
 
@@ -184,7 +185,7 @@ fn layout(field_type: u8) -> Layout {
     }
 }
 
-/// From one column's binary layout to another's.
+/// A conversion from one column's binary layout to another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Conversion {
     from: Layout,
@@ -192,15 +193,15 @@ struct Conversion {
     unsigned: bool,
 }
 
-/// Re-encodes binary rows of a rewritten statement under the column types of the original.
+/// Re-encodes the binary rows of a rewritten statement, so that they match the column types of the client's statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowEncoder {
     conversions: Vec<Conversion>,
 }
 
 impl RowEncoder {
-    /// `from` and `to` are (field type, flags) of each column as sent and as promised.
-    /// `None` when every value is laid out the same, so that rows may pass as they are.
+    /// `from` holds the (field type, flags) of each column as the server sends it, `to` as the client was promised it.
+    /// Returns `None` when every value has the same layout in both, so that rows can pass unchanged.
     pub fn new(from: &[(u8, u16)], to: &[(u8, u16)]) -> Option<Self> {
         let conversions: Vec<_> = from
             .iter()
@@ -217,9 +218,11 @@ impl RowEncoder {
             .then_some(Self { conversions })
     }
 
-    /// Appends the row in `payload` to `out` in its new form.
+    /// Re-encodes the row in `payload` and appends it to `out`.
+    ///
+    /// Fails if the row is malformed, or if an integer does not fit the promised type.
     pub fn encode(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-        // NULL bitmap: (columns + 7 + 2) / 8 bytes behind the header byte, its first two bits unused.
+        // The NULL bitmap follows the header byte: (columns + 7 + 2) / 8 bytes, of which the first two bits are unused.
         let mut reader = Reader::new(payload);
         let head = reader.bytes(1 + (self.conversions.len() + 9) / 8)?;
         out.extend_from_slice(head);
@@ -262,7 +265,7 @@ impl Conversion {
     }
 }
 
-/// Appends an integer in so many bytes, if it has room there, signed or unsigned.
+/// Appends an integer in `length` bytes. Fails if it does not fit, signed or unsigned.
 fn put_integer(out: &mut Vec<u8>, value: i128, length: usize) -> Result<(), Malformed> {
     let bytes = value.to_le_bytes();
     let (kept, cut) = bytes.split_at(length);
@@ -278,7 +281,7 @@ fn put_integer(out: &mut Vec<u8>, value: i128, length: usize) -> Result<(), Malf
     Ok(())
 }
 
-/// A little-endian integer of up to 16 bytes.
+/// Reads a little-endian integer of up to 16 bytes.
 pub fn little_endian(bytes: &[u8], unsigned: bool) -> i128 {
     let negative = !unsigned && bytes.last().is_some_and(|last| last & 0x80 != 0);
     let mut wide = [if negative { 0xFF } else { 0 }; 16];
@@ -286,7 +289,7 @@ pub fn little_endian(bytes: &[u8], unsigned: bool) -> i128 {
     i128::from_le_bytes(wide)
 }
 
-/// The values of a text protocol row; `None` is NULL.
+/// The values of a row in the text protocol; `None` is NULL.
 pub fn text_row(payload: &[u8]) -> Result<Vec<Option<Vec<u8>>>, Malformed> {
     const NULL: u8 = 0xFB;
     let mut reader = Reader::new(payload);

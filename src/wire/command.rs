@@ -1,48 +1,48 @@
-//! Command bytes of the command phase (manual: "Command Phase"), and the packets of those that carry a
-//! text or the id of a statement.
+//! Command bytes of the command phase (manual: "Command Phase"), and the packets of the commands that carry a text or a
+//! statement id.
 
 use crate::wire::capability;
 use crate::wire::packet::encode_packet;
 
-/// Closes the connection; no answer.
+/// Closes the connection; there is no response.
 pub const QUIT: u8 = 0x01;
 /// Changes the current schema.
 pub const INIT_DB: u8 = 0x02;
 /// A statement as text.
 pub const QUERY: u8 = 0x03;
-/// Column definitions of a table.
+/// Returns the column definitions of a table.
 pub const FIELD_LIST: u8 = 0x04;
-/// One line of server statistics.
+/// Returns one line of server statistics.
 pub const STATISTICS: u8 = 0x09;
-/// A result set as of SHOW PROCESSLIST.
+/// Returns the result set of SHOW PROCESSLIST.
 pub const PROCESS_INFO: u8 = 0x0A;
 /// KILL by thread id.
 pub const PROCESS_KILL: u8 = 0x0C;
-/// Is the server alive?
+/// Checks that the server is alive.
 pub const PING: u8 = 0x0E;
 /// Logs in again on the same connection.
 pub const CHANGE_USER: u8 = 0x11;
 /// Streams the binary log.
 pub const BINLOG_DUMP: u8 = 0x12;
-/// Streams a table (ancient replication).
+/// Streams a table (obsolete replication).
 pub const TABLE_DUMP: u8 = 0x13;
 /// Prepares a statement.
 pub const STMT_PREPARE: u8 = 0x16;
 /// Executes a prepared statement.
 pub const STMT_EXECUTE: u8 = 0x17;
-/// Appends to a parameter; no answer.
+/// Appends data to a parameter; there is no response.
 pub const STMT_SEND_LONG_DATA: u8 = 0x18;
-/// Deallocates a prepared statement; no answer.
+/// Deallocates a prepared statement; there is no response.
 pub const STMT_CLOSE: u8 = 0x19;
-/// Drops long data and cursor of a prepared statement.
+/// Discards the long data and closes the cursor of a prepared statement.
 pub const STMT_RESET: u8 = 0x1A;
-/// Switches multi-statements on (0) or off (1).
+/// Turns multi-statements on (0) or off (1).
 pub const SET_OPTION: u8 = 0x1B;
-/// Rows from a cursor.
+/// Fetches rows from a cursor.
 pub const STMT_FETCH: u8 = 0x1C;
 /// Streams the binary log by GTID.
 pub const BINLOG_DUMP_GTID: u8 = 0x1E;
-/// Puts the session back to its start.
+/// Resets the session to its initial state.
 pub const RESET_CONNECTION: u8 = 0x1F;
 /// Streams a clone of the server.
 pub const CLONE: u8 = 0x20;
@@ -76,7 +76,7 @@ pub fn encode_prepare(out: &mut Vec<u8>, text: &[u8]) {
     encode_packet(out, 0, &payload);
 }
 
-/// Appends a packet of a command that names a statement and nothing else.
+/// Appends the packet of a command that carries a statement id and nothing else.
 pub fn encode_statement_command(out: &mut Vec<u8>, command_byte: u8, statement_id: u32) {
     let [a, b, c, d] = statement_id.to_le_bytes();
     encode_packet(out, 0, &[command_byte, a, b, c, d]);

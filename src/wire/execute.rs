@@ -5,33 +5,34 @@ use crate::wire::column::{field_type, little_endian};
 use crate::wire::command;
 use crate::wire::reader::{Malformed, Reader};
 
-/// Flag of COM_STMT_EXECUTE: a parameter count stands in front of the parameters.
+/// Flag of COM_STMT_EXECUTE: a parameter count precedes the parameters.
 const PARAMETER_COUNT_AVAILABLE: u8 = 0x08;
 
 /// Flags of COM_STMT_EXECUTE that ask for a cursor: CURSOR_TYPE_READ_ONLY, FOR_UPDATE and SCROLLABLE.
 pub const CURSOR_TYPES: u8 = 0x01 | 0x02 | 0x04;
 
-/// A COM_STMT_EXECUTE payload, taken apart.
+/// A decoded COM_STMT_EXECUTE payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Execute<'a> {
-    /// `int<4>`: the statement.
+    /// `int<4>`: statement id.
     pub statement_id: u32,
-    /// `int<1>`: cursor type and the mark of a parameter count.
+    /// `int<1>`: the cursor type, and whether there is a parameter count.
     pub flags: u8,
     /// `int<4>`, always 1.
     pub iterations: u32,
-    /// Parameters in the packet, query attributes among them; `None` when there is no parameter part.
+    /// The number of parameters in the packet, including query attributes; `None` when there is no parameter part.
     pub count: Option<u64>,
-    /// One bit per parameter.
+    /// One bit for each parameter.
     pub null_bitmap: &'a [u8],
-    /// Types (and names, with query attributes) as they came; `None` when those of the last execution hold.
+    /// The types (with names, if there are query attributes) as they came; `None` when those of the last execution
+    /// still apply.
     pub types: Option<&'a [u8]>,
     /// The values.
     pub values: &'a [u8],
 }
 
 impl<'a> Execute<'a> {
-    /// Reads the payload of a statement that takes `parameters` parameters.
+    /// Reads the payload of a statement that has `parameters` placeholders.
     pub fn decode(
         payload: &'a [u8],
         parameters: u16,
@@ -76,12 +77,13 @@ impl<'a> Execute<'a> {
         Ok(execute)
     }
 
-    /// Whether there are values, of parameters or of attributes.
+    /// Whether there are values, either of parameters or of attributes.
     pub fn has_parameters(&self) -> bool {
         self.count.is_some()
     }
 
-    /// The payload for statement `statement_id`, with the types spelled out, so that it stands alone.
+    /// Encodes the payload for statement `statement_id`. It includes the types, so that the packet does not depend on
+    /// an earlier execution.
     pub fn encode(&self, statement_id: u32, types: &[u8], capabilities: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(16 + types.len() + self.values.len());
         out.push(command::STMT_EXECUTE);
@@ -102,7 +104,7 @@ impl<'a> Execute<'a> {
         out
     }
 
-    /// The same, with all rows at once in its answer.
+    /// The same command without a cursor, so that the response holds all rows.
     pub fn without_cursor(self) -> Self {
         Self {
             flags: self.flags & !CURSOR_TYPES,
@@ -110,7 +112,7 @@ impl<'a> Execute<'a> {
         }
     }
 
-    /// The first `parameters` values under `types` (those of this packet or of an earlier one).
+    /// The first `parameters` values, decoded with `types`, which come from this packet or from an earlier one.
     pub fn values(
         &self,
         parameters: u16,
@@ -135,7 +137,7 @@ impl<'a> Execute<'a> {
     }
 }
 
-/// Skips `count` query attributes of a COM_QUERY: NULL bitmap, types with names, values.
+/// Skips `count` query attributes of a COM_QUERY: the NULL bitmap, the types with their names, and the values.
 pub fn skip_attributes(reader: &mut Reader<'_>, count: usize) -> Result<(), Malformed> {
     let null_bitmap = reader.bytes(count.div_ceil(8))?;
     let _new_parameters_bound = reader.u8()?;
@@ -165,9 +167,9 @@ pub enum Value<'a> {
     Text(&'a [u8]),
     /// `double<8>`.
     Double(f64),
-    /// A date with its time of day.
+    /// A date and a time of day.
     DateTime(DateTime),
-    /// A type whose value is not the same as any literal's.
+    /// A value of a type for which there is no equivalent literal.
     Other,
 }
 
@@ -209,7 +211,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// DATETIME or TIMESTAMP as a parameter: a day of the calendar and a time of that day.
+/// DATETIME or TIMESTAMP as a parameter: a day that exists in the calendar, and a time of that day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DateTime {
     /// `int<2>`: from 1.
@@ -229,8 +231,8 @@ pub struct DateTime {
 }
 
 impl DateTime {
-    /// Reads the bytes behind the length: what is zero at their end may be left out. `None`: no such time, as the zero
-    /// date.
+    /// Reads the bytes after the length byte. A sender may omit trailing zeros. Returns `None` if there is no such
+    /// time, as with the zero date.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let mut all = [0; 11];
         all.get_mut(..bytes.len())?.copy_from_slice(bytes);

@@ -1,49 +1,51 @@
-//! What MySQL makes of a column definition when the result goes through a temporary table: GROUP BY, DISTINCT, UNION,
-//! windows, ORDER BY over joins. Preparing the statement does not tell, for that is up to the plan.
+//! How MySQL changes a column definition when the result goes through a temporary table: for GROUP BY, DISTINCT, UNION,
+//! window functions, or ORDER BY over joins. The response to preparing the statement does not show it, because it
+//! depends on the plan.
 
 use crate::wire::column::{Definition, field_type};
 use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
 
-/// Integers shorter than this are INT in a temporary table, others are BIGINT.
+/// Integers with a shorter length than this become INT in a temporary table; others become BIGINT.
 const SHORTEST_BIGINT: u32 = 10;
 
-/// PRI_KEY, UNIQUE_KEY, MULTIPLE_KEY and PART_KEY: a temporary table has keys of its own.
+/// PRI_KEY, UNIQUE_KEY, MULTIPLE_KEY and PART_KEY. A temporary table has keys of its own.
 const KEYS: u16 = 0x0002 | 0x0004 | 0x0008 | 0x4000;
 const PART_KEY: u16 = 0x4000;
 const BINARY: u16 = 0x0080;
 
-/// Decimals of a string that no table has held.
+/// The `decimals` of a string that has not been stored in a table.
 const NOT_FIXED: u8 = 31;
 
-/// The kind of a query, which decides what a temporary table is for.
+/// The kind of a query, which determines why it needs a temporary table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Query {
-    /// It is for the order at most, and then perhaps for that of our sums alone.
+    /// It needs one for ORDER BY at most, and perhaps only because the proxy's sums are what it sorts by.
     Plain,
-    /// For GROUP BY or DISTINCT. An aggregate may have the type of the column that it is of.
+    /// For GROUP BY or DISTINCT. An aggregate may have the type of its argument column.
     Groups,
-    /// For windows, which have a type by their length, as functions have.
+    /// For window functions. Their type depends on their length, as that of other functions does.
     Windows,
-    /// For UNION and its kin, whose columns have the types of their arms.
+    /// For UNION and the like, whose columns have the types of their arms.
     Arms,
 }
 
-/// The kind of each column.
+/// The kind of each column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kinds {
     query: Query,
-    /// Which columns are aggregates; empty where that is not known.
+    /// Which columns are aggregates. Empty where that is not known.
     aggregates: Vec<bool>,
 }
 
 impl Kinds {
-    /// Of a query of this kind. `aggregates` tells, column by column, which are; it may be empty.
+    /// The kinds for a query of this kind. `aggregates` says for each column whether it is an aggregate, and may be
+    /// empty.
     pub fn new(query: Query, aggregates: Vec<bool>) -> Self {
         Self { query, aggregates }
     }
 
-    /// Of the column at this position, from 0. What is neither a column nor an aggregate has a type by its length also
-    /// where rows are grouped.
+    /// The kind of the column at this position, from 0. In a grouped query too, the type of an expression that is
+    /// neither a column nor an aggregate depends on its length.
     pub fn of(&self, position: usize) -> Query {
         match (self.query, self.aggregates.get(position)) {
             (Query::Groups, Some(false)) => Query::Windows,
@@ -52,8 +54,9 @@ impl Kinds {
     }
 }
 
-/// The definition that the client is shown in place of `promised`, which the original was prepared with, when `sent`,
-/// of the rewritten text, has been through a temporary table. `None`: it has not, or makes no difference.
+/// The definition to show to the client in place of `promised`, which came from preparing the client's statement.
+/// `sent` is the definition that the rewritten statement returned. `None` if the result did not go through a temporary
+/// table, or if that makes no difference.
 pub fn materialized(
     promised: &[u8],
     sent: &[u8],
@@ -67,8 +70,8 @@ pub fn materialized(
     let is_computed = name.is_empty();
     let mut column = original.column;
     let mut decimals = original.decimals;
-    // No table has so short a BIGINT: it is computed, perhaps in a derived table, and shows itself what has become of
-    // it.
+    // No table column is a BIGINT of so short a length. So this one is computed, perhaps in a derived table, and its
+    // own type shows whether it was materialized.
     let is_short = original.length < SHORTEST_BIGINT;
     let types = [column.field_type, ours.column.field_type];
     let is_int = is_short && types == [field_type::LONGLONG, field_type::LONG];
@@ -79,8 +82,8 @@ pub fn materialized(
     if !is_computed && is_int {
         column.flags &= !BINARY;
     } else if !is_computed {
-        // The rewriting has left it alone, so that it shows what has become of its keys. What is sorted by a sum goes
-        // through a temporary table where the original does not.
+        // The rewrite left this column alone, so its key flags show whether the result was materialized. Sorting by a
+        // sum needs a temporary table where the client's statement needs none, so plain queries are excluded.
         let is_left = [table, name] == ours.origin[1..] && query != Query::Plain;
         if !is_left || column.flags & PART_KEY == 0 || ours.column.flags & PART_KEY != 0 {
             return Ok(None);
@@ -127,8 +130,8 @@ pub fn materialized(
     reader.lenenc_bytes()?;
     let fixed = payload.len();
     payload.extend_from_slice(reader.rest());
-    // int<1> length of what follows, int<2> character_set, int<4> column_length, int<1> type, int<2> flags, int<1>
-    // decimals
+    // int<1> length of the fixed part, int<2> character_set, int<4> column_length, int<1> type, int<2> flags, int<1>
+    // decimals.
     let parts = payload.get_mut(fixed + 7..fixed + 11).ok_or(Malformed)?;
     parts[0] = column.field_type;
     parts[1..3].copy_from_slice(&column.flags.to_le_bytes());
@@ -161,12 +164,12 @@ mod tests {
             materialized(&prepared, &int("v > 9", 1), Query::Groups),
             Ok(Some(int("v > 9", 1)))
         );
-        // Nothing was between.
+        // There was no temporary table.
         assert_eq!(
             materialized(&prepared, &int("", 0x81), Query::Groups),
             Ok(None)
         );
-        // An aggregate of a column keeps the column's type, a window does not.
+        // An aggregate of a column keeps the column's type; a window function does not.
         let big = |origin, kind, flags| definition(["", origin], "m", 10, kind, flags);
         let prepared = big("", field_type::LONG, 0xA0);
         let sent = big("m", field_type::LONGLONG, 0x20);

@@ -1,6 +1,6 @@
-//! Bytes to packets and back, pure: this room never sees a socket, a clock or a lock.
+//! Packets to bytes and back, without I/O: this module has no sockets, clocks or locks.
 //!
-//! The rooms follow the chapters of the MySQL manual's "Client/Server Protocol".
+//! The modules follow the chapters of the MySQL manual's "Client/Server Protocol".
 
 #![deny(
     clippy::cast_possible_truncation,
@@ -22,5 +22,5 @@ pub mod result_set;
 pub mod session_state;
 pub mod status;
 
-/// Error numbers by the servers' names: a crate, for the load clients know them as well.
+/// Error numbers by the servers' names. They are in a crate of their own because the load clients need them too.
 pub use countersink_server_errors as error_code;

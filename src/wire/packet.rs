@@ -1,23 +1,22 @@
-//! The four-byte packet header and the rule that joins long payloads
-//! (manual: "MySQL Packets").
+//! The four-byte packet header, and how long payloads are split into packets (manual: "MySQL Packets").
 
-/// Length of a packet header in bytes: three of length, one of sequence id.
+/// Length of a packet header in bytes: three for the payload length, one for the sequence id.
 pub const HEADER_LENGTH: usize = 4;
 
-/// Largest payload of one packet. A packet this long is continued by the next one, which may be empty.
+/// Maximum payload of one packet, in bytes. A packet of this length is continued by the next one, which may be empty.
 pub const MAX_PAYLOAD: usize = 0xFF_FFFF;
 
 /// A packet header: `int<3>` payload length, `int<1>` sequence id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of payload that follow the header.
+    /// Length of the payload in bytes.
     pub length: usize,
-    /// Position of the packet in its exchange; wraps at 256.
+    /// Position of the packet in its exchange. It wraps at 256.
     pub sequence_id: u8,
 }
 
 impl Header {
-    /// Reads the header at the front of `bytes`, or `None` when fewer than four bytes are there.
+    /// Reads the header at the start of `bytes`, or returns `None` if there are fewer than four bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let &[a, b, c, sequence_id, ..] = bytes else {
             return None;
@@ -35,19 +34,19 @@ impl Header {
         [a, b, c, self.sequence_id]
     }
 
-    /// Whether the payload goes on in the next packet.
+    /// Whether the payload continues in the next packet.
     pub fn is_continued(self) -> bool {
         self.length == MAX_PAYLOAD
     }
 
-    /// Header and payload together, in bytes.
+    /// Length of header and payload together, in bytes.
     pub fn packet_length(self) -> usize {
         HEADER_LENGTH + self.length
     }
 }
 
-/// Appends `payload` to `out` as one packet, or as several when it is 16 MiB or longer.
-/// Returns the sequence id that comes after the last packet written.
+/// Appends `payload` to `out` as one packet, or as several if it is at least [`MAX_PAYLOAD`] long. Returns the sequence
+/// id that follows that of the last packet.
 pub fn encode_packet(out: &mut Vec<u8>, first_sequence_id: u8, payload: &[u8]) -> u8 {
     let mut sequence_id = first_sequence_id;
     let mut rest = payload;

@@ -1,6 +1,6 @@
-//! Reading fields off the front of a payload (manual: "Protocol Basics", data types).
+//! Reading fields from the start of a payload (manual: "Protocol Basics", data types).
 
-/// The payload ended before the field did, or the field is not a valid one.
+/// The payload ended within a field, or a field is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed packet")]
 pub struct Malformed;
@@ -12,12 +12,12 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Starts at the front of `payload`.
+    /// Starts at the beginning of `payload`.
     pub fn new(payload: &'a [u8]) -> Self {
         Self { rest: payload }
     }
 
-    /// What has not been read.
+    /// The bytes that have not been read.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -6,30 +6,30 @@ use crate::wire::reader::{Malformed, Reader, put_lenenc};
 pub const OK: u8 = 0x00;
 /// First byte of an ERR packet.
 pub const ERR: u8 = 0xFF;
-/// First byte of an EOF packet, and of the OK packet that takes its place.
+/// First byte of an EOF packet, and of the OK packet that replaces it.
 pub const EOF: u8 = 0xFE;
-/// First byte of the request for a local file.
+/// First byte of the request for a local file (manual: "LOCAL INFILE Request").
 pub const LOCAL_INFILE: u8 = 0xFB;
 
-/// An OK packet's fixed part. What follows (info text, session state changes) stays where it is.
+/// The fixed part of an OK packet. The rest (info text, session state changes) is kept undecoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ok<'a> {
-    /// First byte: [`OK`] or, as a result set's end, [`EOF`].
+    /// First byte: [`OK`], or [`EOF`] at the end of a result set.
     pub header: u8,
-    /// `int<lenenc>`: rows affected.
+    /// `int<lenenc>`: affected rows.
     pub affected_rows: u64,
     /// `int<lenenc>`: last AUTO_INCREMENT value.
     pub last_insert_id: u64,
     /// `int<2>`: server status flags.
     pub status: u16,
-    /// `int<2>`: warnings of the statement.
+    /// `int<2>`: number of the statement's warnings.
     pub warnings: u16,
     /// Info text and session state changes, as they came.
     pub tail: &'a [u8],
 }
 
 impl<'a> Ok<'a> {
-    /// Reads an OK packet's payload.
+    /// Reads the payload of an OK packet.
     pub fn decode(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         Ok(Self {
@@ -53,19 +53,20 @@ impl<'a> Ok<'a> {
     }
 }
 
-/// An ERR packet after the connection phase.
+/// An ERR packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Err<'a> {
     /// `int<2>`: error code.
     pub code: u16,
-    /// SQLSTATE, five characters.
+    /// SQLSTATE: five characters.
     pub sql_state: &'a [u8],
     /// The message.
     pub message: &'a [u8],
 }
 
 impl<'a> Err<'a> {
-    /// Reads an ERR packet's payload. Before the capabilities are known a server sends no SQLSTATE; it is `HY000` then.
+    /// Reads the payload of an ERR packet. A server that does not know the client's capabilities yet sends no SQLSTATE;
+    /// then it is `HY000`.
     pub fn decode(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         reader.u8()?;
@@ -90,7 +91,8 @@ impl<'a> Err<'a> {
         out.extend_from_slice(self.message);
     }
 
-    /// The same in a initial handshake's place, where a client knows of no SQLSTATE yet.
+    /// Appends the payload of an ERR packet that takes the place of an initial handshake. It has no SQLSTATE, because
+    /// the capabilities have not been exchanged yet.
     pub fn encode_as_greeting(&self, out: &mut Vec<u8>) {
         out.push(ERR);
         out.extend_from_slice(&self.code.to_le_bytes());
@@ -98,7 +100,8 @@ impl<'a> Err<'a> {
     }
 }
 
-/// How many rows an UPDATE has matched and changed, by the tail of its OK packet in any language.
+/// The rows matched and the rows changed by an UPDATE. They are read from the tail of its OK packet, whatever the
+/// language of the info text.
 pub fn row_counts(tail: &[u8]) -> Option<(u64, u64)> {
     let info = Reader::new(tail).lenenc_bytes().unwrap_or(tail);
     let numbers = info.split(|byte| !byte.is_ascii_digit());

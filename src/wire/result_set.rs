@@ -1,4 +1,4 @@
-//! A result set of our own in the text protocol (manual: "Text Resultset").
+//! Result sets that the proxy makes itself, in the text protocol (manual: "Text Resultset").
 
 use crate::wire::capability;
 use crate::wire::column::field_type;
@@ -10,21 +10,21 @@ use crate::wire::status;
 /// Collation 45: utf8mb4_general_ci, which MySQL and MariaDB both have.
 const UTF8MB4: u16 = 45;
 
-/// `decimals` of a column that is no number.
+/// `decimals` of a column that is not numeric.
 const NOT_FIXED: u8 = 31;
 
-/// Columns of text, and their rows.
+/// A result set whose columns are all text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextResult<'a> {
-    /// The columns' names.
+    /// The column names.
     pub columns: &'a [&'a str],
-    /// The rows, each with a value for each column.
+    /// The rows, each with one value for each column.
     pub rows: Vec<Vec<&'a str>>,
 }
 
 impl TextResult<'_> {
-    /// Appends its packets to `out`, the first with `sequence_id`, under these capabilities and status flags; the
-    /// sequence id behind the last one.
+    /// Appends the packets of the result set to `out`. The first one has `sequence_id`. Returns the sequence id that
+    /// follows that of the last packet.
     pub fn encode(&self, out: &mut Vec<u8>, sequence_id: u8, status: u16, capabilities: u64) -> u8 {
         let mut payload = Vec::new();
         put_lenenc(&mut payload, self.columns.len() as u64);
@@ -34,7 +34,7 @@ impl TextResult<'_> {
             let longest = lengths.map(|value| value.len()).max().unwrap_or(0);
             next = encode_packet(out, next, &definition(name, longest, capabilities));
         }
-        // What follows session state changes would have to follow.
+        // SESSION_STATE_CHANGED would announce changes, and none follow.
         let status = status & !status::SESSION_STATE_CHANGED;
         let deprecated = capabilities & capability::DEPRECATE_EOF != 0;
         if !deprecated {
@@ -55,7 +55,7 @@ impl TextResult<'_> {
     }
 }
 
-/// Manual: "Column Definition".
+/// A column definition (manual: "Column Definition").
 fn definition(name: &str, longest: usize, capabilities: u64) -> Vec<u8> {
     const LENGTH_OF_FIXED_PART: u64 = 12;
     let mut payload = Vec::new();
@@ -77,13 +77,13 @@ fn definition(name: &str, longest: usize, capabilities: u64) -> Vec<u8> {
     payload
 }
 
-/// Manual: "EOF_Packet".
+/// An EOF packet (manual: "EOF_Packet").
 fn eof(status: u16) -> Vec<u8> {
     let [low, high] = status.to_le_bytes();
     vec![reply::EOF, 0, 0, low, high]
 }
 
-/// The OK packet that takes an EOF packet's place.
+/// The OK packet that replaces the EOF packet.
 fn end(status: u16) -> Vec<u8> {
     let mut payload = Vec::new();
     OkPacket {

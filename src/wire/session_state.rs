@@ -1,4 +1,4 @@
-//! Changes of the session's state, as OK packets tell of them (manual: "Session State Information").
+//! Session state changes in OK packets (manual: "Session State Information").
 
 use crate::wire::reader::{Malformed, Reader, put_lenenc_bytes};
 use crate::wire::reply::Ok as OkPacket;
@@ -13,10 +13,10 @@ pub const TRANSACTION_CHARACTERISTICS: u8 = 0x04;
 /// SESSION_TRACK_TRANSACTION_STATE.
 pub const TRANSACTION_STATE: u8 = 0x05;
 
-/// A change: `int<1>` its kind, `string<lenenc>` what has changed.
+/// A change: `int<1>` type, `string<lenenc>` data.
 pub type Change = (u8, Vec<u8>);
 
-/// The changes that an OK packet with SESSION_TRACK tells of.
+/// Decodes the changes in the payload of an OK packet, which the capability SESSION_TRACK permits.
 pub fn changes(payload: &[u8]) -> Result<Vec<Change>, Malformed> {
     let ok = OkPacket::decode(payload)?;
     if ok.status & status::SESSION_STATE_CHANGED == 0 {
@@ -32,7 +32,7 @@ pub fn changes(payload: &[u8]) -> Result<Vec<Change>, Malformed> {
     Ok(changes)
 }
 
-/// The same OK packet with these changes.
+/// Returns the payload of an OK packet with its changes replaced by these.
 pub fn with_changes(payload: &[u8], changes: &[Change]) -> Result<Vec<u8>, Malformed> {
     let ok = OkPacket::decode(payload)?;
     let info = match ok.tail.is_empty() {
@@ -63,11 +63,11 @@ pub fn with_changes(payload: &[u8], changes: &[Change]) -> Result<Vec<u8>, Malfo
     Ok(patched)
 }
 
-/// What is going on in a transaction: eight flags, each its own letter or `_`.
+/// The state of a transaction: eight flags, each of which is its own letter or `_`.
 ///
-/// `T` or `I`: begun by the client, or by a statement with autocommit off. `r`, `R`: it has read a table without
-/// transactions, or with. `w`, `W`: the same for writes. `s`: a statement was unsafe to log as text. `S`: rows were
-/// sent. `L`: tables are locked.
+/// `T` or `I`: the client began the transaction explicitly, or a statement began it with autocommit off. `r`, `R`: the
+/// transaction has read a table that is not transactional, or one that is. `w`, `W`: the same for writes. `s`: a
+/// statement was unsafe for statement-based logging. `S`: rows were sent. `L`: tables are locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionState([u8; Self::FLAGS]);
 
@@ -78,42 +78,42 @@ impl Default for TransactionState {
 }
 
 impl TransactionState {
-    /// How many flags there are.
+    /// Number of flags.
     pub const FLAGS: usize = 8;
     const NOT: u8 = b'_';
 
-    /// Nothing is going on.
+    /// No flag is set.
     pub const NONE: Self = Self([Self::NOT; Self::FLAGS]);
-    /// A table was read.
+    /// A transactional table was read.
     pub const READ: Self = Self(*b"__R_____");
-    /// A table was written, or rows were locked as if it were.
+    /// A transactional table was written, or rows were locked for a write.
     pub const WRITTEN: Self = Self(*b"____W___");
-    /// A statement was unsafe to log as text.
+    /// A statement was unsafe for statement-based logging.
     pub const UNSAFE: Self = Self(*b"_____s__");
     /// Rows were sent.
     pub const ROWS_SENT: Self = Self(*b"______S_");
 
-    /// What an OK packet with SESSION_TRACK says of it, if it says something.
+    /// The transaction state that an OK packet reports under SESSION_TRACK, if it reports one.
     pub fn of(payload: &[u8]) -> Option<Self> {
         let changes = changes(payload).ok()?;
         let state = changes.iter().find(|(kind, _)| *kind == TRANSACTION_STATE);
         Self::decode(&state?.1)
     }
 
-    /// Reads the change that tells of it.
+    /// Decodes the data of a [`TRANSACTION_STATE`] change.
     pub fn decode(change: &[u8]) -> Option<Self> {
         let flags = Reader::new(change).lenenc_bytes().ok()?;
         flags.try_into().ok().map(Self)
     }
 
-    /// The change that tells of it.
+    /// Encodes the state as a [`TRANSACTION_STATE`] change.
     pub fn change(self) -> Change {
         let mut change = Vec::with_capacity(1 + Self::FLAGS);
         put_lenenc_bytes(&mut change, &self.0);
         (TRANSACTION_STATE, change)
     }
 
-    /// Whether it was begun: by the client, or by a statement with autocommit off.
+    /// Keeps only the flag that says how the transaction began: explicitly, or by a statement with autocommit off.
     #[must_use]
     pub fn begun(self) -> Self {
         let mut begun = Self::NONE;
@@ -121,7 +121,7 @@ impl TransactionState {
         begun
     }
 
-    /// The flags of both.
+    /// The flags that are set in either.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         self.each(other, |own, other| match own {
@@ -130,7 +130,7 @@ impl TransactionState {
         })
     }
 
-    /// These flags without those of the other.
+    /// These flags without those of `other`.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         self.each(other, |own, other| match other {
@@ -139,13 +139,13 @@ impl TransactionState {
         })
     }
 
-    /// The flags that the other has as well.
+    /// The flags that are also set in `other`.
     #[must_use]
     pub fn within(self, other: Self) -> Self {
         self.without(self.without(other))
     }
 
-    /// Whether the other has all of these flags.
+    /// Whether `other` has all of these flags.
     pub fn is_within(self, other: Self) -> bool {
         self.without(other) == Self::NONE
     }

@@ -1,16 +1,16 @@
-//! Server status flags, as they stand in OK and EOF packets (manual: "Status Flags").
+//! Server status flags in OK and EOF packets (manual: "Status Flags").
 
 /// A transaction is open.
 pub const IN_TRANS: u16 = 0x0001;
 /// Autocommit mode is on.
 pub const AUTOCOMMIT: u16 = 0x0002;
-/// Another result follows in this answer.
+/// Another result follows in this response.
 pub const MORE_RESULTS_EXISTS: u16 = 0x0008;
 /// The statement found no good index.
 pub const QUERY_NO_GOOD_INDEX_USED: u16 = 0x0010;
 /// The statement used no index.
 pub const QUERY_NO_INDEX_USED: u16 = 0x0020;
-/// Rows wait in a cursor for COM_STMT_FETCH.
+/// The statement opened a cursor, whose rows COM_STMT_FETCH returns.
 pub const CURSOR_EXISTS: u16 = 0x0040;
 /// The cursor has no more rows.
 pub const LAST_ROW_SENT: u16 = 0x0080;

@@ -4,19 +4,19 @@
 use super::last_string;
 use crate::wire::reader::{Malformed, Reader};
 
-/// First byte of AuthSwitchRequest. Alone, it asks for the password hash of before 4.1.
+/// First byte of AuthSwitchRequest. Alone, it asks for the password hash that servers used before 4.1.
 pub const SWITCH: u8 = 0xFE;
 /// First byte of AuthMoreData.
 pub const MORE_DATA: u8 = 0x01;
 /// First byte of AuthNextFactorRequest.
 pub const NEXT_FACTOR: u8 = 0x02;
 
-/// The server asks for an answer by another plugin: AuthSwitchRequest and AuthNextFactorRequest.
+/// AuthSwitchRequest or AuthNextFactorRequest: the server asks for the response of another plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PluginRequest<'a> {
-    /// `string<NUL>`: the plugin.
+    /// `string<NUL>`: name of the plugin.
     pub plugin: &'a [u8],
-    /// `string<EOF>`: the plugin's first data, a auth plugin data as a rule, without the NUL that closes them.
+    /// `string<EOF>`: the plugin's first data, usually auth_plugin_data, without the NUL at its end.
     pub data: &'a [u8],
 }
 
@@ -34,23 +34,24 @@ impl<'a> PluginRequest<'a> {
     }
 }
 
-/// What a plugin that takes a password in the clear, or encrypted with RSA, says on the wire.
+/// A plugin that sends the password in the clear over a secure connection, or encrypted with RSA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PasswordPlugin {
-    /// `caching_sha2_password`: a scramble first, the password itself when the server's cache does not know it.
+    /// `caching_sha2_password`: sends a scramble first, and the password itself only when the server's cache does not
+    /// hold it.
     CachingSha2,
-    /// `sha256_password`: the password itself, always.
+    /// `sha256_password`: always sends the password itself.
     Sha256,
 }
 
 impl PasswordPlugin {
-    /// AuthMoreData of [`PasswordPlugin::CachingSha2`]: the scramble is not enough.
+    /// AuthMoreData of [`PasswordPlugin::CachingSha2`]: the scramble was not enough.
     pub const PERFORM_FULL_AUTHENTICATION: &'static [u8] = &[MORE_DATA, 0x04];
 
-    /// AuthMoreData of [`PasswordPlugin::CachingSha2`]: the scramble was enough, OK follows.
+    /// AuthMoreData of [`PasswordPlugin::CachingSha2`]: the scramble was enough, and an OK packet follows.
     pub const FAST_AUTHENTICATION_SUCCESS: &'static [u8] = &[MORE_DATA, 0x03];
 
-    /// The plugin of that name, if it is one of these.
+    /// The plugin with this name, if it is one of these.
     pub fn named(name: &[u8]) -> Option<Self> {
         match name {
             b"caching_sha2_password" => Some(Self::CachingSha2),
@@ -76,7 +77,7 @@ impl PasswordPlugin {
     }
 }
 
-/// The plugin of that name, if its client sends a secret as it stands and leaves it to the connection to protect it.
+/// The name of the plugin, if its client sends a secret unencrypted and relies on the connection to protect it.
 pub fn in_the_clear(name: &[u8]) -> Option<&'static str> {
     const PLUGINS: [&str; 3] = [
         "mysql_clear_password",

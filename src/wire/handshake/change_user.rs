@@ -1,27 +1,27 @@
-//! The command that logs in again on the same connection (manual: "COM_CHANGE_USER").
+//! COM_CHANGE_USER, which logs in again on the same connection (manual: "COM_CHANGE_USER").
 
 use super::{Attributes, Credentials, attributes, authentication_data, last_string};
 use crate::wire::capability;
 use crate::wire::reader::{Malformed, Reader};
 
-/// Who wants to log in now, and how.
+/// A decoded COM_CHANGE_USER: the account to log in as, and its credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeUser {
     /// `string<NUL>`: account name.
     pub user: Vec<u8>,
-    /// `string<NUL>`: schema to start in.
+    /// `string<NUL>`: default schema.
     pub schema: Option<Vec<u8>>,
-    /// `int<2>`: collation of the connection; without it the server's default.
+    /// `int<2>`: collation of the connection. The server uses its default where this is missing.
     pub collation: Option<u16>,
-    /// `string<NUL>`: the plugin that the authentication data are for.
+    /// `string<NUL>`: the plugin that the authentication data is for.
     pub plugin: Option<Vec<u8>>,
-    /// What the client tells about itself.
+    /// The connection attributes.
     pub attributes: Attributes,
     credentials: Credentials,
 }
 
 impl ChangeUser {
-    /// Reads the command, its first byte included, under the connection's `capabilities`.
+    /// Reads the payload, including the command byte, under the connection's `capabilities`.
     pub fn decode(payload: &[u8], capabilities: u64) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let at = |reader: &Reader<'_>| payload.len() - reader.rest().len();
@@ -55,8 +55,8 @@ impl ChangeUser {
         })
     }
 
-    /// `payload`, which this command was read from, without authentication data, so that the server asks
-    /// for them in a packet of their own.
+    /// Returns `payload`, from which this command was decoded, without authentication data, so that the server asks for
+    /// it in a separate packet.
     pub fn withhold_credentials(&self, payload: &[u8]) -> Vec<u8> {
         self.credentials.withheld(payload)
     }

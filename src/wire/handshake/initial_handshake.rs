@@ -4,27 +4,27 @@ use super::last_string;
 use crate::wire::capability;
 use crate::wire::reader::{Malformed, Reader};
 
-/// Bytes of random data that the plugins use; a NUL follows them on the wire.
+/// Length of auth_plugin_data in bytes, without the NUL that follows it on the wire.
 pub(super) const NONCE_LENGTH: usize = 20;
 
-/// What the server says about itself.
+/// The server's initial handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitialHandshake {
-    /// `string<NUL>`: version, with MariaDB's `5.5.5-` prefix where it stands.
+    /// `string<NUL>`: version, including MariaDB's `5.5.5-` prefix if there is one.
     pub server_version: Vec<u8>,
     /// `int<4>`: connection id.
     pub thread_id: u32,
-    /// The random data that authentication starts from, without the NUL behind them.
+    /// The random data that authentication plugins use, without the NUL after it.
     pub auth_plugin_data: Vec<u8>,
-    /// Capability flags; MariaDB's own ones in the upper half.
+    /// Capability flags, with MariaDB's own in the upper half.
     pub capabilities: u64,
-    /// `int<1>`: default collation, its lower eight bits.
+    /// `int<1>`: the lower eight bits of the default collation.
     pub collation: u8,
     /// `int<2>`: status flags.
     pub status: u16,
     /// `string<NUL>`: the plugin that authentication starts with.
     pub plugin: Vec<u8>,
-    /// Where the lower two bytes of the capability flags stand.
+    /// Offset of the lower two bytes of the capability flags in the payload.
     capabilities_at: usize,
 }
 
@@ -32,7 +32,7 @@ impl InitialHandshake {
     /// First byte of the initial handshake of every server since MySQL 3.21.
     pub const PROTOCOL_VERSION: u8 = 10;
 
-    /// Reads a initial handshake, whose first byte is [`InitialHandshake::PROTOCOL_VERSION`].
+    /// Reads an initial handshake, whose first byte is [`InitialHandshake::PROTOCOL_VERSION`].
     pub fn decode(payload: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         if reader.u8()? != Self::PROTOCOL_VERSION {
@@ -74,15 +74,15 @@ impl InitialHandshake {
         })
     }
 
-    /// Whether the server is a MariaDB: it says so in its version, or does without `CLIENT_MYSQL`.
+    /// Whether the server is a MariaDB: its version says so, or it does not set `CLIENT_MYSQL`.
     pub fn is_mariadb(&self) -> bool {
         self.capabilities & capability::LONG_PASSWORD == 0
             || memchr::memmem::find(&self.server_version, b"MariaDB").is_some()
     }
 
-    /// A handshake response for an account that no server has, without a password. A client that leaves before its own
-    /// response counts as a connection error, and MySQL blocks the host of too many of them; an account that does not
-    /// exist does not count.
+    /// A handshake response for an account that no server has, without a password. It is for clients that disconnect
+    /// before they respond: the server would count a connection error, and MySQL blocks hosts with too many of them. A
+    /// failed login of an account that does not exist does not count.
     pub fn abandoned_response(&self) -> Vec<u8> {
         let capabilities = self.capabilities
             & (capability::LONG_PASSWORD
@@ -90,7 +90,7 @@ impl InitialHandshake {
                 | capability::SECURE_CONNECTION
                 | capability::PLUGIN_AUTH);
         let mut payload = capabilities.to_le_bytes()[..4].to_vec();
-        // Largest packet, collation, filler.
+        // Maximum packet size, collation, filler.
         payload.extend_from_slice(&[0, 0, 0, 1, self.collation]);
         payload.extend_from_slice(&[0; 23]);
         payload.extend_from_slice(b"countersink-client-left\0\0");
@@ -99,7 +99,8 @@ impl InitialHandshake {
         payload
     }
 
-    /// Writes the lower half of `capabilities` over those of `payload`, which this initial handshake was read from.
+    /// Writes `capabilities` over the flags in `payload`, from which this initial handshake was decoded. The upper half
+    /// is written only where the server uses MariaDB's flags.
     pub fn put_capabilities(&self, payload: &mut [u8], capabilities: u64) {
         let bytes = capabilities.to_le_bytes();
         let at = self.capabilities_at;

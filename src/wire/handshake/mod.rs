@@ -1,8 +1,8 @@
 //! The connection phase (manual: "Connection Phase"): initial handshake, handshake response, authentication packets,
-//! and COM_CHANGE_USER, which begins the phase anew.
+//! and COM_CHANGE_USER, which starts the phase again.
 //!
-//! Packets are read, and patched where they stand; none is ever put together again from its parts. What a server of
-//! our own says is in `own`.
+//! Packets are decoded and patched in place; none is ever reassembled from its parts. `own` has the packets of the
+//! proxy's own server, the console.
 
 mod initial_handshake;
 mod own;
@@ -18,23 +18,23 @@ pub use response::{HandshakeResponse, SSL_REQUEST_LENGTH};
 use super::capability;
 use super::reader::{Malformed, Reader};
 
-/// Key and value pairs that a client tells about itself.
+/// Connection attributes: pairs of key and value that describe the client.
 pub type Attributes = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A plugin that no server has. Named by a client, it makes the server ask for the plugin of the account.
+/// A plugin that no server has. When a client names it, the server asks for the plugin of the account.
 const NO_PLUGIN: &[u8] = b"countersink_asks_again\0";
 
-/// Where the authentication fields of a handshake response or a COM_CHANGE_USER stand in its payload.
+/// The positions of the authentication fields in the payload of a handshake response or a COM_CHANGE_USER.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Credentials {
-    /// The authentication data, its length prefix or its closing NUL included.
+    /// The authentication data, including its length prefix or the NUL at its end.
     data: std::ops::Range<usize>,
-    /// The plugin's name with its closing NUL. Empty when none is named.
+    /// The plugin's name, including the NUL at its end. Empty when no plugin is named.
     plugin: std::ops::Range<usize>,
 }
 
 impl Credentials {
-    /// `payload` without authentication data and with a plugin name that makes the server ask for them again.
+    /// Returns `payload` without authentication data, and with a plugin name that makes the server ask for it again.
     fn withheld(&self, payload: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(payload.len() + NO_PLUGIN.len());
         out.extend_from_slice(&payload[..self.data.start]);
@@ -46,7 +46,7 @@ impl Credentials {
     }
 }
 
-/// `string<NUL>`, or what is left where a sender forgot the NUL of the last field.
+/// Reads a `string<NUL>`, or everything that is left if the sender omitted the NUL of the last field.
 fn last_string<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
     let rest = reader.rest();
     match memchr::memchr(0, rest) {
@@ -55,7 +55,8 @@ fn last_string<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
     }
 }
 
-/// Authentication data: `string<lenenc>`, `int<1>` length and data, or `string<NUL>`, by capability.
+/// Reads authentication data: `string<lenenc>`, `int<1>` length and data, or `string<NUL>`, depending on the
+/// capabilities.
 fn authentication_data<'a>(
     reader: &mut Reader<'a>,
     capabilities: u64,
@@ -71,8 +72,8 @@ fn authentication_data<'a>(
     }
 }
 
-/// Connection attributes: `int<lenenc>` length of the whole, then pairs of `string<lenenc>`.
-/// Malformed ones are left to the server to refuse; what was read before them is returned.
+/// Reads connection attributes: an `int<lenenc>` with the length of the whole, then pairs of `string<lenenc>`.
+/// Malformed attributes are for the server to refuse; this returns those before the first malformed one.
 fn attributes(reader: &mut Reader<'_>) -> Attributes {
     let mut pairs = Attributes::new();
     let Ok(block) = reader.lenenc_bytes() else {

@@ -1,33 +1,34 @@
-//! What a server of our own, the console, says in the connection phase (manual: "Protocol::HandshakeV10",
+//! Packets that the proxy's own server, the console, sends in the connection phase (manual: "Protocol::HandshakeV10",
 //! "Protocol::AuthSwitchRequest").
 
 use super::authentication::SWITCH;
 use super::initial_handshake::{InitialHandshake, NONCE_LENGTH};
 use crate::wire::status;
 
-/// The random data that authentication starts from: no NUL among them, which ends them on the wire.
+/// auth_plugin_data, the random data that authentication plugins use. It contains no NUL, which would end it on the
+/// wire.
 pub type Nonce = [u8; NONCE_LENGTH];
 
-/// Collation 45: utf8mb4_general_ci, which MySQL's clients and MariaDB's both know.
+/// Collation 45: utf8mb4_general_ci, which both MySQL's and MariaDB's clients know.
 const UTF8MB4: u8 = 45;
 
-/// A initial handshake of our own.
+/// An initial handshake of the proxy's own server.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnGreeting<'a> {
     /// Version, without a NUL.
     pub server_version: &'a str,
     /// Connection id.
     pub thread_id: u32,
-    /// For the plugin's first round.
+    /// Random data for the plugin's first round.
     pub auth_plugin_data: &'a Nonce,
-    /// Capability flags, MySQL's alone.
+    /// Capability flags; MySQL's only.
     pub capabilities: u32,
     /// The plugin that authentication starts with.
     pub plugin: &'a str,
 }
 
 impl OwnGreeting<'_> {
-    /// The packet's payload.
+    /// Encodes the packet's payload.
     pub fn encode(&self) -> Vec<u8> {
         let [a, b, c, d] = self.capabilities.to_le_bytes();
         let (first, second) = self.auth_plugin_data.split_at(8);
@@ -39,7 +40,7 @@ impl OwnGreeting<'_> {
         out.extend_from_slice(&[0, a, b, UTF8MB4]);
         out.extend_from_slice(&status::AUTOCOMMIT.to_le_bytes());
         out.extend_from_slice(&[c, d]);
-        // The auth plugin data's length with its NUL, then ten reserved bytes.
+        // The length of auth_plugin_data including its NUL, then ten reserved bytes.
         out.push(NONCE_LENGTH_ON_THE_WIRE);
         out.extend_from_slice(&[0; 10]);
         out.extend_from_slice(second);
@@ -52,7 +53,7 @@ impl OwnGreeting<'_> {
 
 const NONCE_LENGTH_ON_THE_WIRE: u8 = 21;
 
-/// The payload that asks for an answer by another plugin.
+/// Encodes the payload of an AuthSwitchRequest, which asks for the response of another plugin.
 pub fn encode_switch(plugin: &str, auth_plugin_data: &Nonce) -> Vec<u8> {
     let mut out = vec![SWITCH];
     out.extend_from_slice(plugin.as_bytes());

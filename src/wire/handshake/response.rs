@@ -1,33 +1,33 @@
-//! The client's answer to the initial handshake (manual: "Protocol::HandshakeResponse41", "Protocol::SSLRequest").
+//! The client's response to the initial handshake (manual: "Protocol::HandshakeResponse41", "Protocol::SSLRequest").
 
 use super::{Attributes, Credentials, attributes, authentication_data, last_string};
 use crate::wire::capability;
 use crate::wire::reader::{Malformed, Reader};
 
-/// Length of the SSL request, which is the handshake response up to the user name, in bytes.
+/// Length in bytes of the SSL request, which consists of the handshake response's fields before the user name.
 pub const SSL_REQUEST_LENGTH: usize = 32;
 
-/// Who wants to log in, and how.
+/// A decoded handshake response: the account to log in as, and its credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandshakeResponse {
-    /// Capability flags of the client, as it set them; MariaDB's own ones in the upper half.
+    /// The client's capability flags, as it set them, with MariaDB's own in the upper half.
     pub capabilities: u64,
-    /// `int<1>`: collation of the connection, its lower eight bits.
+    /// `int<1>`: the lower eight bits of the connection's collation.
     pub collation: u8,
     /// `string<NUL>`: account name.
     pub user: Vec<u8>,
-    /// `string<NUL>`: schema to start in.
+    /// `string<NUL>`: default schema.
     pub schema: Option<Vec<u8>>,
-    /// `string<NUL>`: the plugin that the authentication data are for.
+    /// `string<NUL>`: the plugin that the authentication data is for.
     pub plugin: Option<Vec<u8>>,
-    /// What the client tells about itself.
+    /// The connection attributes.
     pub attributes: Attributes,
     credentials: Credentials,
 }
 
 impl HandshakeResponse {
-    /// The capability flags at the front of a handshake response or an SSL request.
-    /// A client older than 4.1 sends two bytes of them.
+    /// Reads the capability flags at the start of a handshake response or an SSL request. A client older than 4.1 sends
+    /// only two bytes of them.
     pub fn capabilities(payload: &[u8]) -> Result<u64, Malformed> {
         let low = u64::from(Reader::new(payload).u16()?);
         match low & capability::PROTOCOL_41 {
@@ -36,7 +36,7 @@ impl HandshakeResponse {
         }
     }
 
-    /// Reads a handshake response as a server does that offered the flags `offered`.
+    /// Reads a handshake response in the way of a server that offered the capabilities `offered`.
     pub fn decode(payload: &[u8], offered: u64) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let at = |reader: &Reader<'_>| payload.len() - reader.rest().len();
@@ -86,8 +86,8 @@ impl HandshakeResponse {
         })
     }
 
-    /// Makes `payload`, which this response was read from, ask for `capabilities` instead.
-    /// The byte of the zstd level, last in the packet, goes with its flag.
+    /// Sets the flags in `payload`, from which this response was decoded, to `capabilities`. Also removes the zstd
+    /// compression level, the packet's last byte, if the zstd flag is cleared.
     pub fn put_capabilities(&self, payload: &mut Vec<u8>, capabilities: u64) {
         let dropped = self.capabilities & !capabilities;
         if dropped & capability::ZSTD_COMPRESSION != 0 {
@@ -100,8 +100,8 @@ impl HandshakeResponse {
         }
     }
 
-    /// The authentication data in `payload`, which this response was read from by a server that offered the flags
-    /// `offered`.
+    /// The authentication data in `payload`, from which this response was decoded. `offered` are the capabilities that
+    /// the server offered.
     pub fn authentication_data<'a>(
         &self,
         payload: &'a [u8],
@@ -115,8 +115,8 @@ impl HandshakeResponse {
         )
     }
 
-    /// `payload`, which this response was read from, without authentication data, so that the server asks
-    /// for them in a packet of their own.
+    /// Returns `payload`, from which this response was decoded, without authentication data, so that the server asks
+    /// for it in a separate packet.
     pub fn withhold_credentials(&self, payload: &[u8]) -> Vec<u8> {
         self.credentials.withheld(payload)
     }

@@ -1,5 +1,5 @@
-//! The session state changes of an OK packet, read where they lie and however long they are
-//! (manual: "Session State Information").
+//! Session state changes in an OK packet, read in place and however long they are (manual: "Session State
+//! Information").
 
 use crate::wire::packet::MAX_PAYLOAD;
 use crate::wire::reader::{Malformed, Reader};
@@ -7,18 +7,18 @@ use crate::wire::reply::Ok as OkPacket;
 use crate::wire::session_state::{TRANSACTION_STATE, TransactionState};
 use crate::wire::status;
 
-/// What follows the fixed part of an OK packet, field by field.
+/// The fields after the fixed part of an OK packet, read one by one.
 ///
-/// A change may be as long as a packet: `session_track_gtids = ALL_GTIDS` sends all of `gtid_executed`, and the state of
-/// the transaction comes after it. So only the front of a field is looked at. It tells where the next one begins, and
-/// the bytes between are passed on unseen.
+/// A change may be as long as a packet: `session_track_gtids = ALL_GTIDS` sends all of `gtid_executed`, and the
+/// transaction state follows it. So only the start of each field is read. It determines where the next field begins,
+/// and the bytes between pass through unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Changes {
-    /// The field to be read next.
+    /// The field to read next.
     field: Field,
-    /// Its position in the payload; less than `end` until all is read.
+    /// Its position in the payload. It is less than `end` until everything has been read.
     at: usize,
-    /// The length of the payload.
+    /// Length of the payload in bytes.
     end: usize,
 }
 
@@ -28,16 +28,16 @@ enum Field {
     Info,
     /// `int<lenenc>`: length of all changes.
     Length,
-    /// `int<1>` kind, `string<lenenc>` what has changed.
+    /// `int<1>` type and `string<lenenc>` data of one change.
     Change,
 }
 
 impl Changes {
-    /// Bytes of a field that are looked at, at most: kind, length, and what a transaction's state has, which is a length
-    /// again and the flags.
+    /// Maximum number of bytes read of a field: type, length, and the data of a transaction state, which is another
+    /// length and the flags.
     pub const LOOKAHEAD: usize = 1 + 9 + 9 + TransactionState::FLAGS;
 
-    /// Those of an OK packet with a payload of `length` bytes, which begins with `front`; `None` when it has none.
+    /// The changes of an OK packet whose payload is `length` bytes long and begins with `front`; `None` if it has none.
     pub fn of(front: &[u8], length: usize) -> Option<Self> {
         let ok = OkPacket::decode(front).ok()?;
         let at = front.len() - ok.tail.len();
@@ -49,28 +49,30 @@ impl Changes {
         })
     }
 
-    /// The position in the payload of the field to be read next.
+    /// Position in the payload of the field to read next.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Whether all is read.
+    /// Whether everything has been read.
     pub fn is_over(&self) -> bool {
         self.at == self.end
     }
 
-    /// Whether a packet continues the payload. No server sends such an OK, and it is not read any further.
+    /// Whether another packet continues the payload. No server sends such an OK packet, and the changes in the further
+    /// packets are not read.
     pub fn is_continued(&self) -> bool {
         self.end == MAX_PAYLOAD
     }
 
-    /// Bytes of the next field that must be there to read it.
+    /// Number of bytes of the next field that must be available to read it.
     pub fn lookahead(&self) -> usize {
         Self::LOOKAHEAD.min(self.end - self.at)
     }
 
-    /// Reads the next field, of which `front` has as many bytes as are looked at, and gives the transaction's state when
-    /// it is that. Then, or where the packet is malformed, all is read.
+    /// Reads the next field from `front`, which holds at least [`Changes::lookahead`] bytes of it, and returns the
+    /// transaction state if that is the field. After that, or if the packet is malformed, the remaining fields are
+    /// skipped.
     pub fn read(&mut self, front: &[u8]) -> Option<TransactionState> {
         let (length, state) = self.field(front).unwrap_or((usize::MAX, None));
         let next = self.at.saturating_add(length).min(self.end);
@@ -81,7 +83,7 @@ impl Changes {
         state
     }
 
-    /// The length of the field, and the transaction's state.
+    /// Reads a field. Returns its length, and the transaction state if it is one.
     fn field(&mut self, front: &[u8]) -> Result<(usize, Option<TransactionState>), Malformed> {
         let mut reader = Reader::new(front);
         let mut state = None;

@@ -1,36 +1,37 @@
-//! What kind of answer a command gets (manual: "Command Phase").
+//! Which kind of response a command gets (manual: "Command Phase").
 
 use crate::wire::command;
 use crate::wire::execute::CURSOR_TYPES;
 
-/// The form of the answer that a command gets.
+/// The kind of response to a command, which determines its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseKind {
-    /// No answer at all.
+    /// There is no response.
     Nothing,
     /// One packet.
     Single,
     /// OK, ERR, a request for a local file, or result sets.
     Results,
-    /// The same, of a prepared statement that is to open a cursor: where the server opens one, the rows do not follow.
+    /// Like [`ResponseKind::Results`], for a prepared statement that asks for a cursor. If the server opens one, no
+    /// rows follow.
     Cursor,
-    /// The answer to COM_STMT_PREPARE.
+    /// The response to COM_STMT_PREPARE.
     Prepared,
-    /// Rows of a cursor.
+    /// The rows of a cursor, without column definitions.
     Rows,
-    /// Column definitions up to an EOF.
+    /// Column definitions, ended by an EOF.
     Fields,
-    /// A stream without end; the connection serves nothing else from here on.
+    /// An endless stream. The connection serves no other command after it.
     Endless,
     /// An authentication exchange.
     Authentication,
 }
 
 impl ResponseKind {
-    /// Bytes of a command's payload that [`ResponseKind::of`] looks at, at most.
+    /// Maximum number of bytes of a command's payload that [`ResponseKind::of`] reads.
     pub const LOOKAHEAD: usize = 1 + 4 + 1;
 
-    /// The form of the answer to the command whose payload starts with these bytes.
+    /// The kind of response to the command whose payload begins with these bytes.
     pub fn of(payload: &[u8]) -> Self {
         let Some(command_byte) = payload.first() else {
             return Self::Single;

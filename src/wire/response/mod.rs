@@ -1,9 +1,9 @@
-//! Walks the answer to a command packet by packet, by header and first bytes alone
-//! (manual: "Text Protocol", "Binary Protocol").
+//! Follows the response to a command packet by packet, by headers and first bytes alone (manual: "Text Protocol",
+//! "Binary Protocol").
 //!
-//! The tracker never holds bytes. It is shown the front of the upstream's stream at each packet boundary and
-//! says what that packet is and whether the answer ends with it. What it says does not depend on how many bytes are
-//! there beyond those that it asks for.
+//! The tracker never buffers bytes. At each packet boundary it is given the start of the upstream's stream, and reports
+//! what kind of packet that is and whether the response ends with it. The result does not depend on how many bytes are
+//! available beyond those that it asks for.
 
 mod changes;
 mod kind;
@@ -21,42 +21,42 @@ use crate::wire::reply::{self, Ok};
 use crate::wire::session_state::TransactionState;
 use crate::wire::status;
 
-/// What a packet of an answer is.
+/// The kind of a packet in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// OK that ends a result; carries status flags.
+    /// An OK packet that ends a result and carries status flags.
     Ok,
-    /// ERR; ends the answer.
+    /// An ERR packet. It ends the response.
     Err,
-    /// The upstream asks the client for a local file; the answer goes on after the client has sent it.
+    /// The server requests a local file from the client. The response continues after the client has sent it.
     LocalInfile,
-    /// MariaDB's progress report.
+    /// A progress report of MariaDB.
     Progress,
-    /// Number of columns.
+    /// The column count of a result set.
     ColumnCount,
-    /// Definition of a column.
+    /// A column definition.
     Column,
-    /// Definition of a statement's parameter.
+    /// The definition of a prepared statement's parameter.
     Parameter,
-    /// EOF between definitions and what follows them.
+    /// The EOF packet between definitions and what follows them.
     Separator,
     /// A row.
     Row,
-    /// EOF, or the OK that replaces it, behind the rows.
+    /// The EOF packet after the rows, or the OK packet that replaces it.
     RowsEnd,
-    /// First packet of the answer to COM_STMT_PREPARE.
+    /// The first packet of the response to COM_STMT_PREPARE.
     PrepareOk,
-    /// A single packet of another form (statistics).
+    /// A single packet of another kind, such as the text that COM_STATISTICS returns.
     Other,
-    /// Goes on with what was told before: a packet that continues another, or a part of an OK packet.
+    /// Continues the packet reported before: the next packet of a long payload, or the next part of an OK packet.
     Continuation,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The first packet of a result.
+    /// The first packet of a result is next.
     Result,
-    /// So many definitions, then the next state's business.
+    /// This many parameter definitions are next, then those of the columns.
     Parameters {
         left: u16,
         columns: u16,
@@ -79,22 +79,22 @@ enum State {
     Done,
 }
 
-/// What [`ResponseTracker::next`] found.
+/// The result of [`ResponseTracker::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// At least so many bytes must be there to tell, at most [`ResponseTracker::LOOKAHEAD`].
+    /// At least this many bytes must be available; never more than [`ResponseTracker::LOOKAHEAD`].
     Need(usize),
-    /// A packet.
+    /// A packet, or a part of one.
     Packet {
-        /// What it is.
+        /// Its kind.
         packet_kind: PacketKind,
-        /// How far the stream is told, in bytes: header and payload. An OK packet with session state changes is told in
-        /// parts, its fixed part first.
+        /// Length in bytes, including the header. An OK packet with session state changes is reported in parts: first
+        /// the header with the fixed part of the payload, then each field.
         length: usize,
     },
 }
 
-/// What is still to come of what was told last.
+/// What is missing of the packet that was reported last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Nothing,
@@ -104,15 +104,15 @@ enum Rest {
     Changes(Changes),
 }
 
-/// Walks one answer.
+/// Follows one response.
 #[derive(Clone, Debug)]
 pub struct ResponseTracker {
     state: State,
     rest: Rest,
     deprecate_eof: bool,
-    /// OK packets tell of changes of the session's state.
+    /// OK packets carry session state changes.
     tracks: bool,
-    /// The client has asked for a cursor.
+    /// The client asked for a cursor.
     may_open_cursor: bool,
     /// The rows are output parameters.
     output_parameters: bool,
@@ -126,17 +126,18 @@ pub struct ResponseTracker {
     transaction_state: Option<TransactionState>,
 }
 
-/// Bytes of an OK payload up to and with the warning count, at most.
+/// Maximum length of an OK packet's payload up to and including the warning count.
 const OK_PREFIX: usize = 1 + 9 + 9 + 2 + 2;
 
 impl ResponseTracker {
-    /// Bytes at the front of the stream that [`ResponseTracker::next`] looks at, at most.
+    /// Maximum number of bytes at the start of the stream that [`ResponseTracker::next`] reads.
     pub const LOOKAHEAD: usize = match HEADER_LENGTH + OK_PREFIX > Changes::LOOKAHEAD {
         true => HEADER_LENGTH + OK_PREFIX,
         false => Changes::LOOKAHEAD,
     };
 
-    /// Starts at the first packet of an answer of this form, between peers with these capabilities.
+    /// A tracker for a response of this kind, before its first packet. `capabilities` are those that client and server
+    /// have agreed on.
     pub fn new(response_kind: ResponseKind, capabilities: u64) -> Self {
         let state = match response_kind {
             ResponseKind::Nothing => State::Done,
@@ -166,53 +167,54 @@ impl ResponseTracker {
         }
     }
 
-    /// Whether the answer is complete once the last packet told has passed.
+    /// Whether the response is complete once the packet that was reported last has passed.
     pub fn is_done(&self) -> bool {
         self.state == State::Done && self.rest == Rest::Nothing
     }
 
-    /// Status flags of the last OK or EOF that had some.
+    /// Status flags of the last OK or EOF packet that had any.
     pub fn status(&self) -> Option<u16> {
         self.status
     }
 
-    /// The error code, when the answer ended in an ERR packet.
+    /// The error code, if the response ended with an ERR packet.
     pub fn error(&self) -> Option<u16> {
         self.error
     }
 
-    /// The id of the statement that has been prepared.
+    /// The id of the prepared statement, after COM_STMT_PREPARE has succeeded.
     pub fn prepared(&self) -> Option<u32> {
         self.prepared
     }
 
-    /// Whether the answer had more than one result.
+    /// Whether the response had more than one result.
     pub fn is_multi_result(&self) -> bool {
         self.multi_result
     }
 
-    /// Whether the last result ended in an EOF packet, which tells nothing of the session's state.
+    /// Whether the last result ended with an EOF packet, which carries no session state changes.
     pub fn is_ended_by_eof(&self) -> bool {
         self.ended_by_eof
     }
 
-    /// Whether it has a result set.
+    /// Whether the response has a result set.
     pub fn sends_rows(&self) -> bool {
         self.sends_rows
     }
 
-    /// What its OK packets have said of the transaction last, if they have said something.
+    /// The transaction state that the OK packets of the response reported last, if any did.
     pub fn transaction_state(&self) -> Option<TransactionState> {
         self.transaction_state
     }
 
-    /// Whether the server is left without messages of the statement; `None` where the answer does not tell: rows
-    /// without a warning may be those of SHOW WARNINGS.
+    /// Whether the statement left no diagnostics on the server. `None` where the response does not show it: a result
+    /// set without warnings may be that of SHOW WARNINGS.
     pub fn has_no_warnings(&self) -> Option<bool> {
         self.has_no_warnings
     }
 
-    /// Says that the caller has read the packet told last whole, with what continues it: its payload.
+    /// Call this when the whole packet that was reported last, with any continuation, has been read. `payload` is its
+    /// payload.
     pub fn read_whole(&mut self, payload: &[u8]) {
         if let Rest::Changes(mut changes) = self.rest {
             while let Some(front) = payload.get(changes.at()..)
@@ -224,7 +226,7 @@ impl ResponseTracker {
         self.rest = Rest::Nothing;
     }
 
-    /// Tells what the packet at the front of `bytes` is. Bytes beyond it are not looked at.
+    /// Reports the packet at the start of `bytes`. Bytes after it are not read.
     pub fn next(&mut self, bytes: &[u8]) -> Next {
         if let Rest::Changes(changes) = self.rest {
             return self.next_change(changes, bytes);
@@ -256,7 +258,7 @@ impl ResponseTracker {
         packet(packet_kind, header)
     }
 
-    /// The next part of an OK packet.
+    /// Reports the next part of an OK packet.
     fn next_change(&mut self, mut changes: Changes, bytes: &[u8]) -> Next {
         let wanted = changes.lookahead();
         if bytes.len() < wanted {
@@ -280,7 +282,7 @@ impl ResponseTracker {
         self.transaction_state = told.or(self.transaction_state);
     }
 
-    /// How much of the payload must be seen to tell what the packet is and to take its status flags.
+    /// How many bytes of the payload are needed to determine the packet's kind and its status flags.
     fn lookahead(&self, header: Header, bytes: &[u8]) -> usize {
         match (self.state, bytes.get(HEADER_LENGTH)) {
             (
@@ -331,7 +333,7 @@ impl ResponseTracker {
                 PacketKind::Column
             }
             State::ColumnsEof => match first {
-                // MariaDB fills a cursor when it has told the columns, and that may fail.
+                // MariaDB fills a cursor after it has sent the column definitions, and that may fail.
                 Some(reply::ERR) => self.err(payload),
                 _ => self.columns_eof(payload),
             },
@@ -371,10 +373,11 @@ impl ResponseTracker {
         }
     }
 
-    /// Without DEPRECATE_EOF an EOF follows the columns. With a cursor it ends the answer.
+    /// Handles the EOF packet that follows the columns without DEPRECATE_EOF. If the statement opened a cursor, the
+    /// response ends here.
     ///
-    /// The flag alone does not tell of a cursor: that of a routine sets it as well. But no cursor is opened for CALL,
-    /// and all result sets of a CALL announce another result.
+    /// The flag CURSOR_EXISTS alone does not prove that: a cursor inside a routine sets it too. But CALL opens no
+    /// cursor for the client, and every result set of a CALL announces another result.
     fn columns_eof(&mut self, payload: &[u8]) -> PacketKind {
         let status = eof_status(payload);
         let flags = status & (status::CURSOR_EXISTS | status::MORE_RESULTS_EXISTS);
@@ -392,7 +395,7 @@ impl ResponseTracker {
             Result::Ok(ok) if self.deprecate_eof => (ok.status, ok.warnings),
             _ => (eof_status(payload), eof_warnings(payload)),
         };
-        // MySQL announces the OK that follows output parameters in the EOF before their row alone.
+        // MySQL announces the OK packet after output parameters only in the EOF packet before their row.
         if std::mem::take(&mut self.output_parameters) {
             status |= status::MORE_RESULTS_EXISTS;
         }
@@ -435,7 +438,7 @@ impl ResponseTracker {
             statement_id,
         }) = PrepareOk::decode(payload)
         else {
-            // MariaDB answers the preparation of a HELP without a topic by an OK that ends there.
+            // When HELP without a topic is prepared, MariaDB sends an OK packet and nothing else.
             self.end_of_result(Ok::decode(payload).map_or(0, |ok| ok.status));
             return PacketKind::Ok;
         };
@@ -479,7 +482,7 @@ impl ResponseTracker {
     }
 }
 
-/// What is to come after the end of a packet.
+/// What is missing after the end of a packet.
 fn rest_after(is_continued: bool) -> Rest {
     match is_continued {
         true => Rest::Packet,
@@ -498,7 +501,7 @@ fn is_end_of_rows(first: u8, header: Header) -> bool {
     first == reply::ERR || (first == reply::EOF && header.length < MAX_PAYLOAD)
 }
 
-/// EOF: `int<1>` header, `int<2>` warnings, `int<2>` status flags.
+/// Status flags of an EOF packet: `int<1>` header, `int<2>` warnings, `int<2>` status flags.
 fn eof_status(payload: &[u8]) -> u16 {
     let mut reader = Reader::new(payload);
     let read = reader.bytes(3).and_then(|_| reader.u16());

@@ -1,15 +1,15 @@
-//! The first packet of the answer to COM_STMT_PREPARE (manual: "COM_STMT_PREPARE_OK").
+//! The first packet of the response to COM_STMT_PREPARE (manual: "COM_STMT_PREPARE_OK").
 
 use crate::wire::reader::{Malformed, Reader};
 
-/// First packet of the answer to COM_STMT_PREPARE.
+/// A decoded COM_STMT_PREPARE_OK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrepareOk {
-    /// `int<4>`: id of the statement.
+    /// `int<4>`: statement id.
     pub statement_id: u32,
-    /// `int<2>`: columns of its result set.
+    /// `int<2>`: number of columns in its result set.
     pub columns: u16,
-    /// `int<2>`: parameters it takes.
+    /// `int<2>`: number of parameters.
     pub parameters: u16,
 }
 
@@ -23,7 +23,7 @@ impl PrepareOk {
             columns: reader.u16()?,
             parameters: reader.u16()?,
         };
-        // A filler and the warning count, from which its length tells it from an OK packet.
+        // A filler and the warning count. An OK packet is shorter, so reading them here tells the two apart.
         reader.bytes(3)?;
         Ok(ok)
     }

@@ -1,13 +1,13 @@
-//! Responses as real servers have sent them, cut at every byte.
+//! Responses captured from real servers, cut at every byte.
 //!
-//! `tests/proxy/golden/responses.rs` captures them. COUNTERSINK_REGENERATE=1 has this test write what the tracker says of them
-//! into their files; read what has changed before it is committed.
+//! `tests/proxy/golden/responses.rs` captures them. With COUNTERSINK_REGENERATE=1, this test writes what the tracker reports
+//! into their files. Read the difference before you commit it.
 
 use super::case::cases;
 use super::replay::{told_in_pieces, told_whole};
 use crate::wire::response::ResponseKind;
 
-/// Does so for each captured response and each set of capabilities: its name, form, capabilities and bytes.
+/// Runs `check` for each captured response and each set of capabilities, with its name, kind, capabilities and bytes.
 fn for_each(check: impl Fn(&str, ResponseKind, u64, &[u8])) {
     for case in cases() {
         for response in &case.responses {

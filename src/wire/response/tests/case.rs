@@ -1,7 +1,8 @@
-//! Files of captured responses, `tests/cases/responses/*.txt`: how to get them, the packets, and what the tracker says.
+//! Files of captured responses, `tests/cases/responses/*.txt`: how to obtain them, their packets, and what the tracker
+//! reports.
 //!
-//! A file opens with what it is about, in comments. Lines of a key and a value follow, in the order in which the
-//! capture does them (`tests/proxy/golden/responses.rs`):
+//! A file begins with comments that say what it is about. Lines with a key and a value follow, in the order in which
+//! `tests/proxy/golden/responses.rs` processes them:
 //!
 //! | key | value |
 //! |---|---|
@@ -13,9 +14,9 @@
 //! | `command` | the payload of the command whose response is captured |
 //! | `file` | the content of the local file that the server asks for |
 //!
-//! Then the responses. Each has a heading of the server and the sets of capabilities under which it is the same, a line
-//! for each packet (sequence id, role, payload) and one of what the tracker knows at the end. Bytes that are no ASCII
-//! are escaped as in Rust.
+//! Then the responses follow. Each begins with a heading that names the server and the sets of capabilities under which
+//! its response is the same. A line for each packet has its sequence id, kind and payload. A last line has what the
+//! tracker knows at the end. Bytes outside ASCII are escaped as in Rust.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ use crate::wire::response::ResponseKind;
 
 use super::replay::{Told, told_whole};
 
-/// The capabilities that a response may be written in, by name.
+/// The capabilities that vary between responses, by name.
 const CAPABILITIES: [(&str, u64); 4] = [
     ("DEPRECATE_EOF", capability::DEPRECATE_EOF),
     ("SESSION_TRACK", capability::SESSION_TRACK),
@@ -34,39 +35,39 @@ const CAPABILITIES: [(&str, u64); 4] = [
     ("MARIADB_STMT_BULK", capability::MARIADB_STMT_BULK),
 ];
 
-/// No capability of them.
+/// Stands for an empty set of capabilities.
 const NONE: &str = "none";
 
-/// A file.
+/// One file.
 #[derive(Debug)]
 pub struct Case {
     /// Its path.
     pub path: PathBuf,
-    /// Comments and keys.
+    /// Comments and keys, line by line.
     head: Vec<String>,
-    /// The responses, one of each server and set of capabilities.
+    /// The responses, one for each server and set of capabilities.
     pub responses: Vec<Response>,
 }
 
-/// What one server has sent.
+/// The response of one server.
 #[derive(Debug)]
 pub struct Response {
     /// The server and its version.
     pub server: String,
-    /// Those of [`CAPABILITIES`] that the clients have which it is sent to.
+    /// The sets of [`CAPABILITIES`] under which clients get this response.
     pub capabilities: Vec<u64>,
     /// Sequence id and payload of each packet.
     pub packets: Vec<(u8, Vec<u8>)>,
-    /// What the file says that they are.
+    /// The packets and the summary, as the file has them.
     pub expected: String,
 }
 
-/// The files of this package, by name.
+/// The files of this package, sorted by name.
 pub fn cases() -> Vec<Case> {
     cases_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/responses"))
 }
 
-/// The files in a folder, by name.
+/// The files in a folder, sorted by name.
 pub fn cases_in(folder: &Path) -> Vec<Case> {
     let files = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
     let mut paths: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
@@ -87,36 +88,36 @@ impl Case {
         }
     }
 
-    /// Its file's name.
+    /// The file's name, without its extension.
     pub fn name(&self) -> String {
         let name = self.path.file_stem().unwrap_or_default();
         name.display().to_string()
     }
 
-    /// The keys of its head, with their values.
+    /// The keys of the head, with their values.
     pub fn steps(&self) -> impl Iterator<Item = (&str, &str)> {
         let lines = self.head.iter().filter(|line| !line.starts_with('#'));
         lines.filter_map(|line| line.split_once(' '))
     }
 
-    /// The value of a key that stands at most once.
+    /// The value of a key that occurs at most once.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.steps()
             .find_map(|(name, value)| (name == key).then_some(value))
     }
 
-    /// The payload of the command that is answered.
+    /// The payload of the command whose response is captured.
     pub fn command(&self, statement_id: u32) -> Vec<u8> {
         let command = self.value("command").expect("a case has a command");
         payload(command, statement_id)
     }
 
-    /// The form of its responses.
+    /// The kind of the responses.
     pub fn response_kind(&self) -> ResponseKind {
         ResponseKind::of(&self.command(1))
     }
 
-    /// Writes the file, with what the tracker makes of the responses.
+    /// Writes the file, with what the tracker reports of the responses.
     pub fn write(&self) {
         let mut text = self.head.join("\n");
         text.push('\n');
@@ -153,7 +154,7 @@ impl Response {
         }
     }
 
-    /// Its bytes.
+    /// The packets as one stream of bytes.
     pub fn stream(&self) -> Vec<u8> {
         let mut stream = Vec::new();
         for (sequence_id, payload) in &self.packets {
@@ -167,7 +168,7 @@ impl Response {
         stream
     }
 
-    /// Its packets, and what the tracker makes of them: what a file should say.
+    /// The packets and what the tracker reports of them, as a file should have them.
     pub fn described(&self, response_kind: ResponseKind, capabilities: u64) -> String {
         let stream = self.stream();
         let told = told_whole(response_kind, capabilities, &stream);
@@ -205,7 +206,7 @@ fn summary(told: &Told) -> String {
     parts.join(", ")
 }
 
-/// The flags of these names, which blanks part.
+/// The capabilities with these names, which are separated by spaces.
 pub fn flags(names: &str) -> u64 {
     let flag = |name: &str| {
         let found = CAPABILITIES.iter().find(|(known, _)| *known == name);
@@ -226,7 +227,7 @@ fn names(flags: u64) -> String {
     }
 }
 
-/// The payload that a case writes in this way.
+/// Decodes a payload as a case writes it.
 pub fn payload(text: &str, statement_id: u32) -> Vec<u8> {
     let mut payload = Vec::new();
     for (index, part) in text.split("{id}").enumerate() {
@@ -238,7 +239,7 @@ pub fn payload(text: &str, statement_id: u32) -> Vec<u8> {
     payload
 }
 
-/// A payload on one line, without a blank at its end.
+/// A payload on one line, without a space at its end.
 fn escaped(payload: &[u8]) -> String {
     let mut text = payload.escape_ascii().to_string();
     if text.ends_with(' ') {

@@ -1,4 +1,5 @@
-//! Packets of up to 16 MiB, and those that continue them, made here: they would be long to keep.
+//! Packets of up to 16 MiB, and packets that continue them. They are generated here, because files of them would be
+//! large.
 
 use std::iter::once;
 
@@ -8,19 +9,19 @@ use crate::wire::packet::{HEADER_LENGTH, MAX_PAYLOAD, encode_packet};
 use crate::wire::reader::put_lenenc_bytes;
 use crate::wire::response::{PacketKind, ResponseKind};
 
-/// A packet with this payload, or as many as it takes.
+/// Appends this payload as one packet, or as several if it is too long for one.
 fn put(stream: &mut Vec<u8>, payload: &[u8]) {
     encode_packet(stream, 0, payload);
 }
 
-/// A payload of so many bytes, of which the first ones are these.
+/// A payload of `length` bytes that begins with `front`.
 fn payload(front: &[u8], length: usize) -> Vec<u8> {
     let mut payload = front.to_vec();
     payload.resize(length, b'x');
     payload
 }
 
-/// One column, a row, the end of rows.
+/// A result set of one column and one row.
 fn result(row: &[u8], capabilities: u64) -> Vec<u8> {
     let mut stream = Vec::new();
     put(&mut stream, &[1]);
@@ -36,7 +37,7 @@ fn result(row: &[u8], capabilities: u64) -> Vec<u8> {
     stream
 }
 
-/// What is told of a response, which is the same wherever it is cut within some bytes of a packet's front.
+/// What the tracker reports of a response. It must be the same wherever the response is cut near the start of a packet.
 fn told(response_kind: ResponseKind, capabilities: u64, stream: &[u8]) -> Told {
     let whole = told_whole(response_kind, capabilities, stream).expect("a response");
     let mut fronts = vec![0];
@@ -61,7 +62,7 @@ fn told(response_kind: ResponseKind, capabilities: u64, stream: &[u8]) -> Told {
 
 #[test]
 fn a_row_is_continued_by_a_packet_that_may_be_empty_or_look_like_an_end() {
-    // As a text of 16 MiB or more begins; in front of a shorter packet this byte ends the rows.
+    // The start of a text of 16 MiB or more. In a shorter packet, this first byte would mark the end of the rows.
     let long_text = b"\xfe\x00\x00\x00\x01\x00\x00\x00\x00";
     for capabilities in [0, capability::DEPRECATE_EOF] {
         for length in [MAX_PAYLOAD - 1, MAX_PAYLOAD, 2 * MAX_PAYLOAD] {
@@ -70,7 +71,7 @@ fn a_row_is_continued_by_a_packet_that_may_be_empty_or_look_like_an_end() {
                     continue;
                 }
                 let mut row = payload(front, length);
-                // What the next packet begins with, were there one.
+                // The byte that the next packet begins with, if there is one.
                 if let Some(first) = row.get_mut(MAX_PAYLOAD) {
                     *first = 0xFE;
                 }
@@ -128,7 +129,7 @@ fn a_result_may_have_more_columns_than_one_byte_counts() {
     }
 }
 
-/// An OK packet in a transaction that has written, with this change before its state.
+/// An OK packet in a transaction that has written, with this change before the transaction state.
 fn ok_after(change: &[u8]) -> Vec<u8> {
     let mut changes = vec![0x03];
     put_lenenc_bytes(&mut changes, change);

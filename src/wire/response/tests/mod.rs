@@ -1,5 +1,5 @@
-//! What the tracker says of responses: of captured ones, of long ones, and of small ones written out here, one packet a
-//! line, as MySQL 9 and MariaDB 10.11 have sent them.
+//! What the tracker reports of responses: captured ones, long ones, and small ones that are written out here with one
+//! packet a line, as MySQL 9 and MariaDB 10.11 sent them.
 
 mod captured;
 mod case;
@@ -17,7 +17,7 @@ const fn execution(flags: u8) -> [u8; 10] {
 
 const QUERY: &[u8] = b"\x03CALL p()";
 
-/// The payloads of an answer.
+/// The payloads of a response.
 fn payloads(answer: &str) -> Vec<Vec<u8>> {
     let lines = answer.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty());
@@ -29,7 +29,8 @@ fn payloads(answer: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Walks the answer to `command`, of which ever more bytes are there. All of it must be one answer.
+/// Tracks the response to `command` while its bytes become available one at a time. All of them must belong to the
+/// response.
 fn walk(command: &[u8], capabilities: u64, answer: &str) -> (Vec<PacketKind>, ResponseTracker) {
     let mut stream = Vec::new();
     for (sequence_id, payload) in (1..).zip(payloads(answer)) {
@@ -64,7 +65,7 @@ fn walk(command: &[u8], capabilities: u64, answer: &str) -> (Vec<PacketKind>, Re
     (roles, tracker)
 }
 
-/// The same in letters: Count, Definition, Separator, Row, End, Ok, Error.
+/// The packets as letters: Count, Definition, Separator, Row, End, Ok, X for an error.
 fn told(command: &[u8], capabilities: u64, answer: &str) -> String {
     let letter = |packet_kind: &PacketKind| match packet_kind {
         PacketKind::ColumnCount => 'C',
@@ -158,7 +159,7 @@ fn a_cursor_that_is_not_opened_does_not() {
 
 #[test]
 fn the_cursor_of_a_routine_is_none_of_the_clients() {
-    // CALL of a procedure that has fetched from a cursor of its own before it sends rows.
+    // CALL of a procedure that fetched from a cursor of its own before it sends rows.
     let called = "
         01
         03 64 65 66 00 00 00 01 31 01 31 0c 3f 00 02 00 00 00 08 01 00 00 00 00
@@ -170,12 +171,12 @@ fn the_cursor_of_a_routine_is_none_of_the_clients() {
     for command in [&execution(0)[..], &execution(1), QUERY] {
         assert_eq!(told(command, 0, called), "CDSRREO");
     }
-    // It has set its output parameter from there.
+    // The procedure set its output parameter from there.
     let set = OUT_PARAMETER
         .replace("0a 10", "4a 10")
         .replace("02 00", "42 00");
     assert_eq!(told(&execution(1), 0, &set), "CDSREO");
-    // SELECT id FROM t WHERE id = f(), where the optimizer has called the function.
+    // SELECT id FROM t WHERE id = f(), for which the optimizer called the function.
     let selected = "
         01
         03 64 65 66 02 70 76 01 74 01 74 02 69 64 02 69 64 0c 3f 00 0b 00 00 00 03 03 50 00 00 00
@@ -208,8 +209,8 @@ fn an_execution_says_whether_it_is_to_open_a_cursor() {
     assert_eq!(ResponseKind::of(&[]), ResponseKind::Single);
 }
 
-/// `SELECT likes - 60 ..`, out of range, as MariaDB 10.11 answers it where a cursor is asked for: no EOF follows the
-/// columns.
+/// `SELECT likes - 60 ..`, out of range, in the response of MariaDB 10.11 when a cursor is asked for: no EOF follows
+/// the columns.
 #[test]
 fn a_cursor_that_cannot_be_filled_ends_with_its_error() {
     const ANSWER: &str = "01

@@ -1,13 +1,13 @@
-//! A response shown to the tracker in pieces, as sockets give it.
+//! Gives a response to the tracker in pieces, as sockets would.
 
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::response::{Next, PacketKind, ResponseKind, ResponseTracker};
 use crate::wire::session_state::TransactionState;
 
-/// What the tracker has said of a response.
+/// What the tracker reported of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// What its packets are. Those that continue another, and parts of a packet, are not among them.
+    /// The kinds of its packets, without continuations.
     pub roles: Vec<PacketKind>,
     pub status: Option<u16>,
     pub error: Option<u16>,
@@ -17,7 +17,7 @@ pub struct Told {
     pub sends_rows: bool,
     pub transaction_state: Option<TransactionState>,
     pub has_no_warnings: Option<bool>,
-    /// Where the response ends in the stream; `None` when it is not all there.
+    /// Where the response ends in the stream; `None` if it is incomplete.
     pub end: Option<usize>,
 }
 
@@ -38,8 +38,8 @@ impl Told {
     }
 }
 
-/// Passes the stream on as a relay does: what has been told goes on as it comes, and is not looked at again. `ends` are
-/// the positions up to which the pieces reach, in order.
+/// Passes the stream on as a relay does: bytes that have been reported pass on as they come, and are not read again.
+/// `ends` are the ends of the pieces, in order.
 pub fn told_in_pieces(
     response_kind: ResponseKind,
     capabilities: u64,
@@ -81,7 +81,7 @@ pub fn told_in_pieces(
     Ok(Told::new(&tracker, roles, end))
 }
 
-/// Reads each payload whole, as a rewrite does, once the tracker has said what it is.
+/// Reads each payload whole, as a rewrite does, once the tracker has reported its kind.
 pub fn told_whole(
     response_kind: ResponseKind,
     capabilities: u64,
@@ -111,7 +111,7 @@ pub fn told_whole(
     Ok(Told::new(&tracker, roles, Some(at)))
 }
 
-/// The length of the packet at the front of the stream with those that continue it, and their payload, if it is all there.
+/// The packet at the start of the stream, with its continuations: its length and its payload, if all of it is there.
 fn whole(stream: &[u8]) -> Option<(usize, Vec<u8>)> {
     let mut payload = Vec::new();
     let mut at = 0;
