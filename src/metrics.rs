@@ -1,4 +1,4 @@
-//! Every metric, once.
+//! All metrics of the process.
 
 mod fault;
 mod histogram;
@@ -17,44 +17,44 @@ pub use latency::{Latency, LatencyOf, Spent};
 use tables::Tables;
 pub use tables::{TableCounted, TableCounts};
 
-/// How many increments batches have.
+/// Upper bounds of the buckets for the number of increments in a batch.
 const BATCHES: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
 type Batches = Histogram<{ BATCHES.len() }>;
 
 type ByFault = [AtomicU64; Fault::ALL.len()];
 
-/// Counters of the process.
+/// The counters of the process.
 #[derive(Debug)]
 pub struct Metrics {
     statements: [AtomicU64; Reason::ALL.len()],
-    /// Those on observed tables, by what enforce would have done.
+    /// Statements on observed tables, by what would have happened to them in enforce mode.
     observed: [AtomicU64; Reason::ALL.len()],
-    /// Where their time goes.
+    /// How long statements take, and where.
     pub latency: Latency,
-    /// Statements and transactions that wrote the increments of several clients, by how many.
+    /// Statements and transactions that wrote the increments of several clients, by the number of increments.
     batches: Batches,
     /// What was done to each hot table.
     tables: Tables,
-    /// Increments that wait now, for one of their kind to land or for a lane.
+    /// Increments that are waiting now, for another increment to complete or for a lane.
     waiting: AtomicU64,
-    /// Transactions that have rolled up, or found nothing to.
+    /// Transactions that rolled up slot rows, or found none.
     roll_ups: AtomicU64,
-    /// Clients that are connected.
+    /// Clients that are connected now.
     sessions: AtomicU64,
-    /// Clients that have connected.
+    /// Clients that have connected so far.
     connections: AtomicU64,
-    /// Those among them that did not come to be logged in, by the side at fault.
+    /// Those among them that were not logged in, by the side at fault.
     refused: ByFault,
     /// Sessions that ended in the middle of a command, by the side at fault.
     lost: ByFault,
     /// Slot rows that were rolled up.
     rolled_up: AtomicU64,
-    /// Slot rows without a base row, which were deleted.
+    /// Slot rows that were deleted because they had no base row.
     orphans: AtomicU64,
     /// Roll-ups that failed.
     failed_roll_ups: AtomicU64,
-    /// Those among them that would have changed a value.
+    /// Failed roll-ups that would have changed a value.
     drifted: AtomicU64,
 }
 
@@ -86,25 +86,25 @@ impl Metrics {
         self.statements[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a statement on an observed table by the reason for the plan that it would have.
+    /// Counts a statement on an observed table by the reason for the plan that it would have had.
     pub fn count_observed(&self, reason: Reason) {
         self.observed[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a batch of so many increments.
+    /// Counts a batch of this many increments.
     pub fn count_batch(&self, increments: usize) {
         self.batches
             .observe(u64::try_from(increments).unwrap_or(u64::MAX));
     }
 
-    /// Counts a transaction that has rolled up so many slot rows, and deleted so many that have no base row.
+    /// Counts a transaction that rolled up `moved` slot rows and deleted `orphans` slot rows without a base row.
     pub fn count_roll_up(&self, moved: u64, orphans: u64) {
         self.roll_ups.fetch_add(1, Ordering::Relaxed);
         self.rolled_up.fetch_add(moved, Ordering::Relaxed);
         self.orphans.fetch_add(orphans, Ordering::Relaxed);
     }
 
-    /// Counts what `other` has counted of roll-ups that did something.
+    /// Adds the successful roll-ups that `other` has counted, and their slot rows.
     pub fn add_roll_ups(&self, other: &Self) {
         for (here, there) in [
             (&self.roll_ups, &other.roll_ups),
@@ -115,24 +115,25 @@ impl Metrics {
         }
     }
 
-    /// Counts a roll-up that failed; `has_drifted` if it would have changed a value, and was rolled back for that.
+    /// Counts a roll-up that failed. `has_drifted` says that it would have changed a value and was rolled back for that
+    /// reason.
     pub fn count_failed_roll_up(&self, has_drifted: bool) {
         self.failed_roll_ups.fetch_add(1, Ordering::Relaxed);
         self.drifted
             .fetch_add(u64::from(has_drifted), Ordering::Relaxed);
     }
 
-    /// Transactions that have rolled up, or found nothing to.
+    /// Transactions that rolled up slot rows, or found none.
     pub fn roll_ups(&self) -> u64 {
         self.roll_ups.load(Ordering::Relaxed)
     }
 
-    /// Roll-ups that failed, and are tried again.
+    /// Roll-ups that failed and will be tried again.
     pub fn failed_roll_ups(&self) -> u64 {
         self.failed_roll_ups.load(Ordering::Relaxed)
     }
 
-    /// Slot rows that were deleted with a base row that was no more.
+    /// Slot rows that were deleted because their base row was gone.
     pub fn orphans(&self) -> u64 {
         self.orphans.load(Ordering::Relaxed)
     }
@@ -142,86 +143,87 @@ impl Metrics {
         self.rolled_up.load(Ordering::Relaxed)
     }
 
-    /// Roll-ups that would have changed a value: none, unless there is a bug.
+    /// Roll-ups that would have changed a value. There are none unless there is a bug.
     pub fn drifted(&self) -> u64 {
         self.drifted.load(Ordering::Relaxed)
     }
 
-    /// Batches, and the increments in them.
+    /// The number of batches, and of the increments in them.
     pub fn combined(&self) -> (u64, u64) {
         let batches = self.batches();
         (batches.count(), batches.sum)
     }
 
-    /// Batches by the number of increments in them.
+    /// Batches by the number of their increments.
     pub fn batches(&self) -> Observed {
         self.batches.observed()
     }
 
-    /// Counters of the hot table `schema.name`.
+    /// The counters of the hot table `schema.name`.
     pub fn table(&self, schema: &str, name: &str) -> Arc<TableCounts> {
         self.tables.get(schema, name)
     }
 
-    /// Counts an increment that waits, until what is returned is dropped.
+    /// Counts an increment as waiting until the returned value is dropped.
     pub fn count_waiting(&self) -> impl Drop + use<'_> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         Present(&self.waiting)
     }
 
-    /// Counts a client that is connected, until what is returned is dropped.
+    /// Counts a client as connected until the returned value is dropped.
     pub fn count_session(&self) -> impl Drop + use<'_> {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.sessions.fetch_add(1, Ordering::Relaxed);
         Present(&self.sessions)
     }
 
-    /// Clients that are connected.
+    /// Clients that are connected now.
     pub fn sessions(&self) -> u64 {
         self.sessions.load(Ordering::Relaxed)
     }
 
-    /// Clients that have connected.
+    /// Clients that have connected so far.
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Counts a client that did not come to be logged in.
+    /// Counts a client that was not logged in.
     pub fn count_refused(&self, fault: Fault) {
         self.refused[fault as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Clients that did not come to be logged in for this side's fault.
+    /// Clients that were not logged in through the fault of this side.
     pub fn refused(&self, fault: Fault) -> u64 {
         self.refused[fault as usize].load(Ordering::Relaxed)
     }
 
-    /// Clients that did not come to be logged in, whoever was at fault.
+    /// Clients that were not logged in, whichever side was at fault.
     pub fn all_refused(&self) -> u64 {
         Fault::ALL.map(|fault| self.refused(fault)).iter().sum()
     }
 
-    /// Counts a session that has ended in the middle of a command.
+    /// Counts a session that ended in the middle of a command.
     pub fn count_lost(&self, fault: Fault) {
         self.lost[fault as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sessions that have ended in the middle of a command for this side's fault.
+    /// Sessions that ended in the middle of a command through the fault of this side.
     pub fn lost(&self, fault: Fault) -> u64 {
         self.lost[fault as usize].load(Ordering::Relaxed)
     }
 
-    /// Increments that wait now to be combined.
+    /// Increments that are waiting now to be combined.
     pub fn waiting(&self) -> u64 {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Statements by reason, those that were counted at all.
+    /// Statements by reason, without reasons that did not occur.
     pub fn statements(&self) -> BTreeMap<Reason, u64> {
         counted(&self.statements)
     }
 
-    /// Statements on observed tables by the reason for the plan that they would have, those that were counted at all.
+    /// Statements on observed tables by the reason for the plan that they would have had, without reasons that did not
+    /// occur.
     pub fn observed(&self) -> BTreeMap<Reason, u64> {
         counted(&self.observed)
     }
@@ -235,7 +237,7 @@ fn counted(statements: &[AtomicU64; Reason::ALL.len()]) -> BTreeMap<Reason, u64>
     counted.filter(|(_, count)| *count > 0).collect()
 }
 
-/// One that is there now.
+/// Decrements a gauge when dropped.
 struct Present<'a>(&'a AtomicU64);
 
 impl Drop for Present<'_> {

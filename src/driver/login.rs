@@ -1,4 +1,4 @@
-//! The connection phase, from the client's side.
+//! The connection phase from the client's side.
 
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
 use mysql_common::scramble::{scramble_native, scramble_sha256};
@@ -15,29 +15,29 @@ use crate::wire::packet::encode_packet;
 use crate::wire::reader::{Malformed, put_lenenc_bytes};
 use crate::wire::reply;
 
-/// Largest packet of the connection phase, in bytes.
+/// Maximum packet size of the connection phase, in bytes.
 const LARGEST_PACKET: usize = 64 * 1024;
 
 /// Collation 45: utf8mb4_general_ci, which MySQL and MariaDB both have.
 const UTF8MB4: u8 = 45;
 
-/// Who logs in, and as what kind of client.
+/// The account to log in as, and the kind of client.
 #[derive(Clone, Copy, Debug)]
 pub struct Login<'a> {
     /// User name.
     pub user: &'a str,
     /// Password; empty for none.
     pub password: &'a str,
-    /// Current schema.
+    /// Default schema.
     pub schema: Option<&'a str>,
-    /// Capabilities to ask for; what the server does not have is left out.
+    /// Capabilities to request. Those that the server does not have are left out.
     pub capabilities: u64,
-    /// The transport is a unix socket, which servers take for secure: a password may travel in the clear.
+    /// The transport is a unix socket. Servers consider it secure, so a password may be sent in the clear.
     pub is_local: bool,
 }
 
 impl<'a> Login<'a> {
-    /// A client as most are.
+    /// A login as of most clients, over TCP and without a schema.
     pub fn new(user: &'a str, password: &'a str) -> Self {
         Self {
             user,
@@ -66,7 +66,8 @@ impl Driver {
             };
         let mut driver = Self {
             stream,
-            // MySQL's servers set CLIENT_LONG_PASSWORD, MariaDB's do not: the bit says who the client is.
+            // MySQL's servers set CLIENT_LONG_PASSWORD, MariaDB's do not. In a client's flags, the bit says which kind
+            // it is.
             capabilities: wanted & (initial_handshake.capabilities | capability::LONG_PASSWORD),
             thread_id: initial_handshake.thread_id,
             scratch: Vec::new(),
@@ -77,7 +78,7 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Manual: "Protocol::HandshakeResponse41".
+    /// Sends the handshake response (manual: "Protocol::HandshakeResponse41").
     async fn respond(
         &mut self,
         login: &Login<'_>,
@@ -110,7 +111,7 @@ impl Driver {
         self.write(1, &response).await
     }
 
-    /// Answers the server's requests until it says OK.
+    /// Responds to the server's requests until it sends OK.
     async fn authenticate(
         &mut self,
         login: &Login<'_>,
@@ -145,8 +146,8 @@ impl Driver {
         }
     }
 
-    /// The password itself, which caching_sha2_password wants when the server's cache does not know it: encrypted with
-    /// the server's key unless the transport is secure (manual: "Caching_sha2_password information").
+    /// Sends the password itself, which caching_sha2_password asks for when the server's cache does not hold it. It is
+    /// encrypted with the server's key unless the transport is secure (manual: "Caching_sha2_password information").
     async fn send_password(
         &mut self,
         login: &Login<'_>,
@@ -182,7 +183,7 @@ impl Driver {
     }
 }
 
-/// Encrypts a password under the server's key, the PEM of a SubjectPublicKeyInfo.
+/// Encrypts a password with the server's key, which is the PEM of a SubjectPublicKeyInfo.
 fn encrypt(password: &[u8], pem: &[u8]) -> Result<Vec<u8>, Error> {
     let unusable = || Error::Unsupported("a password under its RSA key".to_owned());
     let der = SubjectPublicKeyInfoDer::from_pem_slice(pem).map_err(|_| unusable())?;
@@ -196,7 +197,7 @@ fn encrypt(password: &[u8], pem: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(encrypted)
 }
 
-/// `max_packet_size` of the response: 1 GiB, the protocol's limit.
+/// `max_packet_size` of the handshake response: 1 GiB, the protocol's limit.
 const LARGEST_MESSAGE: u32 = 1 << 30;
 
 fn scramble(plugin: &[u8], auth_plugin_data: &[u8], login: &Login<'_>) -> Result<Vec<u8>, Error> {

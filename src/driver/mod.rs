@@ -1,7 +1,7 @@
-//! A MySQL client on our own wire code, for the demo, the benchmarks and the tests: it costs less than the server
-//! it drives, and it shows every packet as it came.
+//! A MySQL client on the proxy's own wire code, for the demo, the benchmarks and the tests. It uses less CPU than the
+//! server that it drives, and returns every packet as it came.
 //!
-//! It logs in by mysql_native_password or caching_sha2_password; it speaks no TLS.
+//! It can log in with mysql_native_password or caching_sha2_password. It does not support TLS.
 
 mod login;
 
@@ -18,7 +18,7 @@ use crate::wire::response::{Next, PacketKind, ResponseKind, ResponseTracker};
 
 pub use login::Login;
 
-/// The most that one packet of an answer may hold, in bytes.
+/// Maximum length of one payload in a response, in bytes.
 const LARGEST_PACKET: usize = 1 << 30;
 
 /// A connection to a server.
@@ -29,22 +29,22 @@ pub struct Driver {
     scratch: Vec<u8>,
 }
 
-/// Why a conversation with the server ended.
+/// Why the connection can no longer be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server vanished.
+    /// The connection was closed or lost, or a packet is too long.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A write failed.
     #[error("connection lost: {0}")]
     Write(#[from] io::Error),
-    /// The server sent what is no packet of the protocol.
+    /// The server sent a malformed packet.
     #[error(transparent)]
     Malformed(#[from] Malformed),
     /// The server refused the login.
     #[error("login refused: {0}")]
     Login(ServerError),
-    /// The server asks for what this client does not do.
+    /// The server requires something that this client does not support.
     #[error("the server asks for {0}, which this client does not speak")]
     Unsupported(String),
 }
@@ -59,30 +59,30 @@ pub struct ServerError {
     pub message: String,
 }
 
-/// A packet of an answer.
+/// A packet of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// What it is.
+    /// Its kind.
     pub packet_kind: PacketKind,
-    /// Its sequence id (the last one, of a payload in several packets).
+    /// Its sequence id; the last one if the payload spans several packets.
     pub sequence_id: u8,
     /// Its payload.
     pub payload: Vec<u8>,
 }
 
-/// What a statement answered.
+/// The result of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// OK, with the rows affected.
+    /// OK, with the number of affected rows.
     Ok(u64),
-    /// Text protocol rows; `None` is NULL.
+    /// Rows in the text protocol; `None` is NULL.
     Rows(Vec<Vec<Option<Vec<u8>>>>),
     /// ERR.
     Err(ServerError),
 }
 
 impl Driver {
-    /// Capabilities that [`Login::new`] asks for.
+    /// The capabilities that [`Login::new`] requests.
     pub const CAPABILITIES: u64 = capability::LONG_PASSWORD
         | capability::PROTOCOL_41
         | capability::TRANSACTIONS
@@ -93,29 +93,29 @@ impl Driver {
         | capability::PLUGIN_AUTH_LENENC_CLIENT_DATA
         | capability::DEPRECATE_EOF;
 
-    /// The connection id that the server gave.
+    /// The connection id that the server assigned.
     pub fn thread_id(&self) -> u32 {
         self.thread_id
     }
 
-    /// The capabilities agreed on.
+    /// The capabilities that client and server have agreed on.
     pub fn capabilities(&self) -> u64 {
         self.capabilities
     }
 
-    /// Sends a command: its payload, command byte first.
+    /// Sends a command, whose payload begins with the command byte.
     pub async fn send(&mut self, payload: &[u8]) -> Result<(), Error> {
         self.scratch.clear();
         encode_packet(&mut self.scratch, 0, payload);
         Ok(self.stream.write(&self.scratch).await?)
     }
 
-    /// Sends bytes that need not be packets.
+    /// Sends bytes, which need not be packets.
     pub async fn send_raw(&mut self, bytes: &[u8]) -> Result<(), Error> {
         Ok(self.stream.write(bytes).await?)
     }
 
-    /// Reads an answer of this form, packet by packet.
+    /// Reads a response of this kind, packet by packet. Stops after a request for a local file.
     pub async fn packets(&mut self, response_kind: ResponseKind) -> Result<Vec<Packet>, Error> {
         let mut tracker = ResponseTracker::new(response_kind, self.capabilities);
         let mut packets = Vec::new();
@@ -164,7 +164,7 @@ impl Driver {
         payload
     }
 
-    /// Runs a statement and gathers its (first) result.
+    /// Runs a statement and returns its result; the first one, if there are several.
     pub async fn query(&mut self, text: &str) -> Result<Reply, Error> {
         let payload = self.query_payload(text);
         self.send(&payload).await?;
@@ -187,8 +187,8 @@ impl Driver {
         reply.ok_or(Error::Malformed(Malformed))
     }
 
-    /// Sends a packet and reads its answer, of which nothing is kept: the cheapest round trip, without allocation.
-    /// True unless the answer is an ERR. The server must not ask for a local file.
+    /// Sends a packet and reads the response without keeping it: the cheapest round trip, without allocation. Returns
+    /// whether the response succeeded, that is, contained no ERR. The server must not ask for a local file.
     pub async fn round_trip(
         &mut self,
         packet: &[u8],
@@ -197,7 +197,7 @@ impl Driver {
         self.exchange(packet, response_kind, None).await
     }
 
-    /// [`Driver::round_trip`] that says why the server refused, if it did.
+    /// Like [`Driver::round_trip`], but returns the server's error if there was one.
     pub async fn refusal(
         &mut self,
         packet: &[u8],
@@ -213,7 +213,7 @@ impl Driver {
         }
     }
 
-    /// True unless the answer is an ERR, whose payload goes to `refused` if anybody wants it.
+    /// Returns whether the response contained no ERR. The payload of an ERR goes to `refused`, if given.
     async fn exchange(
         &mut self,
         packet: &[u8],
@@ -241,7 +241,7 @@ impl Driver {
         Ok(tracker.error().is_none())
     }
 
-    /// Says goodbye, so that the server does not log the connection as lost.
+    /// Sends COM_QUIT, so that the server does not log the connection as lost.
     pub async fn quit(mut self) -> Result<(), Error> {
         self.send(&[command::QUIT]).await?;
         Ok(self.stream.shutdown().await?)
@@ -259,7 +259,7 @@ impl Driver {
     }
 }
 
-/// The packet of a COM_QUERY with this text, for [`Driver::round_trip`].
+/// A COM_QUERY packet with this text, for [`Driver::round_trip`].
 pub fn query_packet(text: &str) -> Vec<u8> {
     command_packet(command::QUERY, text.as_bytes())
 }

@@ -1,12 +1,12 @@
-//! Who is at fault.
+//! Which side is at fault for a failed connection.
 
 use tracing::Level;
 
-/// Who is at fault for a client that was not connected, or a session that was lost. The metrics' label `side` and the
-/// log's level follow from it.
+/// Which side is at fault for a client that was not connected, or for a session that was lost. It determines the
+/// metrics' label `side` and the log level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The client: it vanished, stalled, spoke another protocol, or was not let in.
+    /// The client: it vanished, stalled, spoke another protocol, or was denied access.
     Client,
     /// The upstream: unreachable, full, lost, or not speaking the protocol.
     Upstream,
@@ -15,7 +15,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them.
+    /// All sides.
     pub const ALL: [Self; 3] = [Self::Client, Self::Upstream, Self::Proxy];
 
     /// The value of the label `side`.
@@ -27,8 +27,8 @@ impl Fault {
         }
     }
 
-    /// The level at which the log has a client that was not connected. What a client does wrong, the client is told;
-    /// the rest is the operator's to put right.
+    /// The level at which a client that was not connected is logged. A client learns of its own mistakes from the error
+    /// that it gets; the others are for the operator to fix.
     pub const fn level(self) -> Level {
         match self {
             Self::Client => Level::DEBUG,

@@ -1,28 +1,28 @@
-//! Observations in buckets with fixed bounds. Each is two additions, and nobody waits for anybody.
+//! Histograms with fixed buckets. An observation is two atomic additions, without locks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How many observations were how large.
+/// A histogram that can be observed concurrently.
 #[derive(Debug)]
-#[repr(align(64))] // those of one histogram do not slow those of its neighbour
+#[repr(align(64))] // so that neighbouring histograms do not share a cache line
 pub struct Histogram<const N: usize> {
-    /// The most that a bucket counts, in ascending order.
+    /// The buckets' inclusive upper bounds, in ascending order.
     bounds: &'static [u64; N],
     counts: [AtomicU64; N],
-    /// More than the last bound.
+    /// Observations above the last bound.
     above: AtomicU64,
     sum: AtomicU64,
 }
 
-/// A histogram at one time.
+/// A snapshot of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// The most that a bucket counts. There is one bucket more, for all that is larger.
+    /// The buckets' inclusive upper bounds. One more bucket holds everything that is larger.
     pub bounds: &'static [u64],
-    /// Observations by bucket, each in one of them.
+    /// The number of observations in each bucket. Buckets are not cumulative.
     pub counts: Vec<u64>,
-    /// All observations, added up.
+    /// The sum of all observations.
     pub sum: u64,
 }
 
@@ -36,7 +36,7 @@ impl<const N: usize> Histogram<N> {
         }
     }
 
-    /// Counts one of this size.
+    /// Counts an observation of this size.
     pub(super) fn observe(&self, size: u64) {
         let bucket = self.bounds.partition_point(|bound| *bound < size);
         let count = self.counts.get(bucket).unwrap_or(&self.above);
@@ -44,7 +44,7 @@ impl<const N: usize> Histogram<N> {
         self.sum.fetch_add(size, Ordering::Relaxed);
     }
 
-    /// What was observed until now.
+    /// A snapshot of what has been observed so far.
     pub fn observed(&self) -> Observed {
         let counts = self.counts.iter().chain([&self.above]);
         Observed {
@@ -56,16 +56,16 @@ impl<const N: usize> Histogram<N> {
 }
 
 impl Observed {
-    /// How many there were.
+    /// The number of observations.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 }
 
-/// Of times, in nanoseconds.
+/// A histogram of durations, in nanoseconds.
 pub type Times = Histogram<{ TIMES.len() }>;
 
-/// 5 µs to 5 s.
+/// 5 µs to 5 s, in nanoseconds.
 const TIMES: [u64; 19] = [
     5_000,
     10_000,
@@ -95,7 +95,7 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Counts one that took so long.
+    /// Counts an observation of this duration.
     pub(super) fn observe_time(&self, time: Duration) {
         self.observe(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }

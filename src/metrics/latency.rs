@@ -1,23 +1,23 @@
-//! Where the time of statements goes.
+//! How long statements take, and where.
 
 use std::time::Duration;
 
 use super::histogram::{Observed, Times};
 use crate::reason::PlanKind;
 
-/// What a statement has spent its time on. Waiting for its client, who sends a long statement or takes a long answer,
-/// is in none of them.
+/// Where a statement spent its time. Time spent waiting for the client, which may send a long statement or read a long
+/// response slowly, is not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Waiting for the upstream.
     pub upstream: Duration,
-    /// Waiting until an increment's turn came, or others had written it.
+    /// Waiting for an increment's turn, or for another session to write it.
     pub combining: Duration,
-    /// The rest: what the proxy adds.
+    /// The rest, which is what the proxy adds.
     pub added: Duration,
 }
 
-/// Times of statements.
+/// Histograms of statement times.
 #[derive(Debug, Default)]
 pub struct Latency {
     by_plan: [ByPlan; PlanKind::ALL.len()],
@@ -25,7 +25,7 @@ pub struct Latency {
     combining: Times,
 }
 
-/// Times of statements with one kind of plan.
+/// Histograms for statements with one kind of plan.
 #[derive(Debug, Default)]
 struct ByPlan {
     whole: Times,
@@ -33,25 +33,25 @@ struct ByPlan {
     added: Times,
 }
 
-/// The same, at one time.
+/// A snapshot of the times for one kind of plan.
 #[derive(Clone, Debug)]
 pub struct LatencyOf {
-    /// From the statement to its answer.
+    /// From the statement to the end of its response.
     pub whole: Observed,
-    /// What the upstream took of it, where it was asked.
+    /// The part spent in the upstream, for statements that were sent there.
     pub upstream: Observed,
-    /// What the proxy added.
+    /// The part that the proxy added.
     pub added: Observed,
 }
 
 impl Latency {
-    /// A statement has been answered.
+    /// Counts a statement that has completed.
     pub fn statement(&self, plan: PlanKind, spent: &Spent) {
         let times = &self.by_plan[plan as usize];
         let whole = spent.upstream + spent.combining + spent.added;
         times.whole.observe_time(whole);
         times.added.observe_time(spent.added);
-        // An increment that others have written has not asked it.
+        // An increment that another session wrote was not sent upstream by this one.
         if !spent.upstream.is_zero() {
             times.upstream.observe_time(spent.upstream);
         }
@@ -60,12 +60,12 @@ impl Latency {
         }
     }
 
-    /// A plan was made.
+    /// Counts the planning of a statement.
     pub fn planned(&self, time: Duration) {
         self.planning.observe_time(time);
     }
 
-    /// Times of statements with plans of this kind.
+    /// Times of statements with this kind of plan.
     pub fn of(&self, plan: PlanKind) -> LatencyOf {
         let times = &self.by_plan[plan as usize];
         LatencyOf {
@@ -75,12 +75,12 @@ impl Latency {
         }
     }
 
-    /// How long plans took to be made.
+    /// How long planning took.
     pub fn planning(&self) -> Observed {
         self.planning.observed()
     }
 
-    /// For how long increments have waited until their turn came, or others had written them.
+    /// How long increments waited for their turn, or for another session to write them.
     pub fn combining(&self) -> Observed {
         self.combining.observed()
     }

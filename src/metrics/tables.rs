@@ -14,45 +14,45 @@ pub struct TableCounts {
     combined: AtomicU64,
 }
 
-/// The same, at one time.
+/// A snapshot of the counters of one hot table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableCounted {
-    /// Increments that went to slots, or to the row of a table without slots.
+    /// Increments that went to slots, or to the base row where the table has no slots.
     pub increments: u64,
-    /// Reads of its counters as base + slots.
+    /// Reads of its counters as base + SUM(slots).
     pub reads: u64,
-    /// Statements for which slots were moved into its rows first.
+    /// Statements before which its slots were folded into base.
     pub folds: u64,
-    /// Batches with increments of it, each of several clients.
+    /// Batches with increments of this table, each of several clients.
     pub batches: u64,
-    /// The increments of it in them.
+    /// Increments of this table in those batches.
     pub combined: u64,
 }
 
 impl TableCounts {
-    /// Counts an increment that went to a slot, or to the row of a table without slots.
+    /// Counts an increment that went to a slot, or to the base row where the table has no slots.
     pub fn count_increment(&self) {
         self.increments.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a read of base + slots.
+    /// Counts a read of base + SUM(slots).
     pub fn count_read(&self) {
         self.reads.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a statement for which slots are moved into rows first.
+    /// Counts a statement before which slots are folded into base.
     pub fn count_fold(&self) {
         self.folds.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a batch with so many increments of this table.
+    /// Counts a batch with this many increments of this table.
     pub fn count_batch(&self, increments: usize) {
         self.batches.fetch_add(1, Ordering::Relaxed);
         let increments = u64::try_from(increments).unwrap_or(u64::MAX);
         self.combined.fetch_add(increments, Ordering::Relaxed);
     }
 
-    /// What was counted until now.
+    /// A snapshot of what has been counted so far.
     pub fn counted(&self) -> TableCounted {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         TableCounted {
@@ -65,12 +65,13 @@ impl TableCounts {
     }
 }
 
-/// Counters by the table's name. They outlive catalogs: rules.yaml and DDL may change what a table is, and it goes on.
+/// Counters by the table's name. They outlive catalogs: rules.yaml and DDL may change what a table is, and its counters
+/// continue.
 #[derive(Debug, Default)]
 pub(super) struct Tables(Mutex<BTreeMap<(String, String), Arc<TableCounts>>>);
 
 impl Tables {
-    /// Those of `schema.name`.
+    /// The counters of `schema.name`.
     pub(super) fn get(&self, schema: &str, name: &str) -> Arc<TableCounts> {
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (schema.to_owned(), name.to_owned());

@@ -1,12 +1,12 @@
-//! Read buffers, lent to whoever has bytes in flight: a connection with nothing in flight holds none.
+//! Read buffers, lent to connections that have bytes in flight. An idle connection holds none.
 
 use std::cell::RefCell;
 
 /// A thread's spare buffers of one size. There are as many as connections on this thread had bytes in flight at the
-/// same time, but no more than `most`; further ones go back to the allocator.
+/// same time, but at most `most`; further ones go back to the allocator.
 ///
-/// They belong to the thread rather than to the server, so that lending takes neither a lock nor a cache line of
-/// another processor. They hold nothing that means anything: a cache of memory, as the allocator's own.
+/// They belong to the thread rather than to the server, so that lending needs no lock and does not contend for a cache
+/// line with another processor. The contents are meaningless: this is only a cache of memory, like the allocator's own.
 struct Spares {
     length: usize,
     most: usize,
@@ -22,13 +22,13 @@ thread_local! {
     };
 }
 
-/// What a connection reads into first, in bytes: most commands and most answers fit.
+/// Size of the buffer that a connection reads into first, in bytes. Most commands and most responses fit.
 pub(super) const SMALL: usize = 32 * 1024;
 
-/// What it reads into while more comes than fits into a small one, in bytes: fewer and longer reads and writes.
+/// Size of the buffer for streams that fill a small one, in bytes. It makes reads and writes fewer and longer.
 pub(super) const LARGE: usize = 256 * 1024;
 
-/// A buffer of at least `length` bytes: a small or a large one, or one made for it.
+/// Lends a buffer of at least `length` bytes: a small or a large one, or one allocated for this length.
 pub(super) fn lend(length: usize) -> Box<[u8]> {
     let spare = SPARES.try_with(|spares| {
         let mut spares = spares.borrow_mut();
@@ -39,9 +39,9 @@ pub(super) fn lend(length: usize) -> Box<[u8]> {
     spare.unwrap_or_else(|| vec![0; length].into_boxed_slice())
 }
 
-/// Takes a buffer back. What it holds, the next borrower may see until it has read over it.
+/// Takes a buffer back. The next borrower can see its contents until it reads over them.
 pub(super) fn give_back(buffer: Box<[u8]>) {
-    // A thread that is ending keeps none.
+    // A thread that is ending keeps no buffers.
     let _ = SPARES.try_with(|spares| {
         let mut spares = spares.borrow_mut();
         let same = spares

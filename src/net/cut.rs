@@ -9,16 +9,17 @@ use std::task::{Context, Poll};
 use atomic_waker::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Cuts a [`Cuttable`] off.
+/// Disconnects a [`Cuttable`] from its peer.
 #[derive(Debug, Default)]
 pub struct Cut {
     is_made: AtomicBool,
-    /// Who waits for the peer.
+    /// The task that waits for the peer.
     waiting: AtomicWaker,
 }
 
 impl Cut {
-    /// From now on the peer has closed, for whoever reads and writes there. The socket is closed when that is dropped.
+    /// Makes the transport behave as if the peer had closed the connection. The socket itself closes when the
+    /// [`Cuttable`] is dropped.
     pub fn make(&self) {
         self.is_made.store(true, Ordering::Release);
         self.waiting.wake();
@@ -28,27 +29,28 @@ impl Cut {
         self.is_made.load(Ordering::Acquire)
     }
 
-    /// Whether it is made; if not, this task hears of it.
+    /// Whether the cut has been made. If not, the current task will be woken when it is.
     fn is_made_or_wakes(&self, context: &Context<'_>) -> bool {
-        // Before it is looked at: a cut in between wakes.
+        // Register before checking, so that a cut made in between wakes the task.
         self.waiting.register(context.waker());
         self.is_made()
     }
 }
 
-/// A transport until it is cut off: then nothing more comes, and nothing more goes. One task uses it.
+/// A transport until it is cut: then reads return the end of the stream and writes fail with `BrokenPipe`. Only one
+/// task may use it.
 pub struct Cuttable<T> {
     transport: T,
     cut: Arc<Cut>,
 }
 
 impl<T> Cuttable<T> {
-    /// Which `cut` cuts off.
+    /// Wraps `transport`, so that `cut` can disconnect it.
     pub fn new(transport: T, cut: Arc<Cut>) -> Self {
         Self { transport, cut }
     }
 
-    /// What is left of a step when the cut is made.
+    /// Polls `step`, or returns `cut_off` if the cut has been made.
     fn unless_cut<O>(
         &mut self,
         context: &mut Context<'_>,
@@ -111,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// A transport that takes eight bytes, its peer, and what cuts it off.
+    /// A transport with room for eight bytes, its peer, and its cut.
     fn cuttable() -> (
         Cuttable<tokio::io::DuplexStream>,
         tokio::io::DuplexStream,

@@ -8,7 +8,8 @@ use super::Transport;
 use super::options::prepare;
 use crate::config::{Address, HostPort};
 
-/// Connects. A TCP connection gets its options. Cancel safe: a dropped attempt leaves nothing behind.
+/// Connects to `address`. A TCP connection gets the socket options of [`prepare`]. Cancel safe: a dropped attempt
+/// leaves nothing behind.
 pub async fn dial(address: &Address) -> io::Result<Box<dyn Transport>> {
     match address {
         Address::Tcp(HostPort { host, port }) => {

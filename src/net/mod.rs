@@ -1,4 +1,4 @@
-//! Bytes on sockets: one packet stream over plain TCP, TLS or a unix socket.
+//! Bytes on sockets: packet streams over plain TCP, TLS or unix sockets.
 
 mod buffer;
 mod cut;

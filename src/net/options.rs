@@ -1,4 +1,4 @@
-//! Options of TCP sockets, on either side.
+//! Options of TCP sockets, on both sides.
 
 use std::io;
 use std::time::Duration;
@@ -6,23 +6,25 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
-/// A peer that has been silent for so long is asked whether it is there,
+/// How long a peer may be silent before the first keepalive probe.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// and so often until it answers,
+/// The interval between keepalive probes that are not acknowledged.
 const INTERVAL: Duration = Duration::from_secs(15);
 
-/// and is gone when it has not answered so many times.
+/// The number of unacknowledged probes after which the peer counts as gone.
 #[cfg(target_os = "linux")]
 const PROBES: u32 = 4;
 
-/// Bytes that are not acknowledged for so long mean that the peer is gone; so do bytes for which it has no room. It is
-/// long, for a client may take its time over a large result, and a third of what Linux waits otherwise.
+/// How long sent data may stay unacknowledged, or wait for room in the peer's window, before the peer counts as gone.
+/// It is long because a client may take its time over a large result. Without it, Linux waits about three times as
+/// long.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(300);
 
-/// Sends small packets at once, and finds out in the end when the peer has gone without a word: a machine that lost its
-/// power, a firewall that forgot the connection. Its session would otherwise hold its locks for good (manual: tcp(7)).
+/// Disables Nagle's algorithm, and sets timeouts that eventually detect a peer that vanished without closing: a machine
+/// that lost power, or a firewall that forgot the connection. Its session would otherwise hold its locks forever
+/// (manual: tcp(7)).
 pub fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);

@@ -1,4 +1,4 @@
-//! A socket with a read buffer in which packets are looked at where they lie.
+//! A socket with a read buffer in which packets are examined in place.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,7 +12,7 @@ use zeroize::Zeroize;
 use super::buffer;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 
-/// What a packet stream runs over.
+/// The byte stream below a packet stream.
 pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Transport for T {}
@@ -31,29 +31,30 @@ pub enum ReadError {
     TooLong {
         /// Length of the payload so far, in bytes.
         length: usize,
-        /// The most that is accepted, in bytes.
+        /// The maximum that is accepted, in bytes.
         limit: usize,
     },
 }
 
-/// One peer's byte stream, buffered for reading, unbuffered for writing.
+/// The byte stream of one peer. Reads are buffered, writes are not.
 ///
-/// Memory: nothing while no bytes are in flight. A read buffer is lent for as long as unread bytes lie in it or more
-/// of them keep coming: [`PacketStream::BUFFER`] bytes, or [`PacketStream::LARGE_BUFFER`] while a stream fills that,
-/// and for a while up to [`PacketStream::LARGEST_PEEK`]; what is larger is streamed in pieces or copied out by
+/// Memory: none while no bytes are in flight. A read buffer is lent while it holds unread bytes or more are arriving.
+/// It has [`PacketStream::BUFFER`] bytes, or [`PacketStream::LARGE_BUFFER`] while a stream fills the smaller one, and
+/// temporarily up to [`PacketStream::LARGEST_PEEK`]. Larger payloads are streamed in pieces, or copied out by
 /// [`PacketStream::read_payload`] under the caller's limit.
 pub struct PacketStream {
     transport: Box<dyn Transport>,
-    /// Empty when none is lent.
+    /// Empty while no buffer is lent.
     buffer: Box<[u8]>,
     /// Unread bytes are `buffer[start..end]`.
     start: usize,
     end: usize,
-    /// The last read would have filled a buffer of the usual size.
+    /// The last read would have filled a buffer of [`PacketStream::BUFFER`] bytes.
     streams: bool,
-    /// Secrets may lie in the buffer: it is not given back before [`PacketStream::scrub`].
+    /// The buffer may hold secrets. It is kept until [`PacketStream::scrub`], and overwritten if it must be given back
+    /// earlier.
     secret: bool,
-    /// For how long the peer has had this side wait in the middle of something.
+    /// How long the peer has kept this side waiting in the middle of something.
     waited: Duration,
 }
 
@@ -61,19 +62,20 @@ impl PacketStream {
     /// Size of the read buffer in bytes.
     pub const BUFFER: usize = buffer::SMALL;
 
-    /// Size of the read buffer while more comes than fits into [`PacketStream::BUFFER`], in bytes.
+    /// Size of the read buffer, in bytes, while more arrives than fits into [`PacketStream::BUFFER`].
     pub const LARGE_BUFFER: usize = buffer::LARGE;
 
-    /// Largest packet that may be looked at whole where it lies; the buffer grows to hold it and shrinks again.
+    /// Size of the largest packet that may be examined in place, in bytes. The buffer grows to hold it and shrinks
+    /// afterwards.
     pub const LARGEST_PEEK: usize = 1024 * 1024;
 
-    /// Longest that [`PacketStream::lingering_close`] may take, or any other leave-taking.
+    /// Maximum duration of [`PacketStream::lingering_close`], and of any other way to close a connection.
     pub const LINGER: Duration = Duration::from_secs(1);
 
-    /// What [`PacketStream::lingering_close`] reads at most, in bytes.
+    /// Maximum number of bytes that [`PacketStream::lingering_close`] reads.
     const MOST_DRAINED: usize = 64 * 1024 * 1024;
 
-    /// Wraps a connected transport. Until [`PacketStream::scrub`] what comes is taken for secret.
+    /// Wraps a connected transport. What arrives before [`PacketStream::scrub`] is treated as secret.
     pub fn new(transport: Box<dyn Transport>) -> Self {
         Self {
             transport,
@@ -86,9 +88,9 @@ impl PacketStream {
         }
     }
 
-    /// Wraps the transport, in TLS as a rule, by what `handshake` makes of it. Fails when bytes are buffered that the
-    /// peer sent in the clear and that would otherwise be taken for encrypted ones. After a failure the stream is at
-    /// its end, and what is written to it is lost. Not cancel safe.
+    /// Replaces the transport by what `handshake` makes of it, usually TLS. Fails if bytes are buffered: the peer sent
+    /// them in the clear, and they would be taken for encrypted ones. After a failure, reads return the end of the
+    /// stream and writes are lost. Not cancel safe.
     pub async fn wrap<T, F>(
         &mut self,
         handshake: impl FnOnce(Box<dyn Transport>) -> F,
@@ -109,12 +111,12 @@ impl PacketStream {
         Ok(())
     }
 
-    /// Bytes read from the peer and not consumed yet.
+    /// Bytes that have been read from the peer and not consumed.
     pub fn buffered(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Marks the first `length` buffered bytes as done with.
+    /// Removes the first `length` buffered bytes.
     pub fn consume(&mut self, length: usize) {
         debug_assert!(length <= self.end - self.start);
         self.start += length;
@@ -127,13 +129,13 @@ impl PacketStream {
         }
     }
 
-    /// Whether no more bytes fit behind the buffered ones.
+    /// Whether the buffer has no room after the unread bytes.
     pub fn is_full(&self) -> bool {
         self.end > self.start && self.end - self.start == self.buffer.len()
     }
 
-    /// Reads more bytes behind the buffered ones and returns how many; 0 means that the peer has closed.
-    /// The buffer must not be full. Cancel safe.
+    /// Reads more bytes into the buffer and returns how many; 0 means that the peer has closed. The buffer must not be
+    /// full. Cancel safe.
     pub async fn fill(&mut self) -> io::Result<usize> {
         poll_fn(|context| self.poll_fill(context)).await
     }
@@ -161,7 +163,7 @@ impl PacketStream {
         }
     }
 
-    /// Makes room behind the unread bytes, which reach to the buffer's end.
+    /// Makes room after the unread bytes, which reach to the end of the buffer.
     fn make_room(&mut self) {
         let length = match self.streams {
             true => Self::LARGE_BUFFER,
@@ -177,7 +179,8 @@ impl PacketStream {
         }
     }
 
-    /// Waits until at least `length` bytes (at most [`PacketStream::LARGEST_PEEK`]) are buffered. Cancel safe.
+    /// Waits until at least `length` bytes are buffered; `length` may be up to [`PacketStream::LARGEST_PEEK`]. Cancel
+    /// safe.
     pub async fn fill_to(&mut self, length: usize) -> Result<(), ReadError> {
         if length > self.buffer.len() {
             self.grow(length);
@@ -206,7 +209,7 @@ impl PacketStream {
         self.end = held;
     }
 
-    /// Goes on without a buffer.
+    /// Gives the buffer back and continues without one.
     fn give_back(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
         self.start = 0;
@@ -217,8 +220,8 @@ impl PacketStream {
         buffer::give_back(buffer);
     }
 
-    /// As [`PacketStream::fill_to`], but takes no byte beyond `length` from the transport, so that whatever
-    /// the peer sends next is left for TLS. For the first packets of a connection. Cancel safe.
+    /// Like [`PacketStream::fill_to`], but reads nothing beyond `length` bytes from the transport, so that what the
+    /// peer sends next is left for TLS. For the first packets of a connection. Cancel safe.
     pub async fn fill_exactly(&mut self, length: usize) -> Result<(), ReadError> {
         if self.start + length > self.buffer.len() {
             self.grow(length);
@@ -237,26 +240,28 @@ impl PacketStream {
         Ok(())
     }
 
-    /// What comes from now on may be secret: the buffer stays this stream's own until [`PacketStream::scrub`].
+    /// Treats what arrives from now on as secret: the buffer is not shared with other streams before
+    /// [`PacketStream::scrub`].
     pub fn expect_secrets(&mut self) {
         self.secret = true;
     }
 
-    /// Overwrites consumed bytes that still lie in the buffer: a password may have been among them.
+    /// Overwrites consumed bytes that are still in the buffer, because a password may be among them. Ends
+    /// [`PacketStream::expect_secrets`].
     pub fn scrub(&mut self) {
         self.buffer[..self.start].zeroize();
         self.buffer[self.end..].zeroize();
         self.secret = false;
     }
 
-    /// Waits for the next packet's header without consuming it. Cancel safe.
+    /// Waits for the header of the next packet without consuming it. Cancel safe.
     pub async fn peek_header(&mut self) -> Result<Header, ReadError> {
         self.fill_to(HEADER_LENGTH).await?;
         Ok(Header::decode(self.buffered()).expect("four bytes are buffered"))
     }
 
-    /// Reads the next payload whole into `payload` (cleared first), joining packets of 16 MiB.
-    /// Returns the sequence id of its last packet. Not cancel safe.
+    /// Reads the whole next payload into `payload`, which is cleared first, and joins the packets of a long one.
+    /// Returns the sequence id of the last packet. Fails if the payload is longer than `limit` bytes. Not cancel safe.
     pub async fn read_payload(
         &mut self,
         payload: &mut Vec<u8>,
@@ -289,7 +294,7 @@ impl PacketStream {
         }
     }
 
-    /// Writes `bytes` as they are. Not cancel safe.
+    /// Writes `bytes` unchanged. Not cancel safe.
     pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let transport = &mut self.transport;
         let write = async {
@@ -301,13 +306,13 @@ impl PacketStream {
         written
     }
 
-    /// For how long the peer has had this side wait since this was last asked: for bytes that [`PacketStream::fill_to`]
-    /// and what uses it wanted, and for room to write. Not for [`PacketStream::fill`].
+    /// How long the peer has kept this side waiting since the last call: for bytes that [`PacketStream::fill_to`] and
+    /// its callers needed, and for room to write. Waits in [`PacketStream::fill`] do not count.
     pub fn take_waited(&mut self) -> Duration {
         std::mem::take(&mut self.waited)
     }
 
-    /// Passes the first `length` buffered bytes on to `peer` and consumes them. Not cancel safe.
+    /// Writes the first `length` buffered bytes to `peer` and consumes them. Not cancel safe.
     pub async fn forward(&mut self, length: usize, peer: &mut PacketStream) -> io::Result<()> {
         peer.write(&self.buffer[self.start..self.start + length])
             .await?;
@@ -315,13 +320,13 @@ impl PacketStream {
         Ok(())
     }
 
-    /// Says that nothing more will be written; what the peer still sends can be read.
+    /// Closes the stream for writing. What the peer still sends can be read.
     pub async fn shutdown(&mut self) -> io::Result<()> {
         self.transport.shutdown().await
     }
 
-    /// Closes the stream for writing and reads on, within bounds, until the peer closes: a socket that is closed over
-    /// unread bytes resets the connection, and the peer may lose what was written last. To be given
+    /// Closes the stream for writing, then reads, within bounds, until the peer closes. A socket that is closed with
+    /// unread bytes resets the connection, and the peer may lose what was written last. Callers limit it to
     /// [`PacketStream::LINGER`].
     pub async fn lingering_close(&mut self) -> io::Result<()> {
         self.shutdown().await?;
@@ -337,7 +342,7 @@ impl PacketStream {
     }
 }
 
-/// What a step gives, and for how long it has waited. The clock is asked only where it has.
+/// Runs a step and measures how long it waited. The clock is read only if it has to wait.
 async fn measured<T>(step: impl Future<Output = T>) -> (T, Duration) {
     let mut step = pin!(step);
     let mut since = None;
@@ -364,7 +369,7 @@ mod tests {
 
     use super::*;
 
-    /// A stream behind its login, and its peer.
+    /// A stream after its login, and its peer.
     fn stream() -> (PacketStream, tokio::io::DuplexStream) {
         let (ours, theirs) = duplex(1 << 20);
         let mut stream = PacketStream::new(Box::new(ours));
@@ -372,7 +377,7 @@ mod tests {
         (stream, theirs)
     }
 
-    /// Polls once for bytes that are not there.
+    /// Polls once for bytes, of which there are none.
     async fn find_nothing(stream: &mut PacketStream) {
         tokio::select! {
             biased;
@@ -419,7 +424,7 @@ mod tests {
         let sent: Vec<u8> = (0..PacketStream::LARGE_BUFFER).map(|at| at as u8).collect();
         peer.write_all(&sent).await.unwrap();
         stream.fill().await.unwrap();
-        // As a header stands at the end, the rest of its packet still to come.
+        // As when a header is at the end of the buffer and the rest of its packet has not arrived.
         stream.consume(PacketStream::BUFFER - 2);
         stream.fill().await.unwrap();
         assert_eq!(stream.buffer.len(), PacketStream::LARGE_BUFFER);

@@ -1,4 +1,4 @@
-//! TLS on either side: what the clients are shown, and how the upstream is checked.
+//! TLS on both sides: what certificate clients see, and how the upstream's is verified.
 
 use std::io;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ use crate::config::Address;
 /// TLS could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file is not PEM, or holds no certificate or key.
+    /// A file is not PEM, or contains no certificate or key.
     #[error("{what}: {source}")]
     Pem {
         /// Which of the inputs.
@@ -30,18 +30,18 @@ pub enum TlsError {
         /// What is wrong with it.
         source: pem::Error,
     },
-    /// Certificate and key do not fit, or are of a kind that is not supported.
+    /// Certificate and key do not match, or are of an unsupported kind.
     #[error("certificate or key is not usable: {0}")]
     Unusable(#[from] rustls::Error),
-    /// The certificate for clients could not be made.
+    /// The certificate for clients could not be generated.
     #[error("cannot make a certificate: {0}")]
     Make(#[from] rcgen::Error),
-    /// The upstream's host name cannot stand in a certificate.
+    /// The upstream's host name cannot be in a certificate.
     #[error("'{0}' is no name that a certificate can be checked against")]
     Name(String),
 }
 
-/// TLS 1.2 and 1.3 for clients, with the certificate chain and the key in these PEM texts.
+/// TLS 1.2 and 1.3 for clients, with this certificate chain and key, both PEM.
 pub fn acceptor(certificate: &[u8], key: &[u8]) -> Result<TlsAcceptor, TlsError> {
     let chain = certificates("certificate", certificate)?;
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|source| TlsError::Pem {
@@ -51,8 +51,8 @@ pub fn acceptor(certificate: &[u8], key: &[u8]) -> Result<TlsAcceptor, TlsError>
     acceptor_of(chain, key)
 }
 
-/// TLS for clients with a certificate of our own, made now for `names` (host names or IP addresses)
-/// and gone with the process. The key is ECDSA on P-256.
+/// TLS for clients with a self-signed certificate for `names` (host names or IP addresses). It is generated now and
+/// lasts as long as the process. The key is ECDSA on P-256.
 pub fn self_signed_acceptor(names: Vec<String>) -> Result<TlsAcceptor, TlsError> {
     let made = rcgen::generate_simple_self_signed(names)?;
     let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
@@ -70,18 +70,19 @@ fn acceptor_of(
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// How much of the upstream's certificate is checked.
+/// How thoroughly the upstream's certificate is verified.
 #[derive(Clone, Debug)]
 pub enum Verification {
-    /// Nothing: encryption against onlookers only, as MySQL's `ssl-mode=PREFERRED` and `REQUIRED`.
+    /// Not at all: encryption protects only against eavesdroppers, as with MySQL's `ssl-mode=PREFERRED` and `REQUIRED`.
     None,
-    /// Signed by one of these authorities, as `ssl-mode=VERIFY_CA`.
+    /// It must be signed by one of these authorities, as with `ssl-mode=VERIFY_CA`.
     Authority(RootCertStore),
-    /// Signed by one of these authorities and made for the upstream's host, as `ssl-mode=VERIFY_IDENTITY`.
+    /// It must be signed by one of these authorities and issued for the upstream's host, as with
+    /// `ssl-mode=VERIFY_IDENTITY`.
     AuthorityAndName(RootCertStore),
 }
 
-/// The certificate authorities in this PEM text.
+/// Reads certificate authorities from PEM.
 pub fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("certificate authorities", pem)? {
@@ -90,7 +91,7 @@ pub fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// TLS toward the upstream.
+/// TLS to the upstream.
 #[derive(Clone)]
 pub struct UpstreamConnector {
     connector: TlsConnector,
@@ -98,8 +99,8 @@ pub struct UpstreamConnector {
 }
 
 impl UpstreamConnector {
-    /// TLS toward `upstream`, checked as `verification` says. A unix socket has no host name; it is never
-    /// wrapped in TLS, and any name does.
+    /// TLS to `upstream`, verified according to `verification`. A unix socket has no host name; it is never wrapped in
+    /// TLS, so any name will do.
     pub fn new(upstream: &Address, verification: Verification) -> Result<Self, TlsError> {
         let host = match upstream {
             Address::Tcp(tcp) => tcp.host.as_str(),
@@ -122,7 +123,7 @@ impl UpstreamConnector {
         })
     }
 
-    /// Runs the TLS handshake. Not cancel safe.
+    /// Performs the TLS handshake. Not cancel safe.
     pub async fn connect<T: Transport>(&self, transport: T) -> io::Result<UpstreamStream<T>> {
         let name = self.server_name.clone();
         let stream = self.connector.connect(name, transport).await?;
@@ -130,10 +131,10 @@ impl UpstreamConnector {
     }
 }
 
-/// TLS toward the upstream, closed for writing without the goodbye of TLS.
+/// A TLS stream to the upstream that is closed for writing without TLS's close_notify.
 ///
-/// A server that waits within a statement (SLEEP, GET_LOCK, metadata locks) looks every now and then whether its
-/// client is still there. Unread bytes are a client to it, and it would take the goodbye for such.
+/// A server that waits within a statement (SLEEP, GET_LOCK, metadata locks) checks now and then whether its client is
+/// still there. It takes unread bytes as a sign of life, and close_notify would be such bytes.
 pub struct UpstreamStream<T>(TlsStream<T>);
 
 impl<T: Transport> AsyncRead for UpstreamStream<T> {
@@ -180,8 +181,8 @@ fn certificates(what: &'static str, text: &[u8]) -> Result<Vec<CertificateDer<'s
     }
 }
 
-/// Checks the upstream's certificate as far as [`Verification`] says. The signatures of the TLS handshake
-/// itself are checked in every case.
+/// Verifies the upstream's certificate according to [`Verification`]. The signatures of the TLS handshake itself are
+/// always verified.
 #[derive(Debug)]
 struct UpstreamVerifier {
     verification: Verification,
