@@ -1,7 +1,8 @@
-//! The authentication exchange between a plain side and a secure one: decides, packet by packet, what goes where.
+//! The authentication exchange where one side is secure and the other is not: decides for each packet what is sent
+//! where.
 //!
-//! `caching_sha2_password` and `sha256_password` send a password in the clear over a secure connection, and
-//! encrypted with the server's RSA key over a plain one. Where the two sides differ, the one form is made the other.
+//! `caching_sha2_password` and `sha256_password` send a password in the clear over a secure connection, and encrypted
+//! with the server's RSA key over a plain one. Where the two sides differ, one form is converted into the other.
 
 use zeroize::Zeroizing;
 
@@ -12,13 +13,13 @@ use crate::wire::handshake::authentication::{
 };
 use crate::wire::reply;
 
-/// Shortest that a password encrypted with RSA can be, in bytes: that of a 2048-bit key.
+/// Minimum length in bytes of a password that is encrypted with RSA: that of a 2048-bit key.
 const SHORTEST_ENCRYPTED: usize = 256;
 
-/// How a side is protected against listeners.
+/// How a side is protected against eavesdroppers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protection {
-    /// TCP as it is.
+    /// Plain TCP.
     Plain,
     /// A unix socket.
     Local,
@@ -27,8 +28,8 @@ pub(super) enum Protection {
 }
 
 impl Protection {
-    /// Whether `plugin` lets a password travel in the clear here. MySQL's `sha256_password` wants TLS for it; a unix
-    /// socket is not enough.
+    /// Whether `plugin` permits a password in the clear on this side. MySQL's `sha256_password` requires TLS for that;
+    /// a unix socket is not enough.
     fn is_enough_for(self, plugin: PasswordPlugin) -> bool {
         match self {
             Self::Plain => false,
@@ -45,10 +46,10 @@ pub(super) struct Sides {
     pub(super) upstream: Protection,
 }
 
-/// What the two sides mean for one plugin.
+/// What the two sides require of one plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Crossing {
-    /// Both sides are secure, or neither: every packet passes as it is.
+    /// Both sides are secure, or neither is: every packet passes unchanged.
     Even,
     /// The client's side is secure, the upstream's is plain.
     IntoPlain,
@@ -66,14 +67,14 @@ impl Sides {
         }
     }
 
-    /// The plugin of that name, if what its client sends is a secret as it stands, and would leave TLS here.
+    /// The plugin of this name, if its client sends a secret unencrypted and the secret would leave TLS here.
     fn exposes(self, plugin: &[u8]) -> Option<&'static str> {
         let leaves_tls = self.client == Protection::Tls && self.upstream == Protection::Plain;
         in_the_clear(plugin).filter(|_| leaves_tls)
     }
 
-    /// Whether authentication data for `plugin` in the client's first packet would be of no use upstream, or must not
-    /// get there.
+    /// Whether authentication data for `plugin` in the client's first packet would be useless to the upstream, or must
+    /// not be sent there.
     pub(super) fn spoil_first_data(self, plugin: Option<&[u8]>) -> bool {
         let Some(plugin) = plugin else {
             return false;
@@ -84,49 +85,49 @@ impl Sides {
     }
 }
 
-/// What is awaited.
+/// What the bridge is waiting for.
 #[derive(Debug)]
 enum State {
-    /// Anything; it passes.
+    /// Any packet; it passes unchanged.
     Relay,
-    /// The client's password, in the form of its side.
+    /// The client's password, in the form that the client's side requires.
     Password(PasswordPlugin),
-    /// The upstream's public key, for this password.
+    /// The upstream's public key, to encrypt this password.
     UpstreamKey(PasswordPlugin, Password),
-    /// The client's password, encrypted with our key.
+    /// The client's password, encrypted with the proxy's key.
     Encrypted(PasswordPlugin),
 }
 
-/// What becomes of a packet of the upstream.
+/// What to do with a packet from the upstream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FromUpstream {
-    /// To the client as it is; the client is to answer.
+    /// Send it to the client unchanged. The client must respond.
     Pass,
-    /// To the client as it is; the upstream goes on.
+    /// Send it to the client unchanged. The upstream sends another packet.
     PassOn,
-    /// To the client as it is; it is in.
+    /// Send it to the client unchanged. The client is logged in.
     Accepted,
-    /// To the client as it is; it is out.
+    /// Send it to the client unchanged. The client has been denied access.
     Denied,
-    /// The key that was asked for, PEM text: the password, encrypted with it, goes back.
+    /// The key that the bridge asked for, as PEM. Respond with the password, encrypted with it.
     Key(PasswordPlugin, Password),
 }
 
-/// What becomes of a packet of the client.
+/// What to do with a packet from the client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FromClient {
-    /// To the upstream as it is.
+    /// Send it to the upstream unchanged.
     Pass,
-    /// Held. These bytes go to the upstream.
+    /// Hold it back, and send these bytes to the upstream.
     AskKey(&'static [u8]),
-    /// A secret, by this plugin, that must not go where it would go.
+    /// It is a secret of this plugin that must not be sent over a plain connection.
     Expose(&'static str),
-    /// A password that leaves TLS here: to the upstream encrypted, if its key is known beforehand. One that it gives
-    /// over a plain connection may be anybody's.
+    /// A password that leaves TLS here. Send it to the upstream encrypted, but only with a key that was configured
+    /// beforehand: a key that is received over a plain connection may be anybody's.
     IntoPlain(PasswordPlugin, Password),
-    /// Answered with our public key.
+    /// Respond with the proxy's public key.
     OfferKey(PasswordPlugin),
-    /// To the upstream decrypted.
+    /// Send it to the upstream decrypted.
     Decrypt(PasswordPlugin),
 }
 
@@ -134,14 +135,14 @@ pub(super) enum FromClient {
 pub(super) struct Bridge {
     sides: Sides,
     capabilities: u64,
-    /// The plugin at work.
+    /// The current plugin.
     plugin: Vec<u8>,
     auth_plugin_data: Vec<u8>,
     state: State,
 }
 
 impl Bridge {
-    /// Begins with the plugin and the auth plugin data that the client's first authentication data were made with.
+    /// Begins with the plugin and the auth_plugin_data that the client's first authentication data was made with.
     pub(super) fn new(
         sides: Sides,
         capabilities: u64,
@@ -157,12 +158,12 @@ impl Bridge {
         }
     }
 
-    /// The name of the plugin at work; empty for the one of before 4.1.
+    /// The name of the current plugin. It is empty for the one that servers used before 4.1.
     pub(super) fn plugin(&self) -> &[u8] {
         &self.plugin
     }
 
-    /// Flags that both sides have agreed on.
+    /// The capabilities that both sides have agreed on.
     pub(super) fn capabilities(&self) -> u64 {
         self.capabilities
     }
@@ -172,12 +173,12 @@ impl Bridge {
         self.sides.upstream == Protection::Local
     }
 
-    /// The random data that the client's password is mixed with now.
+    /// The random data that the client's password is currently combined with.
     pub(super) fn auth_plugin_data(&self) -> &[u8] {
         &self.auth_plugin_data
     }
 
-    /// Decides about a packet of the upstream.
+    /// Decides what to do with a packet from the upstream.
     pub(super) fn upstream_sent(&mut self, payload: &[u8]) -> FromUpstream {
         match payload.first() {
             Some(&reply::OK) => return FromUpstream::Accepted,
@@ -231,9 +232,9 @@ impl Bridge {
         }
     }
 
-    /// Decides about a packet of the client.
+    /// Decides what to do with a packet from the client.
     pub(super) fn client_sent(&mut self, payload: &[u8]) -> FromClient {
-        // No password is sent for an account without one.
+        // An account without a password sends an empty one.
         let empty = matches!(payload, [] | [0]);
         if !empty && let Some(plugin) = self.sides.exposes(&self.plugin) {
             return FromClient::Expose(plugin);
@@ -246,7 +247,7 @@ impl Bridge {
                     self.state = State::Encrypted(plugin);
                     FromClient::OfferKey(plugin)
                 }
-                // Encrypted with a key that the client had from elsewhere: ours, or not.
+                // Encrypted with a key that the client obtained elsewhere: the proxy's, or another.
                 Crossing::IntoSecure if payload.len() >= SHORTEST_ENCRYPTED => {
                     FromClient::Decrypt(plugin)
                 }
@@ -254,7 +255,7 @@ impl Bridge {
             },
             State::Encrypted(plugin) => FromClient::Decrypt(plugin),
             held @ State::UpstreamKey(..) => {
-                // Nothing may follow the password; the upstream shall judge it when its turn has come.
+                // Nothing may follow the password. Let the upstream judge it when it comes to it.
                 self.state = held;
                 FromClient::Pass
             }

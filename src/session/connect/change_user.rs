@@ -1,4 +1,4 @@
-//! COM_CHANGE_USER: the authentication exchange once more, on a connection that stands.
+//! COM_CHANGE_USER: the authentication exchange again, on an established connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,27 +15,27 @@ use crate::config::Address;
 use crate::net::PacketStream;
 use crate::wire::handshake::change_user::ChangeUser;
 
-/// What COM_CHANGE_USER needs to know of how the connection was made.
+/// What COM_CHANGE_USER needs to know about how the connection was made.
 #[derive(Clone)]
 pub struct Reauthentication {
     pub(super) sides: Sides,
     pub(super) capabilities: u64,
-    /// The plugin and the auth plugin data of the initial handshake.
+    /// The plugin and the auth_plugin_data of the initial handshake.
     pub(super) plugin: Vec<u8>,
     pub(super) auth_plugin_data: Vec<u8>,
     pub(super) key: Arc<PasswordKey>,
     pub(super) upstream_key: Option<Arc<[u8]>>,
     pub(super) timeout: Duration,
-    /// Named in what a client is told.
+    /// Named in error messages for the client.
     pub(super) upstream: Address,
 }
 
-/// How COM_CHANGE_USER ended. The client has got the packet.
+/// The outcome of COM_CHANGE_USER. The client has received the packet.
 #[derive(Debug)]
 pub enum ChangeUserOutcome {
-    /// OK: the session starts anew as this login.
+    /// OK: the session starts again with this login.
     Changed(Login),
-    /// ERR. MySQL closes the connection then; MariaDB keeps it under the former login, with the session state reset.
+    /// ERR. MySQL then closes the connection. MariaDB keeps it under the former login, with the session state reset.
     Refused {
         /// The server's error code.
         code: u16,
@@ -44,9 +44,8 @@ pub enum ChangeUserOutcome {
     },
 }
 
-/// Relays COM_CHANGE_USER. `command` is its payload, read from the client already, its first byte included.
-/// An error means that the connection is of no more use, and that the client has been told where it could be.
-/// Not cancel safe.
+/// Relays COM_CHANGE_USER. `command` is its payload including the command byte, already read from the client. After an
+/// error the connection is unusable, and the client has been sent the error where possible. Not cancel safe.
 pub async fn change_user(
     context: &Reauthentication,
     client: &mut PacketStream,

@@ -1,4 +1,4 @@
-//! From an accepted socket to a client that MySQL has let in.
+//! Connects an accepted client to the upstream and logs it in.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use super::setup::ConnectSetup;
 use crate::net::{PacketStream, Transport, dial};
 use crate::wire::handshake::Attributes;
 
-/// A client that MySQL has let in, and its connection there. Both sides stand before their next command.
+/// A logged-in client and its upstream connection. Both sides are ready for the next command.
 pub struct Connected {
     /// The client's side.
     pub client: PacketStream,
     /// MySQL's side.
     pub upstream: PacketStream,
-    /// Flags that both sides have agreed on, the same for both but for SSL, which says what the client has;
-    /// MariaDB's own ones in the upper half.
+    /// The capabilities that both sides have agreed on, with MariaDB's own in the upper half. They are the same for
+    /// both sides except SSL, which describes the client's side.
     pub capabilities: u64,
-    /// Flags that the server offered, before any was masked.
+    /// The capabilities that the server offered, before any were masked.
     pub server_capabilities: u64,
     /// Whether the server is a MariaDB.
     pub mariadb: bool,
@@ -30,30 +30,29 @@ pub struct Connected {
     pub server_version: String,
     /// The connection's id on the server.
     pub thread_id: u32,
-    /// Who logged in.
+    /// The account that is logged in.
     pub login: Login,
-    /// For [`change_user`](super::change_user()).
+    /// The context for [`change_user`](super::change_user()).
     pub reauthentication: Reauthentication,
 }
 
-/// Who is logged in, and with what the session starts. COM_CHANGE_USER brings another.
+/// The account that is logged in, and the initial state of its session. COM_CHANGE_USER replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
     /// The account name that the client gave.
     pub user: Vec<u8>,
-    /// The schema that the session starts in.
+    /// The default schema that the session starts with.
     pub schema: Option<Vec<u8>>,
-    /// Collation of the connection; of those above 255 the lower eight bits, at login.
+    /// Collation of the connection. A login carries only the lower eight bits of it.
     pub collation: u16,
-    /// What the client told about itself.
+    /// The connection attributes.
     pub attributes: Attributes,
     /// Status flags of the OK packet.
     pub status: u16,
 }
 
-/// Connects an accepted client: dials the upstream and relays the handshake. A client that cannot be connected has
-/// been told so, where it could be, when the error is returned. `peer` is for the log. Not cancel safe; dropped, it
-/// closes both sides.
+/// Connects an accepted client: dials the upstream and relays the handshake. On failure, the client has been sent the
+/// error where possible. `peer` is for the log. Not cancel safe; when dropped, it closes both sides.
 pub async fn connect(
     client: impl Transport + 'static,
     peer: SocketAddr,

@@ -1,4 +1,4 @@
-//! Why a client was not connected, whose fault it is, and what the client is told.
+//! Why a client was not connected, which side is at fault, and what the client is told.
 
 use std::io;
 use std::time::Duration;
@@ -14,31 +14,31 @@ use crate::wire::error_code::{
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
 
-/// A connection that did not come about. Where the client can be told, it has been.
+/// A connection that could not be made. The client has been sent the error where possible.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The client vanished, or sent more than a packet of this phase may hold.
+    /// The client closed the connection, or sent a longer packet than this phase permits.
     #[error("client: {0}")]
     Client(#[source] ReadError),
     /// The client took longer than the handshake timeout.
     #[error("client: handshake not finished in time")]
     ClientStalled,
-    /// The client's packet makes no sense.
+    /// The client's packet is malformed.
     #[error("client: {0}")]
     ClientPacket(#[source] Malformed),
-    /// The client's packet has another number than the next.
+    /// The client's packet does not have the next sequence id.
     #[error("client: packets out of order")]
     ClientOutOfOrder,
-    /// The client asked for TLS that it was not offered.
+    /// The client asked for TLS, which it was not offered.
     #[error("client: asks for TLS where none is offered")]
     ClientTlsNotOffered,
-    /// The client is older than the 4.1 protocol.
+    /// The client does not support the 4.1 protocol.
     #[error("client: protocol older than 4.1")]
     ClientTooOld,
     /// The TLS handshake with the client failed.
     #[error("client: TLS: {0}")]
     ClientTls(#[source] io::Error),
-    /// MySQL did not let the client in.
+    /// MySQL denied the client access.
     #[error("login refused: {code} {message}")]
     Denied {
         /// MySQL's error code.
@@ -49,10 +49,10 @@ pub enum ConnectError {
     /// The upstream could not be reached.
     #[error("upstream: cannot connect: {0}")]
     Unreachable(#[source] io::Error),
-    /// The upstream took longer than the handshake timeout to accept the connection or to greet.
+    /// The upstream did not accept the connection and send its initial handshake within the handshake timeout.
     #[error("upstream: no greeting within {} s", .0.as_secs_f32())]
     UpstreamSilent(Duration),
-    /// The upstream sent an error in place of its initial handshake.
+    /// The upstream sent an error instead of its initial handshake.
     #[error("upstream: refuses connections: {code} {message}")]
     Refused {
         /// MySQL's error code.
@@ -60,34 +60,34 @@ pub enum ConnectError {
         /// MySQL's message.
         message: String,
     },
-    /// The upstream vanished, or sent more than a packet of this phase may hold.
+    /// The upstream closed the connection, or sent a longer packet than this phase permits.
     #[error("upstream: {0}")]
     Upstream(#[source] ReadError),
-    /// The upstream's packet makes no sense.
+    /// The upstream's packet is malformed.
     #[error("upstream: {0}")]
     UpstreamPacket(#[source] Malformed),
-    /// The upstream speaks another protocol.
+    /// The upstream uses another protocol version.
     #[error("upstream: protocol version {0} instead of 10")]
     UpstreamVersion(u8),
-    /// TLS is required toward the upstream, which does not offer it.
+    /// TLS to the upstream is required, and the upstream does not offer it.
     #[error("upstream: TLS is required and not offered")]
     UpstreamWithoutTls,
     /// The TLS handshake with the upstream failed.
     #[error("upstream: TLS: {0}")]
     UpstreamTls(#[source] io::Error),
-    /// The upstream has let the client in as the proxy's own user of the operating system.
+    /// The upstream authenticated the client as the operating system user that the proxy runs as.
     #[error("login refused: {plugin} lets the proxy's own user in, whoever the client is")]
     SocketAccount {
         /// The account's plugin, or one of them.
         plugin: &'static str,
     },
-    /// The upstream, behind a unix socket, does not tell by which plugin it has let the client in.
+    /// The upstream, reached over a unix socket, did not reveal which plugin authenticated the client.
     #[error("login refused: how the account logs in is not known: {message}")]
     UnknownAccount {
-        /// The upstream's words.
+        /// The upstream's error message.
         message: String,
     },
-    /// A password could not be passed from a plain side to a secure one or back.
+    /// A password could not be passed between a plain side and a secure one.
     #[error("{plugin}: {source}")]
     Password {
         /// The authentication plugin.
@@ -98,17 +98,17 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// A failed write to the client.
+    /// An error of a write to the client.
     pub(super) fn client(error: io::Error) -> Self {
         Self::Client(error.into())
     }
 
-    /// A failed write to the upstream.
+    /// An error of a write to the upstream.
     pub(super) fn upstream(error: io::Error) -> Self {
         Self::Upstream(error.into())
     }
 
-    /// Who is at fault.
+    /// Which side is at fault.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Client(_)
@@ -133,8 +133,9 @@ impl ConnectError {
         }
     }
 
-    /// The payload of the ERR packet that tells the client, or `None` where it has been told by MySQL, is gone,
-    /// or would not understand. Before it has been `greeted` a client knows of no SQLSTATE.
+    /// The payload of the ERR packet to send to the client. `None` if MySQL has already sent one, the client is gone,
+    /// or it would not understand. The packet has an SQLSTATE only if the client has been `greeted` with an initial
+    /// handshake.
     pub(super) fn answer(&self, upstream: &Address, greeted: bool) -> Option<Vec<u8>> {
         let (code, sql_state) = self.code()?;
         let message = self.explanation(upstream);
@@ -148,8 +149,8 @@ impl ConnectError {
         Some(payload)
     }
 
-    /// Code and SQLSTATE. Only the server's range will do: MariaDB's client library takes an ERR packet with a code of
-    /// the client's range (2000 and up) for a forgery, and reports a malformed packet in its place.
+    /// Error code and SQLSTATE. The code must be in the server's range: MariaDB's client library treats an ERR packet
+    /// with a code of the client's range (2000 and up) as forged, and reports a malformed packet instead.
     fn code(&self) -> Option<(u16, &'static [u8; 5])> {
         match self {
             Self::Client(ReadError::TooLong { .. }) => Some((ER_NET_PACKET_TOO_LARGE, b"08S01")),
@@ -176,7 +177,7 @@ impl ConnectError {
         }
     }
 
-    /// What went wrong in the client's words, and what to do about it.
+    /// The error in terms that the client's user understands, and what to do about it.
     fn explanation(&self, upstream: &Address) -> String {
         match self {
             Self::Client(ReadError::TooLong { length, limit }) => format!(

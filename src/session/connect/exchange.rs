@@ -1,6 +1,6 @@
-//! Packets of the authentication plugins, both ways, until OK or ERR.
+//! Relays the packets of authentication plugins in both directions until OK or ERR.
 //!
-//! No order is assumed: a plugin may take any number of rounds, and either side may speak twice.
+//! No order is assumed: a plugin may take any number of rounds, and a side may send several packets in succession.
 
 use zeroize::Zeroizing;
 
@@ -15,7 +15,7 @@ use crate::wire::handshake::authentication::{MORE_DATA, PasswordPlugin};
 use crate::wire::packet::Header;
 use crate::wire::reply;
 
-/// How the exchange ended. The client has got the packet.
+/// How the exchange ended. The client has received the packet.
 pub(super) enum Verdict {
     /// OK, with these status flags.
     Accepted { status: u16 },
@@ -23,28 +23,28 @@ pub(super) enum Verdict {
     Denied { code: u16, message: String },
 }
 
-/// Whom the exchange waits for.
+/// The side that the exchange is waiting for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Client,
     Upstream,
 }
 
-/// The two sides in the middle of an exchange.
+/// The two sides during an exchange.
 pub(super) struct Exchange<'e, 's> {
     pub(super) client: &'e mut Peer<'s>,
     pub(super) upstream: &'e mut Peer<'s>,
     pub(super) bridge: Bridge,
     pub(super) key: &'e PasswordKey,
-    /// The upstream's, if it is known beforehand.
+    /// The upstream's public key, if it was configured.
     pub(super) upstream_key: Option<&'e [u8]>,
     pub(super) patience: &'e mut Patience,
-    /// How far it has come, for whoever has to leave the upstream.
+    /// How far the exchange has come, which determines how to leave the upstream.
     pub(super) stage: &'e mut Stage,
 }
 
 impl Exchange<'_, '_> {
-    /// Relays until the upstream has decided. It is the upstream's turn first. Not cancel safe.
+    /// Relays until the upstream accepts or denies the client. The upstream sends first. Not cancel safe.
     pub(super) async fn run(mut self) -> Result<Verdict, ConnectError> {
         let mut turn = Turn::Upstream;
         self.set_stage(turn);
@@ -68,8 +68,8 @@ impl Exchange<'_, '_> {
         }
     }
 
-    /// Waits for a packet from either side and says whose it is. The client is watched while the upstream is
-    /// waited for, so that one that has gone is not kept.
+    /// Waits for a packet from either side and returns which side sent it. The client is watched even while it is the
+    /// upstream's turn, so that a client that has gone is noticed.
     async fn next(&mut self, turn: Turn) -> Result<Turn, ConnectError> {
         let either = async {
             tokio::select! {
@@ -84,7 +84,7 @@ impl Exchange<'_, '_> {
         }
     }
 
-    /// Handles a packet of the upstream: whose turn is next, or the verdict.
+    /// Handles a packet from the upstream. Returns whose turn is next, or the outcome.
     async fn handle_upstream(
         &mut self,
         payload: &[u8],
@@ -101,7 +101,7 @@ impl Exchange<'_, '_> {
             socket_account::refuse(self.upstream, self.bridge.capabilities()).await?;
         }
         if let FromUpstream::Key(plugin, password) = &decision {
-            // Over a plain connection the key comes as AuthMoreData.
+            // Over a plain connection, the key comes in an AuthMoreData packet.
             let pem = payload.strip_prefix(&[MORE_DATA]).unwrap_or(payload);
             let encrypted = password::encrypt(password, self.bridge.auth_plugin_data(), pem)
                 .map_err(|source| failure(*plugin, source))?;
@@ -126,7 +126,7 @@ impl Exchange<'_, '_> {
         })
     }
 
-    /// Handles a packet of the client and says whose turn is next.
+    /// Handles a packet from the client. Returns whose turn is next.
     async fn handle_client(&mut self, payload: &[u8]) -> Result<Turn, ConnectError> {
         match self.bridge.client_sent(payload) {
             FromClient::Pass => self.write_upstream(payload).await?,
@@ -176,7 +176,7 @@ impl Exchange<'_, '_> {
         Ok(())
     }
 
-    /// Remembers whom the upstream side waits for.
+    /// Records which side the upstream is waiting for.
     fn set_stage(&mut self, turn: Turn) {
         let plugin = self.bridge.plugin().to_vec();
         *self.stage = match turn {

@@ -1,4 +1,4 @@
-//! The handshake between an accepted client and a dialed upstream, step by step.
+//! The handshake between an accepted client and a dialed upstream.
 
 use tokio::time::timeout;
 use zeroize::Zeroizing;
@@ -16,7 +16,7 @@ use crate::wire::handshake::{HandshakeResponse, InitialHandshake, SSL_REQUEST_LE
 use crate::wire::packet::HEADER_LENGTH;
 use crate::wire::reply;
 
-/// The two sides on the way to each other.
+/// A handshake in progress.
 pub(super) struct Handshake<'a, 's> {
     client: Peer<'a>,
     upstream: Peer<'a>,
@@ -26,12 +26,12 @@ pub(super) struct Handshake<'a, 's> {
     stage: Stage,
 }
 
-/// What a handshake that went well leaves behind.
+/// The result of a successful handshake.
 pub(super) struct Entry {
     pub(super) initial_handshake: InitialHandshake,
     pub(super) response: HandshakeResponse,
     pub(super) sides: Sides,
-    /// Flags that both sides have agreed on, with the client's SSL.
+    /// The capabilities that both sides have agreed on, with SSL as on the client's side.
     pub(super) capabilities: u64,
     pub(super) status: u16,
 }
@@ -58,7 +58,8 @@ impl<'a, 's> Handshake<'a, 's> {
         }
     }
 
-    /// Runs the handshake. After an error both sides are closed, the client having been told. Not cancel safe.
+    /// Performs the handshake. After an error both sides are closed, and the client has been sent the error where
+    /// possible. Not cancel safe.
     pub(super) async fn run(mut self) -> Result<Entry, ConnectError> {
         let error = match self.relay().await {
             Ok(entry) => return Ok(entry),
@@ -104,7 +105,7 @@ impl<'a, 's> Handshake<'a, 's> {
         })
     }
 
-    /// Passes the upstream's initial handshake on, with the capabilities that hold between client and proxy.
+    /// Relays the upstream's initial handshake with the capabilities that the proxy offers to clients.
     async fn greet(&mut self) -> Result<InitialHandshake, ConnectError> {
         let mut payload = Vec::new();
         let limit = self.setup.handshake_timeout;
@@ -139,7 +140,7 @@ impl<'a, 's> Handshake<'a, 's> {
         Ok(initial_handshake)
     }
 
-    /// Reads the client's handshake response, inside TLS when the client asks for it.
+    /// Reads the client's handshake response, after a TLS handshake if the client asks for one.
     async fn receive_response(&mut self) -> Result<Zeroizing<Vec<u8>>, ConnectError> {
         if self.patience.wait(asks_for_tls(&mut self.client)).await?? {
             let Some(acceptor) = &self.setup.client_tls else {
@@ -164,7 +165,7 @@ impl<'a, 's> Handshake<'a, 's> {
         Ok(payload)
     }
 
-    /// Wraps the upstream side in TLS as the setup says. `response` lends the SSL request its fields.
+    /// Wraps the upstream side in TLS according to the setup. The fields of the SSL request come from `response`.
     async fn secure_upstream(
         &mut self,
         initial_handshake: &InitialHandshake,
@@ -221,7 +222,7 @@ impl<'a, 's> Handshake<'a, 's> {
         }
     }
 
-    /// The client's flags as the upstream shall see them.
+    /// The client's capabilities as the upstream should see them.
     fn toward_upstream(&self, capabilities: u64) -> u64 {
         let flags = capabilities & !capability::MASKED & !capability::SSL;
         match self.sides.upstream {
@@ -230,7 +231,7 @@ impl<'a, 's> Handshake<'a, 's> {
         }
     }
 
-    /// Relays the plugins' packets until the client is in. Returns the status flags.
+    /// Relays the authentication exchange until the client is logged in. Returns the status flags.
     async fn authenticate(
         &mut self,
         initial_handshake: &InitialHandshake,
@@ -267,8 +268,8 @@ impl<'a, 's> Handshake<'a, 's> {
     }
 }
 
-/// Whether the client's first packet is an SSL request, which is consumed then. Nothing behind it is read: those
-/// bytes are TLS, or what the TLS handshake will take for it and refuse.
+/// Whether the client's first packet is an SSL request. If so, consumes it. Reads nothing after it: those bytes belong
+/// to TLS, or the TLS handshake will refuse them.
 async fn asks_for_tls(client: &mut Peer<'_>) -> Result<bool, ConnectError> {
     let wait = client.stream.fill_exactly(HEADER_LENGTH).await;
     wait.map_err(ConnectError::Client)?;
@@ -289,7 +290,7 @@ async fn asks_for_tls(client: &mut Peer<'_>) -> Result<bool, ConnectError> {
     Ok(true)
 }
 
-/// Tells the client why it cannot be connected, where it can be told, and closes its side.
+/// Sends the client the error, if there is one to send, and closes its side.
 pub(super) async fn turn_away(client: &mut Peer<'_>, told: Option<Vec<u8>>) {
     let farewell = async {
         if let Some(payload) = told {
@@ -297,6 +298,6 @@ pub(super) async fn turn_away(client: &mut Peer<'_>, told: Option<Vec<u8>>) {
         }
         client.stream.lingering_close().await
     };
-    // The client may be gone already; nobody is left to tell.
+    // If the client is already gone, there is nobody to inform.
     let _ = timeout(PacketStream::LINGER, farewell).await;
 }

@@ -1,5 +1,6 @@
-//! Leaving an upstream in the middle of a login, so that it counts a login that failed and not a handshake that was
-//! broken off: of those it takes max_connect_errors from one host, here the proxy's, and then refuses all (1129).
+//! Ends an unfinished login on the upstream as a failed login rather than an aborted handshake. The server counts
+//! aborted handshakes for each host, here the proxy's, and after max_connect_errors of them refuses all connections
+//! from it (1129).
 
 use tokio::time::timeout;
 use zeroize::Zeroizing;
@@ -11,31 +12,31 @@ use crate::wire::command;
 use crate::wire::handshake::authentication::{NEXT_FACTOR, PasswordPlugin, PluginRequest, SWITCH};
 use crate::wire::reply;
 
-/// How far the upstream side of a login has come.
+/// How far a login has come on the upstream's side.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The initial handshake is awaited.
+    /// The proxy is waiting for the initial handshake.
     Dialed,
-    /// The client's handshake response is awaited; this one can take its place.
+    /// The upstream is waiting for the client's handshake response. This one can be sent instead.
     Greeted { abandoned_response: Vec<u8> },
-    /// TLS has begun: nothing can be said until it stands.
+    /// A TLS handshake is in progress, and nothing can be sent before it has finished.
     Securing,
-    /// The upstream waits for the client's answer by this plugin.
+    /// The upstream is waiting for the client's response by this plugin.
     Asked { plugin: Vec<u8> },
-    /// The upstream is to speak, by this plugin as far as is known.
+    /// It is the upstream's turn to send. As far as is known, the plugin is this one.
     Answered { plugin: Vec<u8> },
-    /// The upstream has let the client in.
+    /// The upstream has accepted the client.
     Accepted,
-    /// The upstream has refused the client.
+    /// The upstream has denied the client access.
     Denied,
 }
 
-/// The most questions that are answered wrongly.
+/// Maximum number of wrong responses that are sent.
 const MOST_ROUNDS: usize = 8;
 
-/// Ends the login with wrong answers until the upstream has refused it. Takes [`PacketStream::LINGER`] at most.
+/// Fails the login with wrong responses until the upstream denies it. Takes at most [`PacketStream::LINGER`].
 pub(super) async fn leave(upstream: &mut Peer<'_>, stage: Stage) {
-    // Whatever goes wrong here, this connection is over.
+    // Errors do not matter: the connection is closed in any case.
     let _ = timeout(PacketStream::LINGER, fail(upstream, stage)).await;
 }
 
@@ -57,7 +58,7 @@ async fn fail(upstream: &mut Peer<'_>, stage: Stage) -> Result<(), ReadError> {
     for _ in 0..MOST_ROUNDS {
         upstream.read(&mut payload).await?;
         match payload.first() {
-            // The client had proved who it is before it left.
+            // The client had authenticated before it left.
             Some(&reply::OK) => return quit(upstream).await,
             Some(&reply::ERR) => return Ok(()),
             Some(&(SWITCH | NEXT_FACTOR)) => {
@@ -78,14 +79,14 @@ async fn quit(upstream: &mut Peer<'_>) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// An answer that no account accepts. Servers take one of the wrong length for a broken handshake where the plugin's
-/// answers are all of one length.
+/// A response that no account accepts. It has the length that the plugin expects: where all valid responses have the
+/// same length, servers treat another length as an aborted handshake.
 fn wrong_answer(plugin: &[u8]) -> Vec<u8> {
     let length = match plugin {
         b"client_ed25519" => 64,
-        // The eight bytes of before 4.1, and a NUL.
+        // Eight bytes for the plugin that servers used before 4.1, and a NUL.
         b"mysql_old_password" | b"" => 9,
-        // mysql_native_password's 20; the others take any.
+        // The 20 bytes of mysql_native_password. Other plugins accept any length.
         _ => 20,
     };
     vec![b'-'; length]

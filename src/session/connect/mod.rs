@@ -1,17 +1,17 @@
-//! The connection phase: the handshake is relayed, and MySQL itself authenticates every client.
+//! The connection phase: the proxy relays the handshake, and MySQL itself authenticates every client.
 //!
-//! - [`connect`]: dial, relay the handshake, hand both sides over
-//! - `handshake`: pass the initial handshake, take the client's answer, secure both sides, log in
-//! - `exchange`: packets of the authentication plugins, both ways, until OK or ERR
-//! - `leave`: how a login that does not go through is ended upstream
-//! - `bridge`: what must be changed on the way when only one side is secure; decides, touches no socket
-//! - `socket_account`: accounts that a unix socket lets in without a proof, and so must be refused
+//! - [`connect`]: dials the upstream, relays the handshake, and returns both sides
+//! - `handshake`: relays the initial handshake and the client's response, sets up TLS on both sides, and logs in
+//! - `exchange`: relays packets of authentication plugins in both directions until OK or ERR
+//! - `leave`: ends an unfinished login on the upstream
+//! - `bridge`: decides what must be converted when only one side is secure; it touches no socket
+//! - `socket_account`: refuses accounts that a unix socket would let in without a password
 //! - `password`: RSA for the bridge
 //! - [`change_user`]: the same exchange for COM_CHANGE_USER
 //!
-//! A *secure* side is one on which a plugin lets a password travel in the clear: TLS, for some a unix socket.
+//! A *secure* side is one on which a plugin permits a password in the clear: TLS, and for some plugins a unix socket.
 //!
-//! Memory: packets of this phase are at most [`PACKET_LIMIT`] bytes, one is held at a time.
+//! Memory: a packet of this phase has at most [`PACKET_LIMIT`] bytes, and one is held at a time.
 
 mod bridge;
 mod change_user;
@@ -34,5 +34,5 @@ pub use error::ConnectError;
 pub use password::{PasswordError, PasswordKey};
 pub use setup::{ConnectSetup, UpstreamTls};
 
-/// Largest packet of the connection phase, in bytes.
+/// Maximum payload of a packet in the connection phase, in bytes.
 pub const PACKET_LIMIT: usize = 64 * 1024;

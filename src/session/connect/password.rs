@@ -1,7 +1,8 @@
-//! RSA for passwords that cross from a plain side to a secure one or back
-//! (manual: "Caching_sha2_password information", "Native Authentication", SHA-256).
+//! RSA encryption of passwords that pass between a plain side and a secure one (manual: "Caching_sha2_password
+//! information", "Native Authentication", SHA-256).
 //!
-//! A password travels with its closing NUL, both XORed with the auth plugin data, and encrypted with RSA-OAEP (SHA-1, MGF1 SHA-1).
+//! A password is sent with a NUL at its end. Both are XORed with auth_plugin_data and encrypted with RSA-OAEP (SHA-1,
+//! MGF1 SHA-1).
 
 use aws_lc_rs::rsa::{
     OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey,
@@ -15,33 +16,33 @@ use zeroize::Zeroizing;
 
 use crate::metrics::Fault;
 
-/// A password as it travels in the clear, its closing NUL included. Overwritten when dropped.
+/// A password in the clear, including the NUL at its end. Overwritten when dropped.
 pub(super) type Password = Zeroizing<Vec<u8>>;
 
 /// Why a password could not be passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
-    /// The client has TLS and the upstream has not.
+    /// The client uses TLS, and the upstream does not.
     #[error(
         "the password came by TLS and would go on without; let countersink reach its upstream by TLS (upstream_tls.mode) \
          or over a unix socket, or name the server's RSA key (upstream_tls.public_key)"
     )]
     PlainUpstream,
-    /// What should be the upstream's public key is none.
+    /// The upstream's public key is not a valid one.
     #[error("the upstream's answer is no RSA public key of 2048 to 8192 bits")]
     UpstreamKey,
-    /// The password does not fit under the upstream's key.
+    /// The password is too long for the upstream's key.
     #[error(
         "password too long for the upstream's RSA key; let countersink reach its upstream by TLS"
     )]
     TooLong,
-    /// The client encrypted with another key, that of the MySQL server most likely.
+    /// The client encrypted the password with another key, most likely that of the MySQL server.
     #[error(
         "password encrypted with a key that is not countersink's; remove server-public-key-path from \
          the client's settings, or use TLS between client and countersink"
     )]
     ForeignKey,
-    /// Our own key could not be made.
+    /// The proxy's own key could not be generated.
     #[error("cannot make an RSA key")]
     OwnKey,
 }
@@ -56,8 +57,8 @@ impl PasswordError {
     }
 }
 
-/// The key pair with which clients on a plain connection encrypt a password, as MySQL's own would be used.
-/// It is made when the first client asks, and gone with the process.
+/// The key pair that clients on a plain connection use to encrypt a password, in place of MySQL's own. It is generated
+/// when the first client needs it and lasts as long as the process.
 #[derive(Default)]
 pub struct PasswordKey {
     pair: OnceCell<Pair>,
@@ -69,12 +70,12 @@ struct Pair {
 }
 
 impl PasswordKey {
-    /// A key that is yet to be made.
+    /// A key that has not been generated yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes the key now, if it is not made yet, so that no client has to wait for it.
+    /// Generates the key now, unless it exists, so that no client has to wait for it.
     pub async fn prepare(&self) -> Result<(), PasswordError> {
         self.pair().await.map(|_| ())
     }
@@ -84,7 +85,7 @@ impl PasswordKey {
         Ok(&self.pair().await?.public_pem)
     }
 
-    /// The password that a client encrypted with this key.
+    /// Decrypts a password that a client encrypted with this key.
     pub(super) async fn decrypt(
         &self,
         encrypted: &[u8],
@@ -124,7 +125,7 @@ impl Pair {
     }
 }
 
-/// Encrypts `password`, which ends in NUL, for the server whose public key is `pem`.
+/// Encrypts `password`, which ends with a NUL, for the server whose public key is `pem`.
 pub(super) fn encrypt(
     password: &Password,
     auth_plugin_data: &[u8],
@@ -177,7 +178,7 @@ mod tests {
         let pem = key.public_pem().await.unwrap();
         let password = Zeroizing::new(b"pw\0".to_vec());
         let encrypted = encrypt(&password, NONCE, pem.as_bytes()).unwrap();
-        // A auth plugin data of zeros leaves what was encrypted. MySQL 9.7 refuses a password whose NUL was left as it is.
+        // auth_plugin_data of zeros returns what was encrypted. MySQL 9.7 refuses a password whose NUL was not XORed.
         let mixed = key.decrypt(&encrypted, &[0]).await.unwrap();
         assert_eq!(mixed[..], [b'p' ^ b'0', b'w' ^ b'1', b'2']);
     }

@@ -1,4 +1,4 @@
-//! One side of the connection phase: numbered packets, and patience with the client.
+//! One side of the connection phase: sequence ids, and a time limit for the client.
 
 use std::io;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::error::ConnectError;
 use crate::net::{PacketStream, ReadError};
 use crate::wire::packet::{Header, encode_packet};
 
-/// A stream whose packets count up from one exchange's first. Each side counts for itself.
+/// A stream whose sequence ids count up from the first packet of an exchange. Each side counts separately.
 pub(super) struct Peer<'a> {
     pub(super) stream: &'a mut PacketStream,
     next_sequence_id: u8,
@@ -25,7 +25,7 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// Begins behind the peer's packet number 0, which has been read already.
+    /// Starts after a command packet, number 0, which has been read already.
     pub(super) fn after_command(stream: &'a mut PacketStream) -> Self {
         Self {
             stream,
@@ -33,14 +33,14 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// Reads a packet; the next one written takes the number after it. Not cancel safe.
+    /// Reads a packet. The next packet that is written gets the sequence id after it. Not cancel safe.
     pub(super) async fn read(&mut self, payload: &mut Vec<u8>) -> Result<(), ReadError> {
         let sequence_id = self.stream.read_payload(payload, PACKET_LIMIT).await?;
         self.next_sequence_id = sequence_id.wrapping_add(1);
         Ok(())
     }
 
-    /// Reads a packet of the client's, whose number must be the next: servers refuse any other. Not cancel safe.
+    /// Reads a packet from the client and checks its sequence id, as servers do. Not cancel safe.
     pub(super) async fn read_in_order(
         &mut self,
         payload: &mut Vec<u8>,
@@ -50,7 +50,7 @@ impl<'a> Peer<'a> {
         self.read(payload).await.map_err(ConnectError::Client)
     }
 
-    /// The packet at the front must have the next number.
+    /// Checks that the packet at the start of the buffer has the next sequence id.
     pub(super) fn expect(&self, header: Header) -> Result<(), ConnectError> {
         match header.sequence_id == self.next_sequence_id {
             true => Ok(()),
@@ -58,7 +58,7 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// Consumes a packet that is buffered whole; the next one written takes the number after it.
+    /// Consumes a packet that is completely buffered. The next packet that is written gets the sequence id after it.
     pub(super) fn skip(&mut self, header: Header) {
         self.stream.consume(header.packet_length());
         self.next_sequence_id = header.sequence_id.wrapping_add(1);
@@ -72,7 +72,7 @@ impl<'a> Peer<'a> {
     }
 }
 
-/// Time that the client may still take. Waiting for the upstream costs it nothing.
+/// The time that the client has left. Waiting for the upstream does not count.
 pub(super) struct Patience {
     left: Duration,
 }
@@ -82,7 +82,7 @@ impl Patience {
         Self { left }
     }
 
-    /// Waits for `future` at the client's expense.
+    /// Waits for `future`, and deducts the time from what the client has left.
     pub(super) async fn wait<F: Future>(&mut self, future: F) -> Result<F::Output, ConnectError> {
         let begun = Instant::now();
         let output = timeout(self.left, future).await;

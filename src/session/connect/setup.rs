@@ -1,4 +1,4 @@
-//! What a listener knows before any client comes.
+//! What a listener needs to connect its clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use super::password::PasswordKey;
 use crate::config::Address;
 use crate::net::tls::UpstreamConnector;
 
-/// Whether the upstream side is encrypted. A unix socket never is; it counts as secure as it stands.
+/// Whether the upstream side is encrypted. A unix socket never is; it counts as secure without TLS.
 #[derive(Clone)]
 pub enum UpstreamTls {
     /// Never.
     Disabled,
-    /// When the server offers it.
+    /// If the server offers it.
     Preferred(UpstreamConnector),
-    /// For clients that have it themselves, when the server offers it or `is_required`.
+    /// For clients that use TLS themselves, if the server offers it or if `is_required`.
     AsClient {
-        /// Makes it.
+        /// Performs the TLS handshake.
         connector: UpstreamConnector,
-        /// A server that does not offer it is refused to them.
+        /// These clients are refused if the server does not offer TLS.
         is_required: bool,
     },
-    /// Always: a server that does not offer it is refused.
+    /// Always. All clients are refused if the server does not offer TLS.
     Required(UpstreamConnector),
 }
 
@@ -31,16 +31,16 @@ pub enum UpstreamTls {
 pub struct ConnectSetup {
     /// Where MySQL listens.
     pub upstream: Address,
-    /// Encryption toward MySQL.
+    /// TLS to MySQL.
     pub upstream_tls: UpstreamTls,
-    /// Encryption that clients are offered, if any.
+    /// The TLS that clients are offered, if any.
     pub client_tls: Option<TlsAcceptor>,
-    /// The key with which clients on a plain connection encrypt a password that the upstream takes in the clear.
+    /// The key that clients on a plain connection use to encrypt a password that the upstream expects in the clear.
     pub password_key: Arc<PasswordKey>,
-    /// The upstream's RSA key, PEM text, known beforehand: passwords that come by TLS may cross to a plain upstream
-    /// under it.
+    /// The upstream's RSA key as PEM, if it was configured. Passwords that arrive over TLS are encrypted with it for a
+    /// plain upstream.
     pub upstream_key: Option<Arc<[u8]>>,
-    /// How long the client may take over its whole side of the handshake, and how long the upstream may take
-    /// until its initial handshake.
+    /// How long the client may take for its whole side of the handshake, and how long the upstream may take until it
+    /// has sent its initial handshake.
     pub handshake_timeout: Duration,
 }

@@ -1,10 +1,9 @@
-//! Accounts that prove who they are by the operating system's user at the other end of a unix socket: MySQL's
-//! auth_socket, MariaDB's unix_socket. At that end is the proxy, whoever the client is, so no such account may be let
-//! in.
+//! Accounts that authenticate by the operating system user at the other end of a unix socket: MySQL's auth_socket,
+//! MariaDB's unix_socket. At that end is the proxy, whoever the client is, so no such account may log in.
 //!
-//! The packets do not tell: an account without a password, one whose password was right, and one that the plugin lets
-//! in are all answered with OK, and MariaDB tries several plugins without a word. So the server is asked, on the
-//! client's own connection, which needs no privilege for that.
+//! The packets do not show which plugin let an account in. The server sends OK to an account without a password, to one
+//! with the right password, and to one that such a plugin accepts, and MariaDB tries several plugins without saying so.
+//! So the proxy asks the server on the client's own connection, where this needs no privilege.
 
 use super::error::ConnectError;
 use super::peer::Peer;
@@ -14,16 +13,16 @@ use crate::wire::packet::encode_packet;
 use crate::wire::reader::Reader;
 use crate::wire::reply;
 
-/// The plugins, as the server names them.
+/// The plugins' names in the server's response.
 const PLUGINS: [&str; 2] = ["auth_socket", "unix_socket"];
 
 const QUESTION: &[u8] = b"SHOW CREATE USER CURRENT_USER()";
 
-/// Leaves ROW_COUNT() as a new session has it.
+/// Resets ROW_COUNT() to what it is in a new session.
 const AFTERWARDS: &[u8] = b"DO 0";
 
-/// Refuses the account that has just been let in over a unix socket, if one of [`PLUGINS`] may have let it in, or the
-/// server does not tell. Not cancel safe.
+/// Refuses the account that has just logged in over a unix socket if one of [`PLUGINS`] may have accepted it, or if the
+/// server does not say. Not cancel safe.
 pub(super) async fn refuse(upstream: &mut Peer<'_>, capabilities: u64) -> Result<(), ConnectError> {
     let mut packets = Vec::new();
     for text in [QUESTION, AFTERWARDS] {
@@ -37,7 +36,8 @@ pub(super) async fn refuse(upstream: &mut Peer<'_>, capabilities: u64) -> Result
     let read = upstream.read(&mut done).await;
     read.map_err(ConnectError::Upstream)?;
     let account = account.to_ascii_lowercase();
-    // Anywhere in the text: a comment or a name with that word in it costs a login, and no quotes need be understood.
+    // The names are searched for anywhere in the text. A comment or a name that contains such a word costs a login, but
+    // the quoting need not be understood.
     let names = |plugin: &&str| memchr::memmem::find(&account, plugin.as_bytes()).is_some();
     match PLUGINS.into_iter().find(names) {
         None => Ok(()),
@@ -45,7 +45,7 @@ pub(super) async fn refuse(upstream: &mut Peer<'_>, capabilities: u64) -> Result
     }
 }
 
-/// The one value of the answer.
+/// The only value of the response.
 async fn answer(upstream: &mut Peer<'_>, capabilities: u64) -> Result<Vec<u8>, ConnectError> {
     let mut payload = Vec::new();
     let read = upstream.read(&mut payload).await;
@@ -56,7 +56,7 @@ async fn answer(upstream: &mut Peer<'_>, capabilities: u64) -> Result<Vec<u8>, C
             message: String::from_utf8_lossy(err.message).into_owned(),
         });
     }
-    // The column's definition, EOF unless that is deprecated, the row, and the end.
+    // The column definition, an EOF unless it is deprecated, the row, and the end.
     let before = match capabilities & capability::DEPRECATE_EOF {
         0 => 2,
         _ => 1,

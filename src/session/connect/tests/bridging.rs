@@ -1,4 +1,4 @@
-//! Passwords that cross from a secure side to a plain one and back.
+//! Passwords that pass between a secure side and a plain one.
 
 use zeroize::Zeroizing;
 
@@ -9,7 +9,7 @@ const SCRAMBLE: &[u8] = &[b's'; 32];
 const FULL: &[u8] = b"\x01\x04";
 const OTHER_NONCE: &[u8] = b"abcdefghijklmnopqrst";
 
-/// The upstream's part over a plain connection: gives its key when asked, and returns the password it then gets.
+/// Plays the upstream over a plain connection: sends its key when asked, and returns the password that it then gets.
 async fn password_by_rsa(
     upstream: &mut Script,
     ask: &[u8],
@@ -29,7 +29,7 @@ async fn password_by_rsa(
         .to_vec()
 }
 
-/// The client's part over a plain connection: asks for a key, and sends the password encrypted with it.
+/// Plays the client over a plain connection: asks for a key, and sends the password encrypted with it.
 async fn send_password_by_rsa(client: &mut Script, ask: &[u8], next: u8, auth_plugin_data: &[u8]) {
     client.send(next, ask).await;
     let key = client.receive(next + 1).await;
@@ -39,7 +39,7 @@ async fn send_password_by_rsa(client: &mut Script, ask: &[u8], next: u8, auth_pl
     client.send(next + 2, &encrypted).await;
 }
 
-/// A client with TLS that is asked for its password by `plugin`, before a plain upstream.
+/// A client with TLS that `plugin` asks for its password, and a plain upstream.
 async fn asked_in_tls(
     setup: ConnectSetup,
     plugin: &str,
@@ -249,7 +249,7 @@ async fn sha256_data_of_the_first_packet_are_withheld_and_asked_for_again() {
         ..setup
     });
     stage.greet().await;
-    // A plain client asks for the key at once; to an upstream behind TLS that would be a password.
+    // A plain client asks for the key at once. An upstream with TLS would take that for a password.
     stage
         .client
         .send(1, &response(CLIENT, b"\x01", "sha256_password"))

@@ -1,11 +1,11 @@
-//! Clients that leave or err in the middle of a login: the upstream sees a login that fails, which it does not hold
-//! against the proxy's host, and not one that is broken off.
+//! Clients that leave or fail in the middle of a login. The upstream sees a failed login, which does not count against
+//! the proxy's host, rather than an aborted one.
 
 use super::*;
 
 const DENIED: &[u8] = b"\xff\x15\x04#28000Access denied";
 
-/// A login as far as the upstream's first question.
+/// A login up to the upstream's first request.
 async fn asked(question: &[u8]) -> Stage {
     let mut stage = Stage::new(plain());
     stage.greet().await;
@@ -17,7 +17,7 @@ async fn asked(question: &[u8]) -> Stage {
     stage
 }
 
-/// The upstream gets this answer, refuses it, and sees the end.
+/// The upstream gets a response of this length, denies access, and sees the connection close.
 async fn refuse(upstream: &mut Script, sequence_id: u8, length: usize) {
     let answer = upstream.receive(sequence_id).await;
     assert_eq!(answer, vec![b'-'; length]);

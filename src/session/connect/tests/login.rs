@@ -1,4 +1,4 @@
-//! Clients that get in, by plugins that need nothing of us.
+//! Successful logins by plugins whose packets pass unchanged.
 
 use super::*;
 
@@ -45,7 +45,7 @@ async fn each_side_counts_its_own_packets() {
     client.send(2, &sent).await;
     let passed = stage.upstream.receive(1).await;
     assert_eq!(passed, response(CLIENT, b"", "mysql_native_password"));
-    // Any number of rounds of a plugin nobody here knows, and a server that speaks twice.
+    // Any number of rounds of an unknown plugin, with a server that sends two packets in succession.
     stage
         .upstream
         .send(2, &switch("rounds", b"\x02Name?"))
@@ -185,7 +185,7 @@ async fn commands_sent_ahead_wait_in_the_clients_stream() {
     drop(client);
 }
 
-/// A setup that goes on in TLS for clients that have it.
+/// A setup with TLS to the upstream for clients that use TLS.
 fn as_client(is_required: bool) -> ConnectSetup {
     let setup = tls_for_clients();
     let connector = tls::UpstreamConnector::new(&setup.upstream, tls::Verification::None).unwrap();
@@ -207,7 +207,7 @@ async fn as_the_client_a_plain_one_goes_on_plain_and_with_the_servers_own_key() 
     assert_eq!(stage.upstream.receive(1).await, sent);
     stage.upstream.send(2, b"\x01\x04").await;
     stage.client.receive(2).await;
-    // Encrypted with the server's key, which the client had from elsewhere.
+    // Encrypted with the server's key, which the client obtained elsewhere.
     stage.client.send(3, &[7; 256]).await;
     assert_eq!(stage.upstream.receive(3).await, [7; 256]);
     stage.upstream.send(4, OK).await;

@@ -22,18 +22,18 @@ use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 
 /// MySQL 9.7.4, TLS on.
 const GREETING: &[u8] = b"\n9.7.4-2\0\x16\0\0\0N%aT-S{\x7f\0\xff\xff\xff\x02\0\xff\xdf\x15\0\0\0\0\0\0\0\0\0\0 \x1f:d<y\x07oA|E@\0caching_sha2_password\0";
-/// The auth plugin data in it.
+/// The auth_plugin_data in it.
 const NONCE: &[u8] = b"N%aT-S{\x7f \x1f:d<y\x07oA|E@";
-/// OK with the flags of autocommit.
+/// An OK packet with the autocommit flag.
 const OK: &[u8] = b"\0\0\0\x02\0\0\0";
-/// What the scripted clients ask for.
+/// The capabilities of the scripted clients.
 const CLIENT: u64 = capability::LONG_PASSWORD
     | capability::PROTOCOL_41
     | capability::SECURE_CONNECTION
     | capability::PLUGIN_AUTH
     | capability::CONNECT_WITH_DB;
 
-/// One scripted side: speaks whole packets.
+/// One scripted side, which sends and receives whole packets.
 struct Script<T = DuplexStream>(T);
 
 impl<T: Transport> Script<T> {
@@ -44,7 +44,7 @@ impl<T: Transport> Script<T> {
         self.0.flush().await.unwrap();
     }
 
-    /// The next packet must be number `sequence_id`.
+    /// Receives the next packet, which must have this sequence id.
     async fn receive(&mut self, sequence_id: u8) -> Vec<u8> {
         let mut header = [0; HEADER_LENGTH];
         self.0.read_exact(&mut header).await.unwrap();
@@ -55,10 +55,10 @@ impl<T: Transport> Script<T> {
         payload
     }
 
-    /// What comes until the other side closes.
+    /// Reads until the other side closes.
     async fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
-        // A TLS peer may leave without saying so.
+        // A TLS peer may close without close_notify.
         let _ = self.0.read_to_end(&mut rest).await;
         rest
     }
@@ -86,7 +86,7 @@ impl Stage {
         }
     }
 
-    /// Lets the upstream greet, and returns what the client sees.
+    /// Lets the upstream send its initial handshake, and returns what the client receives.
     async fn greet(&mut self) -> Vec<u8> {
         self.upstream.send(0, GREETING).await;
         self.client.receive(0).await
@@ -116,13 +116,13 @@ fn plain() -> ConnectSetup {
     }
 }
 
-/// A key pair for all tests: making one takes long.
+/// A key pair for all tests, because generating one is slow.
 fn key() -> Arc<PasswordKey> {
     static KEY: LazyLock<Arc<PasswordKey>> = LazyLock::new(Arc::default);
     Arc::clone(&KEY)
 }
 
-/// TLS for clients, none toward the upstream.
+/// TLS for clients, and none to the upstream.
 fn tls_for_clients() -> ConnectSetup {
     ConnectSetup {
         client_tls: Some(tls::self_signed_acceptor(vec!["localhost".to_owned()]).unwrap()),
@@ -130,7 +130,7 @@ fn tls_for_clients() -> ConnectSetup {
     }
 }
 
-/// Plain clients, and an upstream behind a unix socket.
+/// Plain clients, and an upstream reached over a unix socket.
 fn local_upstream() -> ConnectSetup {
     ConnectSetup {
         upstream: Address::Unix("/run/mysqld/mysqld.sock".into()),
@@ -156,7 +156,7 @@ fn ssl_request(capabilities: u64) -> Vec<u8> {
     payload
 }
 
-/// Begins TLS as a client does: the first TLS bytes follow the SSL request without a pause.
+/// Begins TLS as clients do: the first TLS bytes follow the SSL request immediately.
 async fn begin_tls(mut client: Script) -> Script<impl Transport> {
     client.send(1, &ssl_request(CLIENT | capability::SSL)).await;
     let upstream = tcp("localhost", 3306);
@@ -164,7 +164,7 @@ async fn begin_tls(mut client: Script) -> Script<impl Transport> {
     Script(connector.connect(client.0).await.unwrap())
 }
 
-/// Answers what a proxy behind a unix socket asks about an account that it has been let in as.
+/// Answers the query that the proxy sends over a unix socket about the account that has logged in.
 async fn tell_plugin(upstream: &mut Script, plugin: &str) {
     assert_eq!(
         upstream.receive(0).await,

@@ -1,4 +1,4 @@
-//! Clients and upstreams that do not get through.
+//! Clients and upstreams that cannot be connected.
 
 use super::*;
 use crate::metrics::Fault;
@@ -8,7 +8,8 @@ fn code(payload: &[u8]) -> u16 {
     u16::from_le_bytes([payload[1], payload[2]])
 }
 
-/// The upstream gets a login for nobody, not an aborted handshake, and the end.
+/// The upstream gets a login of an account that does not exist, rather than an aborted handshake, and then sees the
+/// connection close.
 async fn upstream_is_left_politely(upstream: &mut Script) {
     let payload = upstream.receive(1).await;
     assert!(payload[32..].starts_with(b"countersink-client-left\0\0"));
@@ -131,7 +132,7 @@ async fn a_client_that_stalls_is_closed_after_the_timeout_and_the_upstream_left_
     let mut stage = Stage::new(plain());
     let begun = tokio::time::Instant::now();
     stage.greet().await;
-    // A byte now and then does not buy time.
+    // An occasional byte does not extend the time limit.
     for byte in [0x28, 0, 0, 1, 0, 0, 0, 0, 0] {
         tokio::time::sleep(Duration::from_millis(1100)).await;
         stage.client.0.write_all(&[byte]).await.unwrap();
@@ -191,7 +192,7 @@ async fn an_upstream_without_the_tls_that_is_required_is_named() {
         ..setup
     });
     let mut without = GREETING.to_vec();
-    // The second byte of the flags, behind version, thread id, and the first part of the auth plugin data.
+    // The second byte of the flags, after the version, the thread id, and the first part of auth_plugin_data.
     without[23] &= !0x08;
     stage.upstream.send(0, &without).await;
     stage.client.receive(0).await;

@@ -1,4 +1,4 @@
-//! Accounts that log in by the user of the operating system at the other end of a unix socket, which is the proxy's.
+//! Accounts that authenticate by the operating system user at the other end of a unix socket, which is the proxy's.
 
 use super::*;
 use crate::metrics::Fault;
