@@ -1,5 +1,5 @@
-//! `countersink bench`: what the proxy is worth on a server of the user's own, measured in a schema that comes and
-//! goes.
+//! `countersink bench`: measures what the proxy gains on the user's own server, in a schema that is created and removed
+//! again.
 
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::proxy::Proxy;
 use super::target::{Named, Target, TargetArguments};
 use crate::config::{DurationRange, UpstreamTls};
 
-/// The rules want TLS, which the clients of the benchmark do not speak.
+/// The rules require TLS, which the benchmark's clients do not support.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "upstream_tls asks for TLS, which the clients of the benchmark do not speak; name a unix socket by --upstream, or the same server by --upstream to measure it without TLS"
@@ -40,13 +40,13 @@ or an error. The account needs to be allowed to create and drop it:
   GRANT ALL ON `countersink_bench`.* TO ..;
 The load is real: it takes the server's disk and processors, and goes to its binary log and replicas.";
 
-/// How long a turn may be.
+/// The range of a turn's length.
 const TURN: DurationRange = DurationRange {
     low: (Duration::from_millis(50), "50ms"),
     high: (Duration::from_secs(600), "10m"),
 };
 
-/// How long a transaction may be held open.
+/// The range of the time that a transaction is held open.
 const THINK: DurationRange = DurationRange {
     low: (Duration::ZERO, "0ms"),
     high: (Duration::from_secs(10), "10s"),
@@ -60,7 +60,7 @@ pub(super) struct BenchArguments {
     /// The schema to create and to remove again.
     #[arg(long, value_name = "NAME", default_value = "countersink_bench", value_parser = schema_name)]
     schema: String,
-    /// Clients that work at the same time, 1 to 1024; several numbers are measured one after the other.
+    /// Concurrent clients, 1 to 1024; several numbers are measured one after another.
     #[arg(
         long,
         value_name = "N,..",
@@ -78,28 +78,28 @@ pub(super) struct BenchArguments {
         default_value = "wire,rows,direct,slots,proxy"
     )]
     modes: Vec<Mode>,
-    /// How often each mode has its turn at each number of clients. Odd numbers have a median.
+    /// How many turns each mode has at each number of clients. Odd numbers have a median.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
     rounds: u32,
     /// How long a turn is, as in 500ms, 1s or 1m.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = |text: &str| TURN.parse(text))]
     turn: Duration,
-    /// Increment in transactions that stay open for so long: BEGIN, UPDATE, this time, COMMIT.
+    /// Increment in transactions that stay open for this long: BEGIN, UPDATE, this time, COMMIT.
     #[arg(long, value_name = "TIME", value_parser = |text: &str| THINK.parse(text))]
     think: Option<Duration>,
     /// Share of the statements that read the counter by its key, as in 20%.
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
     reads: f64,
-    /// Rows to increment, rather than one: up to 100000.
+    /// The number of rows to increment, up to 100000.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     keys: u32,
-    /// With --keys: this share of the rows gets all statements but this share (Pareto's rule); 0.5 is evenly.
+    /// With --keys: this share of the rows gets all but this share of the statements (Pareto principle); 0.5 is even.
     #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = skew)]
     skew: f64,
-    /// Most slots of a row, of the hand-written pattern and of the proxy.
+    /// Maximum slots per row, for the hand-written pattern and for the proxy.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     slots: u16,
-    /// Threads for the clients; a quarter of the processors when it is not given.
+    /// Threads for the clients; by default a quarter of the processors.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
     /// Print JSON instead of the report.
@@ -129,7 +129,7 @@ impl BenchArguments {
         }
     }
 
-    /// The server, which has to let in clients that speak no TLS.
+    /// The server. It must accept clients without TLS.
     fn target(&self) -> Result<Target, super::Error> {
         match self.target.find()? {
             Named::ByArguments(target) => Ok(target),
@@ -144,7 +144,7 @@ impl BenchArguments {
     }
 }
 
-/// Runs the benchmark; the proxy lives on `runtime`.
+/// Runs the benchmark. The proxy runs on `runtime`.
 pub(super) fn run(arguments: &BenchArguments, runtime: &Runtime) -> Result<(), super::Error> {
     let upstream = arguments.target()?.account();
     Ok(bench::run::<Proxy>(
@@ -161,7 +161,7 @@ fn sorted<T: Copy + Ord>(list: &[T]) -> Vec<T> {
     list
 }
 
-/// `20%` as 0.2.
+/// Parses a share: `20%` is 0.2.
 fn share(text: &str) -> Result<f64, String> {
     let number = text
         .strip_suffix('%')
@@ -179,7 +179,8 @@ fn skew(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A name that needs no quoting, is the same under any `lower_case_table_names`, and leaves room in the name of a lock.
+/// Parses a schema name. It must need no quoting, be the same under every `lower_case_table_names`, and leave room in
+/// the name of a lock.
 fn schema_name(text: &str) -> Result<String, String> {
     const SYSTEM: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';

@@ -1,4 +1,4 @@
-//! The clients of the demo and the benchmark: [`Driver`], as their crate wants to have it.
+//! The clients of the demo and the benchmark: implements their crate's traits with [`Driver`].
 
 use std::net::SocketAddr;
 
@@ -11,20 +11,20 @@ use crate::wire::command;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::response::ResponseKind;
 
-/// An address with a login.
+/// An address and a login.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
     pub address: Address,
     pub user: String,
     pub password: Secret,
-    /// The current schema.
+    /// The default schema.
     pub schema: Option<String>,
 }
 
 /// A connected client.
 pub(super) struct Client {
     driver: Driver,
-    /// The packet of a statement, whose room is used again.
+    /// The packet of a statement. Its memory is reused.
     packet: Vec<u8>,
 }
 
@@ -83,7 +83,7 @@ impl Connection for Client {
     }
 
     async fn quit(self) {
-        // It is the last word, whether it is heard or not.
+        // Nothing follows, so it does not matter whether this succeeds.
         self.driver.quit().await.ok();
     }
 }

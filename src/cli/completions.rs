@@ -1,4 +1,4 @@
-//! `countersink completions`: what a shell needs to complete the command line.
+//! `countersink completions`: prints a shell's completion script.
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -19,10 +19,10 @@ pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-/// The script for the shell.
+/// The completion script for the shell.
 pub(super) fn script(mut command: Command, arguments: &CompletionsArguments) -> Vec<u8> {
     let name = command.get_name().to_owned();
-    // Not to standard output at once: where nobody reads on, the generator would panic.
+    // Into memory rather than to standard output, because the generator would panic if that is closed.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, name, &mut script);
     script

@@ -1,4 +1,4 @@
-//! `countersink demo`: a real server, one hot row, many clients; directly and through the proxy, and what came of it.
+//! `countersink demo`: a real server, one hot row and many clients, directly and through the proxy, with the results.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl From<Flavour> for countersink_sandbox::Flavour {
     }
 }
 
-/// Runs the demo; the proxy lives on `runtime`.
+/// Runs the demo. The proxy runs on `runtime`.
 pub(super) fn run(arguments: DemoArguments, runtime: &Runtime) -> Result<(), demo::Error> {
     let options = Options {
         flavour: arguments.flavour.into(),

@@ -1,4 +1,4 @@
-//! `countersink drain`: takes rules out of force in every proxy, moves slots into the rows, drops the slot tables.
+//! `countersink drain`: takes rules out of force in every proxy, folds all slots into base and drops the slot tables.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,7 +21,7 @@ Proxies that run stop using slots, without an error or a pause for their clients
 to pass everything on; they need not be stopped. Then set mode: off in their rules file, or take
 the rule out: at its next start a proxy goes by that again.";
 
-/// How long a table may take to be drained.
+/// The range of the time that a table may take.
 const TIMEOUT: DurationRange = DurationRange {
     low: (Duration::from_secs(1), "1s"),
     high: (Duration::from_secs(24 * 3600), "24h"),
@@ -29,7 +29,7 @@ const TIMEOUT: DurationRange = DurationRange {
 
 #[derive(Debug, Args)]
 pub(super) struct DrainArguments {
-    /// The tables, as the rules spell them; all unless given.
+    /// The tables, spelled as in the rules; by default all.
     #[arg(value_name = "SCHEMA.TABLE")]
     tables: Vec<String>,
     #[command(flatten)]
@@ -39,10 +39,10 @@ pub(super) struct DrainArguments {
     timeout: Duration,
 }
 
-/// What to do where the time was not enough.
+/// What to do if the time was not enough.
 const REMEDY: &str = "(SIGHUP). Try again, with a longer --timeout";
 
-/// Prints a line for each table as it is done: a later one may fail.
+/// Prints a line for each table as soon as it is done, because a later one may fail.
 pub(super) async fn drain(config: &Config, arguments: &DrainArguments) -> Result<(), Error> {
     let rules = meant(config, arguments)?;
     let control = Control::open(config).await?;
@@ -69,7 +69,7 @@ async fn drain_each(
     Ok(())
 }
 
-/// The rules of the tables that are named, or all, in the order of the file.
+/// The rules of the named tables, or all rules, in the order of the file.
 fn meant<'a>(config: &'a Config, arguments: &DrainArguments) -> Result<Vec<&'a Rule>, Error> {
     if arguments.tables.is_empty() {
         return Ok(config.rules.iter().collect());

@@ -1,4 +1,4 @@
-//! What a command can fail of, and its exit code.
+//! Errors of the commands, and their exit codes.
 
 use std::path::{Path, PathBuf};
 
@@ -8,112 +8,112 @@ use crate::{catalog, config, counter, server};
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// With the rules file that it is about.
+    /// An error that concerns a rules file.
     #[error("{}: {source}", file.display())]
     InFile {
         /// The rules file.
         file: PathBuf,
-        /// What is wrong.
+        /// What is wrong in it.
         source: Box<Error>,
     },
-    /// rules.yaml itself.
+    /// rules.yaml is wrong.
     #[error(transparent)]
     Config(#[from] config::Error),
-    /// The control account has no connection.
+    /// The control account cannot connect.
     #[error(transparent)]
     Control(#[from] counter::control::Error),
     /// A table does not fit its rule.
     #[error(transparent)]
     Catalog(#[from] catalog::Error),
-    /// A slot table cannot be had.
+    /// A slot table cannot be provided.
     #[error("{place}{problem}{}", line_suffix(place.line))]
     Provision {
-        /// The rule.
+        /// The rule that needs it.
         place: Box<Place>,
-        /// Why.
+        /// What went wrong.
         problem: Box<counter::provision::Problem>,
     },
-    /// A roll-up.
+    /// A roll-up failed.
     #[error("roll-up of {table}: {source}")]
     RollUp {
         /// The hot table.
         table: String,
-        /// Why.
+        /// What went wrong.
         source: counter::rollup::Error,
     },
-    /// A drain.
+    /// A drain was not finished.
     #[error("drain of {table}: {why}")]
     Drain {
         /// The hot table.
         table: String,
-        /// Why it did not come to an end.
+        /// What prevented it.
         why: String,
     },
-    /// A table was named that no rule is for.
+    /// The command line names a table that has no rule.
     #[error("no rule is for {table}{near}; write it as the rules file does")]
     NoRule {
-        /// As it was named.
+        /// The name on the command line.
         table: String,
-        /// One that may be meant, or nothing.
+        /// A similar name that may be meant, or an empty text.
         near: String,
     },
-    /// The listener.
+    /// The proxy could not listen.
     #[error(transparent)]
     Server(#[from] server::Error),
-    /// The HTTP port, or the console's.
+    /// The HTTP port or the console could not listen.
     #[error(transparent)]
     Admin(#[from] crate::admin::Error),
-    /// The log filter cannot be read.
+    /// The log filter is invalid.
     #[error("{variable}: {why}; write a level (error, warn, info, debug, trace) or target=level")]
     LogFilter {
         /// The environment variable.
         variable: &'static str,
-        /// Why.
+        /// What is wrong with it.
         why: String,
     },
-    /// The log has no such form.
+    /// There is no such log format.
     #[error("COUNTERSINK_LOG_FORMAT: `{0}` is no form of the log; write human or json")]
     LogFormat(String),
-    /// The server could not be asked.
+    /// `check` could not query the server.
     #[error(transparent)]
     Check(#[from] crate::check::Error),
-    /// The report could not be written.
+    /// Standard output could not be written.
     #[error("cannot write to standard output: {0}")]
     Output(std::io::Error),
-    /// The explanation.
+    /// `explain` failed.
     #[error(transparent)]
     Explain(#[from] super::explain::Error),
-    /// The demo.
+    /// `demo` failed.
     #[error(transparent)]
     Demo(#[from] countersink_bench::demo::Error),
-    /// Which server.
+    /// It is not clear which server is meant, or with which password.
     #[error(transparent)]
     Target(#[from] super::target::Error),
-    /// The advice.
+    /// `advise` failed.
     #[error(transparent)]
     Advise(#[from] super::advise::Error),
-    /// The benchmark.
+    /// `bench` failed.
     #[error(transparent)]
     Bench(#[from] countersink_bench::bench::Error),
-    /// The benchmark's clients do not get in.
+    /// The benchmark's clients cannot connect.
     #[error(transparent)]
     OnlyWithTls(#[from] super::bench::OnlyWithTls),
     /// The proxy is not healthy.
     #[error(transparent)]
     Health(#[from] super::health::Error),
-    /// A manual page.
+    /// `man` failed.
     #[error(transparent)]
     Man(#[from] super::man::Error),
-    /// No threads.
+    /// The runtime's threads could not be started.
     #[error("cannot start: {source}")]
     Runtime {
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl Error {
-    /// With the name of the rules file before it.
+    /// Prefixes the error with the name of the rules file.
     #[must_use]
     pub fn in_file(self, file: &Path) -> Self {
         Self::InFile {
@@ -122,7 +122,7 @@ impl Error {
         }
     }
 
-    /// A failure of provisioning, with the place of the rule that asked for the table.
+    /// An error of provisioning, with the place of the rule that asked for the table.
     pub(super) fn provision(error: counter::provision::Error, config: &Config) -> Self {
         let counter::provision::Error { table, problem } = error;
         let same = |rule: &&config::Rule| {
@@ -139,7 +139,7 @@ impl Error {
         }
     }
 
-    /// No rule of the file is for this table.
+    /// There is no rule for this table in the file.
     pub(super) fn no_rule(table: &str, config: &Config) -> Self {
         let known: Vec<_> = config
             .rules
@@ -152,7 +152,7 @@ impl Error {
         }
     }
 
-    /// 2 for what an operator corrects in rules.yaml, on the command line or in the tables; 1 for the rest.
+    /// 2 for errors to correct in rules.yaml, on the command line or in the tables; 1 for all others.
     pub fn exit_code(&self) -> u8 {
         use counter::provision::Problem as Provision;
         match self {

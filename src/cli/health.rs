@@ -1,5 +1,5 @@
-//! `countersink health`: whether the proxy of these rules serves, for the health checks of containers, whose images
-//! have no program to ask with.
+//! `countersink health`: whether the proxy of these rules serves. For the health checks of containers, whose images
+//! contain no other program for that.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -31,10 +31,10 @@ Exit codes:
   1  it is not, or does not answer
   2  rules.yaml is wrong, or has no address that can be asked";
 
-/// How long the proxy may take to answer. It gives its own look at the server two seconds.
+/// How long the proxy may take to respond. It allows its own check of the server two seconds.
 const TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The most bytes of an answer that are read.
+/// Maximum number of bytes that are read of a response.
 const LONGEST_ANSWER: usize = 4096;
 
 /// Arguments of `countersink health`.
@@ -42,52 +42,52 @@ const LONGEST_ANSWER: usize = 4096;
 pub(super) struct HealthArguments {
     #[command(flatten)]
     pub(super) file: RulesArguments,
-    /// Ask whether clients should be sent there: it is not being stopped, and the server behind it answers.
+    /// Ask whether clients should be sent there: the proxy is not stopping, and the server behind it responds.
     #[arg(long)]
     ready: bool,
 }
 
-/// Why the proxy does not count as healthy.
+/// Why the proxy is not considered healthy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody is there.
+    /// Nothing listens at the address.
     #[error("{address}: {source}; start the proxy, or correct its address in the rules")]
     Unreachable {
-        /// Where it was looked for.
+        /// The address.
         address: String,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// It takes too long.
+    /// There was no response in time.
     #[error("{address}: no answer within {TIMEOUT:?}")]
     Silent {
-        /// Where it was asked.
+        /// The address.
         address: String,
     },
-    /// What answers is no HTTP server.
+    /// What listens there is not an HTTP server.
     #[error("{address}: {source}; is this the proxy's http port?")]
     NoHttp {
-        /// Where it was asked.
+        /// The address.
         address: String,
-        /// Why.
+        /// What went wrong.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// It says so itself.
+    /// The proxy reports that it is unhealthy.
     #[error("http://{address}{path}: {status}: {why}")]
     Unhealthy {
-        /// Where it was asked.
+        /// The address.
         address: String,
-        /// What it was asked.
+        /// The path of the request.
         path: &'static str,
-        /// The answer.
+        /// The status of the response.
         status: StatusCode,
-        /// The reason that it gives.
+        /// The reason that the proxy gives.
         why: String,
     },
-    /// There is nothing to ask.
+    /// The rules have no HTTP address to ask at.
     #[error("http: is missing; --ready asks there: write an address, as in http: 127.0.0.1:6034")]
     NoAddress,
-    /// The system has chosen the port.
+    /// The port is one that the system chooses.
     #[error("{field}: port 0 stands for one that the system chooses; name a port to be asked at")]
     AnyPort {
         /// `http` or `listen`.
@@ -96,7 +96,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// 2 for what is corrected in the rules, 1 for the rest.
+    /// 2 for errors to correct in the rules; 1 for all others.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NoAddress | Self::AnyPort { .. } => 2,
@@ -105,7 +105,7 @@ impl Error {
     }
 }
 
-/// What to print of a proxy that is healthy.
+/// The text to print for a healthy proxy.
 pub(super) async fn health(config: &Config, arguments: &HealthArguments) -> Result<String, Error> {
     let (field, address) = match (&config.http, arguments.ready) {
         (Some(http), _) => ("http", http),
@@ -135,7 +135,7 @@ pub(super) async fn health(config: &Config, arguments: &HealthArguments) -> Resu
     })
 }
 
-/// Who listens everywhere is asked here.
+/// The address to connect to. For a proxy that listens on all addresses, this is the local host.
 fn reachable(address: &HostPort) -> HostPort {
     let everywhere = match address.host.parse() {
         Ok(std::net::IpAddr::V4(host)) => host
@@ -176,7 +176,7 @@ async fn get(
     path: &str,
 ) -> Result<(StatusCode, String), Box<dyn std::error::Error + Send + Sync>> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // What goes wrong with the connection, the request is told.
+    // Errors of the connection are also returned by the request.
     tokio::spawn(connection);
     let request = Request::get(path).header(HOST, address.to_string());
     let response = sender

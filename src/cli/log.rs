@@ -1,4 +1,4 @@
-//! The log: to standard error, for people or as JSON; its last records are kept for the console.
+//! The log: written to standard error, as text or JSON. The latest records are also kept for the console.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::admin::{Keeper, RecentLog};
 /// The environment variable with the filter, such as `debug` or `countersink=debug,mysql_async=trace`.
 const VARIABLE: &str = "COUNTERSINK_LOG";
 
-/// The environment variable with the form: `human`, or `json` for an object in each line.
+/// The environment variable with the format: `human`, or `json` for one object a line.
 const FORMAT: &str = "COUNTERSINK_LOG_FORMAT";
 
-/// Starts the log at `level` unless the environment names another; a second start in the same process changes nothing.
-/// What is returned has its last records.
+/// Starts the log at `level` unless the environment specifies another. A second start in the same process changes
+/// nothing. Returns the log's latest records.
 pub(super) fn start(level: &str) -> Result<Arc<RecentLog>, Error> {
     let filter = std::env::var(VARIABLE).unwrap_or_default();
     let filter = match filter.as_str() {

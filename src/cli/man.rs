@@ -1,4 +1,4 @@
-//! `countersink man`: the manual pages, made from what `--help` says.
+//! `countersink man`: manual pages, generated from the texts of `--help`.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ Examples:
   countersink man --directory /usr/local/share/man/man1
                                                     all of them, countersink.1, countersink-serve.1 and so on";
 
-/// What the main page has beside, in the form of the texts that `--help` ends with.
+/// Further sections of the main page, in the form of the texts that `--help` ends with.
 const MORE: &str = "\
 Environment:
   COUNTERSINK_LOG   what is logged to standard error: a level (error, warn, info, debug, trace), or target=level,..
@@ -28,7 +28,7 @@ Files:
 See also:
   mysql(1), mariadb(1), systemd.service(5)";
 
-/// What the pages of the commands have beside.
+/// Further sections of the commands' pages.
 const MORE_OF_COMMANDS: &str = "\
 See also:
   countersink(1)";
@@ -50,12 +50,12 @@ pub enum Error {
     /// There is no such command.
     #[error("there is no command {0}; `countersink --help` names all")]
     NoCommand(String),
-    /// A page could not be written.
+    /// A page could not be written to its file.
     #[error("{}: cannot be written: {source}", file.display())]
     Unwritable {
-        /// Its file.
+        /// Name of the file.
         file: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -67,7 +67,7 @@ struct Page {
     text: Vec<u8>,
 }
 
-/// The page to print; nothing where pages were written to a folder.
+/// The page to print, or an empty text if pages were written to a folder.
 pub(super) fn run(command: Command, arguments: &ManArguments) -> Result<Vec<u8>, Error> {
     let main = command.get_name().to_owned();
     let pages = pages(command);
@@ -106,7 +106,8 @@ fn pages(command: Command) -> Vec<Page> {
         .collect()
 }
 
-/// A page: what clap_mangen makes of the arguments, then the texts of our own, which it would fill into paragraphs.
+/// A page: what clap_mangen generates for the arguments, then the project's own texts, whose lines it would join into
+/// paragraphs.
 fn page(command: Command, more: &str) -> io::Result<Vec<u8>> {
     let after = command.get_after_help().map(ToString::to_string);
     let has_commands = command.has_subcommands();
@@ -129,10 +130,11 @@ fn page(command: Command, more: &str) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The longest first line of a section; what is longer introduces an example.
+/// Maximum length of a section's heading. A longer line introduces an example.
 const LONGEST_HEADING: usize = 20;
 
-/// Sections as `--help` shows them: a heading with a colon, indented lines that stay as they are, paragraphs.
+/// Adds sections as `--help` shows them: headings with a colon, indented lines that are kept as they are, and
+/// paragraphs.
 fn sections(roff: &mut Roff, text: &str) {
     let mut fills = true;
     for line in text.lines() {

@@ -83,7 +83,7 @@ Signals:
     /// Looks for everything that is wrong, or will be, between the rules and the live server; changes nothing.
     #[command(after_help = check::EXAMPLES)]
     Check(check::CheckArguments),
-    /// Makes the slot tables that the rules need, or prints the statements that would.
+    /// Creates the slot tables that the rules need, or prints the statements for it.
     #[command(after_help = "\
 Examples:
   countersink provision                             as the control account; `serve` does the same at start
@@ -92,22 +92,22 @@ Examples:
     /// Shows what slots hold, or moves it into the base rows now; a running proxy does so by itself.
     #[command(name = "rollup", after_help = rollup::EXAMPLES)]
     RollUp(rollup::RollUpArguments),
-    /// Takes rules out: moves all that slots hold into the rows and drops the slot tables, while proxies run.
+    /// Takes rules out of force while proxies run: moves all slots into the rows and drops the slot tables.
     #[command(after_help = drain::EXAMPLES)]
     Drain(drain::DrainArguments),
-    /// Shows what becomes of statements: the plan and why, the SQL that is sent, the locks that it takes.
+    /// Shows what is done with statements: the plan and why, the SQL that is sent, the locks that it takes.
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::ExplainArguments),
-    /// Shows on this machine what the proxy is good for: fetches a server, loads one hot row, compares.
+    /// Shows on this machine what the proxy gains: fetches a server, loads one hot row, compares.
     #[command(after_help = demo::EXAMPLES)]
     Demo(demo::DemoArguments),
-    /// Finds the hot counters of a server, or of what passes a proxy, and prints the rules to add.
+    /// Finds the hot counters of a server, or of the traffic through a proxy, and prints the rules to add.
     #[command(after_help = advise::EXAMPLES)]
     Advise(advise::AdviseArguments),
     /// Measures on your own server what the proxy gains at each number of clients, and what a read costs.
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArguments),
-    /// Says whether the proxy of these rules is healthy, for containers and the like.
+    /// Reports whether the proxy of these rules is healthy, for the health checks of containers.
     #[command(after_help = health::EXAMPLES)]
     Health(health::HealthArguments),
     /// Prints what a shell needs to complete this command line.
@@ -119,7 +119,7 @@ Examples:
 }
 
 impl Command {
-    /// What is logged unless the environment says otherwise. Most commands print reports of their own.
+    /// The log level unless the environment specifies another. Most commands print reports instead.
     fn log_level(&self) -> &'static str {
         match self {
             Self::Serve(_) | Self::Provision(_) => "info",
@@ -142,7 +142,7 @@ struct ServeArguments {
     /// Where to listen, instead of the rules file's `listen`.
     #[arg(long, value_name = "HOST:PORT", value_parser = HostPort::parse)]
     listen: Option<HostPort>,
-    /// Listen beside a running Countersink, which is to be told to stop then (SIGTERM): no client is refused.
+    /// Listen beside a running Countersink, which you then stop with SIGTERM: no client is refused.
     #[arg(long)]
     take_over: bool,
 }
@@ -156,7 +156,7 @@ struct ProvisionArguments {
     print: bool,
 }
 
-/// Runs the command that the process's arguments name.
+/// Runs the command that the process's arguments specify.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let command = arguments.command;
@@ -172,11 +172,12 @@ pub fn run() -> ExitCode {
 fn run_command(command: Command, log: Arc<RecentLog>) -> Result<ExitCode, Error> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Command::Serve(_) = &command {
-        // They would have memory grow by 2 MiB at a time, of which a proxy uses little. Where the system has none, so
-        // be it.
+        // With huge pages, memory would grow by 2 MiB at a time, of which a proxy uses little. If the system does not
+        // have them, that is fine.
         #[cfg(target_os = "linux")]
         rustix::thread::disable_transparent_huge_pages(true).ok();
-        // Sessions have threads of their own; each thread more would hold memory of its own for what is left.
+        // Sessions have threads of their own. Each further thread would use memory of its own for the little that
+        // remains.
         builder.worker_threads(1);
     }
     let runtime = builder
@@ -217,7 +218,7 @@ fn run_command(command: Command, log: Arc<RecentLog>) -> Result<ExitCode, Error>
         Command::Bench(arguments) => bench::run(&arguments, &runtime)?,
         Command::Health(arguments) => {
             let file = &arguments.file.rules;
-            // Secrets need not be in the environment of who asks.
+            // The environment of a health check need not have the secrets.
             let config = Config::load_offline(file);
             let config = config.map_err(|error| Error::from(error).in_file(file))?;
             let health = runtime.block_on(health::health(&config, &arguments));
@@ -231,7 +232,7 @@ fn run_command(command: Command, log: Arc<RecentLog>) -> Result<ExitCode, Error>
     Ok(ExitCode::SUCCESS)
 }
 
-/// To standard output, which may have been closed.
+/// Writes to standard output, which may be closed.
 fn write(text: impl AsRef<[u8]>) -> Result<(), Error> {
     std::io::stdout()
         .write_all(text.as_ref())

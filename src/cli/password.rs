@@ -1,4 +1,4 @@
-//! Passwords from where other users of the machine do not read them, unlike the command line.
+//! Reads passwords from places that, unlike the command line, other users of the machine cannot read.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 /// Why there is no password.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The environment has none.
+    /// The environment variable is not set.
     #[error("--password-env: the environment has no {variable}; export it")]
     NoVariable {
-        /// The variable.
+        /// Name of the variable.
         variable: String,
     },
     /// The file cannot be read.
@@ -17,12 +17,13 @@ pub enum Error {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// The password in this environment variable or, without its closing line break, in this file; of neither, none.
+/// Reads the password from this environment variable or from this file, without the line break at its end. Returns
+/// `None` if neither is given.
 pub(super) fn read(variable: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Error> {
     if let Some(variable) = variable {
         let password = std::env::var(variable).map_err(|_| Error::NoVariable {

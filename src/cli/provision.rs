@@ -1,4 +1,4 @@
-//! `countersink provision`: the slot tables, made or printed.
+//! `countersink provision`: creates the slot tables, or prints the statements for it.
 
 use super::Error;
 use crate::catalog;
@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::counter::control::Control;
 use crate::counter::provision;
 
-/// What to print: the report, or the statements.
+/// The text to print: the report, or the statements.
 pub(super) async fn provision(config: &Config, print: bool) -> Result<String, Error> {
     let control = Control::open(config).await?;
     let text = text(&control, config, print).await;

@@ -1,4 +1,4 @@
-//! The proxy itself, in this process, as `countersink serve` would run it: for the demo and the benchmark.
+//! Runs the proxy in this process, as `countersink serve` would, for the demo and the benchmark.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::counter::control::Control;
 use crate::server::Server;
 
-/// A proxy that serves.
+/// A running proxy.
 pub(super) struct Proxy {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
@@ -57,7 +57,7 @@ async fn serving(config: Config) -> Result<Proxy, Error> {
         .address()
         .map_err(|source| Error::Runtime { source })?;
     let (stop, stopped) = oneshot::channel();
-    // It also stops when this is dropped.
+    // It also stops when the sender is dropped.
     let serving = tokio::spawn(server.run(async {
         stopped.await.ok();
     }));

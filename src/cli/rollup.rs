@@ -1,4 +1,4 @@
-//! `countersink rollup`: what slots hold, and now into the base rows with it.
+//! `countersink rollup`: shows what slots hold, or moves it into the base rows now.
 
 use clap::Args;
 
@@ -26,7 +26,7 @@ pub(super) struct RollUpArguments {
     now: bool,
 }
 
-/// Prints a line for each table as it is done: a later one may fail.
+/// Prints a line for each table as soon as it is done, because a later one may fail.
 pub(super) async fn roll_up(config: &Config, arguments: &RollUpArguments) -> Result<(), Error> {
     let control = Control::open(config).await?;
     let rolled_up = roll_up_each(&control, config, arguments.now).await;

@@ -1,4 +1,4 @@
-//! `countersink serve`: everything that must be right before the first client.
+//! `countersink serve`: prepares everything that must be right before the first client, then serves.
 
 use std::future::Future;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::counter::control::Control;
 use crate::counter::provision;
 use crate::server::{Rules, Server};
 
-/// Prepares, then serves until told to stop.
+/// Prepares, then serves until the process is told to stop.
 pub(super) async fn serve(
     config: Config,
     file: &Path,
@@ -28,7 +28,7 @@ pub(super) async fn serve(
     let stop = stop_signal().map_err(|source| Error::Runtime { source })?;
     let hangups = signal(SignalKind::hangup()).map_err(|source| Error::Runtime { source })?;
     let upstream = config.upstream.to_string();
-    // Every port is had before anything is told or served.
+    // All ports are opened before anything is announced or served.
     let http = match config.http.clone() {
         Some(address) => Some(Port::open("http", address, take_over).await?),
         None => None,
@@ -77,7 +77,7 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// Reads the rules again at each SIGHUP.
+/// Reloads the rules at each SIGHUP.
 async fn reload_on_hangup(rules: Rules, mut hangups: Signal) {
     while hangups.recv().await.is_some() {
         match rules.reload().await {
@@ -87,14 +87,14 @@ async fn reload_on_hangup(rules: Rules, mut hangups: Signal) {
     }
 }
 
-/// Where systemd has started the process and wants to know (manual: sd_notify(3)).
+/// Notifies systemd, if it started the process and wants to know (manual: sd_notify(3)).
 fn tell_systemd(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         tracing::warn!("cannot tell systemd: {error}");
     }
 }
 
-/// Ready when the process is told to stop: SIGTERM or Ctrl-C.
+/// A future that completes when the process is told to stop: by SIGTERM or Ctrl-C.
 pub(super) fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -110,7 +110,7 @@ pub(super) fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
 ///
 /// # Errors
 ///
-/// What an operator has to put right; see [`Error::exit_code`].
+/// Errors that the operator must correct; see [`Error::exit_code`].
 pub async fn prepare(config: &Config) -> Result<Catalog, Error> {
     let control = Control::open(config).await?;
     let prepared = prepare_with(&control, config).await;
@@ -118,11 +118,11 @@ pub async fn prepare(config: &Config) -> Result<Catalog, Error> {
     prepared
 }
 
-/// [`prepare`] over connections that are there already.
+/// Like [`prepare`], over connections that exist already.
 ///
 /// # Errors
 ///
-/// As [`prepare`].
+/// The same as [`prepare`].
 pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog, Error> {
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
@@ -141,7 +141,8 @@ pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog,
     Ok(catalog)
 }
 
-/// A rule that does not rewrite is in force until its slots are empty; so its table must fit it.
+/// Checks that the slots of rules that do not rewrite can be folded into base. Such a rule is in force until its slots
+/// are empty, so its table must fit it.
 async fn can_be_emptied(conn: &mut Conn, config: &Config, catalog: &Catalog) -> Result<(), Error> {
     let rules = config.rules.iter();
     for rule in rules.filter(|rule| !rule.acts() && rule.slots > 0) {

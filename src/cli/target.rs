@@ -1,4 +1,4 @@
-//! The server that a command asks itself, and who logs in: from the rules file, from the command line, or from both.
+//! Which server a command connects to, and with which login: from the rules file, the command line, or both.
 
 use std::path::{Path, PathBuf};
 
@@ -8,21 +8,21 @@ use super::client::Account;
 use super::password;
 use crate::config::{self, Address, Config, Problem, Secret};
 
-/// Where the rules are unless said otherwise.
+/// The rules file unless another is named.
 const RULES: &str = "rules.yaml";
 
-/// Which server is not known, or with which password.
+/// Why the server or the password is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody said which server.
+    /// No server was specified.
     #[error(
         "{} is not there to take the server from; name it by --rules, or say --upstream HOST:PORT and --user NAME", file.display()
     )]
     NoServer {
-        /// The file that was looked for.
+        /// The rules file that does not exist.
         file: PathBuf,
     },
-    /// There is no password.
+    /// The password could not be read.
     #[error(transparent)]
     Password(#[from] password::Error),
 }
@@ -36,7 +36,7 @@ pub(super) struct TargetArguments {
     /// The server, instead of the rules file's `upstream`: HOST:PORT or unix:/path/to/socket.
     #[arg(long, value_name = "ADDRESS", value_parser = Address::parse)]
     pub(super) upstream: Option<Address>,
-    /// Who logs in, instead of the rules file's control account.
+    /// The user to log in as, instead of the rules file's control account.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// The environment variable with that user's password.
@@ -47,21 +47,21 @@ pub(super) struct TargetArguments {
         conflicts_with = "password_file"
     )]
     password_env: Option<String>,
-    /// The file with that user's password; one line break at its end is none of it.
+    /// The file with that user's password; a line break at its end is ignored.
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
 }
 
-/// Where the server was named.
+/// Where the server was specified.
 pub(super) enum Named {
-    /// On the command line alone.
+    /// Only on the command line.
     ByArguments(Target),
-    /// In a rules file, in which what the command line says has taken the place of what stood there.
+    /// In a rules file. Values from the command line have replaced those of the file.
     InRules(Box<Config>),
 }
 
 impl TargetArguments {
-    /// Opens the rules file only if something is to be taken from it.
+    /// Reads the rules file only if a value from it is needed.
     pub(super) fn find(&self) -> Result<Named, super::Error> {
         let password = password::read(self.password_env.as_deref(), self.password_file.as_deref());
         let password = Secret::new(password.map_err(Error::Password)?.unwrap_or_default());
@@ -91,7 +91,7 @@ impl TargetArguments {
     }
 }
 
-/// A server and a login.
+/// A server and a login for it.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub upstream: Address,
@@ -100,7 +100,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Logs in at the server, without a current schema.
+    /// The account for a login without a default schema.
     pub fn account(self) -> Account {
         Account {
             address: self.upstream,

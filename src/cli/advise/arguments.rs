@@ -1,4 +1,4 @@
-//! What `countersink advise` can be told.
+//! Arguments of `countersink advise`.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ Exit codes:
   1  the server or the proxy cannot be reached, or does not answer
   2  wrong usage, the server refuses the account, or lets it see no lock waits";
 
-/// How long to watch.
+/// The range of `--for`.
 const WINDOW: DurationRange = DurationRange {
     low: (Duration::from_secs(1), "1s"),
     high: (Duration::from_secs(3600), "1h"),
@@ -40,7 +40,8 @@ pub(in crate::cli) struct AdviseArguments {
     /// How long to watch, as in 10s or 5m.
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = |text: &str| WINDOW.parse(text))]
     pub(super) window: Duration,
-    /// Look at what passes this proxy, rather than at the server: http://HOST:PORT, the `http` of its rules.yaml.
+    /// Watch the statements that pass this proxy, rather than the server: http://HOST:PORT, the `http` of its
+    /// rules.yaml.
     #[arg(long, value_name = "URL", value_parser = Url::parse)]
     pub(super) proxy: Option<Url>,
     /// Print one JSON object.

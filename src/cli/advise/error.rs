@@ -1,35 +1,35 @@
-//! What `countersink advise` can fail of.
+//! Errors of `countersink advise`.
 
 use crate::advise;
 
-/// Why there is no advice.
+/// Why no advice could be given.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server refuses the account of the command line.
+    /// The server refused the login.
     #[error(
         "the server refuses {user}: {why}; correct --user and its password, or the account's host"
     )]
     Refused {
         /// The account.
         user: String,
-        /// The server's words.
+        /// The server's error message.
         why: String,
     },
-    /// Nothing can be seen, or a query failed.
+    /// The server does not show what is needed, or a query failed.
     #[error(transparent)]
     Watch(#[from] advise::Error),
-    /// The proxy does not tell what passes.
+    /// The proxy does not report its traffic.
     #[error("{url}: {why}; name the `http` of a running proxy's rules.yaml")]
     Proxy {
-        /// Its HTTP port.
+        /// The URL of its HTTP port.
         url: String,
-        /// Why.
+        /// What went wrong.
         why: String,
     },
 }
 
 impl Error {
-    /// 2 for what is corrected on the command line or by a GRANT; 1 for all else.
+    /// 2 for errors to correct on the command line or with a GRANT; 1 for all others.
     pub(in crate::cli) fn exit_code(&self) -> u8 {
         match self {
             Self::Refused { .. } | Self::Watch(advise::Error::Blind { .. }) => 2,

@@ -1,4 +1,4 @@
-//! The advice for programs. docs/advise.md has the fields.
+//! The advice as JSON. docs/advise.md describes the fields.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::{Outcome, row};
 use crate::advise::{Candidate, PredictedPlan, Verdict, read_cost};
 use crate::check::Finding;
 
-/// Changes when a field does.
+/// Incremented when a field changes.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ struct RuleDocument<'a> {
     columns: &'a [String],
     touch: &'a [String],
     slots: u16,
-    /// Of the rule that the table has.
+    /// The line of the table's existing rule.
     replaces_line: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ struct FindingDocument<'a> {
     statements: &'a [String],
 }
 
-/// One object.
+/// The advice as one JSON object.
 pub(super) fn text(outcome: &Outcome) -> String {
     let evidence = &outcome.evidence;
     let document = Document {

@@ -1,4 +1,4 @@
-//! `countersink advise`: the hot counters of a server, or of what passes a proxy, and the rules for them.
+//! `countersink advise`: finds the hot counters of a server, or of the traffic through a proxy, and the rules for them.
 
 mod arguments;
 mod error;
@@ -22,16 +22,16 @@ use crate::counter::control::{self, Control};
 pub(super) use arguments::{AdviseArguments, EXAMPLES};
 pub use error::Error;
 
-/// All that is to be said.
+/// Everything that the report is made from.
 struct Outcome {
     /// `MySQL 9.7.4`.
     server: String,
     evidence: Evidence,
     candidates: Vec<Candidate>,
-    /// How many clients wait for rows of tables that are not known, on average.
+    /// How many clients wait for rows of unknown tables, on average.
     lost: f64,
     base: Config,
-    /// The file to which the rules are to be added; none where there is none yet.
+    /// The file to add the rules to, if there is one.
     file: Option<PathBuf>,
 }
 
@@ -44,13 +44,13 @@ impl Outcome {
         })
     }
 
-    /// The rules that take the place of others.
+    /// The rules that replace others.
     fn changed(&self) -> impl Iterator<Item = (&Advice, Replaced)> {
         self.advised()
             .filter_map(|advice| Some((advice, advice.replaces?)))
     }
 
-    /// The rules to add; a whole file where there is none yet. None when there is none to add.
+    /// The rules to add, or a whole file if there is none yet. `None` if there are none to add.
     fn yaml(&self) -> Option<String> {
         let new = || self.advised().filter(|advice| advice.replaces.is_none());
         new().next()?;
@@ -68,7 +68,7 @@ impl Outcome {
     }
 }
 
-/// Watches, tries rules and prints what comes of it.
+/// Watches, tests possible rules, and prints the result.
 pub(super) fn run(arguments: &AdviseArguments, runtime: &Runtime) -> Result<(), super::Error> {
     let (base, file) = match arguments.target.find()? {
         Named::ByArguments(target) => (of_arguments(&target)?, None),
@@ -82,9 +82,9 @@ pub(super) fn run(arguments: &AdviseArguments, runtime: &Runtime) -> Result<(), 
     terminal::print(&lines).map_err(super::Error::Output)
 }
 
-/// A rules file with nothing in it but the server and the account.
+/// A configuration with only the server and the account.
 fn of_arguments(target: &Target) -> Result<Config, super::Error> {
-    // By way of variables, for names and passwords may have any character in them.
+    // Through variables, because names and passwords may contain any character.
     const TEXT: &str = "upstream: ${UPSTREAM}\ncontrol: {user: \"${USER}\", password: \"${PASSWORD}\"}\n\
                         counters: [{table: a.b, columns: [c]}]\n";
     let config = Config::from_str(TEXT, &|name| match name {
@@ -148,7 +148,7 @@ fn refused(error: control::Error, base: &Config, file: Option<&Path>) -> super::
     }
 }
 
-/// What the server shows.
+/// Collects evidence from the server.
 async fn watched(
     conn: &mut Conn,
     window: Duration,
@@ -164,14 +164,14 @@ async fn watched(
     Ok(advise::watch(conn, window, caught(interrupt), step).await?)
 }
 
-/// What the proxy has seen.
+/// Collects evidence from the proxy.
 async fn passing(
     proxy: &proxy::Url,
     window: Duration,
     interrupt: &Interrupt,
     progress: &Progress,
 ) -> Result<Evidence, Error> {
-    /// The proxy looks on only while somebody asks.
+    /// The proxy observes its traffic only while it is being asked.
     const ASK: Duration = Duration::from_secs(10);
     progress.step(format!("Watching {proxy}"));
     let end = tokio::time::Instant::now() + window;
@@ -190,7 +190,7 @@ async fn passing(
     Ok(advise::of_traffic(&proxy.ask().await?))
 }
 
-/// Ready when the time is to end early.
+/// Completes when the user asks to end early.
 async fn caught(interrupt: &Interrupt) {
     interrupt.caught().await;
 }

@@ -1,4 +1,4 @@
-//! Asks a running proxy what passes: `GET /traffic.json` of its HTTP port.
+//! Asks a running proxy for its traffic: `GET /traffic.json` on its HTTP port.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use super::Error;
 use crate::config::HostPort;
 use crate::traffic::Report;
 
-/// How long the proxy may take for its answer.
+/// How long the proxy may take to respond.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longer answers are none, in bytes.
+/// Maximum length of a response, in bytes. A longer one is an error.
 const MOST: usize = 16 * 1024 * 1024;
 
-/// Where a proxy's HTTP port is.
+/// The URL of a proxy's HTTP port.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Url(HostPort);
 
 impl Url {
-    /// `http://HOST:PORT`, with a slash behind it or not.
+    /// Parses `http://HOST:PORT`, with or without a slash at the end.
     pub fn parse(text: &str) -> Result<Self, String> {
         let address = text
             .strip_prefix("http://")
@@ -37,7 +37,7 @@ impl Url {
             .map_err(|problem| problem.to_string())
     }
 
-    /// What has passed since somebody asked; the first question begins it.
+    /// The traffic since the first request, which starts the observation.
     pub async fn ask(&self) -> Result<Report, Error> {
         match tokio::time::timeout(TIMEOUT, self.answer()).await {
             Ok(answer) => answer,

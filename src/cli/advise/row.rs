@@ -1,11 +1,11 @@
-//! Rows as people and programs are shown them.
+//! Formats rows for people and for programs.
 
 use crate::advise::{Candidate, Row};
 
-/// Longer texts of rows are cut, in characters.
+/// Maximum length of a row's text, in characters. Longer ones are cut.
 const LONGEST: usize = 100;
 
-/// `id = 42`.
+/// Formats a row, as in `id = 42`.
 pub(super) fn show(row: &Row, candidate: &Candidate) -> String {
     let text = match row {
         Row::Record { index, data } => record(index, data, &candidate.primary_key),
@@ -15,7 +15,7 @@ pub(super) fn show(row: &Row, candidate: &Candidate) -> String {
     plain(&text)
 }
 
-/// A text without what a terminal would take for a command, and not longer than it needs to be.
+/// The text without control characters, cut to [`LONGEST`].
 pub(super) fn plain(text: &str) -> String {
     let mut shown: String = whole(text).chars().take(LONGEST).collect();
     if text.chars().nth(LONGEST).is_some() {
@@ -24,7 +24,7 @@ pub(super) fn plain(text: &str) -> String {
     shown
 }
 
-/// The same, of any length.
+/// The text without control characters, in full length.
 pub(super) fn whole(text: &str) -> String {
     let letters = text.chars();
     letters
@@ -32,7 +32,7 @@ pub(super) fn whole(text: &str) -> String {
         .collect()
 }
 
-/// A record of the primary key by its columns' names.
+/// A record of the primary key, with the names of its columns.
 fn record(index: &str, data: &str, primary_key: &[String]) -> String {
     let values = values(data);
     let is_key = index == "PRIMARY" && values.len() == primary_key.len();
@@ -48,7 +48,7 @@ fn record(index: &str, data: &str, primary_key: &[String]) -> String {
     }
 }
 
-/// The values of a record, which commas separate outside quotes.
+/// Splits a record into its values, which are separated by commas outside quotes.
 fn values(data: &str) -> Vec<&str> {
     let mut values = Vec::new();
     let mut start = 0;
@@ -67,7 +67,7 @@ fn values(data: &str) -> Vec<&str> {
     values
 }
 
-/// `#1` is the first column.
+/// Replaces `#1` by the name of the first column, and so on.
 fn named(text: &str, columns: &[String]) -> String {
     let parts = text.split(" AND ").map(|part| {
         let position = part

@@ -1,4 +1,4 @@
-//! The advice for people.
+//! The advice as text.
 
 use countersink_terminal::{Paint, number, wrapped};
 
@@ -6,13 +6,13 @@ use super::{Outcome, row};
 use crate::advise::{self, Advice, Candidate, Range, Verdict, Worth, read_cost};
 use crate::check::Finding;
 
-/// Columns of a line; what is to be pasted is not broken.
+/// Maximum width of a line, in columns. Text for pasting is not wrapped.
 const WIDTH: usize = 110;
 
-/// Where the text of a line begins.
+/// The column where the text of a line begins.
 const INDENT: usize = 12;
 
-/// Rows, and statements, that are shown of a table.
+/// Maximum number of rows, and of statements, to show for a table.
 const SHOWN: usize = 3;
 
 /// The report's lines.
@@ -114,7 +114,7 @@ fn one(outcome: &Outcome, candidate: &Candidate) -> Vec<String> {
     lines
 }
 
-/// A finding, with what to do about it.
+/// A finding and what to do about it.
 fn check(finding: &Finding) -> Vec<String> {
     let (severity, code) = (finding.severity().name(), finding.code.name());
     let mut text = format!("{severity} {code}: {}", finding.reason);
@@ -123,14 +123,14 @@ fn check(finding: &Finding) -> Vec<String> {
         text.push_str(&finding.advice);
     }
     let mut lines = part("check", &row::whole(&text));
-    // Not broken, for they are to be pasted.
+    // These are for pasting, so they are not wrapped.
     let statements = finding.statements.iter();
     let statements = statements.map(|statement| format!("{:INDENT$}{}", "", row::whole(statement)));
     lines.extend(statements);
     lines
 }
 
-/// `2.9 to 5.5`.
+/// Formats a range, as in `2.9 to 5.5`.
 fn range(range: Range) -> String {
     format!("{:.1} to {:.1}", range.low, range.high)
 }
@@ -196,7 +196,7 @@ fn closing(outcome: &Outcome) -> Vec<String> {
     lines
 }
 
-/// A line with its name, broken at spaces.
+/// A line with its label, wrapped at spaces.
 fn part(name: &str, text: &str) -> Vec<String> {
     wrapped(
         &format!("  {name:<width$}", width = INDENT - 2),

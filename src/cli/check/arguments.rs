@@ -1,4 +1,4 @@
-//! What `countersink check` can be told.
+//! Arguments of `countersink check`.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! The findings for programs. docs/check.md has the fields.
+//! The findings as JSON. docs/check.md describes the fields.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ struct FindingDocument<'a> {
     code: &'static str,
     table: Option<&'a str>,
     reason: &'a str,
-    /// Words and statements together; null when there is nothing to do.
+    /// The advice and the statements in one text; null if there is nothing to do.
     remedy: Option<String>,
     statements: &'a [String],
 }
@@ -31,7 +31,7 @@ struct Summary {
     notices: usize,
 }
 
-/// One object.
+/// The report as one JSON object.
 pub(super) fn text(report: &Report) -> String {
     let document = Document {
         server: report.server,

@@ -1,4 +1,4 @@
-//! `countersink check`: the findings, for people or for programs.
+//! `countersink check`: prints the findings as text or as JSON.
 
 mod arguments;
 mod json;
@@ -16,7 +16,7 @@ use crate::counter::control::Control;
 
 pub(super) use arguments::{CheckArguments, EXAMPLES};
 
-/// Prints the report; its exit code.
+/// Prints the report and returns the exit code.
 pub(super) fn run(arguments: &CheckArguments, runtime: &Runtime) -> Result<ExitCode, Error> {
     let file = &arguments.file.rules;
     let config = super::load(file)?;

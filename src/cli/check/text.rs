@@ -1,13 +1,13 @@
-//! The findings for people: by rule, the worst first, each with what to do.
+//! The findings as text: grouped by rule, the worst first, each with what to do.
 
 use countersink_terminal::{Paint, wrapped};
 
 use crate::check::{Finding, Report, Severity};
 
-/// Columns of a line; statements are not broken.
+/// Maximum width of a line, in columns. Statements are not wrapped.
 const WIDTH: usize = 100;
 
-/// How far the text of a finding is indented.
+/// The indentation of a finding's text.
 const INDENT: &str = "    ";
 
 /// The report's lines.

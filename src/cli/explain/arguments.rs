@@ -1,4 +1,4 @@
-//! What `countersink explain` can be told.
+//! Arguments of `countersink explain`.
 
 use std::path::PathBuf;
 
@@ -34,13 +34,13 @@ pub(in crate::cli) struct ExplainArguments {
     /// Take the tables from this file, which --save-catalog wrote, instead of asking the server.
     #[arg(long, value_name = "FILE", conflicts_with = "save_catalog")]
     pub(super) catalog: Option<PathBuf>,
-    /// Write what the server says of the rules' tables to this file. It holds no data and no password.
+    /// Write what the server reports about the rules' tables to this file. It contains no data and no password.
     #[arg(long, value_name = "FILE")]
     pub(super) save_catalog: Option<PathBuf>,
     /// Ask this running proxy, which has rules and tables of its own.
     #[arg(long, value_name = "HOST:PORT", value_parser = HostPort::parse, conflicts_with_all = ["rules", "catalog", "save_catalog"], requires = "user")]
     pub(super) proxy: Option<HostPort>,
-    /// Who logs in at the proxy.
+    /// The user to log in to the proxy as.
     #[arg(long, value_name = "NAME", requires = "proxy")]
     pub(super) user: Option<String>,
     /// The environment variable with that user's password.
@@ -51,21 +51,21 @@ pub(in crate::cli) struct ExplainArguments {
         conflicts_with = "password_file"
     )]
     pub(super) password_env: Option<String>,
-    /// The file with that user's password; one line break at its end is none of it.
+    /// The file with that user's password; a line break at its end is ignored.
     #[arg(long, value_name = "FILE", requires = "proxy")]
     pub(super) password_file: Option<PathBuf>,
-    /// The current schema; that of the hot tables when they share one.
+    /// The current schema; by default that of the hot tables, if they share one.
     #[arg(long, value_name = "NAME")]
     pub(super) schema: Option<String>,
-    /// The session's sql_mode; the server's when it is not given.
+    /// The session's sql_mode; by default the server's.
     #[arg(long, value_name = "MODES", value_parser = sql_mode)]
     pub(super) sql_mode: Option<String>,
-    /// As in an open transaction rather than in autocommit.
+    /// Explain as in an open transaction, rather than in autocommit.
     #[arg(long)]
     pub(super) transaction: bool,
 }
 
-/// A list of modes; nothing else may get into SQL.
+/// Parses a list of modes. Nothing else may get into SQL.
 fn sql_mode(text: &str) -> Result<String, String> {
     let is_mode = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b',' | b' ');
     match text.bytes().all(is_mode) {

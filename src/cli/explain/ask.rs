@@ -1,4 +1,4 @@
-//! Asks a running proxy.
+//! Asks a running proxy for explanations.
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder};
@@ -8,9 +8,9 @@ use crate::cli::password;
 use crate::config::HostPort;
 use crate::explain::{Line, Part};
 
-/// Each statement's explanation, by a session of its own at the proxy.
+/// The explanation of each statement, each in a session of its own at the proxy.
 ///
-/// mysql_async rather than our own driver: it knows every login of MySQL's accounts.
+/// This uses mysql_async rather than the project's own driver because it supports all authentication plugins of MySQL.
 pub(super) async fn ask(
     proxy: &HostPort,
     arguments: &ExplainArguments,
@@ -52,7 +52,7 @@ pub(super) async fn ask(
                 source => lost(source),
             })?;
         let lines = rows.into_iter().map(|(part, when, text)| Line {
-            // A later proxy may have more to say.
+            // A newer proxy may have further parts.
             part: Part::of(&part).unwrap_or(Part::Note),
             when,
             text,

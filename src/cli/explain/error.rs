@@ -1,4 +1,4 @@
-//! What `countersink explain` can fail of.
+//! Errors of `countersink explain`.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,61 +7,61 @@ use crate::catalog::NotACatalog;
 use crate::cli::password;
 use crate::wire::error_code::{ER_BAD_DB_ERROR, is_login_refused};
 
-/// Why nothing is explained.
+/// Why nothing could be explained.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no statement in what was given.
+    /// The input contains no statement.
     #[error("there is no statement to explain")]
     Nothing,
-    /// A file is not there, or may not be read.
+    /// A file does not exist or may not be read.
     #[error("{name}: cannot be read: {source}")]
     Unreadable {
-        /// Its name.
+        /// Name of the file.
         name: String,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// The catalog is not written.
+    /// The catalog could not be written.
     #[error("{}: cannot be written: {source}", file.display())]
     Unwritable {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is no catalog.
+    /// The file is not a catalog.
     #[error("{}: {source}", file.display())]
     Catalog {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// What is wrong with it.
         source: NotACatalog,
     },
-    /// There is no password where it should be.
+    /// The password could not be read.
     #[error(transparent)]
     Password(password::Error),
-    /// The proxy does not let us in, or goes away.
+    /// The proxy refused the login or closed the connection.
     #[error("{proxy}: {source}")]
     Proxy {
         /// Its address.
         proxy: String,
-        /// Why.
+        /// What went wrong.
         source: mysql_async::Error,
     },
-    /// Something that does not explain.
+    /// The address is not that of a proxy that can explain.
     #[error(
         "{proxy}: is no Countersink that explains, but a server: {message}; name the address that the proxy listens on"
     )]
     NotAProxy {
         /// Its address.
         proxy: String,
-        /// What it says.
+        /// The server's error message.
         message: String,
     },
 }
 
 impl Error {
-    /// 2 for what is corrected on the command line, 1 for the rest.
+    /// 2 for errors to correct on the command line; 1 for all others.
     pub(in crate::cli) fn exit_code(&self) -> u8 {
         match self {
             Self::Unwritable { .. } => 1,

@@ -1,4 +1,4 @@
-//! `countersink explain`: what becomes of a statement, from rules and catalog, or from a running proxy.
+//! `countersink explain`: what the proxy does with a statement, from rules and catalog or from a running proxy.
 
 mod arguments;
 mod ask;
@@ -19,7 +19,7 @@ use crate::sql::plan::SessionVariables;
 pub(super) use arguments::{EXAMPLES, ExplainArguments};
 pub use error::Error;
 
-/// What to print.
+/// The text to print.
 pub(super) fn run(arguments: &ExplainArguments, runtime: &Runtime) -> Result<String, super::Error> {
     let variables = SessionVariables {
         schema: arguments.schema.clone(),
@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &ExplainArguments, runtime: &Runtime) -> Result<Str
     Ok(printed(&statements, &explained))
 }
 
-/// The rules, and the tables as a file or the server has them.
+/// The rules, and the tables as described by a file or by the server.
 fn known(
     arguments: &ExplainArguments,
     rules: &Path,
@@ -91,7 +91,7 @@ fn known(
     Ok((config, catalog, snapshot))
 }
 
-/// Asks the upstream, as `serve` does, and changes nothing there.
+/// Queries the upstream as `serve` does, but changes nothing.
 async fn survey(config: &Config) -> Result<(Catalog, Snapshot), super::Error> {
     let control = Control::open(config).await?;
     let mut conn = control.connect().await?;
@@ -101,7 +101,7 @@ async fn survey(config: &Config) -> Result<(Catalog, Snapshot), super::Error> {
     Ok(surveyed?)
 }
 
-/// The statements to explain, each by itself.
+/// The statements to explain, one by one.
 fn statements(
     arguments: &ExplainArguments,
     variables: &SessionVariables,
@@ -135,7 +135,7 @@ fn standard_input() -> Result<String, Error> {
     Ok(text)
 }
 
-/// The schema that all hot tables are in, if it is one.
+/// The schema of all hot tables, if there is only one.
 fn only_schema(catalog: &Catalog) -> Option<String> {
     let mut schemas: Vec<_> = catalog.tables.iter().map(|table| &table.schema).collect();
     schemas.dedup();
@@ -145,7 +145,7 @@ fn only_schema(catalog: &Catalog) -> Option<String> {
     }
 }
 
-/// Rules for tables that the statement may name, but that are not rewritten.
+/// Notes for rules whose tables the statement may name, but whose tables are not rewritten.
 fn unserved(config: &Config, statement: &str) -> Vec<String> {
     let statement = statement.to_lowercase();
     let rules = config.rules.iter().filter(|rule| !rule.acts());
@@ -160,7 +160,7 @@ fn unserved(config: &Config, statement: &str) -> Vec<String> {
     named.filter_map(note).collect()
 }
 
-/// One explanation as it is; of several, each under its statement.
+/// A single explanation as it is; several with their statements above them.
 fn printed(statements: &[String], explained: &[String]) -> String {
     if let [explanation] = explained {
         return explanation.clone();
