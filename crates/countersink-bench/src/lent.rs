@@ -1,21 +1,22 @@
-//! What the binary lends: a MySQL client that costs less than the server it drives, and the proxy itself.
+//! What the binary provides to this crate: a MySQL client that uses less CPU than the server that it drives, and the
+//! proxy itself.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// Where clients log in, and as whom.
+/// An address, and the account to log in as.
 pub trait Account: Clone + Send + Sync + 'static {
-    /// A client that has logged in.
+    /// A logged-in client.
     type Connection: Connection;
 
-    /// The server, or the proxy, as people write its address.
+    /// The address of the server or the proxy, as people write it.
     fn address(&self) -> String;
 
-    /// The same login at another address.
+    /// The same account at another address.
     #[must_use]
     fn at(&self, address: SocketAddr) -> Self;
 
-    /// The same login with this current schema.
+    /// The same account with this default schema.
     #[must_use]
     fn in_schema(&self, schema: &str) -> Self;
 
@@ -23,51 +24,52 @@ pub trait Account: Clone + Send + Sync + 'static {
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, Lost>> + Send;
 }
 
-/// A client that has logged in. Nothing that it does is cancel safe.
+/// A logged-in client. None of its methods is cancel safe.
 pub trait Connection: Send + 'static {
-    /// Runs a statement and drops its rows, without allocation: the cheapest round trip. Why the server refused it, if
-    /// it did.
+    /// Runs a statement and discards its rows, without allocation: the cheapest round trip. Returns the server's error
+    /// if it failed.
     fn run(
         &mut self,
         statement: &[u8],
     ) -> impl Future<Output = Result<Option<ServerError>, Lost>> + Send;
 
-    /// Runs a statement for its rows.
+    /// Runs a statement and returns its rows.
     fn query(&mut self, statement: &str) -> impl Future<Output = Result<Answer, Lost>> + Send;
 
-    /// Says goodbye, whether it is heard or not.
+    /// Closes the connection in good order, if possible.
     fn quit(self) -> impl Future<Output = ()> + Send;
 }
 
-/// The proxy, as `countersink serve` would run it, in this process. It also stops when it is dropped.
+/// The proxy, run in this process as `countersink serve` would run it. It also stops when dropped.
 #[expect(async_fn_in_trait, reason = "it is awaited where it was called")]
 pub trait Proxy: Sized {
-    /// Who its clients are.
+    /// The account type of its clients.
     type Account: Account;
 
-    /// Serves by this rules.yaml, in which `${UPSTREAM}`, `${USER}` and `${PASSWORD}` are those of `upstream`.
+    /// Starts a proxy with this rules.yaml, in which `${UPSTREAM}`, `${USER}` and `${PASSWORD}` are those of
+    /// `upstream`.
     async fn start(rules: &str, upstream: &Self::Account) -> Result<Self, NotServing>;
 
-    /// Where its clients connect.
+    /// The address that its clients connect to.
     fn address(&self) -> SocketAddr;
 
-    /// Closes it in good order.
+    /// Stops it in good order.
     async fn stop(self);
 }
 
 /// A row of a text result; `None` is NULL.
 pub type Row = Vec<Option<Vec<u8>>>;
 
-/// What a statement was answered by.
+/// The response to a statement.
 #[derive(Debug)]
 pub enum Answer {
-    /// Its rows; none where it has no result.
+    /// Its rows; empty if it has no result set.
     Rows(Vec<Row>),
-    /// The server's refusal.
+    /// The server's error.
     Refused(ServerError),
 }
 
-/// The server's words.
+/// An error that the server sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ERROR {code}: {message}")]
 pub struct ServerError {
@@ -77,29 +79,29 @@ pub struct ServerError {
     pub message: String,
 }
 
-/// Why a client has no connection, or has it no longer.
+/// Why a client could not connect, or lost its connection.
 #[derive(Debug, thiserror::Error)]
 pub enum Lost {
     /// The server refused the login.
     #[error("login refused: {0}")]
     Login(ServerError),
-    /// The server asks for what the client does not do.
+    /// The server requires something that the client does not support.
     #[error("the server asks for {0}, which this client does not speak")]
     Unsupported(String),
     /// Connecting or writing failed.
     #[error("connection lost: {0}")]
     Write(io::Error),
-    /// Reading failed, or what was read is none of the protocol.
+    /// Reading failed, or the server sent a malformed packet.
     #[error(transparent)]
     Read(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Why the proxy does not serve.
+/// Why the proxy could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("{source}")]
 pub struct NotServing {
-    /// Why.
+    /// What went wrong.
     pub source: Box<dyn std::error::Error + Send + Sync>,
-    /// What `countersink serve` would exit with.
+    /// The exit code that `countersink serve` would have.
     pub exit_code: u8,
 }

@@ -1,13 +1,13 @@
-//! The sentences that a user came for: what is gained at each number of clients, and what a read costs.
+//! The conclusions: what is gained at each number of clients, and what a read costs.
 
 use super::figures::Figures;
 use super::mode::Mode;
 use super::report::times;
 
-/// A rate that is within this of another one is no gain: machines are noisy.
+/// A rate within this factor of another is no gain, because machines are noisy.
 const NOISE: f64 = 1.05;
 
-/// Lines of plain text; none where the modes do not say.
+/// Conclusions as plain text. Empty if the measured modes do not permit any.
 pub(super) fn sentences(figures: &Figures) -> Vec<String> {
     gain(figures).into_iter().chain(read(figures)).collect()
 }

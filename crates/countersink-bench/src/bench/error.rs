@@ -1,4 +1,4 @@
-//! What the benchmark can fail of.
+//! Errors of the benchmark.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::lent::NotServing;
 /// Why there are no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A signal; `number` is the system's number of it.
+    /// A signal arrived; `number` is its number.
     #[error("interrupted; nothing is left of the schema {schema}")]
     Interrupted {
         /// 2 for Ctrl-C.
@@ -18,35 +18,35 @@ pub enum Error {
         /// The schema.
         schema: String,
     },
-    /// The server lets in too few.
+    /// The server permits too few connections.
     #[error(
         "{clients} clients and the proxy need {needed} connections, and {limit} = {most} with {used} in use; take fewer --clients, or SET GLOBAL {limit} = {remedy}"
     )]
     MaxConnections {
-        /// Clients at most.
+        /// The largest number of clients.
         clients: u16,
-        /// Connections that takes, of the user's.
+        /// The number of connections that the clients and the proxy need.
         needed: u64,
-        /// The variable that limits it.
+        /// The variable that limits connections.
         limit: &'static str,
         /// Its value.
         most: u64,
-        /// Connections of others at the moment.
+        /// The number of other connections at the moment.
         used: u64,
-        /// A value that would do.
+        /// A value that would be sufficient.
         remedy: u64,
     },
-    /// A schema of this name is there, and not ours.
+    /// A schema of this name exists, and the benchmark did not create it.
     #[error(
         "the schema {schema} exists, and {why}; choose another name by --schema, or drop it yourself if nobody needs it: DROP DATABASE `{schema}`"
     )]
     Foreign {
         /// The schema.
         schema: String,
-        /// How we know.
+        /// What shows that.
         why: String,
     },
-    /// Another run is at it.
+    /// Another run uses the schema.
     #[error(
         "another `countersink bench` works in the schema {schema} of this server at the moment; wait for its end, or choose another name by --schema"
     )]
@@ -54,53 +54,53 @@ pub enum Error {
         /// The schema.
         schema: String,
     },
-    /// The account may not do it.
+    /// The account lacks the privilege.
     #[error(
         "{account} may not create the schema {schema}: {why}; let a DBA run\n  GRANT ALL ON `{schema}`.* TO {account};"
     )]
     Denied {
-        /// The account as GRANT writes it.
+        /// The account as GRANT spells it.
         account: String,
         /// The schema.
         schema: String,
-        /// The server's words.
+        /// The server's error message.
         why: String,
     },
-    /// The schema cannot be made for another reason.
+    /// The schema could not be created for another reason.
     #[error("the schema {schema} cannot be made: {why}; {remedy}")]
     NotMade {
         /// The schema.
         schema: String,
-        /// The server's words.
+        /// The server's error message.
         why: Box<clients::Error>,
-        /// What to do.
+        /// What to do about it.
         remedy: &'static str,
     },
-    /// The schema is still there.
+    /// The schema could not be removed.
     #[error(
         "{}the schema {schema} could not be removed: {why}; the next run removes it, or run DROP DATABASE `{schema}`", said(before.as_deref())
     )]
     Left {
         /// The schema.
         schema: String,
-        /// Why.
+        /// What went wrong.
         why: Box<Error>,
-        /// What had gone wrong before that.
+        /// What had gone wrong before.
         before: Option<Box<Error>>,
     },
-    /// The proxy does not serve.
+    /// The proxy could not be started.
     #[error(transparent)]
     Proxy(#[from] NotServing),
-    /// No threads.
+    /// The clients' threads could not be started.
     #[error("cannot start: {0}")]
     Threads(io::Error),
-    /// A client has no connection, or a statement was refused.
+    /// A client could not connect, or a statement failed.
     #[error(transparent)]
     Client(#[from] clients::Error),
     /// An increment was lost or counted twice.
     #[error("the sum is not exact, which must never be: please report it with the figures above")]
     NotExact,
-    /// The report cannot be written.
+    /// The report could not be written.
     #[error("cannot write the report: {0}")]
     Output(#[from] io::Error),
 }
@@ -110,8 +110,8 @@ fn said(before: Option<&Error>) -> String {
 }
 
 impl Error {
-    /// As shells have it, 128 and the signal's number; 2 for what is corrected on the command line or by a GRANT; 1 for
-    /// all else.
+    /// 128 plus the signal's number, as in shells; 2 for errors to correct on the command line or with a GRANT; 1 for
+    /// all others.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Interrupted { number, .. } => 128 + number,

@@ -1,4 +1,4 @@
-//! What the server says of itself, and whether it lets in as many as are to come.
+//! Facts about the server, and a check that it permits enough connections.
 
 use serde::Serialize;
 
@@ -7,24 +7,24 @@ use super::options::Options;
 use crate::clients::{Client, number};
 use crate::lent::{Account, Row};
 
-/// Connections besides the clients': of the proxy's control account and of ours.
+/// Connections besides the clients': those of the proxy's control account, and the benchmark's own.
 const MORE: u64 = 18;
 
-/// What figures depend on.
+/// Settings of the server that affect the figures.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Facts {
     /// `VERSION()`.
     pub version: String,
-    /// 1 where every commit waits for the binary log to be on disk.
+    /// 1 if every commit waits until the binary log is on disk.
     pub sync_binlog: i64,
-    /// 1 where every commit waits for the redo log to be on disk.
+    /// 1 if every commit waits until the redo log is on disk.
     pub innodb_flush_log_at_trx_commit: i64,
-    /// Whether there is a binary log at all.
+    /// Whether there is a binary log.
     pub log_bin: bool,
 }
 
 impl Facts {
-    /// `MySQL 9.7.4`, `MariaDB 10.11.18`, with whatever the server says behind the number.
+    /// `MySQL 9.7.4` or `MariaDB 10.11.18`, with any suffix of the server's version.
     pub fn name(&self) -> String {
         let family = match self.version.contains("MariaDB") {
             true => "MariaDB",
@@ -33,7 +33,7 @@ impl Facts {
         format!("{family} {}", self.version.replace("-MariaDB", ""))
     }
 
-    /// Asks, and checks `max_connections` before anything is made.
+    /// Queries the server, and checks `max_connections` before anything is created.
     pub async fn ask(upstream: &impl Account, options: &Options) -> Result<Self, Error> {
         const QUERY: &str = "SELECT VERSION(), @@sync_binlog, @@innodb_flush_log_at_trx_commit, \
              @@log_bin, @@max_connections, @@max_user_connections";
@@ -46,7 +46,7 @@ impl Facts {
         };
         let in_use = number(&client.rows(IN_USE).await?, 0, 1).unwrap_or_default();
         client.quit().await;
-        // Of those in use one is ours, and gone.
+        // One of them was this client's, which has quit.
         let others = count(in_use).saturating_sub(1);
         enough(
             options.most_clients(),
@@ -76,7 +76,7 @@ fn text(rows: &[Row], column: usize) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-/// Whether the limit leaves room for all clients besides those that are there already.
+/// Checks that the limit permits all clients besides the connections that exist already.
 fn enough(clients: u16, limit: &'static str, most: u64, used: u64) -> Result<(), Error> {
     let needed = u64::from(clients) + MORE;
     match needed + used <= most {

@@ -7,19 +7,19 @@ use super::statistics::Spread;
 use super::sum::Sum;
 use crate::clients::{Latencies, Measured};
 
-/// All of it.
+/// All figures of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Figures {
     pub facts: Facts,
     pub workload: Workload,
-    /// By number of clients, from few to many.
+    /// In ascending order of clients.
     pub levels: Vec<Level>,
-    /// One client that does nothing but read the counter by its key, while the slots are as the load left them.
+    /// One client that only reads the counter by its key, with the slots as the load left them.
     pub reads: Level,
     pub sums: Vec<Sum>,
 }
 
-/// The same number of clients in each mode.
+/// All modes at one number of clients.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
     pub clients: u16,
@@ -30,11 +30,11 @@ pub(super) struct Level {
 #[derive(Clone, Debug)]
 pub(super) struct Way {
     pub mode: Mode,
-    /// Statements (transactions) answered per second of the window, round by round.
+    /// Completed statements (or transactions) per second of the window, for each round.
     pub rates: Vec<f64>,
-    /// Half of the reads stayed within this many seconds, round by round.
+    /// The median latency of reads in seconds, for each round.
     pub reads_p50: Vec<f64>,
-    /// All rounds together.
+    /// The totals of all rounds.
     pub total: Measured,
 }
 
@@ -56,12 +56,12 @@ impl Level {
         self.ways.iter().find(|way| way.mode == mode)
     }
 
-    /// How many times the rate of `old` that of `new` is.
+    /// The rate of `new` as a multiple of that of `old`.
     pub fn gain(&self, old: Mode, new: Mode) -> Option<Spread> {
         Spread::of_ratios(&self.way(old)?.rates, &self.way(new)?.rates)
     }
 
-    /// How many times as long as by `old` a read takes by `new`.
+    /// The latency of a read by `new` as a multiple of that by `old`.
     pub fn read_cost(&self, old: Mode, new: Mode) -> Option<Spread> {
         Spread::of_ratios(&self.way(old)?.reads_p50, &self.way(new)?.reads_p50)
     }
@@ -81,7 +81,7 @@ impl Way {
         Spread::of(self.rates.iter().copied())
     }
 
-    /// Of the increments; of `DO 0`, where there are none.
+    /// The latencies of the increments, or of `DO 0` in the mode that has none.
     pub fn increments(&self) -> &Latencies {
         &self.total.increments
     }

@@ -1,4 +1,4 @@
-//! The figures for programs. docs/performance.md has the fields; a change of one is a change of `format`.
+//! The figures as JSON. docs/performance.md describes the fields; when one changes, so does `format`.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ use super::statistics::Spread;
 use super::sum::Sum;
 use crate::clients::Latencies;
 
-/// Which fields there are.
+/// Version of the document's fields.
 const FORMAT: u32 = 1;
 
-/// Which modes are set in relation: the second one's rate is divided by the first one's.
+/// The pairs of modes to compare: the second mode's rate is divided by the first one's.
 const PAIRS: [(Mode, Mode); 5] = [
     (Mode::Direct, Mode::Proxy),
     (Mode::Direct, Mode::Slots),
@@ -88,7 +88,7 @@ struct SumDocument<'a> {
     exact: bool,
 }
 
-/// One JSON object.
+/// The figures as one JSON object.
 pub(super) fn text(figures: &Figures) -> String {
     let document = Document {
         format: FORMAT,
@@ -173,7 +173,7 @@ pub(super) mod tests {
     use serde_json::{Value, json};
     use std::time::Duration;
 
-    /// One level in two modes, 10 and 25 increments in a second; no reads.
+    /// A level with two modes, 10 and 25 increments in one second, and no reads.
     pub(in super::super) fn figures() -> Figures {
         let mut level = Level::new(8, &[Mode::Direct, Mode::Proxy]);
         for (way, count) in level.ways.iter_mut().zip([10, 25]) {

@@ -1,5 +1,5 @@
-//! `countersink bench`: what the proxy is worth on a server of the user's own, measured in a schema that comes and
-//! goes.
+//! `countersink bench`: measures what the proxy gains on the user's own server, in a schema that is created and removed
+//! again.
 
 mod error;
 mod mode;
@@ -35,7 +35,7 @@ pub use mode::Mode;
 pub use options::{Options, Workload};
 pub use rules::rules;
 
-/// Runs the benchmark on the server of this login; the proxy lives on `runtime`.
+/// Runs the benchmark on the server of this account. The proxy runs on `runtime`.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ pub fn run<P: Proxy>(
     upstream: &P::Account,
     runtime: &Runtime,
 ) -> Result<(), Error> {
-    // Few threads are enough for clients this cheap, and leave the rest of the machine to what is measured.
+    // Such cheap clients need few threads, which leaves the rest of the machine to what is measured.
     let clients = Builder::new_multi_thread()
         .worker_threads(options.workload.threads)
         .thread_name("clients")
@@ -57,7 +57,7 @@ pub fn run<P: Proxy>(
     done
 }
 
-/// From the first connection to the report, with a live line that leaves no trace.
+/// The whole run, from the first connection to the report, with a live line that is cleared afterwards.
 async fn bench<P: Proxy>(
     options: &Options,
     upstream: &P::Account,
@@ -79,7 +79,7 @@ async fn bench<P: Proxy>(
     let done = stages::<P>(options, upstream, &turn, &interrupt).await;
     progress.clear();
     let figures = done?;
-    // The schema is gone by now, whoever reads this or does not.
+    // The schema is gone by now, whether or not anybody reads the report.
     let lines = match options.json {
         true => vec![json::text(&figures)],
         false => report::lines(&figures),
@@ -91,7 +91,7 @@ async fn bench<P: Proxy>(
     }
 }
 
-/// The schema goes when this returns, whichever way.
+/// The part of the run that has the schema. It is removed when this returns, whatever the result.
 async fn stages<P: Proxy>(
     options: &Options,
     upstream: &P::Account,
@@ -108,7 +108,7 @@ async fn stages<P: Proxy>(
     if !options.json {
         terminal::print(&report::heading(options, &upstream.address(), &facts))?;
     }
-    // From here on nothing is given up in the middle, for what is half made would be left.
+    // From here on, no step is abandoned in the middle, because a half-made schema would be left behind.
     turn.progress
         .step(format!("Making the schema {}", options.schema));
     let schema = Schema::claim(upstream, options).await?;

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use countersink_terminal::Paint;
 use serde::Serialize;
 
-/// One way.
+/// A way to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -21,7 +21,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Its word, on the command line and in what is printed.
+    /// Its name on the command line and in the reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wire => "wire",
@@ -32,7 +32,7 @@ impl Mode {
         }
     }
 
-    /// Whether its counters are those of the application, so that a read of one by its key can be compared.
+    /// Whether its counters are those of an application, so that reads by key can be compared.
     pub fn has_reads(self) -> bool {
         matches!(self, Self::Direct | Self::Slots | Self::Proxy)
     }

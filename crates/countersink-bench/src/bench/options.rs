@@ -1,4 +1,4 @@
-//! What the benchmark is told.
+//! Options of the benchmark.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use super::mode::Mode;
 /// What to measure, and where.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The schema to create and to remove again: a name that needs no quoting.
+    /// The schema to create and remove. Its name must need no quoting.
     pub schema: String,
-    /// How many clients work at the same time; from few to many, none of them twice, at least one.
+    /// Numbers of concurrent clients: in ascending order, without duplicates, at least one.
     pub clients: Vec<u16>,
-    /// The ways that are compared, in their own order and none of them twice.
+    /// The modes to compare, in the order of [`Mode`], without duplicates.
     pub modes: Vec<Mode>,
     /// What the clients do.
     pub workload: Workload,
@@ -19,24 +19,24 @@ pub struct Options {
     pub json: bool,
 }
 
-/// What clients do.
+/// What the clients do.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// How often each mode has its turn at each number of clients.
+    /// How many turns each mode has at each number of clients.
     pub rounds: u32,
-    /// How long a turn is.
+    /// How long a turn lasts.
     pub turn: Duration,
-    /// Increment in transactions that stay open for so long.
+    /// Increment in transactions that stay open for this long.
     pub think: Option<Duration>,
-    /// Share of the statements that read, up to 1.
+    /// Share of the statements that are reads, up to 1.
     pub reads: f64,
-    /// Rows to increment.
+    /// Number of rows to increment.
     pub keys: u32,
-    /// This share of the rows gets all statements but this share.
+    /// This share of the rows gets all but this share of the statements.
     pub skew: f64,
-    /// Most slots of a row.
+    /// Maximum slots per row.
     pub slots: u16,
-    /// Threads of the clients.
+    /// Number of threads for the clients.
     pub threads: usize,
 }
 
@@ -45,13 +45,13 @@ impl Options {
         self.clients.last().copied().unwrap_or(1)
     }
 
-    /// What is compared with reads: those of the modes that have some.
+    /// The modes whose reads are compared.
     pub(super) fn modes_with_reads(&self) -> Vec<Mode> {
         let modes = self.modes.iter().copied();
         modes.filter(|mode| mode.has_reads()).collect()
     }
 
-    /// About how long it all takes, without connecting.
+    /// Approximate duration of the whole run, without connecting.
     pub(super) fn duration(&self) -> Duration {
         let levels = self.clients.len() * self.modes.len() + self.modes_with_reads().len();
         let turns = u32::try_from(levels).unwrap_or(u32::MAX);
@@ -64,7 +64,7 @@ pub(super) mod tests {
     use super::*;
     use clap::ValueEnum;
 
-    /// As `countersink bench` has them when nothing is said.
+    /// The defaults of `countersink bench`.
     pub(in super::super) fn options() -> Options {
         Options {
             schema: "countersink_bench".to_owned(),

@@ -1,4 +1,4 @@
-//! The report: on standard output, for people, in 80 columns.
+//! The report as text: on standard output, in 80 columns.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use super::statistics::Spread;
 use super::sum::Sum;
 use crate::clients::Latencies;
 
-/// Columns of a closing sentence.
+/// Width of a concluding sentence, in columns.
 const WIDTH: usize = 78;
 
-/// What is compared, said before the load.
+/// Says what will be compared, before the load.
 pub(super) fn heading(options: &Options, address: &str, facts: &Facts) -> Vec<String> {
     let title = format!("{} at {address}", facts.name());
     let mut lines = vec![
@@ -40,7 +40,7 @@ pub(super) fn heading(options: &Options, address: &str, facts: &Facts) -> Vec<St
     lines
 }
 
-/// To the second, and above some minutes to the minute.
+/// Formats a duration in seconds, or in minutes if it is longer than about 100 s.
 fn minutes(duration: Duration) -> String {
     match duration.as_secs_f64() {
         seconds if seconds < 99.5 => format!("{seconds:.0} s"),
@@ -76,7 +76,7 @@ fn workload(workload: &Workload) -> String {
     )
 }
 
-/// The report itself.
+/// The lines of the report.
 pub(super) fn lines(figures: &Figures) -> Vec<String> {
     let unit = match figures.workload.think {
         Some(_) => "transactions",
@@ -173,7 +173,7 @@ fn spread(spread: &Spread) -> String {
     format!("{} ({lowest}-{highest})", times(spread.median))
 }
 
-/// A factor with two digits that say something: `0.61x`, `6.7x`, `125x`.
+/// Formats a factor with two significant digits: `0.61x`, `6.7x`, `125x`.
 pub(super) fn times(factor: f64) -> String {
     match factor {
         below if below < 0.995 => format!("{below:.2}x"),
@@ -182,7 +182,7 @@ pub(super) fn times(factor: f64) -> String {
     }
 }
 
-/// Of the modes that count, on one scale; the limit of the wire would leave no room for them.
+/// Bars for the modes that count, on one scale. The rate of [`Mode::Wire`] would leave no room for the others.
 fn bars(figures: &Figures) -> Vec<String> {
     let mut bars = Vec::new();
     for level in &figures.levels {

@@ -2,11 +2,11 @@
 
 use super::tables::PROXIED;
 
-/// As rules.yaml has them, with variables for what [`Proxy::start`](crate::lent::Proxy::start) is told.
+/// The text of rules.yaml, with variables for the values that [`Proxy::start`](crate::lent::Proxy::start) gets.
 ///
-/// No TLS, which the clients of the comparison do not speak on the direct way either.
+/// Without TLS, which the benchmark's clients do not use when they connect directly either.
 pub fn rules(schema: &str, slots: u16) -> String {
-    // By way of variables, for names and passwords may have any character in them.
+    // Through variables, because names and passwords may contain any character.
     format!(
         r#"
 listen: 127.0.0.1:0

@@ -1,4 +1,4 @@
-//! The turns, one after the other, and the check of the sums behind them.
+//! Runs the turns one after another, then checks the sums.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl<'a, P: Proxy> Course<'a, P> {
         }
     }
 
-    /// Runs it all. When dropped, clients and proxy stop.
+    /// Runs all turns. When dropped, the clients and the proxy stop.
     pub async fn run(&self, facts: Facts) -> Result<Figures, Error> {
         let proxy = match self.options.modes.contains(&Mode::Proxy) {
             true => {
@@ -75,12 +75,12 @@ impl<'a, P: Proxy> Course<'a, P> {
         })
     }
 
-    /// Whether the most clients get in, before anybody has waited for figures.
+    /// Checks that the largest number of clients can connect, before the user has waited for any figures.
     async fn rehearse(&self, proxied: Option<&P::Account>) -> Result<(), Error> {
         let most = self.options.most_clients();
         let step = format!("Connecting {most} clients");
         self.turn.progress.step(step);
-        // The way with the most connections: the proxy's, if it is measured.
+        // The mode that needs the most connections: the proxy's, if it is measured.
         let Some(&mode) = self.options.modes.last() else {
             return Ok(());
         };
@@ -88,7 +88,7 @@ impl<'a, P: Proxy> Course<'a, P> {
         Ok(self.turn.rehearse(&account, most).await?)
     }
 
-    /// All modes in turns, round after round. Each round begins with another one.
+    /// Runs all modes in turns, round after round. Each round begins with another mode.
     async fn level(
         &self,
         clients: u16,
@@ -123,7 +123,7 @@ impl<'a, P: Proxy> Course<'a, P> {
         account.in_schema(&self.options.schema)
     }
 
-    /// Reads all sums, by one connection to the server and one to the proxy.
+    /// Reads all sums, with one connection to the server and one to the proxy.
     async fn sums(
         &self,
         proxied: Option<&P::Account>,

@@ -1,4 +1,4 @@
-//! The schema that comes and goes: taken only when nobody has it, removed only when it is ours.
+//! The benchmark's schema: claimed only if nobody else uses the name, removed only if the benchmark created it.
 
 use super::error::Error;
 use super::options::Options;
@@ -10,34 +10,34 @@ use countersink_server_errors::{
     lacks_privilege,
 };
 
-/// Seconds until the removal gives up on somebody else's lock.
+/// Seconds after which the removal gives up waiting for somebody else's lock.
 const PATIENCE: u32 = 60;
 
-/// Seconds that a run may take: a week.
+/// Maximum duration of a run in seconds: a week.
 const LONGEST: u32 = 604_800;
 
-/// `read_only`, `innodb_read_only`.
+/// The errors under `read_only` and `innodb_read_only`.
 const READ_ONLY: [u16; 3] = [
     ER_OPTION_PREVENTS_STATEMENT,
     ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
     ER_READ_ONLY_MODE,
 ];
 
-/// A schema that this process may make, and must remove.
+/// A schema that this process may create, and must remove.
 pub(super) struct Schema<'a, A: Account> {
     account: A,
     options: &'a Options,
-    /// Holds the lock that keeps other runs away; it goes with the connection.
+    /// Holds the lock that keeps other runs away. The lock ends with the connection.
     lock: Client<A>,
 }
 
 impl<'a, A: Account> Schema<'a, A> {
-    /// Makes sure that nobody else uses the name, and removes what a run that was killed has left.
+    /// Makes sure that nobody else uses the name, and removes what a killed run left behind.
     pub async fn claim(account: &A, options: &'a Options) -> Result<Self, Error> {
         let account = account.clone();
         let name = &options.schema;
         let mut lock = Client::connect(&account).await?;
-        // It idles for as long as the run takes.
+        // The connection is idle for as long as the run takes.
         lock.rows(&format!("SET wait_timeout = {LONGEST}")).await?;
         take_lock(&mut lock, name).await?;
         drop_ours(&mut lock, name).await?;
@@ -88,9 +88,9 @@ impl<'a, A: Account> Schema<'a, A> {
         Ok(())
     }
 
-    /// Removes the schema, if it was made and nobody has come to it since.
+    /// Removes the schema if it exists and nobody else has begun to use it.
     pub async fn remove(mut self) -> Result<(), Error> {
-        // Another connection: a statement may have been given up in the middle of the one that is there.
+        // On another connection, because a statement on the existing one may have been abandoned in the middle.
         let mut client = Client::connect(&self.account).await?;
         let name = &self.options.schema;
         let question = format!(
@@ -110,7 +110,7 @@ impl<'a, A: Account> Schema<'a, A> {
     }
 }
 
-/// The user lock that keeps other runs away.
+/// The name of the user lock that keeps other runs away.
 fn lock_of(schema: &str) -> String {
     format!("countersink_bench.{schema}")
 }
@@ -125,7 +125,7 @@ async fn take_lock<A: Account>(client: &mut Client<A>, schema: &str) -> Result<(
     }
 }
 
-/// Drops the schema if it is there and ours; refuses if it is there and not.
+/// Drops the schema if it exists and the benchmark created it. Fails if somebody else created it.
 async fn drop_ours<A: Account>(client: &mut Client<A>, name: &str) -> Result<(), Error> {
     let known =
         format!("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{name}'");
@@ -147,7 +147,7 @@ async fn drop_ours<A: Account>(client: &mut Client<A>, name: &str) -> Result<(),
     Ok(())
 }
 
-/// Why a schema with these tables is not ours.
+/// Why a schema with these tables was not created by the benchmark.
 fn foreign(tables: &[String]) -> Result<(), String> {
     if let Some(table) = tables
         .iter()
@@ -161,7 +161,7 @@ fn foreign(tables: &[String]) -> Result<(), String> {
     }
 }
 
-/// The account as GRANT writes it.
+/// The account as GRANT spells it.
 async fn account<A: Account>(client: &mut Client<A>) -> String {
     let rows = client
         .rows("SELECT CURRENT_USER()")

@@ -1,8 +1,8 @@
-//! A few values of a noisy machine, told as one.
+//! Summaries of a few values from a noisy machine.
 
 use serde::Serialize;
 
-/// The median of some values, and how far they lie apart.
+/// The median and the range of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Spread {
     pub median: f64,
@@ -11,7 +11,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// The spread of these values, of which there must be at least one.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -28,8 +28,8 @@ impl Spread {
         })
     }
 
-    /// Of `new` / `old`, round by round: what else the machine did in a round, it did to both. Rounds in which
-    /// nothing was done say nothing.
+    /// The spread of `new` / `old`, round by round: whatever else the machine did in a round affected both. Rounds in
+    /// which `old` did nothing are left out.
     pub fn of_ratios(old: &[f64], new: &[f64]) -> Option<Self> {
         let pairs = old.iter().zip(new).filter(|(old, _)| **old > 0.0);
         Self::of(pairs.map(|(old, new)| new / old))
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_in_pairs_before_their_median() {
-        // The machine was ten times slower in the second round; by medians the ratio would be 20 / 10.
+        // The machine was ten times slower in the second round. The ratio of the medians would be 20 / 10.
         let (direct, proxy) = ([10.0, 1.0, 10.0], [50.0, 5.0, 20.0]);
         assert_eq!(Spread::of_ratios(&direct, &proxy), spread(5.0, 2.0, 5.0));
         assert_eq!(

@@ -1,27 +1,27 @@
-//! The promise, checked in every mode: what the clients were told is what is there, to the last increment.
+//! Checks in every mode that the counters hold exactly the increments that were acknowledged to clients.
 
 use serde::Serialize;
 
 use super::mode::Mode;
 
-/// What was counted on one side and what was found on the other.
+/// The increments that were acknowledged, and those that were found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Sum {
     pub mode: Mode,
-    /// Increments acknowledged to clients; all counters began at 0.
+    /// Increments that were acknowledged to clients. All counters began at 0.
     pub acknowledged: u64,
-    /// The sum over the counters' own rows.
+    /// The sum over the counters' base rows.
     pub base: i64,
     /// The sum over their slots. The proxy has rolled up most of them.
     pub slots: i64,
-    /// How many slot rows there are.
+    /// Number of slot rows.
     pub slot_rows: i64,
-    /// The sum as a client of the proxy reads it.
+    /// The sum that a client of the proxy reads.
     pub read: Option<i64>,
 }
 
 impl Sum {
-    /// Whether all of it agrees.
+    /// Whether all of them agree.
     pub fn is_exact(&self) -> bool {
         let told = i128::from(self.acknowledged);
         let found = i128::from(self.base) + i128::from(self.slots);

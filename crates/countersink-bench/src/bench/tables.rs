@@ -1,16 +1,16 @@
-//! The tables of each mode, and its statements.
+//! The tables and statements of each mode.
 
 use super::mode::Mode;
 use super::options::{Options, Workload};
 use crate::clients::{Job, Keys, Reads, Statement, Transaction};
 
-/// Says that the schema is ours. No application has a table of this name.
+/// Marks a schema as the benchmark's. No application has a table of this name.
 pub(super) const MARK: &str = "made_by_countersink_bench";
 
-/// The hot table that the proxy is told of.
+/// The hot table in the proxy's rules.
 pub(super) const PROXIED: &str = "bench_proxied";
 
-/// All tables that may be there, the proxy's slot table among them. A schema with others is not ours to remove.
+/// All tables that may exist, including the proxy's slot table. A schema with other tables must not be removed.
 pub(super) const TABLES: [&str; 7] = [
     MARK,
     "bench_rows",
@@ -21,11 +21,11 @@ pub(super) const TABLES: [&str; 7] = [
     "bench_proxied_slots",
 ];
 
-/// Rows of one INSERT.
+/// Maximum number of rows in one INSERT.
 const ROWS_AT_ONCE: u64 = 2000;
 
 impl Mode {
-    /// The table with the rows that are incremented, if any are.
+    /// The table whose rows are incremented, if there is one.
     fn base(self) -> Option<&'static str> {
         match self {
             Self::Wire => None,
@@ -36,7 +36,7 @@ impl Mode {
         }
     }
 
-    /// The table with their slots, if it has one.
+    /// The table of its slots, if there is one.
     fn slots(self) -> Option<&'static str> {
         match self {
             Self::Wire | Self::Rows | Self::Direct => None,
@@ -45,7 +45,7 @@ impl Mode {
         }
     }
 
-    /// Statements that make the tables and fill them. The proxy makes its slot table itself.
+    /// The statements that create and fill the tables. The proxy creates its slot table itself.
     pub fn create(self, options: &Options) -> Vec<String> {
         let Some(base) = self.base() else {
             return Vec::new();
@@ -99,7 +99,7 @@ impl Mode {
         }
     }
 
-    /// What a client of this mode does that only reads.
+    /// What a client of this mode does when it only reads.
     pub fn reading(self, workload: &Workload) -> Job {
         let job = self.job(workload);
         Job {
@@ -123,7 +123,8 @@ impl Mode {
         }
     }
 
-    /// The sums over base and over the slots, and the number of slot rows, in one statement, and so as of one moment.
+    /// A statement that returns the sums over base and over the slots, and the number of slot rows, all as of the same
+    /// moment.
     pub fn sums(self) -> Option<String> {
         let sum = |table: &str| format!("(SELECT COALESCE(SUM(views), 0) FROM {table})");
         let base = sum(self.base()?);
@@ -133,7 +134,7 @@ impl Mode {
         Some(format!("SELECT {base}, {slots}, {rows}"))
     }
 
-    /// The sum as an application asks for it, where that is another question.
+    /// The sum as an application reads it, where that is a different statement.
     pub fn sum_through_proxy(self) -> Option<String> {
         let asked = || format!("SELECT SUM(views) FROM {PROXIED}");
         (self == Self::Proxy).then(asked)

@@ -1,4 +1,4 @@
-//! One client that asks, and says what it asked when it is refused.
+//! A client that runs single statements, and whose errors name the statement that failed.
 
 use super::Error;
 use super::connecting::connect;
@@ -18,7 +18,7 @@ impl<A: Account> Client<A> {
         })
     }
 
-    /// Runs a statement; its rows, if it has any. Not cancel safe.
+    /// Runs a statement and returns its rows, if it has any. Not cancel safe.
     pub async fn rows(&mut self, statement: &str) -> Result<Vec<Row>, Error> {
         let answer = self.connection.query(statement).await;
         match answer.map_err(|source| Error::lost(&self.account, source))? {
@@ -27,13 +27,13 @@ impl<A: Account> Client<A> {
         }
     }
 
-    /// The one number that a query answers.
+    /// Runs a query and returns the single number in its result.
     pub async fn number(&mut self, query: &str) -> Result<i64, Error> {
         let rows = self.rows(query).await?;
         number(&rows, 0, 0).ok_or_else(|| self.no_number(query))
     }
 
-    /// Says goodbye.
+    /// Closes the connection in good order.
     pub async fn quit(self) {
         self.connection.quit().await;
     }
@@ -54,7 +54,7 @@ impl<A: Account> Client<A> {
     }
 }
 
-/// The number in a place of a result.
+/// The number at this position of a result.
 pub fn number(rows: &[Row], row: usize, column: usize) -> Option<i64> {
     let value = rows.get(row)?.get(column)?.as_deref()?;
     std::str::from_utf8(value).ok()?.parse().ok()

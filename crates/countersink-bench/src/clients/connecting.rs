@@ -1,4 +1,4 @@
-//! The way in, to a server that may be full at first.
+//! Connecting to a server that may be full at first.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use countersink_server_errors::ER_CON_COUNT_ERROR;
 use super::Error;
 use crate::lent::{Account, Lost};
 
-/// How often a full server is asked again, and how long that is waited for each time: connections of the turn before may
-/// still be on their way out.
+/// How often to try a full server, and how long to wait between tries: connections of the previous turn may still be
+/// closing.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A client that has logged in. Cancel safe.
+/// Connects and logs in. Cancel safe.
 pub(super) async fn connect<A: Account>(account: &A) -> Result<A::Connection, Error> {
     let mut tries = 1;
     loop {

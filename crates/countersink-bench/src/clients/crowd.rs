@@ -1,4 +1,4 @@
-//! Many clients at once.
+//! Many concurrent clients.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,18 +11,20 @@ use super::window::Window;
 use super::{Error, Job, Measured};
 use crate::lent::Account;
 
-/// Logins under way at the same time: more would overrun what a server keeps waiting (`back_log`).
+/// Maximum number of logins in progress at the same time. More would overflow the server's queue of connections
+/// (`back_log`).
 const LOGINS: usize = 32;
 
-/// Clients that share a tally. One each would be memory that no cache holds; one for all, a lock that is waited for.
+/// Number of clients that share a tally. One tally for each client would not fit into any cache; one for all would be a
+/// contended lock.
 const SHARING: usize = 64;
 
-/// What clients write down, some of them on one sheet.
+/// The clients' tallies, each shared by some of them.
 #[derive(Clone, Debug)]
 pub(super) struct Tallies(Arc<[Mutex<Measured>]>);
 
 impl Tallies {
-    /// For so many clients.
+    /// Tallies for this many clients.
     pub fn new(clients: usize) -> Self {
         let sheets = clients.div_ceil(SHARING);
         Self(
@@ -32,7 +34,7 @@ impl Tallies {
         )
     }
 
-    /// Statements answered within the window so far.
+    /// Statements completed within the window so far.
     pub fn within(&self) -> u64 {
         let within = |sheet: &Mutex<Measured>| sheet.lock().expect("nobody panics with it").within;
         self.0.iter().map(within).sum()
@@ -55,7 +57,7 @@ pub(super) struct Crowd<A: Account> {
 }
 
 impl<A: Account> Crowd<A> {
-    /// Connects them.
+    /// Connects the clients.
     pub async fn connect(account: A, count: u16) -> Result<Self, Error> {
         let mut connecting = JoinSet::new();
         let mut connections = Vec::with_capacity(count.into());
@@ -75,7 +77,7 @@ impl<A: Account> Crowd<A> {
         })
     }
 
-    /// Works until the window is over, and waits for the last answers.
+    /// Runs the job until the window is over, and waits for the last responses.
     pub async fn run(
         self,
         job: Arc<Job>,

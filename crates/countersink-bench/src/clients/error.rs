@@ -1,4 +1,4 @@
-//! What a client can fail of.
+//! Errors of the clients.
 
 use std::io;
 
@@ -9,31 +9,31 @@ use countersink_server_errors::{
 
 use crate::lent::{Account, Lost, ServerError};
 
-/// Why a client did not get on.
+/// Why a client could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A client has no connection, or lost it.
+    /// A client could not connect, or lost its connection.
     #[error("a client of {address}: {source}{}", remedy(source))]
     Lost {
-        /// The server or the proxy.
+        /// Address of the server or the proxy.
         address: String,
-        /// Why.
+        /// What went wrong.
         source: Lost,
     },
-    /// A statement was refused.
+    /// A statement failed.
     #[error("`{statement}` at {address} failed: {source}")]
     Refused {
-        /// The server or the proxy.
+        /// Address of the server or the proxy.
         address: String,
         /// The statement.
         statement: String,
-        /// The server's words.
+        /// The server's error message.
         source: ServerError,
     },
-    /// An answer without the number that was asked for.
+    /// A result does not contain the number that was expected.
     #[error("`{statement}` at {address} was answered by something else than numbers")]
     NoNumber {
-        /// The server or the proxy.
+        /// Address of the server or the proxy.
         address: String,
         /// The statement.
         statement: String,
@@ -48,7 +48,7 @@ impl Error {
         }
     }
 
-    /// The server's error code, if it was the server that refused a login or a statement.
+    /// The server's error code, if the server refused a login or a statement.
     pub(crate) fn code(&self) -> Option<u16> {
         match self {
             Self::Refused { source, .. } => Some(source.code),

@@ -1,4 +1,4 @@
-//! What a client of a load does, statement after statement.
+//! What a client of a load does, statement by statement.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use super::{Error, Keys, Statement};
 use crate::lent::{Account, Connection, ServerError};
 use countersink_server_errors::{ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT};
 
-/// A load's statements.
+/// The statements of a load.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub increment: Statement,
     pub reads: Option<Reads>,
-    /// Increments are each in a transaction of its own, rather than in autocommit.
+    /// Run each increment in a transaction of its own, rather than in autocommit.
     pub transaction: Option<Transaction>,
     pub keys: Keys,
-    /// How many slots the increments name.
+    /// Number of slots to choose from, for increments that name a slot.
     pub slots: u16,
 }
 
@@ -40,7 +40,7 @@ pub struct Transaction {
 }
 
 impl Job {
-    /// Nothing but this statement.
+    /// A job of this statement only.
     pub fn only(increment: &str) -> Self {
         Self {
             increment: Statement::new(increment),
@@ -57,17 +57,17 @@ pub(super) struct Worker<'a, A: Account> {
     pub connection: A::Connection,
     pub account: &'a A,
     pub job: &'a Job,
-    /// From 1.
+    /// Number of the client, from 1.
     pub number: u64,
-    /// Where it writes down what it did, with others.
+    /// Where it records its results, together with other clients.
     pub tally: &'a Mutex<Measured>,
     pub window: &'a Window,
 }
 
 impl<A: Account> Worker<'_, A> {
-    /// Works until the window is over, and then waits for the last answer.
+    /// Runs the job until the window is over, and waits for the last response.
     pub async fn run(mut self) -> Result<(), Error> {
-        // Any other numbers would do; these are the same ones in each turn.
+        // The seed is arbitrary, but the same in each turn.
         let mut random = SmallRng::seed_from_u64(self.number);
         let mut text = Vec::with_capacity(256);
         let mut sent = Instant::now();
@@ -121,7 +121,7 @@ impl<A: Account> Worker<'_, A> {
         }
     }
 
-    /// One transaction; rolled back when one of its statements is refused.
+    /// Runs one transaction. It is rolled back if one of its statements fails.
     async fn transact(
         &mut self,
         transaction: &Transaction,
@@ -153,7 +153,7 @@ impl<A: Account> Worker<'_, A> {
         tally.answered(is_read, latency, when);
     }
 
-    /// Counts a failure that may come again; any other ends the load.
+    /// Counts a failure after which the statement can be sent again. Any other failure ends the load.
     fn again(&self, error: ServerError, statement: impl Fn() -> String) -> Result<(), Error> {
         let mut tally = self.tally.lock().expect("nobody panics with it");
         match error.code {
@@ -180,7 +180,7 @@ mod tests {
     use std::net::SocketAddr;
     use std::sync::Arc;
 
-    /// A server that answers by OK (0) or these errors, and is then gone.
+    /// A server that responds with OK (0) or these errors, and then closes the connection.
     #[derive(Clone, Default)]
     struct Scripted {
         answers: Arc<Mutex<VecDeque<u16>>>,
@@ -229,7 +229,7 @@ mod tests {
         async fn quit(self) {}
     }
 
-    /// What a client sends and what it writes down when it is answered so.
+    /// What a client sends and records when it gets these responses.
     async fn played(job: &Job, answers: &[u16]) -> (Vec<String>, Measured, Error) {
         let server = Scripted::default();
         server.answers.lock().expect("a list").extend(answers);

@@ -2,20 +2,20 @@
 
 use rand::{Rng, RngExt};
 
-/// How keys are drawn. They count from 1.
+/// How keys are chosen. They count from 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keys {
-    /// Always this one.
+    /// Always this key.
     One(u64),
-    /// Each client has its own.
+    /// Each client has its own key.
     Own,
-    /// Up to `count`, the lower ones more often.
+    /// Keys up to `count`, lower ones more often.
     Pareto { count: u64, power: f64 },
 }
 
 impl Keys {
-    /// Keys up to `count`, of which a share of `skew` gets a share of 1 - `skew` of the statements: Pareto's rule, as
-    /// sysbench has it. A skew of a half is none.
+    /// Keys up to `count`, of which a share of `skew` gets a share of 1 - `skew` of the statements: the Pareto
+    /// principle, as in sysbench. A skew of one half is an even distribution.
     pub fn pareto(count: u64, skew: f64) -> Self {
         match count {
             0 | 1 => Self::One(1),
@@ -26,14 +26,14 @@ impl Keys {
         }
     }
 
-    /// The next key of client number `client` (from 1).
+    /// The next key of client number `client`, counted from 1.
     pub fn draw(self, client: u64, random: &mut impl Rng) -> u64 {
         match self {
             Self::One(key) => key,
             Self::Own => client,
             Self::Pareto { count, power } => {
                 let share = random.random::<f64>().powf(power);
-                // Cuts off what is behind the point; `share` is below 1.
+                // Truncates the fraction; `share` is below 1.
                 let below = (share * count as f64) as u64;
                 below.min(count - 1) + 1
             }

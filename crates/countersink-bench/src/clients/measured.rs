@@ -1,4 +1,4 @@
-//! What came of a load.
+//! The results of a load.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use hdrhistogram::Histogram;
 
 use super::window::When;
 
-/// Latencies are told apart from here on, in nanoseconds; those above [`LONGEST`] count as that.
+/// The range of latencies that are distinguished, in nanoseconds. Latencies above [`LONGEST`] count as that.
 const SHORTEST: u64 = 1_000;
 const LONGEST: u64 = 600_000_000_000;
-/// Three digits of a latency are kept.
+/// Number of significant digits.
 const DIGITS: u8 = 3;
 
-/// How long statements took, and so how many there were.
+/// The latencies of statements, and thereby their number.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     nanoseconds: Histogram<u64>,
@@ -26,7 +26,7 @@ impl Latencies {
         }
     }
 
-    /// Adds one. Does not allocate.
+    /// Records a latency. Does not allocate.
     pub fn record(&mut self, latency: Duration) {
         let nanoseconds = u64::try_from(latency.as_nanos()).unwrap_or(LONGEST);
         self.nanoseconds.saturating_record(nanoseconds);
@@ -37,39 +37,39 @@ impl Latencies {
         added.expect("all histograms have the same bounds");
     }
 
-    /// How many.
+    /// The number of latencies.
     pub fn count(&self) -> u64 {
         self.nanoseconds.len()
     }
 
-    /// The latency that this share of them, such as 0.99, stays within.
+    /// The latency that this share of them, such as 0.99, does not exceed.
     pub fn within(&self, share: f64) -> Duration {
         Duration::from_nanos(self.nanoseconds.value_at_quantile(share))
     }
 }
 
-/// What came of a load.
+/// The results of a load.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Of increments (whole transactions, where they are in some), from the first sending to the answer, that were
-    /// answered when the window had begun, or later.
+    /// Latencies of increments (of whole transactions, if there are any), from the first attempt to the response, for
+    /// those completed after the window began.
     pub increments: Latencies,
-    /// Of such reads.
+    /// Latencies of reads that were completed after the window began.
     pub reads: Latencies,
-    /// Increments that were answered before the window began.
+    /// Increments that were completed before the window began.
     pub warm_up: u64,
-    /// Increments and reads that were answered within the window.
+    /// Increments and reads that were completed within the window.
     pub within: u64,
-    /// Statements that were refused for a deadlock (1213), and sent again.
+    /// Statements that failed with a deadlock (1213) and were sent again.
     pub deadlocks: u64,
-    /// Statements that were refused for having waited too long (1205), and sent again.
+    /// Statements that failed with a lock wait timeout (1205) and were sent again.
     pub timeouts: u64,
-    /// How long the window was.
+    /// Length of the window.
     pub elapsed: Duration,
 }
 
 impl Measured {
-    /// Of no load at all.
+    /// The results of no load.
     pub fn nothing() -> Self {
         Self {
             increments: Latencies::none(),
@@ -82,13 +82,13 @@ impl Measured {
         }
     }
 
-    /// Adds a later turn.
+    /// Adds the results of a later turn.
     pub fn add_turn(&mut self, turn: &Self) {
         self.add_clients(turn);
         self.elapsed += turn.elapsed;
     }
 
-    /// Adds what other clients did in the same time.
+    /// Adds the results of other clients in the same turn.
     pub(super) fn add_clients(&mut self, clients: &Self) {
         self.increments.add(&clients.increments);
         self.reads.add(&clients.reads);
@@ -98,7 +98,7 @@ impl Measured {
         self.timeouts += clients.timeouts;
     }
 
-    /// Writes down an answer.
+    /// Records a response.
     pub(super) fn answered(&mut self, is_read: bool, latency: Duration, when: When) {
         match (is_read, when) {
             (true, When::Before) => return,
@@ -111,17 +111,17 @@ impl Measured {
         }
     }
 
-    /// Increments that were acknowledged, whenever.
+    /// Increments that were acknowledged at any time.
     pub fn acknowledged(&self) -> u64 {
         self.warm_up + self.increments.count()
     }
 
-    /// Statements that failed at first.
+    /// Statements that had to be sent again.
     pub fn again(&self) -> u64 {
         self.deadlocks + self.timeouts
     }
 
-    /// Answered per second of the window.
+    /// Completed statements per second of the window.
     pub fn rate(&self) -> f64 {
         self.within as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
@@ -170,7 +170,7 @@ mod tests {
             measured.answered(true, Duration::from_millis(1), when);
         }
         assert_eq!((measured.acknowledged(), measured.warm_up), (3, 1));
-        // Who waits beyond the end has waited all the same.
+        // Statements that end after the window have waited all the same.
         assert_eq!(
             (measured.increments.count(), measured.reads.count()),
             (2, 2)

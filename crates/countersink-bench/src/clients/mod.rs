@@ -1,4 +1,4 @@
-//! Clients for the demo and the benchmark: one that asks, and many that load.
+//! Clients for the demo and the benchmark: one that runs single statements, and many that load.
 
 mod error;
 

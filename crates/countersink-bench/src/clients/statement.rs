@@ -1,13 +1,13 @@
-//! A statement with places for a key and a slot, made into text without allocation.
+//! A statement with placeholders for a key and a slot, which are filled in without allocation.
 
 use std::io::Write;
 
-/// Stands for the key.
+/// The placeholder for the key.
 const KEY: &str = "{key}";
-/// Stands for the slot.
+/// The placeholder for the slot.
 const SLOT: &str = "{slot}";
 
-/// A statement as text, in pieces.
+/// A statement's text, in pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     pieces: Vec<Piece>,
@@ -21,7 +21,7 @@ enum Piece {
 }
 
 impl Statement {
-    /// Takes a text in which `{key}` and `{slot}` stand for numbers.
+    /// Parses a text in which `{key}` and `{slot}` are placeholders for numbers.
     pub fn new(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -39,12 +39,12 @@ impl Statement {
         }
     }
 
-    /// Whether a slot has to be drawn for it.
+    /// Whether it has a placeholder for a slot.
     pub fn has_slot(&self) -> bool {
         self.pieces.contains(&Piece::Slot)
     }
 
-    /// Its text for this key and slot, in `text`, whose room is used again.
+    /// Writes the text for this key and slot into `text`, whose memory is reused.
     pub fn write(&self, key: u64, slot: u16, text: &mut Vec<u8>) {
         text.clear();
         for piece in &self.pieces {
@@ -56,7 +56,7 @@ impl Statement {
         }
     }
 
-    /// Its text for this key and slot.
+    /// The text for this key and slot.
     pub fn text(&self, key: u64, slot: u16) -> String {
         let mut text = Vec::new();
         self.write(key, slot, &mut text);

@@ -1,4 +1,4 @@
-//! One turn of a comparison: so many clients, one way, for some time.
+//! One turn of a comparison: one number of clients in one mode, for some time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,16 @@ use crate::lent::Account;
 /// What is the same in every turn.
 #[derive(Clone, Debug)]
 pub struct Turn {
-    /// How long the window is; connecting, warming up and the last answers come on top.
+    /// Length of the window. Connecting, warming up and the last responses come on top.
     pub length: Duration,
-    /// Where the clients run.
+    /// The runtime of the clients.
     pub runtime: Handle,
     pub progress: Progress,
 }
 
 impl Turn {
-    /// Has `clients` connect, do their job and go; `label` is what people see meanwhile. When dropped, they stop.
+    /// Connects `clients` clients, runs their job and disconnects them. `label` is displayed meanwhile. When dropped,
+    /// they stop.
     pub async fn play(
         &self,
         label: &str,
@@ -44,7 +45,7 @@ impl Turn {
         Ok(measured)
     }
 
-    /// Whether so many clients can be connected at all.
+    /// Checks that this many clients can connect at all.
     pub async fn rehearse(&self, account: &impl Account, clients: u16) -> Result<(), Error> {
         let connecting = Crowd::connect(account.clone(), clients);
         apart(&self.runtime, connecting, || {}).await.map(drop)

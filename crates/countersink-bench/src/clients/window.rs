@@ -1,7 +1,7 @@
-//! The time that a load is measured for: it begins when all clients are at work, and ends at a fixed length.
+//! The time in which a load is measured. It begins when all clients are at work, and has a fixed length.
 //!
-//! A session's first statements cost more than all others (caches are cold, and a proxy has yet to learn about the
-//! session), which would tell of connecting, not of working, where a turn is a few statements long.
+//! The first statements of a session cost more than the others, because caches are cold and a proxy has yet to learn
+//! about the session. Where a turn lasts only a few statements, they would measure connecting rather than working.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,13 +13,13 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(super) struct Window {
     length: Duration,
-    /// Clients that have not had an answer yet.
+    /// Clients that have not had a response yet.
     waiting: AtomicUsize,
     all_at_work: Notify,
     begin: OnceLock<Instant>,
 }
 
-/// Where a moment stands to the window.
+/// The position of a moment relative to the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     Before,
@@ -37,17 +37,17 @@ impl Window {
         }
     }
 
-    /// A client has had its first answer.
+    /// Records that a client has had its first response.
     pub fn at_work(&self) {
         if self.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.all_at_work.notify_one();
         }
     }
 
-    /// Begins when all clients are at work, at the latest after the window's own length: some rows are so hot that
-    /// clients wait longer for a first answer than anybody wants to.
+    /// Begins the window when all clients are at work, but no later than after its own length: some rows are so hot
+    /// that clients wait very long for their first response.
     pub async fn open(&self) {
-        // Either will do.
+        // Whichever comes first.
         let all = self.all_at_work.notified();
         tokio::time::timeout(self.length, all).await.ok();
         self.begin.get_or_init(Instant::now);
@@ -61,7 +61,7 @@ impl Window {
         }
     }
 
-    /// How much of it is over.
+    /// How much of the window has elapsed.
     pub fn elapsed(&self) -> Duration {
         let elapsed = self.begin.get().map_or(Duration::ZERO, Instant::elapsed);
         elapsed.min(self.length)

@@ -1,4 +1,4 @@
-//! Ctrl-C while other programs are waited for: they are ended too, and what they began is taken back.
+//! Ctrl-C while waiting for other programs: they are ended too, and what they began is undone.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,17 +10,17 @@ use tokio::task::JoinHandle;
 
 use super::Error;
 
-/// How often children are looked for while a blocking step is given up.
+/// How often to look for child processes while a blocking step is being abandoned.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// How long a program may take to end of itself; all that it wrote is thrown away. `mysqld --initialize` takes seconds.
+/// How long a program may take to end by itself; its output is discarded. `mysqld --initialize` takes seconds.
 const COURTESY: Duration = Duration::from_secs(1);
 
-/// How long our own signal may be on its way to us when a child has died of it already: the system sends Ctrl-C to
-/// all of us at once.
+/// How long our own signal may still be in transit when a child has already died of it: the system sends Ctrl-C to all
+/// processes of the group at once.
 const DELIVERY: Duration = Duration::from_millis(200);
 
-/// `work` on a thread that may block. At a signal the programs that it waits for are ended, and it is
+/// Runs `work` on a thread that may block. After a signal, the programs that it waits for are ended, and then `work` is
 /// awaited, because it removes what it has half made.
 pub(super) async fn or_blocking<T: Send + 'static>(
     interrupt: &Interrupt,
@@ -37,7 +37,7 @@ pub(super) async fn or_blocking<T: Send + 'static>(
     Err(Error::Interrupted { number })
 }
 
-/// `done`, unless it failed because of Ctrl-C.
+/// Returns the result, unless it failed because of Ctrl-C.
 async fn unless_caught<T>(
     interrupt: &Interrupt,
     done: Result<T, countersink_sandbox::Error>,
@@ -68,7 +68,8 @@ async fn give_up<T>(mut work: JoinHandle<T>) {
     }
 }
 
-/// Does to these processes what Ctrl-C on a terminal has done already: a signal may have come to us alone.
+/// Sends these processes the signal that Ctrl-C on a terminal would have sent them, because a signal may have been sent
+/// to this process alone.
 fn end(processes: &[String], signal: &str) {
     if processes.is_empty() {
         return;
@@ -81,8 +82,8 @@ fn end(processes: &[String], signal: &str) {
     }
 }
 
-/// Without those in a process group of their own, as the sandbox's guards are: they have to clean up. A child that is
-/// no program yet may still be about to leave the group.
+/// Leaves out processes in a process group of their own, such as the sandbox's guards: they have to clean up. Also
+/// leaves out children that have not executed their program yet, because they may be about to leave the group.
 fn in_our_group(processes: Vec<String>) -> Vec<String> {
     let (Some(own), Some(us)) = (group("self"), program("self")) else {
         return Vec::new();
@@ -92,9 +93,9 @@ fn in_our_group(processes: Vec<String>) -> Vec<String> {
     processes.into_iter().filter(ours).collect()
 }
 
-/// Process ids of our children, whichever thread has them.
+/// Process ids of this process's children, whichever thread spawned them.
 ///
-/// Goes by `/proc`, so that elsewhere than on Linux a step is waited for; nothing is fetched there.
+/// It reads `/proc`. On systems other than Linux it finds none, so a step is waited for; nothing is fetched there.
 fn children() -> Vec<String> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
     threads
@@ -108,18 +109,18 @@ fn children() -> Vec<String> {
         .collect()
 }
 
-/// The file that a process runs.
+/// The executable of a process.
 fn program(process: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{process}/exe")).ok()
 }
 
-/// A process's group.
+/// The process group of a process.
 fn group(process: &str) -> Option<u32> {
     let line = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     group_of(&line)
 }
 
-/// Manual: proc(5), `/proc/[pid]/stat`: pid, (name), state, parent, group.
+/// Parses `/proc/[pid]/stat` (manual: proc(5)): pid, (name), state, parent, group.
 fn group_of(line: &str) -> Option<u32> {
     let (_, rest) = line.rsplit_once(')')?;
     rest.split_whitespace().nth(2)?.parse().ok()

@@ -1,4 +1,4 @@
-//! Where the server's programs are kept and where its data goes, and what waiting for the disk costs there.
+//! Where the server's programs are kept, where its data goes, and how long a disk sync takes there.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -8,26 +8,26 @@ use std::time::{Duration, Instant};
 
 use super::Error;
 
-/// The data folder's own name, and the socket's in it.
+/// The name of the data folder, and of the socket in it.
 const SOCKET_SUFFIX: &str = "/countersink-abcdef/socket";
-/// Longest path of a unix socket that every system takes, in bytes.
+/// Maximum length of a unix socket's path that every system accepts, in bytes.
 const SOCKET_PATH_LIMIT: usize = 103;
-/// A folder with a short path that outlives a restart, so it is on a disk.
+/// A folder with a short path whose contents survive a restart, so it is on a disk.
 const SHORT_FOLDER: &str = "/var/tmp";
-/// Writes to take the median of.
+/// Number of writes to take the median of.
 const SYNCS: usize = 15;
 
 /// The demo's folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Home {
-    /// Fetched programs and initialised data folders; kept for the next run.
+    /// Fetched programs and initialised data folders, which are kept for the next run.
     pub servers: PathBuf,
-    /// Where the running server's folder is made; a disk, since commits wait for it.
+    /// Where the running server's folder is created. It is on a disk, since commits wait for it.
     pub data: PathBuf,
 }
 
 impl Home {
-    /// Beside the build when run from a cargo checkout, else in the user's cache folder.
+    /// Finds the folders: beside the build if run from a cargo checkout, otherwise in the user's cache folder.
     pub fn find() -> Result<Self, Error> {
         let executable = std::env::current_exe().unwrap_or_default();
         let target = target_folder(&executable).map(Path::to_owned);
@@ -45,7 +45,7 @@ impl Home {
         Self { servers, data }
     }
 
-    /// What it takes here until a small write is on the disk: the floor under every durable commit.
+    /// How long a small write takes to reach the disk here. No durable commit can be faster.
     pub fn disk_sync(&self) -> io::Result<Duration> {
         let mut file = tempfile::tempfile_in(&self.data)?;
         let mut times = Vec::with_capacity(SYNCS);
@@ -64,7 +64,7 @@ fn write_through(file: &mut File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// The `target` folder that cargo built this executable in; cargo marks it.
+/// The `target` folder in which cargo built this executable. Cargo marks it.
 fn target_folder(executable: &Path) -> Option<&Path> {
     executable
         .ancestors()
@@ -73,7 +73,7 @@ fn target_folder(executable: &Path) -> Option<&Path> {
         .find(|folder| folder.join("CACHEDIR.TAG").is_file())
 }
 
-/// As the XDG base directory specification has it: a relative path is to be passed over.
+/// The cache folder according to the XDG base directory specification, which says to ignore relative paths.
 fn cache_folder(environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| {
         environment(name)

@@ -1,6 +1,6 @@
-//! `countersink demo`: a real server, one hot row, many clients; directly and through the proxy, and what came of it.
+//! `countersink demo`: a real server, one hot row and many clients, directly and through the proxy, with the results.
 //!
-//! The server and its data are the sandbox's, which removes both when this process ends, however it ends.
+//! The sandbox owns the server and its data. It removes both when this process ends, however it ends.
 
 mod error;
 mod options;
@@ -33,8 +33,8 @@ pub use error::Error;
 pub use options::Options;
 pub use rules::rules;
 
-/// Runs the demo; the proxy lives on `runtime`. `anybody` logs in as root and without a password, at an address that is
-/// replaced by that of the server or the proxy.
+/// Runs the demo. The proxy runs on `runtime`. `anybody` is an account that logs in as root without a password; its
+/// address is replaced by that of the server or of the proxy.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub fn run<P: Proxy>(
     anybody: &P::Account,
     runtime: &Runtime,
 ) -> Result<(), Error> {
-    // One thread is enough for clients this cheap, and leaves the rest of the machine to what is measured.
+    // Such cheap clients need only one thread, which leaves the rest of the machine to what is measured.
     let clients = Builder::new_multi_thread()
         .worker_threads(1)
         .thread_name("clients")
@@ -56,7 +56,7 @@ pub fn run<P: Proxy>(
     done
 }
 
-/// From nothing to the report, with a live line that leaves no trace.
+/// The whole run, from nothing to the report, with a live line that is cleared afterwards.
 async fn demo<P: Proxy>(
     options: &Options,
     anybody: &P::Account,
@@ -64,7 +64,7 @@ async fn demo<P: Proxy>(
 ) -> Result<(), Error> {
     let progress = Progress::new("increments");
     let line = progress.clone();
-    // The sandbox's guard sees us gone, and needs no help.
+    // The sandbox's guard notices that this process is gone, and needs no help.
     let left = "the server and its folder go by themselves";
     let interrupt = Interrupt::listen(move || line.step("Stopping".to_owned()), left)
         .map_err(Error::Threads)?;
@@ -78,7 +78,7 @@ async fn demo<P: Proxy>(
     done
 }
 
-/// The server goes when this returns, whichever way.
+/// The part of the run that has the server. It is removed when this returns, whatever the result.
 async fn stages<P: Proxy>(
     options: &Options,
     anybody: &P::Account,
@@ -101,7 +101,7 @@ async fn stages<P: Proxy>(
     Ok(())
 }
 
-/// Compares, proves and reports; returns the proxy, which still serves.
+/// Compares, checks the sums and reports. Returns the proxy, which is still running.
 async fn show<P: Proxy>(
     options: &Options,
     anybody: &P::Account,

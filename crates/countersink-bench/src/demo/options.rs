@@ -1,10 +1,10 @@
-//! What the demo is told.
+//! Options of the demo.
 
 use std::time::Duration;
 
 use countersink_sandbox::Flavour;
 
-/// Direct and through the proxy in turns, so that whatever else the machine does hits both.
+/// Number of rounds. Direct and proxied load alternate, so that whatever else the machine does affects both.
 pub(super) const ROUNDS: u32 = 2;
 
 /// What to show.
@@ -12,18 +12,18 @@ pub(super) const ROUNDS: u32 = 2;
 pub struct Options {
     /// The server behind the proxy.
     pub flavour: Flavour,
-    /// Clients that increment the one row at the same time.
+    /// Number of clients that increment the one row concurrently.
     pub clients: u16,
-    /// How long the load lasts each way: directly, and through the proxy.
+    /// Total duration of the load in each way: directly, and through the proxy.
     pub each_way: Duration,
-    /// Where the proxy listens, as rules.yaml has it.
+    /// Where the proxy listens, as in rules.yaml.
     pub listen: String,
     /// Keep the server and the proxy running afterwards, until Ctrl-C.
     pub keep: bool,
 }
 
 impl Options {
-    /// How long one round lasts.
+    /// Duration of one round.
     pub(super) fn round(&self) -> Duration {
         self.each_way / ROUNDS
     }

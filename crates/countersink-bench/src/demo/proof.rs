@@ -1,31 +1,31 @@
-//! The promise, checked: what the clients were told equals what is there, to the last increment.
+//! Checks that the counter holds exactly the increments that were acknowledged to clients.
 
 use countersink_terminal::Paint;
 use countersink_terminal::number::grouped;
 
-/// Slot rows that are shown one by one.
+/// Number of slot rows to show individually.
 const SHOWN: usize = 4;
 
-/// What was counted on one side and what was found on the other.
+/// The increments that were acknowledged, and those that were found.
 #[derive(Clone, Debug)]
 pub(super) struct Proof {
-    /// The counter before the load.
+    /// Value of the counter before the load.
     pub first: i64,
-    /// Increments acknowledged to clients that were connected directly.
+    /// Increments that were acknowledged to clients connected directly.
     pub direct: u64,
-    /// Increments acknowledged to clients of the proxy.
+    /// Increments that were acknowledged to clients of the proxy.
     pub proxied: u64,
-    /// What the application reads: the counter, through the proxy.
+    /// The counter as the application reads it, through the proxy.
     pub read: i64,
-    /// What the tables hold, read past the proxy.
+    /// The contents of the tables, read directly from the server.
     pub tables: Tables,
 }
 
-/// The counter's row and its slot rows, as of one moment.
+/// The counter's base row and its slot rows, as of the same moment.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     pub base: i64,
-    /// Slot and what is in it, fullest first.
+    /// Slot numbers and their contents, the fullest first.
     pub slots: Vec<(u16, i64)>,
 }
 
@@ -94,7 +94,7 @@ impl Proof {
 }
 
 impl Tables {
-    /// The rows as they stand in the tables: a heading, the base row, the fullest slots and a count of the rest.
+    /// The rows in the tables: a heading, the base row, the fullest slots, and the number of the others.
     pub fn rows(&self, key: u64) -> Vec<String> {
         let mut lines = vec![
             Paint::Strong.on("Where it is kept"),

@@ -1,4 +1,4 @@
-//! The report: on standard output, for people, in 80 columns and one screen.
+//! The report as text: on standard output, in 80 columns and on one screen.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use super::sample::{HOT, INCREMENT, SCHEMA};
 use super::upstream::Upstream;
 use crate::clients::Measured;
 
-/// What is compared, said before the load.
+/// Says what will be compared, before the load.
 pub(super) fn heading(upstream: &Upstream, clients: u16) -> Vec<String> {
     let sync = match upstream.disk_sync {
         Some(time) => format!(" (a disk sync takes {} here)", number::time(time)),
@@ -82,7 +82,7 @@ fn pair(direct: (f64, String), proxy: (f64, String)) -> Vec<String> {
     ])
 }
 
-/// The equation and the rows behind it.
+/// The equation, and the rows that support it.
 pub(super) fn proof(proof: &Proof) -> Vec<String> {
     let mut lines = proof.equation();
     lines.push(String::new());
@@ -90,7 +90,7 @@ pub(super) fn proof(proof: &Proof) -> Vec<String> {
     lines
 }
 
-/// How to go on by hand.
+/// How to continue by hand.
 pub(super) fn invitation(upstream: &Upstream, proxy: SocketAddr) -> io::Result<Vec<String>> {
     let program = upstream.client_program()?;
     let command = |address: SocketAddr| {

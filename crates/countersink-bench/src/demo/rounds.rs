@@ -1,4 +1,4 @@
-//! The comparison: the same clients, directly and through the proxy, in turns.
+//! The comparison: the same clients, alternately directly and through the proxy.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) struct Rounds<A> {
     pub clients: u16,
 }
 
-/// What came of both ways.
+/// The results of both ways.
 #[derive(Clone, Debug)]
 pub(super) struct Compared {
     pub direct: Measured,
@@ -23,7 +23,7 @@ pub(super) struct Compared {
 }
 
 impl<A: Account> Rounds<A> {
-    /// Runs them all. When dropped, the clients stop.
+    /// Runs all rounds. When dropped, the clients stop.
     pub async fn run(&self, turn: &Turn) -> Result<Compared, Error> {
         let mut compared = Compared {
             direct: Measured::nothing(),

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-/// As rules.yaml would have them.
+/// The text of rules.yaml.
 ///
-/// No TLS, which the clients of the comparison do not speak on the direct way either.
+/// Without TLS, which the demo's clients do not use when they connect directly either.
 pub fn rules(listen: &str, upstream: SocketAddr) -> String {
     format!(
         "\

@@ -1,16 +1,16 @@
-//! The table of the demo, and its statements.
+//! The demo's table and statements.
 
 use super::proof::Tables;
 use crate::clients::{Client, Error, number};
 use crate::lent::Account;
 
-/// Schema of the demo's table.
+/// The schema of the demo's table.
 pub(super) const SCHEMA: &str = "shop";
-/// Primary key of the hot row.
+/// The primary key of the hot row.
 pub(super) const HOT: u64 = 42;
-/// What every client sends, again and again.
+/// The statement that every client sends repeatedly.
 pub(super) const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 42";
-/// What an application reads.
+/// The statement that an application reads the counter with.
 pub(super) const READ: &str = "SELECT views FROM posts WHERE id = 42";
 
 const CREATE: [&str; 3] = [
@@ -28,7 +28,7 @@ const CREATE: [&str; 3] = [
      (43, 'Notes on nothing', 5, 2, 0)",
 ];
 
-/// Makes the table and its rows.
+/// Creates the table and its rows.
 pub(super) async fn create(client: &mut Client<impl Account>) -> Result<(), Error> {
     for statement in CREATE {
         client.rows(statement).await?;
@@ -36,12 +36,12 @@ pub(super) async fn create(client: &mut Client<impl Account>) -> Result<(), Erro
     Ok(())
 }
 
-/// The hot row's counter.
+/// Reads the hot row's counter.
 pub(super) async fn views(client: &mut Client<impl Account>) -> Result<i64, Error> {
     client.number(READ).await
 }
 
-/// The hot row and its slots as of one moment, since a roll-up may move one into the other meanwhile.
+/// The hot row and its slots, as of the same moment, since a roll-up may move values between them.
 pub(super) async fn tables(client: &mut Client<impl Account>) -> Result<Tables, Error> {
     const SLOTS: &str =
         "SELECT slot, views FROM posts_slots WHERE id = 42 ORDER BY views DESC, slot";

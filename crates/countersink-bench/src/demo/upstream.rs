@@ -1,4 +1,4 @@
-//! The server behind the proxy: had, started, and a client program for people to reach it with.
+//! The server behind the proxy: obtained and started, with a client program for people to connect with.
 
 use std::fs;
 use std::io;
@@ -16,15 +16,15 @@ use super::home::Home;
 /// Connections besides the clients': the proxy's own, and those of people.
 const MORE_CONNECTIONS: u32 = 50;
 
-/// A running server; dropping it removes it.
+/// A running server. It is removed when dropped.
 pub(super) struct Upstream {
     server: Server,
     installation: Installation,
-    /// What it takes until a small write is on the disk where the data is.
+    /// How long a small write takes to reach the disk that holds the data.
     pub disk_sync: Option<Duration>,
 }
 
-/// Gets the server's programs if need be, and starts it. Blocks.
+/// Obtains the server's programs if necessary, and starts it. Blocks.
 pub(super) fn start(
     flavour: Flavour,
     home: &Home,
@@ -51,18 +51,18 @@ pub(super) fn start(
 }
 
 impl Upstream {
-    /// `MySQL 9.7.4`.
+    /// Name and version, as in `MySQL 9.7.4`.
     pub fn name(&self) -> String {
         format!("{} {}", self.server.flavour, short(&self.server.version))
     }
 
-    /// Its TCP address, so that both ways go over TCP.
+    /// Its TCP address. TCP is used in both ways, directly and through the proxy.
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.server.port).into()
     }
 
-    /// What to type to run the client program: its name where it is on PATH, else the path of a script, made in
-    /// the server's folder, that runs the one that came with the server.
+    /// The command that runs the client program: its name if it is on PATH, otherwise the path of a script in the
+    /// server's folder that runs the client that came with the server.
     pub fn client_program(&self) -> io::Result<String> {
         let name = match self.server.flavour {
             Flavour::MySql => "mysql",
@@ -82,19 +82,19 @@ impl Upstream {
     }
 }
 
-/// Without the name and the package that distributions put behind the number.
+/// The version number without the suffixes that distributions add.
 fn short(version: &Version) -> String {
     let (major, minor, patch) = (version.major, version.minor, version.patch);
     format!("{major}.{minor}.{patch}")
 }
 
-/// As seen from the current folder, if it is in there.
+/// The path relative to the current folder, if it is in there.
 fn near(path: PathBuf) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).map(Path::to_owned).unwrap_or(path)
 }
 
-/// A shell script that runs `command` with the arguments that it gets itself behind the command's own.
+/// A shell script that runs `command`, and appends the script's arguments to the command's own.
 fn script_of(command: &Command) -> String {
     let mut script = "#!/bin/sh\n".to_owned();
     for (name, value) in command.get_envs() {
