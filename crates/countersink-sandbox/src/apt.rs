@@ -1,5 +1,5 @@
-//! A private apt: its own sources, lists and cache in a folder, so that nothing of the machine's
-//! is touched and no root is needed. Packages are only downloaded, never installed.
+//! A private apt with its own sources, lists and cache in a folder, so that it does not touch those of the machine and
+//! needs no root. Packages are only downloaded, never installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,24 +8,24 @@ use std::process::Command;
 use crate::Error;
 use crate::program::output_of;
 
-/// What the private apt reads from.
+/// The sources that the private apt reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
     pub mirror: String,
     pub suite: String,
     pub components: Vec<String>,
-    /// The keyring to trust; `None` trusts those of the machine's apt.
+    /// The keyring to trust. `None` trusts those of the machine's apt.
     pub keyring: Option<PathBuf>,
 }
 
-/// An apt that lives in one folder.
+/// A private apt in one folder.
 #[derive(Debug)]
 pub(super) struct Apt {
     folder: PathBuf,
 }
 
 impl Apt {
-    /// Writes the private apt's files into `folder`, which must be an absolute path.
+    /// Writes the files of the private apt into `folder`, which must be an absolute path.
     pub fn prepare(folder: &Path, source: &Source) -> Result<Self, Error> {
         for part in ["lists/partial", "cache/archives/partial", "alone"] {
             let path = folder.join(part);
@@ -50,7 +50,7 @@ impl Apt {
         output_of(self.command("apt-get").arg("update")).map(drop)
     }
 
-    /// Names of the suite's packages that begin with `stem`.
+    /// The names of the suite's packages that begin with `stem`.
     pub fn names(&self, stem: &str) -> Result<Vec<String>, Error> {
         let pattern = format!("^{stem}");
         let lines =
@@ -64,7 +64,7 @@ impl Apt {
             .collect())
     }
 
-    /// Downloads packages with everything they depend on, the C library included.
+    /// Downloads packages with all their dependencies, including the C library.
     pub fn download_with_libraries(&self, packages: &[&str]) -> Result<(), Error> {
         let mut command = self.command("apt-get");
         command.args([
@@ -76,14 +76,14 @@ impl Apt {
         output_of(command.args(packages)).map(drop)
     }
 
-    /// Downloads one package without anything it depends on.
+    /// Downloads one package without its dependencies.
     pub fn download_alone(&self, package: &str) -> Result<(), Error> {
         let mut command = self.command("apt-get");
         command.current_dir(self.folder.join("alone"));
         output_of(command.args(["download", package])).map(drop)
     }
 
-    /// The package files downloaded so far, in the order of their names.
+    /// The package files that have been downloaded so far, sorted by name.
     pub fn archives(&self) -> Result<Vec<PathBuf>, Error> {
         let mut found = Vec::new();
         for part in ["cache/archives", "alone"] {
@@ -101,7 +101,7 @@ impl Apt {
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        // Given on the command line, the file is read after the machine's configuration and wins.
+        // The file given on the command line is read after the machine's configuration and takes precedence.
         command
             .arg("--config-file")
             .arg(self.folder.join("apt.conf"));
@@ -111,7 +111,7 @@ impl Apt {
 }
 
 impl Source {
-    /// The one-line form. Signatures are always checked: the machine's `trusted=` is not copied.
+    /// The entry in one-line format. Signatures are always checked: the machine's `trusted=` option is not copied.
     fn line(&self, architecture: &str) -> String {
         let signed_by = match &self.keyring {
             Some(path) => format!(" signed-by={}", path.display()),
@@ -126,8 +126,8 @@ impl Source {
     }
 }
 
-/// The list of installed packages: only perl, which the server's package wants for scripts that
-/// are not run here; it is a sixth of the download. All libraries are thus resolved anew.
+/// The list of installed packages. It contains only perl, on which the server's package depends for scripts that are
+/// not run here; perl would be a sixth of the download. Thus apt resolves all libraries itself.
 fn status(architecture: &str) -> String {
     format!(
         "Package: perl\nStatus: install ok installed\nArchitecture: {architecture}\n\
@@ -149,14 +149,14 @@ fn configuration(folder: &Path) -> String {
         ("Dir::Cache", at("cache")),
         ("Dir::Cache::Archives", at("cache/archives")),
         ("Dir::Log", at("log")),
-        // Only root's apt drops its rights, to a user that may not write in this folder.
+        // Only root's apt drops its privileges, to a user that may not write in this folder.
         ("APT::Sandbox::User", "root".into()),
         ("APT::Default-Release", String::new()),
         ("APT::Update::Error-Mode", "any".into()),
         ("Acquire::Languages", "none".into()),
         ("Acquire::Retries", "3".into()),
     ];
-    // The machine's hooks speak of the machine's own packages (and may need root).
+    // The machine's hooks are for the machine's own packages, and may need root.
     let hooks = [
         "APT::Update::Pre-Invoke",
         "APT::Update::Post-Invoke",

@@ -1,4 +1,4 @@
-//! Which Linux distribution this is, and which of its suites holds which server.
+//! Which Linux distribution this machine has, and which of its suites contain which server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 }
 
 impl Distribution {
-    /// The machine's own, or `None` where os-release names neither Debian nor Ubuntu nor their kin.
+    /// The machine's distribution, or `None` if os-release names neither Debian, Ubuntu nor a derivative of them.
     pub fn of_this_machine() -> Option<Self> {
         ["/etc/os-release", "/usr/lib/os-release"]
             .iter()
@@ -42,8 +42,8 @@ impl Distribution {
             .collect::<Vec<_>>()
             .join(" ");
         let is = |name: &str| words.split_whitespace().any(|word| word == name);
-        // Ubuntu calls itself like Debian, so it is asked first. Its kin (Mint, Pop) have release
-        // names of their own beside Ubuntu's.
+        // Ubuntu also names Debian as similar, so it is checked first. Its derivatives (Mint, Pop) have release names
+        // of their own besides Ubuntu's.
         let (kind, own) = if is("ubuntu") {
             (Kind::Ubuntu, "UBUNTU_CODENAME")
         } else if is("debian") {
@@ -55,8 +55,8 @@ impl Distribution {
         Some(Self { kind, codename })
     }
 
-    /// The suite that holds the flavour's server, where `release` is the machine's own suite.
-    /// Debian releases ship no MySQL; unstable does.
+    /// The suite that contains the flavour's server. `release` is the machine's own suite. Debian releases contain no
+    /// MySQL; unstable does.
     pub fn suite<'a>(&self, flavour: Flavour, release: &'a str) -> &'a str {
         match (self.kind, flavour) {
             (Kind::Debian, Flavour::MySql) => "unstable",
@@ -64,7 +64,7 @@ impl Distribution {
         }
     }
 
-    /// What apt sources may call the machine's own suite, the likeliest first.
+    /// The names that apt sources may use for the machine's own suite, the likeliest first.
     pub fn release_names(&self) -> Vec<&str> {
         let aliases: &[&str] = match self.kind {
             Kind::Debian => &["stable", "testing", "unstable", "sid"],
@@ -76,7 +76,7 @@ impl Distribution {
             .collect()
     }
 
-    /// The start of the file names of the archive's own keyrings; third parties have others.
+    /// The prefix of the file names of the archive's own keyrings. Third parties use other names.
     pub fn keyring_stem(&self) -> &'static str {
         match self.kind {
             Kind::Debian => "debian-archive-",
@@ -84,7 +84,7 @@ impl Distribution {
         }
     }
 
-    /// The archive's keyring, where the machine has it in the usual place.
+    /// The archive's keyring, if the machine has it in the usual place.
     pub fn keyring(&self) -> Option<PathBuf> {
         let folder = Path::new("/usr/share/keyrings");
         ["gpg", "pgp"]

@@ -10,11 +10,11 @@ use crate::once::Once;
 use crate::program::output_of;
 use crate::{Error, Flavour, sources};
 
-/// Raised when what is unpacked changes, so that older folders are made anew.
+/// Incremented when the unpacked files change, so that older folders are replaced.
 const RECIPE: &str = "1";
 const STAMP: &str = "countersink-recipe";
 
-/// Packages unpacked under `cache`, by an earlier call or now; returns their root.
+/// Unpacks the packages under `cache`, unless an earlier call has. Returns their root folder.
 pub(super) fn fetch(
     flavour: Flavour,
     cache: &Path,
@@ -33,12 +33,13 @@ pub(super) fn fetch(
     })
 }
 
-/// The stamp is written last and the folder moved after it, so a stamp means a whole folder.
+/// Whether the folder is complete. The stamp is written last, and the folder is moved after that, so a folder with a
+/// stamp is complete.
 fn is_whole(root: &Path) -> bool {
     fs::read_to_string(root.join(STAMP)).is_ok_and(|recipe| recipe == RECIPE)
 }
 
-/// Where this machine gets the flavour's packages.
+/// Where this machine gets the flavour's packages from.
 fn source(flavour: Flavour) -> Result<Source, Error> {
     let not_available = |reason: String| Error::NotAvailable {
         flavour,
@@ -61,7 +62,7 @@ fn source(flavour: Flavour) -> Result<Source, Error> {
     let mut components = entry.components.clone();
     let universe = || "universe".to_owned();
     if distribution.kind == Kind::Ubuntu && !components.contains(&universe()) {
-        components.push(universe()); // where MariaDB is
+        components.push(universe()); // which contains MariaDB
     }
     let own_keyring = entry
         .signed_by
@@ -112,8 +113,8 @@ fn download_and_unpack(
     ));
     apt.download_with_libraries(&[&server, &client])?;
     if flavour == Flavour::MariaDb {
-        // The loadable plugins (ed25519 among them) are in the full package, whose dependencies
-        // are of no use to a server that is not installed.
+        // The loadable plugins (ed25519 among them) are in the full package. Its dependencies are useless to a server
+        // that is not installed.
         apt.download_alone(&server.replace("-core", ""))?;
     }
     let archives = apt.archives()?;
@@ -131,7 +132,7 @@ fn download_and_unpack(
     Ok(())
 }
 
-/// The package without a version in its name if there is one, else that of the highest version.
+/// Chooses the package without a version in its name, if there is one, otherwise the one with the highest version.
 fn choose_package(names: &[String], stem: &str) -> Option<String> {
     let version = |name: &String| -> Option<Vec<u32>> {
         let rest = name.strip_prefix(stem)?;

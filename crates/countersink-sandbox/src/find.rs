@@ -1,4 +1,4 @@
-//! Looks for a server and its client among the machine's own programs.
+//! Looks for a server and its client among the machine's programs.
 
 use std::env;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::once::Once;
 use crate::program::output_of;
 use crate::{Error, Flavour, Version};
 
-/// Where systems keep daemons outside of PATH, and where Homebrew keeps what it does not link.
+/// Where systems keep daemons outside PATH, and where Homebrew keeps programs that it does not link.
 const MORE_FOLDERS: [&str; 9] = [
     "/usr/sbin",
     "/usr/libexec",
@@ -22,7 +22,7 @@ const MORE_FOLDERS: [&str; 9] = [
     "/usr/local/mariadb/bin",
 ];
 
-/// A server of the machine's own.
+/// A server that the machine has.
 #[derive(Debug)]
 pub(super) struct Found {
     pub server: PathBuf,
@@ -30,7 +30,7 @@ pub(super) struct Found {
     pub version: Version,
 }
 
-/// The flavour's server on PATH or in the usual places.
+/// Finds the flavour's server on PATH or in the usual places.
 pub(super) fn find(flavour: Flavour) -> Option<Found> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path)
@@ -50,7 +50,7 @@ pub(super) fn find(flavour: Flavour) -> Option<Found> {
     })
 }
 
-/// The first program of these names that says it is of the flavour, and what it says.
+/// The first program with one of these names whose version line is of the flavour, and that line.
 fn first_of(flavour: Flavour, names: &[&str], folders: &[PathBuf]) -> Option<(PathBuf, String)> {
     names
         .iter()
@@ -62,10 +62,10 @@ fn first_of(flavour: Flavour, names: &[&str], folders: &[PathBuf]) -> Option<(Pa
         })
 }
 
-/// The server's program under a path that AppArmor has no rule for: a copy in `cache` if need be.
+/// The path of the server's program, or of a copy in `cache` if AppArmor has a rule for the program's path.
 ///
-/// Ubuntu's rule for `/usr/sbin/mysqld` allows no data folder but the system's own. Rules go by the
-/// program's path, so a copy elsewhere is as free as any program its user built.
+/// Ubuntu's rule for `/usr/sbin/mysqld` permits only the system's data folder. Rules apply to a program's path, so a
+/// copy elsewhere is as unconfined as any program that its user built.
 pub(super) fn unconfined(server: &Path, cache: &Path, name: &str) -> Result<PathBuf, Error> {
     let server = server
         .canonicalize()

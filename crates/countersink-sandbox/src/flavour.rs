@@ -15,7 +15,7 @@ impl Flavour {
     /// Both families, for tests that run on each.
     pub const ALL: [Self; 2] = [Self::MySql, Self::MariaDb];
 
-    /// The family that a version text or a `--version` line speaks of; MariaDB always names itself.
+    /// The family that a version text or a `--version` line names. MariaDB always names itself.
     pub(super) fn of(text: &str) -> Self {
         if text.contains("MariaDB") {
             Self::MariaDb
@@ -24,7 +24,7 @@ impl Flavour {
         }
     }
 
-    /// The lower-case word for file and package names.
+    /// The family's name in file and package names, in lower case.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::MySql => "mysql",
@@ -42,7 +42,7 @@ impl fmt::Display for Flavour {
     }
 }
 
-/// A server's version, as it names itself.
+/// A server's version, as the server reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
     /// The whole text, such as `10.11.18-MariaDB-0+deb12u1`.
@@ -61,9 +61,9 @@ impl Version {
         (self.major, self.minor) >= (major, minor)
     }
 
-    /// Reads a version text, such as the one in a server's initial handshake.
+    /// Parses a version text, such as the one in a server's initial handshake.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        // MariaDB before 11 puts 5.5.5- before its own version, for replicas that know only one digit.
+        // MariaDB before 11 prefixes its version with 5.5.5-, for replicas that understand only one digit.
         let text = match text.strip_prefix("5.5.5-") {
             Some(rest) if text.contains("MariaDB") => rest,
             _ => text,
@@ -84,7 +84,7 @@ impl Version {
         })
     }
 
-    /// Reads what `mysqld --version` prints: `... Ver <version> for <system> ...`.
+    /// Parses the output of `mysqld --version`: `... Ver <version> for <system> ...`.
     pub(super) fn from_version_line(line: &str) -> Option<Self> {
         let (_, rest) = line.split_once(" Ver ")?;
         Self::parse(rest.split_whitespace().next()?)

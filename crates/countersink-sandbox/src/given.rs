@@ -1,4 +1,4 @@
-//! Servers that the caller runs, named in an environment variable, to use instead of our own.
+//! Servers that the caller runs, named in an environment variable and used instead of throwaway ones.
 
 use std::env;
 use std::time::Duration;
@@ -18,27 +18,26 @@ pub struct Address {
     pub port: u16,
     /// Name of the account.
     pub user: String,
-    /// Its password; may be empty.
+    /// Its password, which may be empty.
     pub password: String,
 }
 
-/// The servers that COUNTERSINK_TEST_SERVERS names, or `None` when it is unset or empty.
+/// The servers that COUNTERSINK_TEST_SERVERS names, or `None` if it is unset or empty.
 ///
-/// Its value is a list of `mysql://user:password@host:port`, parted by spaces or commas. User,
-/// password and port may be left out, and default to `root`, empty and 3306; special characters
-/// in user and password are percent-encoded.
+/// Its value is a list of `mysql://user:password@host:port`, separated by spaces or commas. User, password and port may
+/// be omitted, and default to `root`, empty and 3306. Special characters in user and password are percent-encoded.
 ///
 /// # Errors
-/// [`Error::Url`] when an entry is none.
+/// [`Error::Url`] if an entry is not a URL of this form.
 pub fn from_env() -> Result<Option<Vec<Address>>, Error> {
     parse_list(&env::var(VARIABLE).unwrap_or_default())
 }
 
 impl Address {
-    /// Asks the server for its family and version, by its initial handshake.
+    /// Determines the server's family and version from its initial handshake.
     ///
     /// # Errors
-    /// [`Error::NoAnswer`] when it sends none within 5 s.
+    /// [`Error::NoAnswer`] if it sends none within 5 s.
     pub fn identify(&self) -> Result<(Flavour, Version), Error> {
         initial_handshake::at_port(&self.host, self.port, PATIENCE).map_err(|source| {
             Error::NoAnswer {
@@ -49,7 +48,7 @@ impl Address {
         })
     }
 
-    /// Options for a `mysql` or `mariadb` client. The password shows in the process list.
+    /// Options for a `mysql` or `mariadb` client. The password is visible in the process list.
     pub fn client_options(&self) -> Vec<String> {
         let mut options = vec![
             "--protocol=TCP".to_owned(),
@@ -101,7 +100,7 @@ impl Address {
 }
 
 impl std::fmt::Debug for Address {
-    /// Without the password, which may be a real one.
+    /// Omits the password, which may be a real one.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}@{}:{}", self.user, self.host, self.port)
     }

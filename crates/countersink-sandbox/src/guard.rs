@@ -1,8 +1,8 @@
-//! The process between us and the server, which kills it and removes its folder when we are gone.
+//! The process between this one and the server. It kills the server and removes its folder when this process is gone.
 //!
-//! A `Drop` does not run when a test harness exits or a process is killed, and a signal at the
-//! parent's death goes by the thread that spawned, not by the process. A shell that waits for the
-//! end of a pipe has neither flaw, and needs nothing but the pipe.
+//! A `Drop` does not run when a test harness exits or a process is killed. A signal at the parent's death depends on
+//! the thread that spawned, not on the process. A shell that waits for the end of a pipe has neither problem, and needs
+//! nothing but the pipe.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -12,16 +12,17 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Name of the file, in the folder, with what the server and its guard say.
+/// Name of the file, in the folder, with the output of the server and its guard.
 pub(super) const LOG: &str = "log";
 
 const SCRIPT: &str = include_str!("guard.sh");
-/// How often something is looked at that gives no sign of its own.
+/// How often to poll for events without a notification.
 pub(super) const GLANCE: Duration = Duration::from_millis(10);
-/// Killing and removing takes milliseconds; a disk that hangs shall not hang us for ever.
+/// How long killing and removing may take. It normally takes milliseconds, but a disk that hangs must not block
+/// forever.
 const CLEANUP_LIMIT: Duration = Duration::from_secs(20);
 
-/// What a guard can be told.
+/// An order to a guard.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     Terminate,
@@ -29,21 +30,21 @@ pub(super) enum Order {
     Start,
 }
 
-/// A running guard; dropping it kills the server and removes the folder.
+/// A running guard. Dropping it kills the server and removes the folder.
 #[derive(Debug)]
 pub(super) struct Guard {
     shell: Child,
-    /// `None` once closed, which is the order to clean up.
+    /// `None` once the pipe is closed, which is the order to clean up.
     orders: Option<ChildStdin>,
     ended: PathBuf,
 }
 
 impl Guard {
-    /// Spawns a guard that makes `folder` and owns it from then on, and runs `server` when ordered to start; what both
-    /// say goes to the file [`LOG`] in it.
+    /// Spawns a guard that creates `folder` and owns it from then on. It runs `server` when it gets the order to start.
+    /// The output of both goes to the file [`LOG`] in the folder.
     ///
     /// # Errors
-    /// Of kind [`io::ErrorKind::AlreadyExists`] when something has that name.
+    /// An error of kind [`io::ErrorKind::AlreadyExists`] if something has that name already.
     pub fn spawn(server: &Command, folder: &Path) -> io::Result<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT, "guard"]).arg(folder);
@@ -54,7 +55,8 @@ impl Guard {
                 None => shell.env_remove(name),
             };
         }
-        // In a group of its own, so that Ctrl-C reaches only us; the guard learns of it by our end.
+        // In a process group of its own, so that Ctrl-C reaches only this process. The guard notices when this process
+        // ends.
         shell.process_group(0).current_dir("/");
         shell.stdin(Stdio::piped()).stdout(Stdio::piped());
         let run = |why| io::Error::other(format!("sh does not run: {why}"));
@@ -66,7 +68,7 @@ impl Guard {
                 (Some(_), Ok(_)) => io::ErrorKind::AlreadyExists.into(),
                 (Some(_), Err(_)) => io::Error::other(said.trim().to_owned()),
                 (None, _) => {
-                    // Killed, perhaps between making the folder and saying so.
+                    // The guard was killed, perhaps between creating the folder and reporting it.
                     let _ = fs::remove_dir(folder);
                     io::Error::other("its guard was killed")
                 }
@@ -79,7 +81,7 @@ impl Guard {
         })
     }
 
-    /// Passes an order on; says nothing when the guard is gone, which [`ended`](Self::ended) tells.
+    /// Sends an order to the guard. Does nothing if the guard is gone, which [`ended`](Self::ended) shows.
     pub fn order(&mut self, order: Order) {
         let line: &[u8] = match order {
             Order::Terminate => b"TERM\n",
@@ -87,24 +89,25 @@ impl Guard {
             Order::Start => b"START\n",
         };
         if let Order::Start = order {
-            let _ = fs::remove_file(&self.ended); // there only after an earlier end
+            let _ = fs::remove_file(&self.ended); // it exists only after an earlier end
         }
         if let Some(pipe) = &mut self.orders {
             let _: io::Result<()> = pipe.write_all(line);
         }
     }
 
-    /// The server's exit status once it has ended: 0 to 127, or 128 and a signal's number.
+    /// The server's exit status after it has ended: 0 to 127, or 128 plus a signal's number. -1 if the guard was
+    /// killed.
     pub fn ended(&mut self) -> Option<i32> {
         if let Ok(text) = fs::read_to_string(&self.ended) {
-            // The file is there an instant before its text is.
+            // The file exists an instant before its content does.
             return text.trim().parse().ok();
         }
-        // A guard that was itself killed writes no file.
+        // A guard that was killed writes no file.
         matches!(self.shell.try_wait(), Ok(Some(_))).then_some(-1)
     }
 
-    /// Waits for the server's end until `deadline`.
+    /// Waits until the server ends, but not beyond `deadline`. Returns the exit status.
     pub fn wait(&mut self, deadline: Instant) -> Option<i32> {
         loop {
             match self.ended() {
@@ -122,7 +125,7 @@ impl Drop for Guard {
         while matches!(self.shell.try_wait(), Ok(None)) && Instant::now() < deadline {
             thread::sleep(GLANCE);
         }
-        // A guard that was itself killed, as by Ctrl-C before it had a group of its own, removes nothing.
+        // A guard that was killed, for example by Ctrl-C before it had a process group of its own, removes nothing.
         if let Some(folder) = self.ended.parent().filter(|folder| folder.exists()) {
             let _ = fs::remove_dir_all(folder);
         }

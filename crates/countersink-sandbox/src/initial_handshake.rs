@@ -1,7 +1,7 @@
-//! The version in a server's initial handshake: the sign that it answers, read without logging in.
+//! Reads the version in a server's initial handshake, which shows that the server responds, without logging in (manual:
+//! "Protocol::HandshakeV10").
 //!
-//! Manual: "Protocol::HandshakeV10". The proxy's own decoder is not used, so that a fault in it
-//! does not look like a server that fails to start.
+//! This does not use the proxy's own decoder, so that a bug in that does not look like a server that fails to start.
 
 use std::io::{self, Read};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -11,18 +11,19 @@ use std::time::Duration;
 
 use crate::{Flavour, Version};
 
-/// A initial handshake is a version and some tens of bytes; anything longer is no initial handshake.
+/// Maximum length of an initial handshake, in bytes. It consists of a version and some tens of bytes; anything longer
+/// is something else.
 const MOST_BYTES: usize = 1024;
 const PROTOCOL_VERSION: u8 = 0x0a;
 
-/// Family and version of the server behind a unix socket.
+/// Family and version of the server that listens on a unix socket.
 pub(super) fn at_socket(path: &Path, patience: Duration) -> io::Result<(Flavour, Version)> {
     let stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(patience))?;
     read_greeting(stream)
 }
 
-/// Family and version of the server behind a TCP port.
+/// Family and version of the server that listens on a TCP port.
 pub(super) fn at_port(host: &str, port: u16, patience: Duration) -> io::Result<(Flavour, Version)> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for address in (host, port).to_socket_addrs()? {
@@ -71,7 +72,7 @@ fn not_a_greeting() -> io::Error {
 mod tests {
     use super::*;
 
-    /// The start of MySQL 9.7's initial handshake, shortened behind the thread id.
+    /// The start of MySQL 9.7's initial handshake, cut after the thread id.
     const MYSQL: &[u8] = b"\x0d\x00\x00\x00\x0a9.7.4-2\x00\x08\x00\x00\x00";
     const MARIADB: &[u8] =
         b"\x21\x00\x00\x00\x0a5.5.5-10.11.18-MariaDB-log\x00\x08\x00\x00\x00\x00";

@@ -9,30 +9,29 @@ use crate::{Error, Flavour, Version, fetch, find};
 /// A server's programs, ready to run.
 #[derive(Clone, Debug)]
 pub struct Installation {
-    /// Which family it is.
+    /// The server's family.
     pub flavour: Flavour,
-    /// Version of the server.
+    /// The server's version.
     pub version: Version,
     pub(super) server: Program,
     client: Option<Program>,
-    /// The folder above `bin`, `sbin`, `share` and `lib`.
+    /// The folder that contains `bin`, `sbin`, `share` and `lib`.
     pub(super) prefix: PathBuf,
-    /// Whether the programs are elsewhere than they were built for, and must be told where.
+    /// Whether the programs are not where they were built for, so that they need options with their files' paths.
     moved: bool,
     /// Where initialised data folders are kept for the next start.
     pub(super) cache: PathBuf,
 }
 
 impl Installation {
-    /// The machine's own server if it has one, else the distribution's packages fetched into `cache`.
+    /// Finds the machine's own server, or otherwise fetches the distribution's packages into `cache`.
     ///
-    /// A server found without its client program is used only where fetching is impossible. The
-    /// folder `cache`, such as `target/servers`, is made if need be and used again by later calls
-    /// and by other processes; what it holds may be removed while nothing runs. `progress` is
-    /// called with a short line before each slow step.
+    /// A server without a client program is used only if fetching is impossible. The folder `cache`, such as
+    /// `target/servers`, is created if necessary, and reused by later calls and by other processes. Its contents may be
+    /// removed while nothing is running. `progress` is called with a short line before each slow step.
     ///
     /// # Errors
-    /// [`Error::NotAvailable`] where there is neither; its text says what to install.
+    /// [`Error::NotAvailable`] if neither is possible; its text says what to install.
     pub fn obtain(flavour: Flavour, cache: &Path, progress: &dyn Fn(&str)) -> Result<Self, Error> {
         let found = Self::find(flavour, cache)?;
         match found {
@@ -44,10 +43,10 @@ impl Installation {
         }
     }
 
-    /// The server on PATH or in the system's usual places, or `None`.
+    /// Finds the server on PATH or in the system's usual places, if there is one.
     ///
     /// # Errors
-    /// When AppArmor confines the server and no copy can be made in `cache`.
+    /// If AppArmor confines the server and no copy can be made in `cache`.
     pub fn find(flavour: Flavour, cache: &Path) -> Result<Option<Self>, Error> {
         let Some(found) = find::find(flavour) else {
             return Ok(None);
@@ -72,10 +71,10 @@ impl Installation {
         }))
     }
 
-    /// The distribution's packages, fetched into `cache` unless an earlier call did; see [`obtain`](Self::obtain).
+    /// Fetches the distribution's packages into `cache`, unless an earlier call has; see [`obtain`](Self::obtain).
     ///
     /// # Errors
-    /// [`Error::NotAvailable`] outside Debian and Ubuntu; others when the download fails.
+    /// [`Error::NotAvailable`] outside Debian and Ubuntu; others if the download fails.
     pub fn fetch(flavour: Flavour, cache: &Path, progress: &dyn Fn(&str)) -> Result<Self, Error> {
         let cache = absolute(cache)?;
         let root = fetch::fetch(flavour, &cache, progress)?;
@@ -105,12 +104,12 @@ impl Installation {
         })
     }
 
-    /// A command that runs the `mysql` or `mariadb` client, free of the user's option files.
+    /// A command that runs the `mysql` or `mariadb` client without the user's option files.
     ///
-    /// Add the connection's options, such as [`Server::client_options`](crate::Server::client_options).
+    /// Add options for the connection, such as [`Server::client_options`](crate::Server::client_options).
     ///
     /// # Errors
-    /// [`Error::NoClient`] when the machine's own server has no client program.
+    /// [`Error::NoClient`] if the machine's own server has no client program.
     pub fn client(&self) -> Result<Command, Error> {
         let client = self.client.as_ref().ok_or(Error::NoClient {
             flavour: self.flavour,
@@ -124,7 +123,7 @@ impl Installation {
                 self.share().map(|share| share.join("charsets")),
             ));
         }
-        // `--no-defaults` does not keep the client from the login file and these variables.
+        // `--no-defaults` does not keep the client from reading the login file and these variables.
         command.env("MYSQL_TEST_LOGIN_FILE", "/nonexistent/login-file");
         for name in [
             "MYSQL_HOST",
@@ -137,7 +136,7 @@ impl Installation {
         Ok(command)
     }
 
-    /// A command that runs the server with the options that tell it where its own files are.
+    /// A command that runs the server with options for the paths of its own files.
     pub(super) fn server_command(&self) -> Command {
         let mut command = self.server.command();
         command.arg("--no-defaults");
@@ -154,7 +153,7 @@ impl Installation {
         command
     }
 
-    /// The folder of error messages, character sets and the system tables' SQL.
+    /// The folder that contains error messages, character sets and the SQL of the system tables.
     pub(super) fn share(&self) -> Option<PathBuf> {
         let names: &[&str] = match self.flavour {
             Flavour::MySql => &["mysql", "mysql-8.4", "mysql-8.0"],
@@ -183,7 +182,7 @@ impl Installation {
     }
 }
 
-/// Servers and apt run in folders of their own, so a relative path would lead elsewhere.
+/// Makes a path absolute. Servers and apt run in folders of their own, where a relative path would mean something else.
 fn absolute(path: &Path) -> Result<PathBuf, Error> {
     std::path::absolute(path).map_err(Error::file("resolve", path))
 }

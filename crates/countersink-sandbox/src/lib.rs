@@ -1,11 +1,11 @@
 //! Real MySQL and MariaDB servers in throwaway folders, for `countersink demo` and for the tests.
 //!
-//! A server's programs are found on the machine or fetched as the distribution's own packages,
-//! unpacked beside the build and never installed. Each [`Server`] runs on a private copy of an
-//! initialised data folder, answers on a free port of 127.0.0.1 and on a unix socket, and goes
-//! away with everything it wrote when it is dropped or when its owner dies, even by `kill -9`.
+//! A server's programs are found on the machine, or fetched as the distribution's own packages, which are unpacked
+//! beside the build and never installed. Each [`Server`] runs on a private copy of an initialised data folder and
+//! listens on a free port of 127.0.0.1 and on a unix socket. It disappears with everything that it wrote when it is
+//! dropped or its owner dies, even by `kill -9`.
 //!
-//! Everything here blocks; async callers use `spawn_blocking`. Unix only.
+//! All functions block; async callers use `spawn_blocking`. Unix only.
 //!
 //! ```no_run
 //! # use countersink_sandbox::{Flavour, Installation, Options, Server};

@@ -1,24 +1,25 @@
-//! Folders that are slow to make: made by one process at a time, seen by others only when whole.
+//! Files and folders that are slow to make. One process makes them at a time, and others see them only when they are
+//! complete.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// A file or folder that is made once and used by later calls and other processes.
+/// A file or folder that is made once, then used by later calls and by other processes.
 #[derive(Debug)]
 pub(super) struct Once<'a> {
-    /// The folder it is in; made if need be.
+    /// The folder that contains it, which is created if necessary.
     pub cache: &'a Path,
     /// Its name in that folder.
     pub name: &'a str,
-    /// Whether what is there can be used.
+    /// Whether what exists is complete.
     pub is_whole: fn(&Path) -> bool,
 }
 
 impl Once<'_> {
-    /// The path of what is there; else calls `make` with an empty folder to work in, and moves
-    /// there the path that it returns.
+    /// Returns the path if it is complete. Otherwise calls `make` with an empty folder to work in, and moves the path
+    /// that `make` returns to its place.
     pub fn get(
         &self,
         progress: &dyn Fn(&str),
@@ -31,11 +32,11 @@ impl Once<'_> {
         fs::create_dir_all(self.cache).map_err(Error::file("create", self.cache))?;
         let _lock = self.lock(progress)?;
         if (self.is_whole)(&whole) {
-            return Ok(whole); // made by the process that held the lock
+            return Ok(whole); // the process that held the lock has made it
         }
         let prefix = format!("{}.part-", self.name);
         self.sweep(&prefix, &whole);
-        // A new name each time: a program that a killed process left may still write to the old.
+        // A new name each time, because a program that a killed process left behind may still write to the old one.
         let part = tempfile::Builder::new()
             .prefix(&prefix)
             .tempdir_in(self.cache)
@@ -45,7 +46,7 @@ impl Once<'_> {
         Ok(whole)
     }
 
-    /// The system lets go of the lock when the file is closed, thus also when the process dies.
+    /// Takes the lock. The system releases it when the file is closed, and so also when the process dies.
     fn lock(&self, progress: &dyn Fn(&str)) -> Result<File, Error> {
         let path = self.cache.join(format!("{}.lock", self.name));
         let file = File::options()
@@ -68,7 +69,7 @@ impl Once<'_> {
         Ok(file)
     }
 
-    /// Removes what killed processes left; what cannot be removed now is left to the next call.
+    /// Removes what killed processes left behind. What cannot be removed now is left to the next call.
     fn sweep(&self, prefix: &str, whole: &Path) {
         let _ = fs::remove_dir_all(whole);
         for entry in fs::read_dir(self.cache).into_iter().flatten().flatten() {
@@ -134,7 +135,7 @@ mod tests {
                         .expect("word that it waits")
                         .contains("waiting")
                 );
-                drop(waiting); // joined by the scope, after this call let the lock go
+                drop(waiting); // the scope joins it, after this call has released the lock
                 write(part, "first")
             });
             second.expect("made")
@@ -145,7 +146,7 @@ mod tests {
     #[test]
     fn a_failure_leaves_nothing_and_leftovers_are_swept() {
         let cache = tempfile::tempdir().expect("a temp folder");
-        fs::create_dir(cache.path().join("thing")).expect("made"); // there, but not whole
+        fs::create_dir(cache.path().join("thing")).expect("made"); // it exists, but is not complete
         fs::create_dir(cache.path().join("thing.part-old")).expect("made");
         let failed = once(cache.path()).get(&|_| {}, |part| {
             fs::read(part.join("none"))

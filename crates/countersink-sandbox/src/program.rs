@@ -1,4 +1,4 @@
-//! A program of an installation, and how one is run: by itself, or through its own folder's loader.
+//! The programs of an installation, and how to run them: directly, or with the dynamic loader of their own folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(super) struct Program {
     pub loader: Option<Loader>,
 }
 
-/// An unpacked dynamic loader with the library folders beside it.
+/// An unpacked dynamic loader, and the library folders beside it.
 #[derive(Clone, Debug)]
 pub(super) struct Loader {
     path: PathBuf,
@@ -32,7 +32,7 @@ impl Program {
             .arg("--library-path")
             .arg(&loader.libraries)
             .arg(&self.path);
-        // A library made for the machine's own C library would not load here.
+        // A library built for the machine's own C library would not load here.
         command.env_remove("LD_PRELOAD");
         command
     }
@@ -52,8 +52,8 @@ impl Loader {
                 name.ends_with("-linux-gnu") || name.ends_with("64")
             })
             .collect();
-        // Symbolic links are passed over: the packages' links to the loader are absolute, so they
-        // would lead to the machine's own.
+        // Symbolic links are skipped: the packages' links to the loader are absolute, so they would lead to the
+        // machine's own.
         let path = folders
             .iter()
             .filter_map(|folder| fs::read_dir(folder).ok())
@@ -82,7 +82,7 @@ impl Loader {
     }
 }
 
-/// The folders directly in `folder`; none when there is no such folder.
+/// The folders directly in `folder`. Empty if there is no such folder.
 pub(super) fn subfolders(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder)
         .into_iter()
@@ -92,7 +92,7 @@ pub(super) fn subfolders(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Runs a command to its end and returns what it printed; on failure the error shows the end of it.
+/// Runs a command to its end and returns its output. On failure, the error contains the end of the output.
 pub(super) fn output_of(command: &mut Command) -> Result<String, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|source| Error::Run {

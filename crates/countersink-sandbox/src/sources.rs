@@ -1,25 +1,25 @@
-//! The machine's apt sources: where its distribution's mirror is, in both of apt's formats.
+//! The machine's apt sources, in both of apt's formats. They name the mirror of its distribution.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::distribution::Distribution;
 
-/// One `deb` line or `deb` stanza that is switched on.
+/// One enabled `deb` line or `deb` stanza.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub uri: String,
     pub suites: Vec<String>,
     pub components: Vec<String>,
-    /// Path of a keyring, or the key itself.
+    /// The path of a keyring, or the key itself.
     pub signed_by: Option<String>,
 }
 
-/// All entries of the machine, the distribution's own files first.
+/// All entries of the machine, those from the distribution's own files first.
 pub(super) fn of_this_machine() -> Vec<Entry> {
     let mut entries = Vec::new();
     for path in source_files(Path::new("/etc/apt")) {
-        // A file that cannot be read is one that this user's apt would not read either.
+        // The machine's apt, run by this user, could not read the file either.
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
@@ -31,10 +31,10 @@ pub(super) fn of_this_machine() -> Vec<Entry> {
     entries
 }
 
-/// The entry that serves the distribution's own release, and its name for that suite.
+/// The entry that serves the distribution's own release, and the suite's name in it.
 ///
-/// A third party can serve a suite of the same name; it is told by a keyring of its own. One that
-/// has none is passed over only by coming later, and would fail against the archive's keyring.
+/// A third party can serve a suite of the same name. It is recognised by its own keyring. One without a keyring is
+/// passed over only because it comes later, and would fail the check against the archive's keyring.
 pub(super) fn mirror<'a>(
     entries: &'a [Entry],
     distribution: &'a Distribution,
@@ -82,7 +82,7 @@ fn source_files(apt: &Path) -> Vec<PathBuf> {
     parts
 }
 
-/// `deb [option=value ...] uri suite component...`, one a line.
+/// Parses lines of `deb [option=value ...] uri suite component...`.
 fn parse_list(text: &str) -> Vec<Entry> {
     text.lines().filter_map(parse_line).collect()
 }
@@ -113,7 +113,7 @@ fn parse_line(line: &str) -> Option<Entry> {
     })
 }
 
-/// Stanzas of `Field: value` with continuation lines, parted by empty lines.
+/// Parses stanzas of `Field: value` with continuation lines, separated by empty lines.
 fn parse_deb822(text: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut fields: Vec<(String, String)> = Vec::new();

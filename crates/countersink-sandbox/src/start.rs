@@ -1,4 +1,4 @@
-//! A running server: started on a copy of the template, watched until it answers, taken down.
+//! A running server: started on a copy of the template, watched until it responds, and removed again.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,28 +11,28 @@ use crate::guard::{GLANCE, Guard, LOG, Order};
 use crate::program::last_lines;
 use crate::{Address, Error, Flavour, Installation, Version, initial_handshake, template};
 
-/// The shortest limit on a unix socket's path among the systems we know, macOS's, with its final zero.
+/// Maximum length of a unix socket's path: the smallest of the known systems, that of macOS, without the final NUL.
 const SOCKET_PATH_LIMIT: usize = 103;
-/// Times that a port is chosen anew because another process took it before the server did.
+/// How often another port is chosen because another process took it before the server did.
 const PORT_ATTEMPTS: usize = 5;
 const LOG_LINES: usize = 20;
 
 /// How to start a server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Server options such as `--max-connections=2000`; they win over our own.
+    /// Server options such as `--max-connections=2000`, which override the sandbox's own.
     pub extra: Vec<String>,
-    /// Whether each commit is on disk before it is answered; true unless set.
+    /// Whether each commit is on disk before the server responds. True by default.
     ///
-    /// On: `sync_binlog=1`, `innodb_flush_log_at_trx_commit=1`. Off: neither waits for the disk.
-    /// The binary log is on in either case.
+    /// If true, `sync_binlog=1` and `innodb_flush_log_at_trx_commit=1`. If false, neither waits for the disk. The
+    /// binary log is on in both cases.
     pub durable: bool,
-    /// Time for the server to answer, and again for it to stop.
+    /// How long the server may take to respond after its start, and how long to stop.
     pub patience: Duration,
-    /// Folder to make the server's own folder in; the system's temp folder unless set.
+    /// The folder to create the server's own folder in. By default, the system's temp folder.
     ///
-    /// The temp folder may be memory, where waiting for the disk costs nothing: set this to
-    /// measure commits. The path must be short, since the unix socket is in it.
+    /// The temp folder may be in memory, where waiting for the disk costs nothing: set this to measure commits. The
+    /// path must be short, since it is part of the unix socket's path.
     pub under: Option<PathBuf>,
 }
 
@@ -47,18 +47,18 @@ impl Default for Options {
     }
 }
 
-/// A private server; dropping it kills it and removes all that it wrote.
+/// A private server. Dropping it kills it and removes everything that it wrote.
 ///
-/// User `root` has an empty password, from 127.0.0.1 and over the socket.
+/// The user `root` has an empty password, both from 127.0.0.1 and over the socket.
 #[derive(Debug)]
 pub struct Server {
     /// TCP port on 127.0.0.1.
     pub port: u16,
     /// Path of its unix socket.
     pub socket: PathBuf,
-    /// Which family it is.
+    /// Its family.
     pub flavour: Flavour,
-    /// Version, as its initial handshake names it.
+    /// Its version, from its initial handshake.
     pub version: Version,
     folder: PathBuf,
     patience: Duration,
@@ -66,10 +66,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server on a fresh data folder and waits until it answers.
+    /// Starts a server on a fresh data folder, and waits until it responds.
     ///
     /// # Errors
-    /// [`Error::Start`] with the end of the server's log; others when folders cannot be made.
+    /// [`Error::Start`] with the end of the server's log; others if folders cannot be created.
     pub fn start(installation: &Installation, options: &Options) -> Result<Self, Error> {
         let mut attempts = 1..=PORT_ATTEMPTS;
         loop {
@@ -102,7 +102,7 @@ impl Server {
             .make_in(&parent, spawn)
             .map_err(Error::file("create a folder in", &parent))?;
         let (guard, folder) = made.into_parts();
-        // The guard's to remove, and not a file.
+        // Keep it: the guard removes the folder, and a `TempPath` would remove a file.
         let folder = folder.keep().map_err(|error| error.error);
         let folder = folder.map_err(Error::file("create a folder in", &parent))?;
         let socket = folder.join("socket");
@@ -130,7 +130,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it is, and its account.
+    /// Its address and account.
     pub fn address(&self) -> Address {
         Address {
             host: "127.0.0.1".into(),
@@ -140,12 +140,12 @@ impl Server {
         }
     }
 
-    /// Options for a `mysql` or `mariadb` client that connects straight to it over TCP.
+    /// Options for a `mysql` or `mariadb` client that connects directly to it over TCP.
     pub fn client_options(&self) -> Vec<String> {
         self.address().client_options()
     }
 
-    /// Its data folder. MySQL's holds the certificates that it made: `ca.pem`, `server-cert.pem`.
+    /// Its data folder. MySQL's contains the certificates that it generated: `ca.pem`, `server-cert.pem`.
     pub fn data_folder(&self) -> PathBuf {
         self.folder.join("data")
     }
@@ -156,10 +156,10 @@ impl Server {
         last_lines(&String::from_utf8_lossy(&bytes), LOG_LINES)
     }
 
-    /// Kills it as a power cut would, but keeps its folder for [`start_again`](Self::start_again).
+    /// Kills it as a power failure would, but keeps its folder for [`start_again`](Self::start_again).
     ///
     /// # Errors
-    /// [`Error::Stop`] when it lives on after the time in [`Options::patience`].
+    /// [`Error::Stop`] if it is still running after the time in [`Options::patience`].
     pub fn crash(&mut self) -> Result<(), Error> {
         self.guard.order(Order::Kill);
         match self.guard.wait(Instant::now() + self.patience) {
@@ -168,22 +168,22 @@ impl Server {
         }
     }
 
-    /// Runs it again after [`crash`](Self::crash), on the same folder and port, and waits until it answers.
+    /// Starts it again after [`crash`](Self::crash), on the same folder and port, and waits until it responds.
     ///
     /// # Errors
     /// [`Error::Start`] with the end of its log.
     pub fn start_again(&mut self) -> Result<(), Error> {
         for name in ["socket", "socket.lock"] {
-            let _ = fs::remove_file(self.folder.join(name)); // left by the crash, if at all
+            let _ = fs::remove_file(self.folder.join(name)); // the crash may have left them
         }
         self.guard.order(Order::Start);
         self.wait_until_it_answers()
     }
 
-    /// Asks it to shut down, waits, and removes its folder.
+    /// Shuts it down, waits for its end, and removes its folder.
     ///
     /// # Errors
-    /// [`Error::Stop`] when it had to be killed, or had ended otherwise than by this request.
+    /// [`Error::Stop`] if it had to be killed, or had ended for another reason.
     pub fn stop(mut self) -> Result<(), Error> {
         self.guard.order(Order::Terminate);
         match self.guard.wait(Instant::now() + self.patience) {
@@ -193,8 +193,8 @@ impl Server {
         }
     }
 
-    /// The socket is in a folder of ours alone, so whatever answers there is this server; and a
-    /// server takes its TCP port before it makes the socket.
+    /// Waits until it responds on its socket. The socket is in a folder of this server only, so whatever responds there
+    /// is this server. A server opens its TCP port before it creates the socket.
     fn wait_until_it_answers(&mut self) -> Result<(), Error> {
         let deadline = Instant::now() + self.patience;
         loop {
@@ -267,7 +267,7 @@ fn arguments(command: &mut Command, flavour: Flavour, folder: &Path, port: u16, 
     command.args([format!("--port={port}"), "--bind-address=127.0.0.1".into()]);
     command.args(["--secure-file-priv=", "--server-id=1", "--log-bin=binlog"]);
     if flavour == Flavour::MySql {
-        command.arg("--loose-mysqlx=OFF"); // its X protocol would take a port that all share
+        command.arg("--loose-mysqlx=OFF"); // its X protocol would take a port that all servers share
     }
     command.args(match options.durable {
         true => ["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"],

@@ -1,4 +1,4 @@
-//! Initialised data folders, made once for each version and copied for each start.
+//! Initialised data folders, which are made once for each version and copied for each start.
 
 use std::fs;
 use std::io::{Seek, Write};
@@ -10,17 +10,17 @@ use crate::once::Once;
 use crate::program::output_of;
 use crate::{Error, Flavour, Installation};
 
-/// Raised when what is initialised changes, so that older templates are made anew.
+/// Incremented when the initialised data changes, so that older templates are replaced.
 const RECIPE: u32 = 1;
 
-/// Fills the new folder `data` with what a freshly initialised server has.
+/// Fills the new folder `data` with the data of a freshly initialised server.
 pub(super) fn copy_into(installation: &Installation, data: &Path) -> Result<(), Error> {
     copy_folder(&template(installation)?, data)
 }
 
-/// The option that root needs to be let run a server, and that others must not give.
+/// The option that root needs to run a server, and that others must not use.
 pub(super) fn user_option() -> Result<Option<&'static str>, Error> {
-    // Whoever runs us owns what we make.
+    // The owner of a new file is the user that runs this process.
     let owner = tempfile::tempfile().and_then(|file| Ok(file.metadata()?.uid()));
     let owner = owner.map_err(Error::file("create", Path::new("temp file")))?;
     Ok((owner == 0).then_some("--user=root"))
@@ -44,7 +44,7 @@ fn template(installation: &Installation) -> Result<PathBuf, Error> {
         command
             .args(user_option()?)
             .arg(format!("--datadir={}", data.display()));
-        // A half-made template is thrown away, so nothing need be on disk before all is.
+        // A half-made template is discarded, so nothing has to be on disk before everything is.
         command.args([
             "--innodb-flush-log-at-trx-commit=0",
             "--sync-binlog=0",
@@ -54,18 +54,19 @@ fn template(installation: &Installation) -> Result<PathBuf, Error> {
             Flavour::MySql => initialise_mysql(command)?,
             Flavour::MariaDb => initialise_mariadb(command, installation)?,
         }
-        // The server's UUID, of which each server shall make its own.
+        // Contains the server's UUID. Each server must generate its own.
         let _ = fs::remove_file(data.join("auto.cnf"));
         Ok(data)
     })
 }
 
-/// Leaves root without a password, and makes TLS certificates and the RSA key pair.
+/// Initialises MySQL: root has no password, and TLS certificates and the RSA key pair are generated.
 fn initialise_mysql(mut command: Command) -> Result<(), Error> {
     output_of(command.args(["--initialize-insecure", "--loose-mysqlx=OFF"])).map(drop)
 }
 
-/// Does what the package's `mariadb-install-db` does, whose paths are fixed to the system's.
+/// Does what the package's `mariadb-install-db` does. That script cannot be used, because its paths are fixed to the
+/// system's.
 fn initialise_mariadb(mut command: Command, installation: &Installation) -> Result<(), Error> {
     let share = installation.share().ok_or_else(|| Error::Incomplete {
         what: "share folder",
@@ -78,8 +79,8 @@ fn initialise_mariadb(mut command: Command, installation: &Installation) -> Resu
             .write_all(bytes)
             .map_err(Error::file("write", Path::new("temp file")))
     };
-    // Without a socket user, root's account is the one with an empty password. In this mode the
-    // server takes one statement a line.
+    // If there is no socket user, root's account is the one with an empty password. In this mode, the server reads one
+    // statement per line.
     write(b"CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n")?;
     for (name, needed) in [
         ("system_tables", true),
@@ -87,7 +88,7 @@ fn initialise_mariadb(mut command: Command, installation: &Installation) -> Resu
         ("system_tables_data", true),
         ("sys_schema", false),
     ] {
-        // Named after MySQL until MariaDB 10, after MariaDB since.
+        // The prefix is `mysql` up to MariaDB 10, and `mariadb` since.
         let script = ["mariadb", "mysql"]
             .iter()
             .map(|prefix| share.join(format!("{prefix}_{name}.sql")))

@@ -1,9 +1,10 @@
-//! The servers' error numbers under the servers' own names, and the families of them that are handled alike
+//! The servers' error numbers under the servers' own names, and groups of errors that are handled in the same way
 //! (manuals: "Server Error Message Reference", "MariaDB Error Code Reference").
 //!
-//! Below 1900 both servers mean the same by a number. Above, each has its own: an entry says so where it is MariaDB's.
+//! Numbers below 1900 have the same meaning on both servers. Above that, each server has its own; the entry says so if
+//! it is MariaDB's.
 
-/// Declares each number as a constant, documented by what the server says with it.
+/// Declares each number as a constant. Its documentation is what the server means by it.
 macro_rules! error_codes {
     ($($name:ident = $number:literal, $meaning:literal;)*) => {
         $(#[doc = $meaning] pub const $name: u16 = $number;)*
@@ -52,7 +53,7 @@ error_codes! {
     ER_NET_PACKET_TOO_LARGE = 1153, "A packet is larger than max_allowed_packet.";
     ER_NET_PACKETS_OUT_OF_ORDER = 1156, "A packet has not the sequence id that was expected.";
     ER_NET_READ_ERROR = 1158, "The connection failed while a packet was read.";
-    // MySQL's own spelling. MariaDB has ER_KEY_DOES_NOT_EXISTS.
+    // MySQL's own spelling. MariaDB spells it ER_KEY_DOES_NOT_EXISTS.
     ER_KEY_DOES_NOT_EXITS = 1176, "Unknown index.";
     ER_ERROR_DURING_COMMIT = 1180, "COMMIT failed.";
     ER_ERROR_DURING_ROLLBACK = 1181, "ROLLBACK failed.";
@@ -116,7 +117,7 @@ error_codes! {
     ER_WINDOW_CIRCULARITY_IN_WINDOW_GRAPH = 3580, "Windows are defined by one another in a circle.";
     ER_CHECK_CONSTRAINT_VIOLATED = 3819, "A row violates a CHECK.";
     ER_MISPLACED_INTO = 3954, "INTO stands in a part of the query that may not have it.";
-    // To MySQL these two numbers are errors of CREATE TABLESPACE and INSTALL COMPONENT.
+    // For MySQL, these two numbers are errors of CREATE TABLESPACE and INSTALL COMPONENT.
     ER_CONSTRAINT_FAILED = 4025, "MariaDB: a row violates a CHECK.";
     ER_UNKNOWN_DATA_TYPE = 4161, "MariaDB: unknown data type.";
 }
@@ -132,13 +133,13 @@ pub const fn lacks_object_privilege(code: u16) -> bool {
     )
 }
 
-/// Whether the account lacks any privilege, global ones among them.
+/// Whether the account lacks any privilege, including global ones.
 pub const fn lacks_privilege(code: u16) -> bool {
     lacks_object_privilege(code) || code == ER_SPECIFIC_ACCESS_DENIED_ERROR
 }
 
-/// Whether the server does not let the account in: by its name, password, plugin or host, because it is locked or its
-/// password has expired, without TLS, or not into that schema.
+/// Whether the server denies the account access: because of its name, password, plugin or host, because it is locked or
+/// its password has expired, because TLS is missing, or because of the schema.
 pub const fn is_login_refused(code: u16) -> bool {
     matches!(
         code,
@@ -152,7 +153,7 @@ pub const fn is_login_refused(code: u16) -> bool {
     )
 }
 
-/// Whether the server, or the account, has no connection left.
+/// Whether the server or the account has no more connections available.
 pub const fn is_out_of_connections(code: u16) -> bool {
     matches!(
         code,
@@ -160,7 +161,7 @@ pub const fn is_out_of_connections(code: u16) -> bool {
     )
 }
 
-/// Whether the statement lost against the locks of other transactions, and may succeed when it is tried again.
+/// Whether the statement failed because of other transactions' locks, and may succeed if it is tried again.
 pub const fn may_be_tried_again(code: u16) -> bool {
     matches!(
         code,
@@ -168,7 +169,7 @@ pub const fn may_be_tried_again(code: u16) -> bool {
     )
 }
 
-/// Whether the statement or its connection was killed, or the server shuts down.
+/// Whether the statement or its connection was killed, or the server is shutting down.
 pub const fn is_killed(code: u16) -> bool {
     matches!(
         code,
@@ -176,7 +177,7 @@ pub const fn is_killed(code: u16) -> bool {
     )
 }
 
-/// Whether the statement ran for longer than it may.
+/// Whether the statement exceeded its time limit.
 pub const fn is_over_time(code: u16) -> bool {
     matches!(code, ER_STATEMENT_TIMEOUT | ER_QUERY_TIMEOUT)
 }
@@ -195,7 +196,7 @@ mod tests {
         assert!(ALL.is_sorted_by(|(_, one), (_, next)| one < next));
     }
 
-    /// Clients take numbers from 2000 to 2999 for their own library's.
+    /// Numbers from 2000 to 2999 belong to the client library.
     #[test]
     fn every_number_is_a_servers() {
         for (name, number) in ALL {

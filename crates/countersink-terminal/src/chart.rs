@@ -1,28 +1,28 @@
-//! Bars that a terminal can draw.
+//! Bar charts for a terminal.
 
 use crate::Paint;
 
-/// Columns of the longest bar; with all else in a line it makes 78.
+/// Length of the longest bar, in columns. With the rest of its line, that makes 78.
 const LONGEST: usize = 38;
-/// A cell filled by eighths, from one to all eight.
+/// Cells filled by one to eight eighths.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
 /// One bar of a chart.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// What the value is of.
+    /// What the value belongs to.
     pub label: String,
-    /// The value as people read it.
+    /// The value as text for people.
     pub figure: String,
-    /// The value, which is not negative.
+    /// The value, which must not be negative.
     pub value: f64,
     /// The bar's colour.
     pub paint: Paint,
-    /// What stands behind the bar.
+    /// A text after the bar.
     pub note: String,
 }
 
-/// A line for each bar; the longest one has the full length.
+/// A line for each bar. The longest bar has the full length.
 pub fn lines(bars: &[Bar]) -> Vec<String> {
     let largest = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
     let line = |bar: &Bar| {
@@ -42,7 +42,7 @@ pub fn lines(bars: &[Bar]) -> Vec<String> {
     bars.iter().map(line).collect()
 }
 
-/// A bar as long as `value` is to `largest`. What is more than nothing is seen.
+/// A bar whose length is the ratio of `value` to `largest`. Every value above zero is visible.
 fn draw(value: f64, largest: f64) -> String {
     if value <= 0.0 {
         return String::new();

@@ -1,4 +1,4 @@
-//! Ctrl-C at any moment: what runs is given up, so that what was begun can be taken back.
+//! Ctrl-C at any moment: the current work is abandoned, so that what it began can be undone.
 
 use std::future::Future;
 use std::io;
@@ -6,20 +6,22 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// Hears SIGINT and SIGTERM from [`Interrupt::listen`] on; the second one ends the process at once.
+/// Catches SIGINT and SIGTERM after [`Interrupt::listen`]. The second signal ends the process at once.
 ///
-/// SIGHUP is left alone, for `nohup`; what such an end leaves behind must be found by whoever cleans up.
+/// SIGHUP is not caught, for `nohup`. A process that it ends leaves things behind, which the clean-up of a later run
+/// must find.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     caught: watch::Receiver<Option<u8>>,
 }
 
 impl Interrupt {
-    /// `stopping` is called when a signal has come; `left` says what becomes of everything when a second one has.
+    /// Begins to listen. `stopping` is called at the first signal. `left` says what happens to everything after a
+    /// second one.
     ///
     /// # Errors
     ///
-    /// The system has no room for another handler.
+    /// The system could not install another handler.
     pub fn listen(
         stopping: impl FnOnce() + Send + 'static,
         left: impl Into<String>,
@@ -39,21 +41,21 @@ impl Interrupt {
         Ok(Self { caught })
     }
 
-    /// Ready once a signal has come, with the system's number of it: 2 for Ctrl-C. Cancel safe.
+    /// Completes after a signal, with its number: 2 for Ctrl-C. Cancel safe.
     pub async fn caught(&self) -> u8 {
         let mut caught = self.caught.clone();
         match caught.wait_for(Option::is_some).await.map(|number| *number) {
             Ok(Some(number)) => number,
-            // No signal and nobody to hear one: the runtime is going down.
+            // There is no signal and no listener any more: the runtime is shutting down.
             _ => std::future::pending().await,
         }
     }
 
-    /// `work`, or the number of the signal that it was given up for.
+    /// Runs `work` until it completes or a signal arrives.
     ///
     /// # Errors
     ///
-    /// That number.
+    /// The number of the signal.
     pub async fn or<T>(&self, work: impl Future<Output = T>) -> Result<T, u8> {
         tokio::select! {
             done = work => Ok(done),

@@ -1,5 +1,5 @@
-//! What people see of a command on a terminal: numbers, bars, few colours, and what is going on right now; and what
-//! their Ctrl-C does.
+//! What people see of a command on a terminal: numbers, bar charts, a few colours and a progress line. Also handles
+//! their Ctrl-C.
 
 pub mod number;
 
@@ -17,11 +17,11 @@ pub use interrupt::Interrupt;
 pub use paint::Paint;
 pub use progress::Progress;
 
-/// Writes lines to standard output; the stream takes colours away where they would not be seen.
+/// Writes lines to standard output. The stream removes colours where they would not be visible.
 ///
 /// # Errors
 ///
-/// The stream's.
+/// Those of the stream.
 pub fn print(lines: &[String]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     for line in lines {
@@ -30,13 +30,13 @@ pub fn print(lines: &[String]) -> io::Result<()> {
     out.flush()
 }
 
-/// A line without its colours.
+/// Removes a line's colours.
 pub fn plain(line: &str) -> String {
     anstream::adapter::strip_str(line).to_string()
 }
 
-/// A text in lines of at most `width` characters, broken at spaces. `first` stands before the first of them, and as
-/// many spaces before the others.
+/// Wraps a text at spaces, in lines of at most `width` characters. The first line begins with `first`, the others with
+/// as many spaces.
 pub fn wrapped(first: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

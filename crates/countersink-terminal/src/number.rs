@@ -1,8 +1,8 @@
-//! Numbers for people.
+//! Formats numbers for people.
 
 use std::time::Duration;
 
-/// `1234567` as `1,234,567`.
+/// Groups digits: `1234567` becomes `1,234,567`.
 pub fn grouped(number: impl ToString) -> String {
     let digits = number.to_string();
     let (sign, digits) = match digits.strip_prefix('-') {
@@ -19,14 +19,14 @@ pub fn grouped(number: impl ToString) -> String {
     text
 }
 
-/// How many per second, to the nearest whole number.
+/// The number per second, rounded to the nearest whole number.
 pub fn rate(count: u64, elapsed: Duration) -> u64 {
     let nanoseconds = elapsed.as_nanos().max(1);
     let rate = (u128::from(count) * 1_000_000_000 + nanoseconds / 2) / nanoseconds;
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// Three digits or so: `840 µs`, `4.21 ms`, `71.3 ms`, `420 ms`, `1.35 s`.
+/// Formats a duration with about three digits: `840 µs`, `4.21 ms`, `71.3 ms`, `420 ms`, `1.35 s`.
 pub fn time(duration: Duration) -> String {
     let microseconds = duration.as_secs_f64() * 1e6;
     match microseconds {
@@ -36,7 +36,7 @@ pub fn time(duration: Duration) -> String {
     }
 }
 
-/// How `new` stands to `old`: `18.6x more`, `1.2x less`, `the same`.
+/// Compares `new` with `old`: `18.6x more`, `1.2x less`, `the same`.
 pub fn ratio(old: f64, new: f64) -> String {
     if old <= 0.0 || new <= 0.0 {
         return String::new();

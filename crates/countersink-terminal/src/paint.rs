@@ -1,29 +1,29 @@
-//! The few colours of a report. They are always written; the stream takes them away where nobody would see them
-//! (no terminal, NO_COLOR, TERM=dumb).
+//! The few colours of a report. They are always written; the stream removes them where nobody would see them (no
+//! terminal, NO_COLOR, TERM=dumb).
 
 use anstyle::{AnsiColor, Style};
 
-/// What a piece of text is for.
+/// The purpose of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
-    /// A heading, or the figure that counts.
+    /// A heading, or the most important figure.
     Strong,
-    /// All else.
+    /// Everything else.
     Plain,
-    /// What the server does by itself.
+    /// Results of the server alone.
     Direct,
-    /// What the proxy makes of it.
+    /// Results through the proxy.
     Proxy,
-    /// As it should be.
+    /// Good news.
     Good,
-    /// To be looked at.
+    /// Something to look at.
     Doubtful,
-    /// As it should not be.
+    /// Bad news.
     Bad,
 }
 
 impl Paint {
-    /// The text in this colour.
+    /// The text with its colours.
     pub fn on(self, text: &str) -> String {
         let style = self.style();
         format!("{style}{text}{style:#}")

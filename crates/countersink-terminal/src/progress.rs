@@ -1,4 +1,4 @@
-//! What is going on right now: one live line on a terminal, plain lines elsewhere; always on standard error.
+//! Shows progress on standard error: one live line on a terminal, plain lines elsewhere.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -9,23 +9,23 @@ use crate::number;
 
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// The line; clones are the same line.
+/// The progress line. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// Draws nothing where standard error is no terminal.
+    /// Hidden if standard error is not a terminal.
     line: ProgressBar,
     /// What is counted, in the plural.
     counted: &'static str,
 }
 
 impl Progress {
-    /// `counted` is what a load counts, in the plural.
+    /// A progress line for a load that counts `counted`, in the plural.
     pub fn new(counted: &'static str) -> Self {
         let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         Self { line, counted }
     }
 
-    /// A step of unknown length begins.
+    /// Begins a step of unknown duration.
     pub fn step(&self, text: String) {
         if self.line.is_hidden() {
             return plain(&text);
@@ -36,7 +36,7 @@ impl Progress {
         self.line.enable_steady_tick(REDRAW);
     }
 
-    /// A round of load begins; `label` says which way.
+    /// Begins a round of load; `label` says in which way.
     pub fn round(&self, label: &str, length: Duration) {
         if self.line.is_hidden() {
             return;
@@ -49,27 +49,27 @@ impl Progress {
         self.load(Duration::ZERO, 0);
     }
 
-    /// How far the round is.
+    /// Updates the round's progress.
     pub fn load(&self, elapsed: Duration, count: u64) {
         self.line.set_position(milliseconds(elapsed));
         self.line.set_message(self.figures(elapsed, count));
     }
 
-    /// The round is over.
+    /// Ends the round.
     pub fn round_over(&self, label: &str, elapsed: Duration, count: u64) {
         if self.line.is_hidden() {
             plain(&format!("{label:<15} {}", self.figures(elapsed, count)));
         }
     }
 
-    /// All rounds are over: where both go to the same place, a gap parts them from the report.
+    /// Ends the last round. If progress and report go to the same place, an empty line separates them.
     pub fn rounds_over(&self) {
         if self.line.is_hidden() {
             plain("");
         }
     }
 
-    /// Leaves no trace on the terminal.
+    /// Clears the line, so that nothing of it stays on the terminal.
     pub fn clear(&self) {
         self.line.disable_steady_tick();
         self.line.finish_and_clear();
@@ -85,7 +85,7 @@ impl Progress {
     }
 }
 
-/// Nobody may be reading any more, which is no reason to stop.
+/// Prints a line. A closed standard error is no reason to stop.
 fn plain(text: &str) {
     drop(writeln!(io::stderr(), "{text}"));
 }
