@@ -54,8 +54,8 @@ pub const MARIADB_EXTENDED_METADATA: u64 = 1 << 35;
 /// MariaDB: a byte after the column count says whether column definitions follow.
 pub const MARIADB_CACHE_METADATA: u64 = 1 << 36;
 
-/// The capabilities that the relay cannot support, masked on both sides. It cannot read compressed packets. And where
-/// the server may omit column definitions, it could omit those of a rewritten statement, while the client remembers
-/// those of its own.
+/// The capabilities that the relay cannot support, masked on both sides. It cannot read compressed packets. And a
+/// server that may omit column definitions could omit those of a rewritten statement, although the client knows only
+/// those of its own statement.
 pub const MASKED: u64 =
     COMPRESS | ZSTD_COMPRESSION | OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA;

@@ -27,37 +27,37 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// `string<fix>`: the next `length` bytes.
+    /// Reads a `string<fix>`: the next `length` bytes.
     pub fn bytes(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
         let (field, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
         self.rest = rest;
         Ok(field)
     }
 
-    /// `int<1>`.
+    /// Reads an `int<1>`.
     pub fn u8(&mut self) -> Result<u8, Malformed> {
         Ok(self.bytes(1)?[0])
     }
 
-    /// `int<2>`.
+    /// Reads an `int<2>`.
     pub fn u16(&mut self) -> Result<u16, Malformed> {
         let field = self.bytes(2)?;
         Ok(u16::from_le_bytes([field[0], field[1]]))
     }
 
-    /// `int<4>`.
+    /// Reads an `int<4>`.
     pub fn u32(&mut self) -> Result<u32, Malformed> {
         let field = self.bytes(4)?;
         Ok(u32::from_le_bytes([field[0], field[1], field[2], field[3]]))
     }
 
-    /// `int<8>`.
+    /// Reads an `int<8>`.
     pub fn u64(&mut self) -> Result<u64, Malformed> {
         let field: [u8; 8] = self.bytes(8)?.try_into().map_err(|_| Malformed)?;
         Ok(u64::from_le_bytes(field))
     }
 
-    /// `int<lenenc>`. 0xFB (NULL) and 0xFF are not integers.
+    /// Reads an `int<lenenc>`. Fails at 0xFB (NULL) and 0xFF, which do not begin an integer.
     pub fn lenenc(&mut self) -> Result<u64, Malformed> {
         match self.u8()? {
             short @ 0..=0xFA => Ok(u64::from(short)),
@@ -73,13 +73,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `string<lenenc>`.
+    /// Reads a `string<lenenc>`.
     pub fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let length = usize::try_from(self.lenenc()?).map_err(|_| Malformed)?;
         self.bytes(length)
     }
 
-    /// `string<NUL>`, without the NUL.
+    /// Reads a `string<NUL>` and returns it without the NUL.
     pub fn nul_bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let end = memchr::memchr(0, self.rest).ok_or(Malformed)?;
         let field = self.bytes(end)?;

@@ -36,7 +36,7 @@ impl HandshakeResponse {
         }
     }
 
-    /// Reads a handshake response in the way of a server that offered the capabilities `offered`.
+    /// Reads a handshake response as a server would that offered the capabilities `offered`.
     pub fn decode(payload: &[u8], offered: u64) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let at = |reader: &Reader<'_>| payload.len() - reader.rest().len();

@@ -8,11 +8,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// `DO 0`, direct: nothing is counted, which no statement can be faster than.
+    /// `DO 0`, direct: nothing is counted. No statement can be faster.
     Wire,
     /// Each client increments a row of its own, direct: the limit without contention.
     Rows,
-    /// All increment the same row, direct: what an application does that was never changed.
+    /// All increment the same row, direct: what an unchanged application does.
     Direct,
     /// The hand-written pattern, direct: INSERT .. ON DUPLICATE KEY UPDATE into one of many slots.
     Slots,

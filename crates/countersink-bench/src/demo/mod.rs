@@ -33,8 +33,10 @@ pub use error::Error;
 pub use options::Options;
 pub use rules::rules;
 
-/// Runs the demo. The proxy runs on `runtime`. `anybody` is an account that logs in as root without a password; its
-/// address is replaced by that of the server or of the proxy.
+/// Runs the demo. The proxy runs on `runtime`.
+///
+/// `anybody` is an account that logs in as root without a password. Its address is replaced by that of the server or of
+/// the proxy.
 ///
 /// # Errors
 ///
