@@ -43,14 +43,14 @@ impl PasswordHashes {
         self.is_empty
     }
 
-    /// Whether `scramble` answers `auth plugin data` as one does who knows the password (manual: "Caching_sha2_password
-    /// information"): `SHA256(password) XOR SHA256(SHA256(SHA256(password)) auth plugin data)`.
+    /// Whether `scramble` is what a client that knows the password sends for this `auth_plugin_data` (manual:
+    /// "Caching_sha2_password information"): `SHA256(password) XOR SHA256(SHA256(SHA256(password)) auth_plugin_data)`.
     pub fn accept_sha256(&self, auth_plugin_data: &[u8], scramble: &[u8]) -> bool {
         let mask = digest(&SHA256, &[&self.sha256, auth_plugin_data].concat());
         self.is_preimage(&SHA256, &self.sha256, mask.as_ref(), scramble)
     }
 
-    /// The same by `mysql_native_password`: `SHA1(password) XOR SHA1(auth plugin data SHA1(SHA1(password)))`.
+    /// The same by `mysql_native_password`: `SHA1(password) XOR SHA1(auth_plugin_data SHA1(SHA1(password)))`.
     pub fn accept_sha1(&self, auth_plugin_data: &[u8], scramble: &[u8]) -> bool {
         let algorithm = &SHA1_FOR_LEGACY_USE_ONLY;
         let mask = digest(algorithm, &[auth_plugin_data, &self.sha1].concat());

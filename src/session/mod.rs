@@ -1,6 +1,6 @@
 //! One client and its upstream connection, from login to close.
 //!
-//! From the top down; a floor uses those below it, and `tests/layers.rs` enforces that:
+//! From the top down; a floor uses those below it, and `tests/house/floors.rs` enforces that:
 //!
 //! - `run` is the loop: it waits for a command, and hands it on by its first byte. `connect` relays the login before
 //!   it.

@@ -1,7 +1,7 @@
 //! Responses captured from real servers, cut at every byte.
 //!
-//! `tests/proxy/golden/responses.rs` captures them. With COUNTERSINK_REGENERATE=1, this test writes what the tracker reports
-//! into their files. Read the difference before you commit it.
+//! `tests/proxy/golden/responses.rs` captures them. With COUNTERSINK_REGENERATE=1, this test writes what the tracker
+//! reports into their files. Read the difference before you commit it.
 
 use super::case::cases;
 use super::replay::{told_in_pieces, told_whole};
