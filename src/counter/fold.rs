@@ -51,6 +51,14 @@ pub fn without_caution(safe_updates: bool, big_selects: bool) -> Option<[String;
     is_cautious.then(|| [set(&|free, _| free), set(&|_, own| own)])
 }
 
+/// Queries of no row, which make no snapshot and take no lock: of the slot table, and of the table itself for an
+/// account that may not read the slot table.
+pub fn no_rows(table: &HotTable) -> [String; 2] {
+    let slots = quote::pair(&table.slot_schema, &table.slot_name);
+    let base = quote::pair(&table.schema, &table.name);
+    [slots, base].map(|path| format!("SELECT NULL FROM {path} WHERE FALSE"))
+}
+
 /// Asks whether a name is that of a temporary table.
 pub fn show_create(table: &HotTable) -> String {
     show_create_of(&quote::pair(&table.schema, &table.name))

@@ -7,16 +7,8 @@ use super::layers::{Source, assert_none, code_lines, sources};
 
 /// From the lowest up. A room uses rooms of its own floor and of lower ones.
 const FLOORS: &[&[&str]] = &[
-    &["error"],
-    &[
-        "connect",
-        "error_kind",
-        "link",
-        "literal",
-        "shared",
-        "state",
-        "text",
-    ],
+    &["connect", "error"],
+    &["error_kind", "link", "literal", "shared", "state", "text"],
     &["exchange"],
     &["one_shot", "reply"],
     &[

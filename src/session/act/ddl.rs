@@ -86,8 +86,8 @@ impl Session {
             self.withdraw(&ddl.tables, &mut locks).await?.err()
         } else {
             // The statement may be refused, and the transaction go on with its snapshot.
-            if self.state.in_transaction() {
-                mark = self.mark().await?;
+            if let (true, Some(table)) = (self.state.in_transaction(), ddl.tables.first()) {
+                mark = self.mark(table).await?;
             }
             self.fold_for_ddl(ddl).await?.err()
         };

@@ -29,9 +29,10 @@ impl Session {
         let are_settled = folds
             .iter()
             .all(|bound| rows.has_settled(&bound.clone().into_keys()));
-        let mark = match are_settled && self.locks_gaps() {
-            true => None,
-            false => self.mark().await?,
+        let first = folds.first().map(|bound| bound.clone().into_keys().table);
+        let mark = match first {
+            Some(table) if !(are_settled && self.locks_gaps()) => self.mark(&table).await?,
+            _ => None,
         };
         let as_own = match mark {
             Some(_) => AsOwn::Several,

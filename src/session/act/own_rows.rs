@@ -49,9 +49,18 @@ impl Session {
     }
 
     /// Sets a savepoint before a fold, if the transaction must not see the fold afterwards.
-    pub(crate) async fn mark(&mut self) -> Result<Option<Mark>, Error> {
+    ///
+    /// The savepoint comes after a statement that has the storage engine take part in the transaction. ROLLBACK TO
+    /// SAVEPOINT would end the transaction in an engine that took no part in it when the savepoint was set (after
+    /// `BEGIN; SELECT 1`, say), and the locks of the client's statement would go with it.
+    pub(crate) async fn mark(&mut self, table: &HotTable) -> Result<Option<Mark>, Error> {
         if !self.may_have_old_snapshot() {
             return Ok(None);
+        }
+        for question in fold::no_rows(table) {
+            if self.insist(question).await?.into_result().is_ok() {
+                break;
+            }
         }
         let is_set = self.insist(SAVEPOINT).await?.into_result().is_ok();
         Ok(is_set.then(|| self.state.transaction.kept_rows()))

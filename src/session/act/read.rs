@@ -443,7 +443,7 @@ impl Session {
         if self.state.in_transaction() {
             if let Some(fold) = &read.folded_first {
                 let bound = Bound::of(fold, Some(parameters));
-                let mark = self.mark().await?;
+                let mark = self.mark(&fold.table).await?;
                 match self.fold(&bound, AsOwn::No).await? {
                     Ok(moved) => {
                         let reason = match reason {

@@ -375,3 +375,41 @@ ROLLBACK;
 \connection a
 SELECT id, views FROM posts ORDER BY id;
 ROLLBACK;
+
+# The proxy sets a savepoint before it folds in a transaction that may have a snapshot. If no table has been used before,
+# ROLLBACK TO SAVEPOINT would release the locks of the client's statement.
+== locks after a statement without a table
+\connection a
+BEGIN;
+SELECT 1;
+SELECT views FROM posts WHERE id = 3 FOR UPDATE;
+\connection b
+SELECT id FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+\connection a
+COMMIT;
+BEGIN;
+DO 1;
+UPDATE posts SET likes = likes * 1 WHERE id = 3;
+\connection b
+SELECT id FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+\connection a
+COMMIT;
+BEGIN;
+SELECT 1;
+UPDATE posts SET likes = likes - 1000 WHERE id = 1;
+\connection b
+SELECT id FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+\connection a
+COMMIT;
+
+== locks after a statement without a table, of rows whose slots are folded
+\connection a
+BEGIN;
+SELECT 1;
+SELECT views, likes, score FROM posts WHERE id = 1 FOR UPDATE;
+\connection b
+SELECT id, views FROM posts ORDER BY id FOR UPDATE SKIP LOCKED;
+\connection a
+UPDATE posts SET views = 1000 WHERE id = 1;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
