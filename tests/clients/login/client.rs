@@ -114,8 +114,8 @@ impl Client {
 /// Since version 9, `mysql` has to be told to heed `\s`; earlier ones do not know the option.
 const COMMANDS: &str = "--loose-commands=ON";
 
-/// The session of a command line program: `\s` tells the initial handshake's id and whether there is TLS. The error that ends
-/// it ends the program.
+/// The session of a command line program: `\s` shows the connection id of the initial handshake, and whether there is
+/// TLS. The error at its end ends the program.
 const STATEMENTS: &str = r"\s
 SELECT 'current_user', CURRENT_USER();
 SELECT 'version', @@version;
