@@ -184,13 +184,37 @@ fn names_one_table(text: &[u8]) -> bool {
     }
     let is_alone = match (count("SELECT"), memmem::find(&upper, b"FROM")) {
         (0, _) => !lists(&upper),
-        (1, Some(from)) => count("FROM") == 1 && !lists(&upper[from..]),
+        (1, Some(from)) => count("FROM") == 1 && !lists(named_by_from(&upper[from..])),
         (1, None) => true,
         _ => false,
     };
     // A query in a statement that writes, or sets, is about another table.
     let is_query = upper.trim_ascii_start().starts_with(b"SELECT") || count("SELECT") == 0;
     !has_others && is_alone && is_query
+}
+
+/// The part of a query, in capitals from its FROM on, that surely ends behind the names of its tables.
+fn named_by_from(query: &[u8]) -> &[u8] {
+    const CLAUSES: [&str; 4] = [" WHERE ", " GROUP BY ", " ORDER BY ", " LIMIT "];
+    let ends = CLAUSES
+        .iter()
+        .filter_map(|clause| memmem::find(query, clause.as_bytes()));
+    let named = &query[..ends.min().unwrap_or(query.len())];
+    // The word may stand inside a quoted name or a comment.
+    let may_be_comment = |byte: &u8| matches!(byte, b'/' | b'#' | b'-' | b'\\');
+    let is_inside = named
+        .iter()
+        .filter(|byte| matches!(byte, b'`' | b'"' | b'\''))
+        .fold(None, |quote, byte| match quote {
+            None => Some(byte),
+            Some(open) if open == byte => None,
+            Some(open) => Some(open),
+        })
+        .is_some();
+    match is_inside || named.iter().any(may_be_comment) {
+        true => query,
+        false => named,
+    }
 }
 
 #[cfg(test)]
@@ -209,6 +233,8 @@ mod tests {
             "INSERT INTO posts (id, title) VALUES (1, CONCAT('a', 'b')), (2, 'x') ON DUPLICATE KEY UPDATE title = VALUES(title)",
             "replace into `shop` . `posts`(id) values (7)",
             "SELECT views FROM posts WHERE id = 1 procedure ANALYSE()",
+            "SELECT views FROM posts ORDER BY views DESC, id LIMIT 1 PROCEDURE ANALYSE()",
+            "SELECT views, likes FROM `posts` p where p.id IN (1, 2)",
             "",
         ] {
             assert!(!may_call_routines(text.as_bytes()), "{text}");
@@ -224,6 +250,9 @@ mod tests {
             "/*! SELECT größe(1) */",
             // Any of these may be a view that calls one.
             "SELECT * FROM posts, others WHERE posts.id = 1 FOR UPDATE",
+            "SELECT * FROM posts AS ` where `, others",
+            "SELECT * FROM posts AS \"`\", others AS ` where `, others",
+            "SELECT * FROM posts /* order by */, others",
             "SELECT * FROM posts JOIN others ON 1 FOR UPDATE",
             "SELECT views FROM posts WHERE id IN (SELECT id FROM others)",
             "DO (SELECT views FROM posts)",

@@ -224,10 +224,11 @@ impl Tally {
         let (blocked, waited) = (count(Ended::Blocked), count(Ended::Waited));
         let (refused, skipped) = (count(Ended::Refused), count(Ended::Skipped));
         let (remade, outgrown) = (count(Ended::Remade), count(Ended::Outgrown));
+        let (used_up, worded) = (count(Ended::UsedUp), count(Ended::Worded));
         let report = format!(
             "random on {flavour} {version}: {compared} statements of {} sequences compared, {} with differences; seeds \
              {first} to {}; sequences ended early: {blocked} where MySQL had a session wait, {waited} where the proxy had, {refused} where a READ \
-             ONLY transaction refused a fold, {skipped} where SKIP LOCKED or NOWAIT met other locks, {remade} where slots were younger than a snapshot, {outgrown} where a row had outgrown one; {combined} increments of several clients written as {batches}; {}\n",
+             ONLY transaction refused a fold, {skipped} where SKIP LOCKED or NOWAIT met other locks, {remade} where slots were younger than a snapshot, {outgrown} where a row had outgrown one, {used_up} where a refused write had used up SET TRANSACTION, {worded} where a message had the proxy's expression; {combined} increments of several clients written as {batches}; {}\n",
             seed - first,
             failures.len(),
             seed - 1,

@@ -79,6 +79,14 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
+        // A statement that the server refuses makes no snapshot, but looking for its rows would.
+        match self.foresee(original).await? {
+            Foreseen::Nothing => {}
+            Foreseen::Refused => return self.run_original(original, context).await,
+            Foreseen::Ended(error) => {
+                return self.discard_and_fail(original, context, &error).await;
+            }
+        }
         let mut tables: Vec<_> = bounds.iter().map(|bound| bound.table().clone()).collect();
         tables.dedup();
         if let Err(error) = self.fold_own(&tables).await? {
@@ -97,13 +105,6 @@ impl Session {
         }
         if found.is_empty() {
             return self.run_original(original, context).await;
-        }
-        match self.foresee(original).await? {
-            Foreseen::Nothing => {}
-            Foreseen::Refused => return self.run_original(original, context).await,
-            Foreseen::Ended(error) => {
-                return self.discard_and_fail(original, context, &error).await;
-            }
         }
         // A READ ONLY transaction writes nothing. What a routine would do to the rows that the proxy writes is not
         // known.

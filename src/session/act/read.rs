@@ -13,7 +13,7 @@ use crate::session::act::own_rows::Mark;
 use crate::session::definitions::RUNS;
 use crate::session::error::Error;
 use crate::session::error_kind::{is_of_the_text, is_without_slots};
-use crate::session::link::internal::{Failure, InternalResponse, failure};
+use crate::session::link::internal::{Failure, InternalResponse, failure, is_deadlock};
 use crate::session::link::rewrite::Rewrite;
 use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
@@ -371,7 +371,9 @@ impl Session {
             }
         }
         let mut last = Vec::new();
-        if folded.is_ok() {
+        // If another session holds rows, base alone may have the value that is out of range.
+        let is_open = wrapped || !folded.as_ref().is_err_and(|error| is_deadlock(error));
+        if is_open {
             let context = ReplyContext::single(original.response_kind());
             self.send_original(original, context).await?;
             let mut tracker = ResponseTracker::new(context.response_kind, self.link.capabilities);
@@ -380,7 +382,10 @@ impl Session {
             }
             self.observe_internal(&tracker);
         }
-        let is_told = last.first() == Some(&reply::ERR);
+        let is_told = match &folded {
+            Ok(()) => last.first() == Some(&reply::ERR),
+            Err(_) => reply::Err::decode(&last).is_ok_and(|err| err.code == ER_DATA_OUT_OF_RANGE),
+        };
         let messages = match wrapped && is_told {
             true => {
                 self.take_messages(status::IN_TRANS | status::IN_TRANS_READONLY)

@@ -13,7 +13,7 @@ use crate::session::link::rewrite::{Rewrite, patch_status};
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::diagnostics::{Diagnostics, is_shown};
 use crate::session::text::kind_of;
-use crate::sql::diagnostics::{Question, may_ask, may_be_question};
+use crate::sql::diagnostics::{Question, may_ask, may_ask_for_messages, may_be_question};
 use crate::sql::plan::{Plan, Reason};
 use crate::sql::{self, Kind};
 use crate::wire::command::encode_query;
@@ -32,6 +32,22 @@ pub(crate) enum QuestionOutcome {
 }
 
 impl Session {
+    /// Keeps what a statement may ask about the one before it, if an internal query is due first: that would clear the
+    /// diagnostics that MySQL has.
+    pub(crate) async fn keep_what_it_may_ask_for(&mut self, text: &[u8]) -> Result<(), Error> {
+        let is_query_due = self.state.variables.is_none() || self.state.shadows_doubted;
+        if !is_query_due || self.state.diagnostics.is_some() {
+            return Ok(());
+        }
+        if may_ask(text) || sql::prepare::may_execute(text) {
+            self.keep_numbers().await?;
+        } else if may_ask_for_messages(text) {
+            let messages = self.take_messages(0).await?;
+            self.state.diagnostics = Some(Diagnostics::of(&[], messages));
+        }
+        Ok(())
+    }
+
     /// Answers what a statement asks about the one before it, if the upstream would report on an internal statement.
     pub(crate) async fn ask_of_last(
         &mut self,

@@ -10,12 +10,11 @@ use crate::session::error::Error;
 use crate::session::plan::Found;
 use crate::session::reply::{Original, ReplyContext};
 use crate::session::shared::hot_tables::Known;
-use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::{Access, Unseen};
 use crate::session::text::{
     kind_of, may_change_rights, may_change_the_catalog, may_take_locks, statement_text,
 };
-use crate::sql::diagnostics::{may_ask, may_ask_for_messages, may_be_question};
+use crate::sql::diagnostics::may_be_question;
 use crate::sql::plan::{Plan, Reason};
 use crate::sql::{self, Kind, Shape};
 use crate::wire::packet::HEADER_LENGTH;
@@ -133,16 +132,7 @@ impl Session {
     /// Handles a statement, or several, of which at least one names a hot table.
     async fn hot_query(&mut self, payload: Vec<u8>, found: Option<Found>) -> Result<(), Error> {
         let text = statement_text(&payload, self.link.capabilities)?;
-        // An internal query clears the diagnostics that MySQL has of the statement before, so keep them first.
-        let is_to_be_asked = self.state.variables.is_none() || self.state.shadows_doubted;
-        if is_to_be_asked && self.state.diagnostics.is_none() {
-            if may_ask(text) || sql::prepare::may_execute(text) {
-                self.keep_numbers().await?;
-            } else if may_ask_for_messages(text) {
-                let messages = self.take_messages(0).await?;
-                self.state.diagnostics = Some(Diagnostics::of(&[], messages));
-            }
-        }
+        self.keep_what_it_may_ask_for(text).await?;
         let variables = self.variables().await?.unwrap_or_default();
         let text = statement_text(&payload, self.link.capabilities)?;
         let prefix = &payload[..payload.len() - text.len()];

@@ -51,6 +51,8 @@ impl Session {
             });
             let statement = text[range].to_vec();
             let original = Original::Payload([prefix, &statement].concat());
+            // The statement before it may have changed a session variable.
+            self.keep_what_it_may_ask_for(&statement).await?;
             let done = self
                 .statement_or_explanation(&statement, &original, context, None)
                 .await?;

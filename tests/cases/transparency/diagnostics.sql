@@ -181,6 +181,17 @@ UPDATE posts SET views = views + 1 WHERE id < 3; INSERT INTO tallies (id) VALUES
 SET sql_mode = ''; UPDATE authors SET followers = 1; SELECT ROW_COUNT(), views FROM posts WHERE id = 1;
 SELECT id FROM tallies ORDER BY id;
 
+== behind a session variable in a packet of several [text]
+UPDATE posts SET title = 'x', views = 5 WHERE id = 1;
+SET autocommit = 0; SELECT ROW_COUNT();
+UPDATE posts SET title = 'y', views = 6 WHERE id = 1;
+SET sql_mode = ''; SELECT @@warning_count, ROW_COUNT();
+SET @@sql_mode = 'NO_AUTO_CREATE_USER,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO'; SHOW WARNINGS; SELECT views FROM posts WHERE id = 1;
+SET SESSION sql_mode = 'STRICT_TRANS_TABLES'; SHOW COUNT(*) WARNINGS; SHOW WARNINGS; SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views * 2 WHERE id = 1; SET sql_mode = ''; INSERT INTO tallies (id) VALUES (200 + ROW_COUNT());
+SELECT id FROM tallies ORDER BY id;
+COMMIT;
+
 == messages of a folded statement behind COM_STMT_PREPARE
 [direct] SET SESSION sql_mode = '';
 UPDATE widths SET u24 = NULL, c16 = c16 - 1 WHERE id = 2;

@@ -114,3 +114,14 @@ SELECT @state, @text;
 UPDATE posts SET views = views + 1 WHERE id = 1;
 GET DIAGNOSTICS @rows = ROW_COUNT, @conditions = NUMBER;
 SELECT @rows, @conditions;
+
+== a value out of range, while another session has rows locked
+[direct] SET SESSION innodb_lock_wait_timeout = 1;
+UPDATE widths SET u8 = u8 + 1 WHERE id = 1;
+\connection b
+BEGIN;
+UPDATE widths SET u24 = COALESCE(u24, 0) + 1, c16 = 7 WHERE id = 2;
+\connection a
+SELECT -c64 FROM widths ORDER BY id;
+\connection b
+COMMIT;

@@ -628,6 +628,17 @@ SELECT id, views FROM posts WHERE 5 MOD 2 ORDER BY id;
 SELECT id, views FROM posts WHERE 5 MOD 2 ORDER BY id;
 COMMIT;
 
+== a query that is refused makes no snapshot
+UPDATE posts SET views = views + 5 WHERE id IN (1, 2);
+START TRANSACTION READ ONLY;
+SELECT id, views FROM posts WHERE 5 MOD 2 ORDER BY id OFFSET;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 3);
+\roll_up
+\connection a
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+
 == a query that is not read, and calls a function that writes
 CREATE TABLE calls (n INT NOT NULL);
 CREATE FUNCTION counted(x INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO calls VALUES (x); RETURN x; END;
@@ -672,5 +683,6 @@ UPDATE posts SET views = views + 7 WHERE id IN (1, 3);
 \connection a
 SELECT views FROM posts WHERE id = 1 PROCEDURE ANALYSE();
 SELECT id, views FROM posts PROCEDURE ANALYSE(10, 256);
+SELECT views FROM posts ORDER BY views, id LIMIT 1 PROCEDURE ANALYSE();
 SELECT id, views FROM posts ORDER BY id;
 COMMIT;

@@ -27,6 +27,12 @@ pub(super) enum Ended {
     /// A query that is not read met a row of which more than the counters had changed since the snapshot, or
     /// could not write it for the query, being READ ONLY (1412).
     Outgrown,
+    /// A CALL that touched no table left what SET TRANSACTION had set, and the fold for a write that was refused has
+    /// used it up.
+    UsedUp,
+    /// A value out of range in a read that could not be folded for, because another session held rows: the message has
+    /// the expression of the proxy's text.
+    Worded,
 }
 
 /// The first exchange that is not compared any more, and why.
@@ -52,7 +58,7 @@ pub(super) fn end(
         ),
         (
             pairs().position(|(direct, proxied)| {
-                error(direct).is_none()
+                error(direct) != error(proxied)
                     && error(proxied).is_some_and(is_definition_changed)
                     && is_unread(&direct.label)
             }),
@@ -65,6 +71,19 @@ pub(super) fn end(
                     && !error(direct).is_some_and(is_definition_changed)
             }),
             Ended::Remade,
+        ),
+        (
+            (0..direct.len().min(proxied.len())).find(|&at| finds_it_used_up(&direct[..=at])),
+            Ended::UsedUp,
+        ),
+        (
+            pairs().position(|(direct, proxied)| {
+                let codes = (error(direct), error(proxied));
+                text.contains("\\connection")
+                    && codes == (Some(OUT_OF_RANGE), Some(OUT_OF_RANGE))
+                    && payloads(direct, is_error) != payloads(proxied, is_error)
+            }),
+            Ended::Worded,
         ),
         (
             (0..direct.len().min(proxied.len()))
@@ -109,8 +128,23 @@ fn calls(text: &str) -> bool {
 /// The error of who has waited too long.
 const LOCK_WAIT_TIMEOUT: u16 = 1205;
 
+/// The error of a query that computes a value which its type cannot hold.
+const OUT_OF_RANGE: u16 = 1690;
+
 /// The error of who may not write, for which a fold is taken.
 const READ_ONLY: u16 = 1792;
+
+/// Whether the last of these exchanges begins a transaction behind SET TRANSACTION, a CALL, and a write that was refused.
+fn finds_it_used_up(exchanges: &[Exchange]) -> bool {
+    let Some((last, before)) = exchanges.split_last() else {
+        return false;
+    };
+    let mut before = before.iter();
+    last.label.starts_with("START TRANSACTION")
+        && before.any(|one| one.label.starts_with("SET TRANSACTION ISOLATION LEVEL"))
+        && before.any(|one| one.label.starts_with("CALL"))
+        && before.any(|one| error(one) == Some(READ_ONLY))
+}
 
 /// Whether an error is that of who reads a table that is younger than the snapshot. MariaDB has another one for it in a
 /// write ("insufficient history for index").
@@ -183,8 +217,7 @@ fn meets_other_locks(
                 && ends_with_rows(proxied)
         }
         (Some(_), Some(_)) => {
-            let errors =
-                |exchange| payloads(exchange, |packet_kind| packet_kind == PacketKind::Err);
+            let errors = |exchange| payloads(exchange, is_error);
             !payloads(direct, is_definition).is_empty()
                 && payloads(proxied, |packet_kind| packet_kind != PacketKind::Err).is_empty()
                 && errors(direct) == errors(proxied)
@@ -231,6 +264,10 @@ fn is_definition(packet_kind: PacketKind) -> bool {
         packet_kind,
         PacketKind::ColumnCount | PacketKind::Column | PacketKind::Separator
     )
+}
+
+fn is_error(packet_kind: PacketKind) -> bool {
+    packet_kind == PacketKind::Err
 }
 
 fn ends_with_rows(exchange: &Exchange) -> bool {

@@ -32,6 +32,15 @@ impl Writer {
         if is_order_seen && !text.sql[before..].contains(" ORDER BY ") {
             text.push(" ORDER BY ").push(&subject.key.join(", "));
         }
+        // MySQL may run it as an UPDATE of several tables, in which an assignment sees what an earlier one has set, or
+        // does not: that depends on the order of the join.
+        let assigns_several = text.sql[..before].contains(", ");
+        if assigns_several
+            && text.sql[before..].contains("(SELECT")
+            && !text.sql.contains(" ORDER BY ")
+        {
+            text.push(" ORDER BY ").push(&subject.key.join(", "));
+        }
         self.statement(text, false);
     }
 
