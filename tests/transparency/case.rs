@@ -326,7 +326,8 @@ impl Statement {
 }
 
 impl Value {
-    fn literal(&self) -> String {
+    /// As SQL.
+    pub fn literal(&self) -> String {
         match self {
             Self::Null | Self::LongData => "NULL".to_owned(),
             Self::Tiny(number) => number.to_string(),

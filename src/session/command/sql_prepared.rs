@@ -234,7 +234,8 @@ impl Session {
             _ => {}
         }
         let plan = self.plan_prepared(prepared).await?;
-        let Some(using) = using.filter(|_| parameters.is_some() && may_have_values(&plan)) else {
+        let has_use = may_have_values(&plan, self.state.in_transaction());
+        let Some(using) = using.filter(|_| parameters.is_some() && has_use) else {
             return self
                 .execute_plan(&plan, text, None, original, context)
                 .await;
@@ -305,6 +306,10 @@ impl Session {
                 self.read(read, text, literals[..].into(), original, context)
                     .await
             }
+            (Plan::Write(write), literals) => {
+                self.write(write, literals.as_deref(), original, context)
+                    .await
+            }
             (Plan::Fold(fold), literals) => {
                 self.fold_then_original(fold, literals.as_deref(), original, context)
                     .await
@@ -320,6 +325,10 @@ impl Session {
 }
 
 /// Whether a plan has use for the values of parameters.
-fn may_have_values(plan: &Plan) -> bool {
-    matches!(plan, Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_))
+fn may_have_values(plan: &Plan, in_transaction: bool) -> bool {
+    match plan {
+        Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) => true,
+        Plan::Write(_) => in_transaction,
+        _ => false,
+    }
 }

@@ -256,3 +256,26 @@ EXECUTE seek;
 [direct] SET @n = NULL, @k = 3.0;
 [direct] EXECUTE sql_one USING @n, @k; -- done;
 [direct] SHOW ERRORS;
+
+== writes of other columns in a transaction that has a snapshot
+PREPARE s FROM 'UPDATE posts SET title = ? WHERE id = ?';
+PREPARE u FROM 'INSERT INTO posts (id, author_id, title) VALUES (?, 1, ?) ON DUPLICATE KEY UPDATE title = VALUES(title)';
+PREPARE d FROM 'DELETE FROM posts WHERE id = ? AND title = ?';
+SET @t = 'x', @k = 1, @two = '2', @none = 99;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+BEGIN;
+SELECT views FROM posts WHERE id = 1;
+\connection b
+UPDATE posts SET views = views + 1 WHERE id IN (1, 2, 3);
+\roll_up
+\connection a
+EXECUTE s USING @t, @k;
+SELECT id, views FROM posts WHERE id < 4 ORDER BY id;
+EXECUTE s USING @t, @two;
+SELECT id, views FROM posts WHERE id < 4 ORDER BY id;
+EXECUTE s USING @t, @none;
+EXECUTE u USING @none, @t;
+EXECUTE u USING @k, @none;
+EXECUTE d USING @none, @t;
+SELECT id, title, views FROM posts ORDER BY id;
+COMMIT;

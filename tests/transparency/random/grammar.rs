@@ -222,6 +222,9 @@ impl Writer {
         self.locks = kind.locks;
         let before = self.steps.len();
         (kind.write)(self, dice, subject);
+        if plays("executed") && dice.chance(8) {
+            self.execute_in_sql(before);
+        }
         if plays("spelling") && dice.chance(12) {
             self.spell_otherwise(dice, before);
         }
@@ -411,6 +414,11 @@ impl Writer {
             Action::Command(_) => None,
         });
         statements.collect()
+    }
+
+    /// Puts a step that was taken back to the end.
+    pub(super) fn again(&mut self, step: Step) {
+        self.steps.push(step);
     }
 
     /// Takes the steps back that have been written since there were so many.

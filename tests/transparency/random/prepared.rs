@@ -3,6 +3,7 @@
 use super::dice::Dice;
 use super::grammar::Writer;
 use super::subject::{SUBJECTS, Subject};
+use crate::case::{Action, Statement, Step};
 use crate::command::Command;
 
 impl Writer {
@@ -36,6 +37,39 @@ impl Writer {
         });
     }
 
+    /// Turns the statements that have been written since there were so many steps into PREPARE and EXECUTE, where they
+    /// are no more than that to the rest of the sequence.
+    pub(super) fn execute_in_sql(&mut self, before: usize) {
+        for step in self.take_back(before) {
+            let Action::Statement(statement) = step.action else {
+                self.again(step);
+                continue;
+            };
+            if !may_be_executed(&statement) {
+                self.again(Step {
+                    flavour: step.flavour,
+                    action: Action::Statement(statement),
+                });
+                continue;
+            }
+            let text = statement.text.replace('\'', "''");
+            self.plain(&format!("PREPARE sql_two FROM '{text}'"));
+            let parameters = statement.parameters.iter().enumerate();
+            let (sets, names): (Vec<_>, Vec<_>) = parameters
+                .map(|(number, value)| {
+                    let name = format!("@p{number}");
+                    (format!("{name} = {}", value.literal()), name)
+                })
+                .unzip();
+            if names.is_empty() {
+                self.plain("EXECUTE sql_two");
+            } else {
+                self.plain(&format!("SET {}", sets.join(", ")));
+                self.plain(&format!("EXECUTE sql_two USING {}", names.join(", ")));
+            }
+        }
+    }
+
     /// PREPARE, EXECUTE and DEALLOCATE as statements.
     pub(super) fn prepare_in_sql(&mut self, dice: &mut Dice<'_>, subject: &'static Subject) {
         if subject.key.len() > 1 {
@@ -63,6 +97,26 @@ impl Writer {
         }
         self.plain("DEALLOCATE PREPARE sql_one");
     }
+}
+
+/// Whether a statement does the same by PREPARE and EXECUTE. What is masked, or ends a sequence, is known by its text.
+fn may_be_executed(statement: &Statement) -> bool {
+    const KINDS: [&str; 5] = ["SELECT", "UPDATE", "INSERT", "DELETE", "REPLACE"];
+    const KNOWN_BY_TEXT: [&str; 9] = [
+        ";",
+        "\\",
+        "/*",
+        "LOCKED",
+        "NOWAIT",
+        "PROCEDURE",
+        "FOUND_ROWS",
+        "title LIKE",
+        "INTO @",
+    ];
+    let text = &statement.text;
+    !statement.masked
+        && KINDS.iter().any(|kind| text.starts_with(kind))
+        && !KNOWN_BY_TEXT.iter().any(|known| text.contains(known))
 }
 
 /// Statements that are prepared once and executed again and again: text, and a list of parameters to choose from.
@@ -119,5 +173,33 @@ const PREPARED: &[(&str, &[&str])] = &[
     (
         "SELECT views FROM posts WHERE id = ? FOR UPDATE",
         &["1", "{k}"],
+    ),
+    (
+        "UPDATE posts SET title = ? WHERE id = ?",
+        &["'first', {k}", "'other', {k}", "'second', 2", "NULL, 1"],
+    ),
+    (
+        "UPDATE posts SET title = CONCAT(title, ?), likes = likes + ? WHERE id = ?",
+        &["'+', 1, {k}", "'+', 0, 1"],
+    ),
+    (
+        "INSERT INTO posts (id, title, views) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE title = VALUES(title)",
+        &["{k}, 'again', 1", "78, 'new', 5"],
+    ),
+    (
+        "SELECT id, views FROM posts WHERE id IN (?, ?) ORDER BY id LIMIT ?",
+        &["1, 2, 2", "{k}, 3, 1"],
+    ),
+    (
+        "UPDATE topics SET replies = replies + ?, changed_at = NOW(3) WHERE id = ?",
+        &["1, 1", "1, 2", "0, 3"],
+    ),
+    (
+        "UPDATE articles SET opens = opens + ? WHERE slug = ?",
+        &["1, 'two'", "2, 'one'"],
+    ),
+    (
+        "UPDATE hits SET day = ? WHERE path = ?",
+        &["'2024-05-06', '/'", "NULL, '/about'"],
     ),
 ];

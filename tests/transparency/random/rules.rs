@@ -22,6 +22,7 @@ const RULES: &[&str] = &[
     "load",
     "sources",
     "multi",
+    "executed",
     "spelling",
     "messages",
 ];

@@ -65,6 +65,8 @@ impl Writer {
             "SHOW COLUMNS FROM {t}",
             "SHOW COUNT(*) WARNINGS",
             "DO 1",
+            "SELECT 1",
+            "SELECT CONNECTION_ID() > 0",
             "\\reset",
         ]);
         if text == "SELECT DATABASE(), @@autocommit, @@sql_mode" && dice.chance(50) {
