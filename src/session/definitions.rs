@@ -177,11 +177,15 @@ pub(crate) fn may_run_twice(text: &[u8]) -> bool {
     keeps_types(text) && !may_call_routines(text)
 }
 
-/// Whether a text has the same columns as long as no table changes, and may be run once more if one has. Variables get
-/// a type only when they are read, and may be assigned to; user locks and sequences are changed by a run.
+/// Whether a text has the same columns as long as no table changes, and may be run once more if one has. User variables
+/// get a type only when they are read, and may be assigned to; user locks and sequences are changed by a run.
 fn keeps_types(text: &[u8]) -> bool {
     const MARKS: [&[u8]; 4] = [b"_LOCK", b"NEXTVAL", b"SETVAL", b"NEXT VALUE"];
     let is_in = |text: &[u8], mark: &[u8]| memchr::memmem::find(text, mark).is_some();
     let upper = text.to_ascii_uppercase();
-    memchr::memchr(b'@', text).is_none() && !MARKS.iter().any(|mark| is_in(&upper, mark))
+    // Two of them begin a system variable.
+    let has_user_variable = text
+        .split(|byte| !matches!(byte, b'@'))
+        .any(|marks| marks.len() == 1);
+    !has_user_variable && !MARKS.iter().any(|mark| is_in(&upper, mark))
 }

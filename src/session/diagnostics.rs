@@ -7,6 +7,9 @@ use crate::session::link::internal::InternalResponse;
 use crate::session::link::rewrite::patch_status;
 use crate::session::literal::string_literal;
 use crate::session::state::diagnostics::Diagnostics;
+use crate::session::text::kind_of;
+use crate::sql::diagnostics::{Number, Question};
+use crate::sql::mentions;
 use crate::wire::command::encode_query;
 use crate::wire::reply;
 use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
@@ -61,6 +64,31 @@ impl Session {
                 messages: None,
                 counts: count(1).zip(count(2)),
             });
+        }
+        Ok(())
+    }
+
+    /// Finds the counts of messages that a question is about, as the statement that asks will see them. MariaDB clears
+    /// the messages when a statement opens a table. On MySQL, preparing the text with the answers in it would.
+    pub(crate) async fn count_messages(
+        &mut self,
+        told: &mut Diagnostics,
+        question: &Question,
+        text: &[u8],
+    ) -> Result<(), Error> {
+        let Question::Numbers(places) = question else {
+            return Ok(());
+        };
+        if places.iter().all(|(_, number)| *number == Number::RowCount) {
+            return Ok(());
+        }
+        let opens_a_table = kind_of(text).is_write() || mentions(text, b"FROM");
+        if self.hot.catalog.mariadb && opens_a_table {
+            told.counts = Some((0, 0));
+        } else if told.counts.is_none() {
+            self.keep_numbers().await?;
+            let asked = self.state.diagnostics.take();
+            told.counts = asked.and_then(|asked| asked.counts);
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ pub enum Aspect {
     /// Column definitions: the flags that tell of keys, defaults and the like.
     KeyFlags,
     /// Column definitions: what a temporary table between makes of an expression: its original name is its name,
-    /// its schema is gone, it is no longer BINARY.
+    /// its schema is gone, it is no longer BINARY; or of a column: its original table is the derived one.
     TemporaryTable,
     /// The same, and an INT has become a BIGINT, or the other way round (in binary rows too).
     IntegerType,
@@ -333,10 +333,16 @@ impl Definition {
         // A column that went through a temporary table may have lost its schema.
         let lost_schema = names.0[1].is_empty() != names.1[1].is_empty();
         names.0[1].clone_from(&names.1[1]);
+        // On MariaDB, a derived table that went through one stands as the column's original table.
+        let is_derived = |one: &Self| one.names[3] == one.names[2];
+        let lost_table = self.names[3] != other.names[3] && (is_derived(self) || is_derived(other));
+        if lost_table {
+            names.0[3].clone_from(&names.1[3]);
+        }
         if self.names[1] != other.names[1] && !lost_schema || names.0 != names.1 {
             return Aspect::Definition;
         }
-        if lost_schema && layout(self) == layout(other) {
+        if (lost_schema || lost_table) && layout(self) == layout(other) {
             return Aspect::TemporaryTable;
         }
         if self.original_name == other.original_name

@@ -87,6 +87,16 @@ impl Session {
     ) -> Result<Replied, Error> {
         let plan = self.plan(edited).await?;
         if let Plan::Read(read) = &*plan {
+            // MySQL prepares no text that names these variables.
+            let asks_for_counts = ["WARNING_COUNT", "ERROR_COUNT"]
+                .iter()
+                .any(|name| sql::mentions(text, name.as_bytes()));
+            if asks_for_counts
+                && !self.hot.catalog.mariadb
+                && let Err(error) = self.define_as_executed(text, original).await?
+            {
+                return self.answer_err(context, &error).await;
+            }
             return self
                 .read(read, text, Parameters::default(), original, context)
                 .await;
@@ -104,12 +114,14 @@ impl Session {
     /// Answers a question about the statement before from what is kept of it.
     pub(crate) async fn tell(
         &mut self,
-        diagnostics: Diagnostics,
+        mut diagnostics: Diagnostics,
         question: &Question,
         text: &[u8],
         kind: Kind,
         context: ReplyContext,
     ) -> Result<QuestionOutcome, Error> {
+        self.count_messages(&mut diagnostics, question, text)
+            .await?;
         let is_select = kind == Kind::Select && !self.is_hot(text, kind);
         let rewritten = match question {
             Question::Messages { errors, limit } => {

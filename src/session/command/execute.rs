@@ -29,10 +29,12 @@ impl Session {
         if self.state.diagnostics.is_none() && !is_forwarded {
             self.keep_numbers().await?;
         }
-        let Some(told) = self.state.diagnostics.take() else {
+        let Some(mut told) = self.state.diagnostics.take() else {
             self.close_rewritten(statement).await?;
             return self.execute_as_planned(id, statement).await;
         };
+        self.count_messages(&mut told, &asks.question, &asks.text)
+            .await?;
         let edited = match &asks.question {
             Question::Numbers(places) => told.edited(&asks.text, places),
             Question::Into(items) if self.buffer_command().await? => {

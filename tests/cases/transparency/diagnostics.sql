@@ -333,3 +333,25 @@ SELECT ROW_COUNT();
 DELETE FROM posts WHERE id = 2;
 [direct] SHOW WARNINGS;
 SELECT ROW_COUNT();
+
+== how many warnings an increment has left
+[direct] SET SESSION sql_mode = '';
+UPDATE hits SET n = n + 1 WHERE path = 5;
+[direct] SELECT @@warning_count;
+[direct] SHOW WARNINGS;
+UPDATE hits SET n = n + 1 WHERE path = 5;
+[direct] SELECT @@warning_count, @@error_count, ROW_COUNT();
+UPDATE hits SET n = n + 1 WHERE path = 5;
+SELECT ROW_COUNT(), @@warning_count + 1, n FROM hits WHERE path = '/';
+UPDATE hits SET n = n * 2 WHERE path = 5;
+SELECT ROW_COUNT(), @@warning_count, @@error_count, n FROM hits WHERE path = '/';
+UPDATE hits SET n = n * 2 WHERE path = 5;
+INSERT INTO tallies (id) VALUES (300 + @@warning_count);
+UPDATE hits SET n = n + 1 WHERE path = '/';
+SELECT ROW_COUNT(), @@warning_count, n FROM hits WHERE path = '/';
+SELECT id FROM tallies ORDER BY id;
+UPDATE hits SET n = n + 1 WHERE path = 5;
+[direct] SHOW COUNT(*) WARNINGS;
+\prepare q: SELECT @@warning_count
+UPDATE hits SET n = n + 1 WHERE path = 5;
+\execute q
