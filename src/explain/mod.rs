@@ -1,6 +1,6 @@
 //! Explains what is done with a statement: its plan, the SQL that is sent, the locks that it takes, and why.
 //!
-//! Pure, from the plan and what is known of the session; the command line, the proxy's own EXPLAIN and the golden
+//! Pure, from the decision that the session acts on and what is known of it; the command line, the proxy's own EXPLAIN and the golden
 //! cases in `tests/cases` show the same text. The SQL comes from where the session takes it: the plan's templates and
 //! [`crate::counter::fold`].
 
@@ -17,6 +17,7 @@ use crate::catalog::HotTable;
 use crate::reason::Reason;
 use crate::sql::plan::Plan;
 use crate::sql::template::{Filling, Piece, Template};
+use crate::sql::{Circumstances, Decision, decide};
 
 pub use show::{Line, Part, show};
 
@@ -141,27 +142,37 @@ impl Way {
 
 const OBSERVED: &str = "The rule has mode: observe, so the statement passes as it came; this is what enforce would do.";
 
-/// Explains a plan.
-pub fn explain(plan: &Plan, situation: &Situation) -> Explanation {
-    match plan {
-        Plan::Forward(_) | Plan::Write(_) => Explanation {
-            reason: plan.reason(),
-            ways: vec![Way::original()],
-            notes: Vec::new(),
-        },
-        Plan::Observe(plan) => {
-            let mut explanation = explain(plan, situation);
+/// Explains what a session has decided to do.
+pub fn explain(decision: &Decision<'_>, situation: &Situation) -> Explanation {
+    match decision {
+        Decision::Forward(reason) => forwarded(*reason),
+        Decision::Write(write) => forwarded(write.reason),
+        Decision::Observe(plan) => {
+            let mut explanation = explain_plan(plan, situation);
             explanation.notes.insert(0, OBSERVED.to_owned());
             explanation
         }
-        Plan::Combine(increment) => increment::explain_base(increment),
-        Plan::Increment(increment) => increment::explain(increment, situation),
-        Plan::Read(read) => read::explain(read, situation),
-        Plan::Fold(fold) => fold::explain(fold, situation),
-        Plan::Ddl(ddl) => other::ddl(ddl, situation),
-        Plan::Shadow(tables) => other::shadow(tables, situation),
-        Plan::Prepare(_) => other::prepare(),
-        Plan::LockTables(lock) => other::lock_tables(lock),
+        Decision::Combine(increment) => increment::explain_base(increment),
+        Decision::Increment(increment) => increment::explain(increment, situation),
+        Decision::Read(read) => read::explain(read, situation),
+        Decision::Fold(fold) => fold::explain(fold, situation),
+        Decision::Ddl(ddl) => other::ddl(ddl, situation),
+        Decision::Shadow(tables) => other::shadow(tables, situation),
+        Decision::Prepare => other::prepare(),
+        Decision::LockTables(lock) => other::lock_tables(lock),
+    }
+}
+
+/// Explains a plan, as a session with the server's defaults acts on it.
+pub fn explain_plan(plan: &Plan, situation: &Situation) -> Explanation {
+    explain(&decide(plan, Circumstances::default()), situation)
+}
+
+fn forwarded(reason: Reason) -> Explanation {
+    Explanation {
+        reason,
+        ways: vec![Way::original()],
+        notes: Vec::new(),
     }
 }
 

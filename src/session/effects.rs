@@ -5,10 +5,10 @@ use crate::catalog::HotTable;
 use crate::reason::Reason;
 use crate::session::Session;
 use crate::session::error_kind::is_code_of_the_text;
+use crate::session::state::Access;
 use crate::session::state::transaction::Transaction;
-use crate::session::state::{Access, TableLocks};
 use crate::sql::plan::SessionVariables;
-use crate::sql::{self, Kind, TransactionControl, is_table_query, mentions};
+use crate::sql::{self, Kind, TableLocks, TransactionControl, is_table_query, mentions};
 use crate::wire::session_state::TransactionState;
 
 impl Session {

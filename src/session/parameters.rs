@@ -3,7 +3,7 @@
 use crate::session::error::Error;
 use crate::session::{Session, literal};
 use crate::sql::Amount;
-use crate::sql::plan::{Fold, FoldTable, Increment, ParameterDelta, Plan, Reason};
+use crate::sql::plan::{Increment, ParameterDelta};
 use crate::wire::execute::Value;
 
 impl Session {
@@ -74,24 +74,5 @@ pub(crate) fn judge(delta: &ParameterDelta, increment: &Increment, values: &[Val
         (..0, _) if counter.domain.is_unsigned() => Delta::Inexact,
         (_, Some(Ok(most))) if signed.abs() <= most => Delta::Exact,
         _ => Delta::Inexact,
-    }
-}
-
-/// A fold of all tables that a plan concerns.
-pub(crate) fn whole_tables(plan: &Plan, reason: Reason) -> Fold {
-    let tables: Vec<_> = match plan {
-        Plan::Increment(increment) => vec![&increment.table],
-        Plan::Read(read) => read.tables.iter().collect(),
-        Plan::Fold(fold) => fold.folds.iter().map(|fold| &fold.table).collect(),
-        Plan::Ddl(ddl) => ddl.tables.iter().collect(),
-        Plan::LockTables(lock) => lock.tables.iter().collect(),
-        Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
-        Plan::Write(write) => vec![&write.rows.table],
-        Plan::Forward(_) | Plan::Observe(_) | Plan::Combine(_) => Vec::new(),
-    };
-    let folds = tables.into_iter().map(FoldTable::whole).collect();
-    Fold {
-        commits_first: matches!(plan, Plan::Fold(fold) if fold.commits_first),
-        ..Fold::new(folds, reason)
     }
 }

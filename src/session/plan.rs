@@ -8,13 +8,11 @@ use memchr::memchr;
 
 use crate::session::Session;
 use crate::session::error::Error;
-use crate::session::parameters::whole_tables;
 use crate::session::shared::hot_tables::Known;
 use crate::session::shared::planning;
-use crate::session::state::TableLocks;
 use crate::session::text::{kind_of, names, names_one_above};
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionVariables};
-use crate::sql::{self, Kind, Shape};
+use crate::sql::{self, Circumstances, Kind, Shape, TableLocks, Values};
 
 /// A plan that is known for a statement, and its literals.
 pub(crate) struct Found {
@@ -56,14 +54,8 @@ impl Session {
         Ok(sql::executed(text, &variables, self.hot.catalog.mariadb))
     }
 
-    /// The plan of a statement that is about to run.
+    /// The plan of a statement, from the cache if its text has been seen.
     pub(crate) async fn plan(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
-        let plan = self.plan_without_locks(text).await?;
-        Ok(self.plan_now(plan, text))
-    }
-
-    /// The plan of a statement, from the cache if its text has been seen. LOCK TABLES may forbid it.
-    pub(crate) async fn plan_without_locks(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
         let Some(variables) = self.variables().await? else {
             // The upstream is not in a state to respond. Whatever the statement is, it will report that.
             return Ok(Arc::new(Plan::Forward(Reason::Off)));
@@ -93,33 +85,17 @@ impl Session {
         planning::apart(move || hot.plan_anew(&text, &variables, &catalog)).await
     }
 
-    /// Adapts a plan to LOCK TABLES and to `sql_auto_is_null`: there an internal statement could be the first to
-    /// compare an AUTO_INCREMENT column with IS NULL, and so be the one that finds the row inserted last.
-    pub(crate) fn plan_now(&self, plan: Arc<Plan>, text: &[u8]) -> Arc<Plan> {
-        let plan = self.under_table_locks(plan);
-        let is_told = match &*plan {
-            Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) | Plan::Write(_) => {
-                let variables = self.state.variables.clone().unwrap_or_default();
-                !self.state.auto_is_null || !sql::may_test_for_null(text, &variables)
-            }
-            _ => true,
+    /// What changes the plan of a text that is about to run, with what is known of its values.
+    pub(crate) fn circumstances(&self, text: &[u8], values: Values) -> Circumstances {
+        let finds_last_inserted = self.state.auto_is_null && {
+            let variables = self.state.variables.clone().unwrap_or_default();
+            sql::may_test_for_null(text, &variables)
         };
-        match is_told {
-            true => plan,
-            false => Arc::new(Plan::Fold(Box::new(whole_tables(
-                &plan,
-                Reason::Unresolved,
-            )))),
-        }
-    }
-
-    fn under_table_locks(&self, plan: Arc<Plan>) -> Arc<Plan> {
-        match (&*plan, self.state.table_locks) {
-            // LOCK TABLES first releases what is locked.
-            (_, TableLocks::None)
-            | (Plan::LockTables(_) | Plan::Shadow(_), _)
-            | (Plan::Read(_) | Plan::Forward(_) | Plan::Write(_), TableLocks::Read) => plan,
-            _ => Arc::new(Plan::Forward(Reason::UnderLockTables)),
+        Circumstances {
+            table_locks: self.state.table_locks,
+            finds_last_inserted,
+            checks_disabled: self.state.checks_disabled,
+            values,
         }
     }
 
@@ -173,13 +149,13 @@ impl Session {
         variables: &Arc<SessionVariables>,
     ) -> Result<Arc<Plan>, Error> {
         if self.variables().await?.as_ref() == Some(variables) {
-            return self.plan_without_locks(text).await;
+            return self.plan(text).await;
         }
         let plan = self.plan_anew(text, Arc::clone(variables)).await;
         Ok(Arc::new(match plan {
             Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) | Plan::LockTables(_) => {
                 // The server would read the proxy's texts under other variables than the client's text.
-                Plan::Fold(Box::new(whole_tables(&plan, Reason::SqlExecute)))
+                Plan::Fold(Box::new(Fold::of_whole_tables(&plan, Reason::SqlExecute)))
             }
             plan => plan,
         }))

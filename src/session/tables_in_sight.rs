@@ -14,9 +14,9 @@ use crate::session::error::Error;
 use crate::session::error_kind::is_of_the_text;
 use crate::session::link::internal::InternalResponse;
 use crate::session::reply::Original;
+use crate::session::state::Planned;
 use crate::session::state::understood::Understood;
-use crate::session::state::{Planned, TableLocks};
-use crate::sql::Kind;
+use crate::sql::{Kind, TableLocks};
 
 impl Session {
     /// Looks at the tables again, after an internal statement was refused for a name that does not exist, although the

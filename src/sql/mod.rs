@@ -7,7 +7,7 @@
 //! `syntax` (sqlparser, on byte offsets), `context` (which table a name means); `ddl`, `lock_tables`, `prepare`,
 //! `one_shot` (read by words alone), `accounted` (no hot table is named where the planner does not look), `increment`,
 //! `write` (planned by syntax tree), `read` (counters in queries), `cascade` (rows that foreign keys take along);
-//! `planner` puts them together; `shape` says which statements share a plan; `digest` and `tally` describe statements
+//! `planner` puts them together; `decision` says what becomes of a plan in a session; `shape` says which statements share a plan; `digest` and `tally` describe statements
 //! for which there is no rule yet.
 
 mod accounted;
@@ -17,6 +17,7 @@ mod cascade;
 mod comparison;
 mod context;
 mod ddl;
+mod decision;
 pub mod diagnostics;
 mod dialect;
 mod digest;
@@ -61,6 +62,7 @@ pub(crate) use fixture::{plan_of as planned_in_fixture, posts as posts_in_fixtur
 pub use amount::Amount;
 pub use calls::may_call_routines;
 pub use comparison::compares_alike;
+pub use decision::{Circumstances, Decision, TableLocks, Values, decide};
 pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest, reads_the_same};
 pub use effect::glance;
 pub use executed::{executed, may_have_executable_comment};

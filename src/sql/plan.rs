@@ -296,6 +296,25 @@ impl Fold {
             reads_snapshot: false,
         }
     }
+
+    /// Of all tables that a plan concerns.
+    pub fn of_whole_tables(plan: &Plan, reason: Reason) -> Self {
+        let tables: Vec<_> = match plan {
+            Plan::Increment(increment) => vec![&increment.table],
+            Plan::Read(read) => read.tables.iter().collect(),
+            Plan::Fold(fold) => fold.folds.iter().map(|fold| &fold.table).collect(),
+            Plan::Ddl(ddl) => ddl.tables.iter().collect(),
+            Plan::LockTables(lock) => lock.tables.iter().collect(),
+            Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
+            Plan::Write(write) => vec![&write.rows.table],
+            Plan::Forward(_) | Plan::Observe(_) | Plan::Combine(_) => Vec::new(),
+        };
+        let folds = tables.into_iter().map(FoldTable::whole).collect();
+        Self {
+            commits_first: matches!(plan, Plan::Fold(fold) if fold.commits_first),
+            ..Self::new(folds, reason)
+        }
+    }
 }
 
 /// The slots of one table, or of some of its keys.

@@ -4,7 +4,7 @@ use mysql_async::prelude::Queryable;
 
 use super::handles::Desk;
 use super::table::{Answer, Column, Refusal, Table, text};
-use crate::explain::{Situation, explain as explained};
+use crate::explain::{Situation, explain_plan};
 use crate::sql::plan;
 use crate::sql::plan::SessionVariables;
 
@@ -28,7 +28,7 @@ pub(super) async fn explain(
     let variables = variables.with_sql_mode(&sql_mode(desk).await);
     let hot = desk.shared.hot();
     let plan = plan(statement.as_bytes(), &variables, &hot.catalog);
-    let explanation = explained(&plan, &Situation::default());
+    let explanation = explain_plan(&plan, &Situation::default());
     let lines = explanation.lines();
     let rows = lines.iter().map(|line| {
         vec![

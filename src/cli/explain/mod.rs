@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use crate::catalog::{self, Catalog, Snapshot};
 use crate::config::{Config, Mode};
 use crate::counter::control::Control;
-use crate::explain::{Situation, explain, show};
+use crate::explain::{Situation, explain_plan, show};
 use crate::sql;
 use crate::sql::plan::SessionVariables;
 
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &ExplainArguments, runtime: &Runtime) -> Result<Str
         .iter()
         .map(|statement| {
             let plan = sql::plan(statement.as_bytes(), &variables, &catalog);
-            let mut explanation = explain(&plan, &situation);
+            let mut explanation = explain_plan(&plan, &situation);
             explanation.notes.extend(unserved(&config, statement));
             explanation.to_string()
         })

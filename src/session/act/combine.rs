@@ -14,10 +14,10 @@ use crate::session::act::slot::Slotting;
 use crate::session::error::Error;
 use crate::session::link::internal::InternalResponse;
 use crate::session::reply::Replied;
-use crate::session::state::TableLocks;
 use crate::session::state::combining::Combining;
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::info_text::InfoText;
+use crate::sql::TableLocks;
 use crate::wire::response::{ResponseKind, ResponseTracker};
 use crate::wire::{capability, status};
 

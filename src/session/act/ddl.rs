@@ -14,9 +14,9 @@ use crate::session::link::internal::{Failure, InternalResponse, Row, failure};
 use crate::session::reply::{
     HeldResponse, Original, Replied, ReplyContext, error_payload, has_messages,
 };
-use crate::session::state::TableLocks;
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::{Keys, Transaction};
+use crate::sql::TableLocks;
 use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
 use crate::wire::error_code::{
     ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_USER_LOCK_DEADLOCK,

@@ -11,7 +11,6 @@ use crate::session::error::Error;
 use crate::session::parameters::{Delta, amounts, judge};
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::rights::Right;
-use crate::session::state::transaction::Keys;
 use crate::sql::plan::{Increment, Reason};
 use crate::sql::{Amount, compares_alike};
 use crate::wire::execute::Value;
@@ -30,29 +29,22 @@ impl Session {
             return self.run_original(original, context).await;
         };
         self.state.makes_no_snapshot = true;
-        let keys = Bound::of(scope, Some(parameters)).into_keys();
-        if !compare_alike(increment, parameters) {
-            return self
-                .fold_then_original(&increment.exact, Some(parameters), original, context)
-                .await;
-        }
-        if let Some(reason) = self.goes_to_base(increment, &keys) {
+        if let Some(reason) = self.goes_to_base(increment, Some(parameters)) {
+            if reason == Reason::OwnIncrement {
+                self.state.transaction.remember_shape(increment.shape);
+            }
             let mut exact = increment.exact.clone();
             exact.reason = reason;
             return self
                 .fold_then_original(&exact, Some(parameters), original, context)
                 .await;
         }
+        let keys = Bound::of(scope, Some(parameters)).into_keys();
         // The predicate of the one key that the statement names, if it certainly names only one.
         let one_key = match names_one_key(increment, parameters) {
             true => keys.predicate.as_ref(),
             false => None,
         };
-        if increment.one_key_only && one_key.is_none() {
-            return self
-                .fold_then_original(&increment.exact, Some(parameters), original, context)
-                .await;
-        }
         match self.may_increment(increment).await? {
             Right::Given => {}
             // The server refuses it in its own words.
@@ -136,10 +128,20 @@ impl Session {
         }
     }
 
-    /// Why an increment goes to base, if it does.
-    fn goes_to_base(&mut self, increment: &Increment, keys: &Keys) -> Option<Reason> {
+    /// Why an increment goes to base in this transaction, if it does. Without its parameters, as far as they do not
+    /// matter.
+    pub(crate) fn goes_to_base(
+        &self,
+        increment: &Increment,
+        parameters: Option<&[Vec<u8>]>,
+    ) -> Option<Reason> {
+        if parameters.is_some_and(|parameters| !compare_alike(increment, parameters)) {
+            return Some(increment.exact.reason);
+        }
+        let scope = increment.exact.folds.first()?;
+        let keys = Bound::of(scope, Some(parameters.unwrap_or_default())).into_keys();
         let rows = self.state.transaction.rows();
-        if rows.has_settled(keys) {
+        if rows.has_settled(&keys) {
             // Base holds the whole value, under this transaction's lock.
             return Some(Reason::AddsToBase);
         }
@@ -149,10 +151,11 @@ impl Session {
         // Not once the transaction holds a slot: a session that waits for the slot may hold the base row.
         let holds_slot = rows.has_incremented(&increment.table);
         if self.state.in_transaction() && !holds_slot && !self.shared.is_pure(increment.shape) {
-            self.state.transaction.remember_shape(increment.shape);
             return Some(Reason::OwnIncrement);
         }
-        None
+        let may_name_several = keys.predicate.is_none()
+            || parameters.is_some_and(|parameters| !names_one_key(increment, parameters));
+        (increment.one_key_only && may_name_several).then_some(increment.exact.reason)
     }
 
     /// Runs an increment with these values, which `literals` spell.

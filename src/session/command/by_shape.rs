@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::session::Session;
+use crate::session::act::invocation::{Arguments, Form, Invocation};
 use crate::session::error::Error;
-use crate::session::parameters::exact_amounts;
 use crate::session::plan::Found;
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::shared::hot_tables::Known;
@@ -28,7 +28,10 @@ impl Session {
         loop {
             let Found { known, shape } = found;
             let done = match known {
-                Known::Text(plan) => self.act(&plan, text, original, context).await,
+                Known::Text(plan) => {
+                    self.act(&plan, Invocation::of_text(text, original, context))
+                        .await
+                }
                 Known::Shape(plan) => {
                     self.act_by_shape(&plan, &shape, text, original, context)
                         .await
@@ -45,7 +48,9 @@ impl Session {
                 None => {
                     self.state.planned = Planned::ForGood;
                     let plan = self.plan(text).await?;
-                    return self.act(&plan, text, original, context).await;
+                    return self
+                        .act(&plan, Invocation::of_text(text, original, context))
+                        .await;
                 }
             }
         }
@@ -60,53 +65,16 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
-        let literals = || -> Vec<Vec<u8>> {
-            let literals = shape.literals().iter();
-            literals.map(|literal| literal.of(text).to_vec()).collect()
+        let values = values(shape, text);
+        let literals = shape.literals().iter();
+        let literals: Vec<_> = literals.map(|literal| literal.of(text).to_vec()).collect();
+        let invocation = Invocation {
+            form: Form::Shape(text, shape),
+            arguments: Arguments::known(&values, &literals),
+            original,
+            context,
         };
-        match &**plan {
-            Plan::Combine(increment) => {
-                let amounts = exact_amounts(increment, &values(shape, text));
-                let added = (&literals()[..], amounts.as_deref());
-                self.increment_base(increment, added, original, context)
-                    .await
-            }
-            Plan::Write(write) => {
-                self.write(write, Some(&literals()), original, context)
-                    .await
-            }
-            Plan::Increment(increment) if self.state.checks_disabled => {
-                self.fold_then_original(&increment.exact, Some(&literals()), original, context)
-                    .await
-            }
-            Plan::Increment(increment) => {
-                let values = values(shape, text);
-                self.increment_by(increment, &values, &literals(), original, context)
-                    .await
-            }
-            Plan::Read(read) => {
-                let literals = literals();
-                match self
-                    .read_as(read, shape.text(), literals[..].into(), original, context)
-                    .await?
-                {
-                    Ok(done) => Ok(done),
-                    Err(_) => self.read_by_text(text, original, context).await,
-                }
-            }
-            plan => self.act(plan, text, original, context).await,
-        }
-    }
-
-    /// Runs a read whose shape MySQL does not prepare, by the plan of its text: that may show more.
-    async fn read_by_text(
-        &mut self,
-        text: &[u8],
-        original: &Original,
-        context: ReplyContext,
-    ) -> Result<Replied, Error> {
-        let plan = self.plan(text).await?;
-        self.act(&plan, text, original, context).await
+        self.act(plan, invocation).await
     }
 }
 

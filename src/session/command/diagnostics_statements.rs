@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::session::Session;
-use crate::session::act::read::Parameters;
+use crate::session::act::invocation::Invocation;
 use crate::session::definitions::{RUNS, SentRead};
 use crate::session::error::Error;
 use crate::session::link::definitions::Definitions;
@@ -14,8 +14,8 @@ use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::diagnostics::{Diagnostics, is_shown};
 use crate::session::text::kind_of;
 use crate::sql::diagnostics::{Question, may_ask, may_ask_for_messages, may_be_question};
-use crate::sql::plan::{Plan, Reason};
-use crate::sql::{self, Kind};
+use crate::sql::plan::Reason;
+use crate::sql::{self, Decision, Kind, Values, decide};
 use crate::wire::command::encode_query;
 use crate::wire::packet::encode_packet;
 use crate::wire::reader::Malformed;
@@ -86,28 +86,30 @@ impl Session {
         context: ReplyContext,
     ) -> Result<Replied, Error> {
         let plan = self.plan(edited).await?;
-        if let Plan::Read(read) = &*plan {
-            // MySQL prepares no text that names these variables.
-            let asks_for_counts = ["WARNING_COUNT", "ERROR_COUNT"]
-                .iter()
-                .any(|name| sql::mentions(text, name.as_bytes()));
-            if asks_for_counts
-                && !self.hot.catalog.mariadb
-                && let Err(error) = self.define_as_executed(text, original).await?
-            {
-                return self.answer_err(context, &error).await;
-            }
-            return self
-                .read(read, text, Parameters::default(), original, context)
-                .await;
+        let decision = decide(&plan, self.circumstances(edited, Values::Known));
+        let is_read = matches!(decision, Decision::Read(_));
+        // MySQL prepares no text that names these variables.
+        let asks_for_counts = ["WARNING_COUNT", "ERROR_COUNT"]
+            .iter()
+            .any(|name| sql::mentions(text, name.as_bytes()));
+        if is_read
+            && asks_for_counts
+            && !self.hot.catalog.mariadb
+            && let Err(error) = self.define_as_executed(text, original).await?
+        {
+            return self.answer_err(context, &error).await;
         }
         match original {
-            Original::Payload(payload) if kind_of(text) != Kind::Select => {
+            Original::Payload(payload) if !is_read && kind_of(text) != Kind::Select => {
                 let prefix = payload.len() - text.len();
-                let edited_original = Original::Payload([&payload[..prefix], edited].concat());
-                self.act(&plan, edited, &edited_original, context).await
+                let original = Original::Payload([&payload[..prefix], edited].concat());
+                let invocation = Invocation::of_text(edited, &original, context);
+                self.act(&plan, invocation).await
             }
-            _ => self.act(&plan, text, original, context).await,
+            _ => {
+                let invocation = Invocation::of_text(text, original, context);
+                self.act(&plan, invocation).await
+            }
         }
     }
 

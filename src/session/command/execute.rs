@@ -49,7 +49,7 @@ impl Session {
         };
         let plan = match is_forwarded {
             true => Arc::clone(&statement.plan),
-            false => self.plan_without_locks(&edited).await?,
+            false => self.plan(&edited).await?,
         };
         let is_read = matches!(*plan, Plan::Read(_));
         let is_query = !statement.columns.columns.is_empty();

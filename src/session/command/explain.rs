@@ -1,18 +1,18 @@
 //! EXPLAIN FORMAT=COUNTERSINK: what this session would do with a statement now. Nothing of it is run.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::explain::{Explanation, Keys, Situation, explain};
 use crate::reason::Reason;
 use crate::session::Session;
-use crate::session::act::fold_slots::Bound;
 use crate::session::error::Error;
 use crate::session::plan::Found;
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::transaction;
 use crate::session::text::kind_of;
-use crate::sql::plan::{Fold, Increment, Plan, SessionVariables};
-use crate::sql::{self, Kind};
+use crate::sql::plan::{Fold, Plan, SessionVariables};
+use crate::sql::{self, Decision, Kind, Values, decide};
 use crate::wire::result_set::TextResult;
 use crate::wire::status;
 
@@ -50,7 +50,8 @@ impl Session {
         let variables = self.variables().await?.unwrap_or_default();
         let statement = sql::explained(text, &variables).unwrap_or_default();
         let statement = &*self.executed(statement).await?;
-        let plan = self.plan_in_force(statement).await?;
+        let plan = self.plan_to_explain(statement).await?;
+        let decision = self.decision_in_force(&plan, statement);
         let rows = self.state.transaction.rows();
         let settled: Vec<_> = rows.settled.iter().map(|(keys, _)| keys.clone()).collect();
         let keys = |list: &[transaction::Keys]| {
@@ -68,12 +69,12 @@ impl Session {
             settled: keys(&settled),
             folded: keys(&rows.folded),
         };
-        self.answer_explanation(&explain(&plan, &situation), context)
+        self.answer_explanation(&explain(&decision, &situation), context)
             .await
     }
 
-    /// What this session would do with the statement, rather than what the rules alone say.
-    async fn plan_in_force(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+    /// The plan of a statement, or why it gets none.
+    async fn plan_to_explain(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
         let kind = kind_of(text);
         if self.state.bypass {
             return Ok(Arc::new(Plan::Forward(Reason::Off)));
@@ -81,44 +82,24 @@ impl Session {
         if !self.is_hot(text, kind) {
             return Ok(Arc::new(Plan::Forward(Reason::NotHot)));
         }
-        let plan = match kind {
-            Kind::Execute => self.plan_of_execute(text).await?,
-            _ => self.plan(text).await?,
-        };
-        Ok(match &*plan {
-            Plan::Increment(increment) => match self.increment_in_force(increment) {
-                Some(plan) => Arc::new(plan),
-                None => plan,
-            },
-            _ => plan,
-        })
+        match kind {
+            Kind::Execute => self.plan_of_execute(text).await,
+            _ => self.plan(text).await,
+        }
     }
 
-    /// What an increment becomes in the open transaction, or in a session without CHECK. `None` if it goes to a slot.
-    fn increment_in_force(&self, increment: &Increment) -> Option<Plan> {
-        let exact = |reason| {
-            let fold = Fold {
-                reason,
-                ..increment.exact.clone()
-            };
-            Some(Plan::Fold(Box::new(fold)))
-        };
-        let rows = self.state.transaction.rows();
-        if self.state.checks_disabled {
-            return exact(Reason::Fallback);
+    /// What this session would do by the plan now, with whatever values.
+    fn decision_in_force<'a>(&self, plan: &'a Plan, text: &[u8]) -> Decision<'a> {
+        match decide(plan, self.circumstances(text, Values::Known)) {
+            Decision::Increment(increment) => match self.goes_to_base(increment, None) {
+                Some(reason) => Decision::Fold(Cow::Owned(Fold {
+                    reason,
+                    ..increment.exact.clone()
+                })),
+                None => Decision::Increment(increment),
+            },
+            decision => decision,
         }
-        let keys = Bound::of(increment.exact.folds.first()?, Some(&[])).into_keys();
-        if rows.has_settled(&keys) {
-            return exact(Reason::AddsToBase);
-        }
-        if self.hot.is_changing(&increment.table) {
-            return exact(Reason::ChangingOver);
-        }
-        let holds_a_slot = rows.has_incremented(&increment.table);
-        if self.state.in_transaction() && !holds_a_slot && !self.shared.is_pure(increment.shape) {
-            return exact(Reason::OwnIncrement);
-        }
-        None
     }
 
     async fn answer_explanation(

@@ -81,7 +81,7 @@ impl Session {
         let kind = kind_of(&text);
         let plan = match hot {
             // It may be executed when the tables are no longer locked, or not locked yet.
-            true => self.plan_without_locks(&text).await?,
+            true => self.plan(&text).await?,
             false => Arc::new(Plan::Forward(Reason::NotHot)),
         };
         let variables = self.state.variables.clone().unwrap_or_default();

@@ -6,19 +6,17 @@
 use std::sync::Arc;
 
 use crate::session::Session;
-use crate::session::act::read::Parameters;
+use crate::session::act::invocation::{Arguments, Form, Invocation};
 use crate::session::command::diagnostics_statements::QuestionOutcome;
 use crate::session::error::Error;
-use crate::session::link::internal::{Failure, InternalResponse, failure};
-use crate::session::parameters::whole_tables;
+use crate::session::link::internal::InternalResponse;
 use crate::session::reply::{Original, Replied, ReplyContext};
-use crate::session::state::TableLocks;
 use crate::session::state::sql_prepared::{PreparedText, Text};
 use crate::session::text::{kind_of, may_change_the_catalog};
 use crate::session::user_variables::{Variable, unhex};
 use crate::sql::plan::{Fold, FoldTable, Plan, Reason};
 use crate::sql::prepare::{self, Command, Source, Using};
-use crate::sql::{self, Kind};
+use crate::sql::{self, Kind, TableLocks, Values};
 use crate::wire::command::query_payload;
 use crate::wire::execute::Value;
 
@@ -234,93 +232,44 @@ impl Session {
             _ => {}
         }
         let plan = self.plan_prepared(prepared).await?;
+        let using = using.as_deref().filter(|_| parameters.is_some());
         let has_use = may_have_values(&plan, self.state.in_transaction());
-        let Some(using) = using.filter(|_| parameters.is_some() && has_use) else {
-            return self
-                .execute_plan(&plan, text, None, original, context)
-                .await;
+        let fetched = match using {
+            Some(names) if names.is_empty() || has_use => self.user_variables(names).await?,
+            _ => None,
         };
-        if let Plan::Fold(fold) = &*plan
-            && let Some(read) = self.read_in_snapshot(fold, text)
-        {
-            match self.define_as_executed(text, original).await? {
-                Ok(()) => {
-                    let parameters = Parameters {
-                        literals: &[],
-                        user_variables: Some(&using),
-                    };
-                    return self.read(read, text, parameters, original, context).await;
-                }
-                Err(error) if failure(&error) == Failure::TheClients => {
-                    return self.answer_err(context, &error).await;
-                }
-                Err(_) => {}
-            }
-        }
-        let Some(values) = self.user_variables(&using).await? else {
-            return self
-                .execute_plan(&plan, text, None, original, context)
-                .await;
-        };
-        let values: Vec<_> = values.iter().map(Variable::value).collect();
+        let fetched = fetched.as_deref();
+        let fetched: Option<Vec<_>> =
+            fetched.map(|values| values.iter().map(Variable::value).collect());
         let is_number = |value: &Value<'_>| matches!(value, Value::Integer(0..));
-        if let Plan::Read(_) = &*plan
-            && (!prepare::promises_hold(text, variables)
-                || (prepare::limits_by_parameter(text, variables) && !values.iter().all(is_number)))
-        {
-            return self
-                .execute_plan(&plan, text, None, original, context)
-                .await;
-        }
-        let literals = self.literals(&values).await?;
-        if let (Plan::Increment(increment), Some(literals)) = (&*plan, &literals)
-            && !self.state.checks_disabled
-        {
-            return self
-                .increment_by(increment, &values, literals, original, context)
-                .await;
-        }
-        self.execute_plan(&plan, text, literals, original, context)
-            .await
+        let values = fetched.filter(|values| {
+            let may_fill = prepare::promises_hold(text, variables)
+                && (!prepare::limits_by_parameter(text, variables) || values.iter().all(is_number));
+            may_fill || !matches!(&*plan, Plan::Read(_))
+        });
+        let literals = match &values {
+            Some(values) => self.literals(values).await?,
+            None => None,
+        };
+        let invocation = Invocation {
+            form: match using {
+                Some(names) => Form::Using(text, names),
+                None => Form::Text(text),
+            },
+            arguments: match (&values, &literals) {
+                (Some(values), Some(literals)) => Arguments::known(values, literals),
+                _ => Arguments::of_the_server(Values::Unknown),
+            },
+            original,
+            context,
+        };
+        self.act(&plan, invocation).await
     }
 
     /// The plan of a prepared statement, under the schema and sql_mode of its PREPARE.
     async fn plan_prepared(&mut self, prepared: &Text) -> Result<Arc<Plan>, Error> {
-        let plan = self
-            .plan_as_prepared(&prepared.text, &prepared.variables)
-            .await?;
-        Ok(self.plan_now(plan, &prepared.text))
-    }
-
-    /// Does what the plan says. `literals` is `None` if the values are not known.
-    async fn execute_plan(
-        &mut self,
-        plan: &Plan,
-        text: &[u8],
-        literals: Option<Vec<Vec<u8>>>,
-        original: &Original,
-        context: ReplyContext,
-    ) -> Result<Replied, Error> {
-        match (plan, literals) {
-            (Plan::Read(read), Some(literals)) => {
-                self.read(read, text, literals[..].into(), original, context)
-                    .await
-            }
-            (Plan::Write(write), literals) => {
-                self.write(write, literals.as_deref(), original, context)
-                    .await
-            }
-            (Plan::Fold(fold), literals) => {
-                self.fold_then_original(fold, literals.as_deref(), original, context)
-                    .await
-            }
-            (Plan::Increment(_) | Plan::Read(_), _) => {
-                let fold = whole_tables(plan, Reason::Fallback);
-                self.fold_then_original(&fold, None, original, context)
-                    .await
-            }
-            (plan, _) => self.act(plan, text, original, context).await,
-        }
+        self.plan_as_prepared(&prepared.text, &prepared.variables)
+            .await
     }
 }
 

@@ -2,6 +2,7 @@
 //! before, or has its plan acted on, and takes in its effects.
 
 use crate::session::Session;
+use crate::session::act::invocation::Invocation;
 use crate::session::command::diagnostics_statements::QuestionOutcome;
 use crate::session::error::Error;
 use crate::session::plan::Found;
@@ -51,7 +52,8 @@ impl Session {
                     Some(found) => self.act_on_found(found, text, original, context).await?,
                     None => {
                         let plan = self.plan(text).await?;
-                        self.act(&plan, text, original, context).await?
+                        self.act(&plan, Invocation::of_text(text, original, context))
+                            .await?
                     }
                 }
             }

@@ -16,7 +16,7 @@ use crate::session::state::rights::Shown;
 use crate::session::state::sql_prepared::SqlPrepared;
 use crate::session::state::understood::Understood;
 use crate::sql::plan::SessionVariables;
-use crate::sql::{Kind, TransactionControl};
+use crate::sql::{Kind, TableLocks, TransactionControl};
 use crate::wire::session_state::TransactionState;
 use crate::wire::status;
 use diagnostics::Diagnostics;
@@ -219,18 +219,6 @@ impl Isolation {
     pub(crate) fn locks_gaps(self) -> bool {
         self != Self::ReadsTheNewest
     }
-}
-
-/// What LOCK TABLES means for hot tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TableLocks {
-    /// LOCK TABLES is not in force.
-    None,
-    /// Hot tables and their slot tables are locked for reading: reads are rewritten, and MySQL itself refuses all
-    /// else.
-    Read,
-    /// Hot tables are folded and locked for writing, or not locked and so out of reach: nothing is rewritten.
-    Plain,
 }
 
 impl State {

@@ -14,7 +14,7 @@ use countersink::catalog::{self, Catalog, Snapshot};
 use countersink::config::Config;
 use countersink::counter::control::Control;
 use countersink::driver::{Driver, Reply};
-use countersink::explain::{Line, Part, Situation, explain, show};
+use countersink::explain::{Line, Part, Situation, explain_plan, show};
 use countersink::sql;
 use countersink::sql::plan::SessionVariables;
 use countersink_sandbox::{Address, Flavour};
@@ -195,7 +195,7 @@ impl World {
             }
             .with_sql_mode(&self.sql_mode);
             let plan = sql::plan(statement.as_bytes(), &variables, &self.catalog);
-            let offline = explain(&plan, &Situation::default()).to_string();
+            let offline = explain_plan(&plan, &Situation::default()).to_string();
             assert_eq!(offline, asked, "offline, and asked: {statement}");
         }
         asked

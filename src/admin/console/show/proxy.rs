@@ -8,7 +8,7 @@ use time::macros::format_description;
 use super::super::handles::Desk;
 use super::super::table::{Value, integer, seconds, text};
 use super::Report;
-use crate::explain::{Situation, explain};
+use crate::explain::{Situation, explain_plan};
 use crate::metrics::Fault;
 use crate::reason::Reason;
 use crate::session::KeptPlan;
@@ -96,7 +96,7 @@ pub(super) const PLANS: Report = Report {
 fn plan_row(kept: &KeptPlan) -> Vec<Value> {
     vec![
         kept.variables.schema.clone().into(),
-        explain(&kept.plan, &Situation::default())
+        explain_plan(&kept.plan, &Situation::default())
             .reason
             .code()
             .into(),
