@@ -233,7 +233,9 @@ fn meets_other_locks(
             let is_unread = ["/*!", "UNION"]
                 .iter()
                 .any(|sign| direct.label.contains(sign));
-            is_unread || (direct.label.contains("NOWAIT") && may_lock_more(text))
+            // Behind DDL, an increment of a column that is gone has locked rows.
+            let has_locked_more = session.fresh || may_lock_more(text);
+            is_unread || (direct.label.contains("NOWAIT") && has_locked_more)
         }
         // Increments in slots lock no row that does not match.
         (Some(_), None) => {
