@@ -154,7 +154,7 @@ impl Session {
     /// Closes the statement that gave the definitions. Call this only when the response has arrived: to a server that
     /// checks whether its client has gone, a command that waits unread shows that it has not.
     pub(crate) async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
-        let Some(id) = asked.filter(|_| !self.link.upstream_told) else {
+        let Some(id) = asked.filter(|_| !self.link.shutdown_sent) else {
             return Ok(());
         };
         let mut close = Vec::new();

@@ -43,7 +43,7 @@ impl Session {
             }
             packets.push((packet_kind, payload));
         }
-        self.state.tracked.see_ours(&tracker);
+        self.state.tracked.see_internal(&tracker);
         Ok((length <= MOST_MESSAGES).then_some(packets))
     }
 
@@ -72,7 +72,7 @@ impl Session {
     /// the messages when a statement opens a table. On MySQL, preparing the text with the answers in it would.
     pub(crate) async fn count_messages(
         &mut self,
-        told: &mut Diagnostics,
+        diagnostics: &mut Diagnostics,
         question: &Question,
         text: &[u8],
     ) -> Result<(), Error> {
@@ -84,11 +84,11 @@ impl Session {
         }
         let opens_a_table = kind_of(text).is_write() || mentions(text, b"FROM");
         if self.hot.catalog.mariadb && opens_a_table {
-            told.counts = Some((0, 0));
-        } else if told.counts.is_none() {
+            diagnostics.counts = Some((0, 0));
+        } else if diagnostics.counts.is_none() {
             self.keep_numbers().await?;
             let asked = self.state.diagnostics.take();
-            told.counts = asked.and_then(|asked| asked.counts);
+            diagnostics.counts = asked.and_then(|asked| asked.counts);
         }
         Ok(())
     }

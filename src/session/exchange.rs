@@ -34,16 +34,16 @@ impl Session {
     }
 
     /// Forwards the upstream's response as it comes. Not cancel safe.
-    pub(crate) async fn pass_answer(
+    pub(crate) async fn pass_response(
         &mut self,
         response_kind: ResponseKind,
     ) -> Result<ResponseTracker, Error> {
         let tells = self.link.capabilities & capability::SESSION_TRACK != 0
             && !self.state.tracked.is_passed_on();
         if tells && response_kind != ResponseKind::Nothing {
-            return Box::pin(self.pass_answer_telling(response_kind)).await;
+            return Box::pin(self.pass_response_with_state(response_kind)).await;
         }
-        let tracker = self.link.pass_answer(response_kind).await?;
+        let tracker = self.link.pass_response(response_kind).await?;
         let adds = self.state.adds_with(tracker.sends_rows());
         self.state.tracked.see_passed(&tracker, adds);
         self.observe(&tracker);
@@ -52,7 +52,7 @@ impl Session {
 
     /// Forwards a response, when the server has reported to internal statements what the client must be told about its
     /// transaction.
-    async fn pass_answer_telling(
+    async fn pass_response_with_state(
         &mut self,
         response_kind: ResponseKind,
     ) -> Result<ResponseTracker, Error> {
@@ -88,22 +88,26 @@ impl Session {
         self.state.tracked = ended.tracked;
         if tracker.is_ended_by_eof() || tracker.error().is_some() {
             let adds = self.state.adds_with(tracker.sends_rows());
-            self.state.tracked.see_untold(tracker, adds);
+            self.state.tracked.see_unreported(tracker, adds);
         }
         self.observe(tracker);
         Ok(ended)
     }
 
     /// Writes a packet to the client.
-    pub(crate) async fn answer(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
+    pub(crate) async fn send_packet(
+        &mut self,
+        sequence_id: u8,
+        payload: &[u8],
+    ) -> Result<u8, Error> {
         // Other sessions must not wait for a client that does not read.
         self.land_alone();
-        self.link.answer(sequence_id, payload).await
+        self.link.send_packet(sequence_id, payload).await
     }
 
     /// Makes the last packet of the client's response report what the client's own statements have done to its
     /// transaction, unless the packet is an ERR or an EOF.
-    pub(crate) fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
+    pub(crate) fn report_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
         let tells = match payload.first() {
             Some(&reply::OK) => true,
             Some(&reply::EOF) => self.link.capabilities & capability::DEPRECATE_EOF != 0,
@@ -113,7 +117,7 @@ impl Session {
             let status = OkPacket::decode(payload)?.status;
             self.state
                 .tracked
-                .tell(payload, status, self.state.access.state);
+                .report(payload, status, self.state.access.state);
         }
         Ok(())
     }
@@ -224,7 +228,7 @@ impl Session {
 
     /// Does the same as [`Session::observe`] for the response to an internal statement.
     pub(crate) fn observe_internal(&mut self, tracker: &ResponseTracker) {
-        self.state.tracked.see_ours(tracker);
+        self.state.tracked.see_internal(tracker);
         self.observe(tracker);
     }
 

@@ -150,7 +150,7 @@ impl Session {
         let single = context.is_single();
         let context = self.send_original(original, context).await?;
         if single {
-            let tracker = self.pass_answer(context.response_kind).await?;
+            let tracker = self.pass_response(context.response_kind).await?;
             return Ok(Replied {
                 sequence_id: 0,
                 failed: tracker.error().is_some(),
@@ -172,7 +172,7 @@ impl Session {
         context: ReplyContext,
     ) -> Result<(Replied, Vec<u8>), Error> {
         let held = self.run_original_and_hold(original, context, false).await?;
-        let done = self.let_go(&held).await?;
+        let done = self.release(&held).await?;
         Ok((done, held.last))
     }
 
@@ -201,35 +201,35 @@ impl Session {
     }
 
     /// Sends the packet that was held.
-    pub(crate) async fn let_go(&mut self, held: &HeldResponse) -> Result<Replied, Error> {
+    pub(crate) async fn release(&mut self, held: &HeldResponse) -> Result<Replied, Error> {
         Ok(Replied {
-            sequence_id: self.answer(held.sequence_id, &held.last).await?,
+            sequence_id: self.send_packet(held.sequence_id, &held.last).await?,
             failed: held.failed,
         })
     }
 
     /// Sends the client an OK payload as the response.
-    pub(crate) async fn answer_ok(
+    pub(crate) async fn reply_ok(
         &mut self,
         context: ReplyContext,
         mut payload: Vec<u8>,
     ) -> Result<Replied, Error> {
         patch_status(&mut payload, 0, context.rewrite().set_status);
-        self.tell_of_transaction(&mut payload)?;
+        self.report_transaction(&mut payload)?;
         Ok(Replied {
-            sequence_id: self.answer(context.sequence_id, &payload).await?,
+            sequence_id: self.send_packet(context.sequence_id, &payload).await?,
             failed: false,
         })
     }
 
     /// Sends the client an ERR payload as the response.
-    pub(crate) async fn answer_err(
+    pub(crate) async fn reply_err(
         &mut self,
         context: ReplyContext,
         payload: &[u8],
     ) -> Result<Replied, Error> {
         Ok(Replied {
-            sequence_id: self.answer(context.sequence_id, payload).await?,
+            sequence_id: self.send_packet(context.sequence_id, payload).await?,
             failed: true,
         })
     }

@@ -16,7 +16,7 @@ use crate::session::exchange::Alone;
 use crate::session::link::Link;
 use crate::session::shared::Shared;
 use crate::session::shared::hot_tables::Hot;
-use crate::session::shared::registry::{Account, Entry, News};
+use crate::session::shared::registry::{Account, Entry, Notice};
 use crate::session::state::State;
 use crate::session::text::schema_named;
 use crate::sql::{Following, Shape};
@@ -56,8 +56,8 @@ pub struct Session {
     bypass: Bypass,
     /// What operators see of the session.
     pub(crate) entry: Entry,
-    news: watch::Receiver<News>,
-    /// News came while a transaction or LOCK TABLES kept the session from heeding it.
+    notices: watch::Receiver<Notice>,
+    /// Notice came while a transaction or LOCK TABLES kept the session from heeding it.
     pub(crate) is_behind: bool,
     /// When the session saw that the server is stopping.
     stopping: Option<Instant>,
@@ -89,8 +89,8 @@ impl Session {
         bypass: Bypass,
     ) -> Self {
         // Subscribe before what the news is about is looked up, so that nothing is missed.
-        let mut news = shared.sessions.news();
-        news.mark_changed();
+        let mut notices = shared.sessions.notices();
+        notices.mark_changed();
         let login = &connected.login;
         let account = Account::new(&login.user, login.schema.as_deref());
         let entry = shared.sessions.enter(connected.thread_id, client, account);
@@ -114,7 +114,7 @@ impl Session {
             reauthentication: connected.reauthentication,
             bypass,
             entry,
-            news,
+            notices,
             is_behind: false,
             stopping: None,
         }
@@ -151,7 +151,7 @@ impl Session {
     async fn say_why(&mut self, error: &Error) {
         let farewell = async {
             if let Some((sequence_id, error)) = self.link.unsaid(error).await {
-                self.answer(sequence_id, &error).await?;
+                self.send_packet(sequence_id, &error).await?;
                 let closed = self.link.client.lingering_close().await;
                 closed.map_err(Error::client)?;
             }
@@ -188,8 +188,8 @@ impl Session {
     /// something first reports why it closes (a timeout, a KILL): that is forwarded.
     async fn await_command(&mut self) -> Result<bool, Error> {
         loop {
-            if self.is_behind || self.news.has_changed().unwrap_or(false) {
-                self.heed_news();
+            if self.is_behind || self.notices.has_changed().unwrap_or(false) {
+                self.heed_notice();
             }
             // This holds even if the client has sent the next command already.
             if self.entry.is_killed() {
@@ -223,7 +223,7 @@ impl Session {
                         self.link.client_closed = true;
                     }
                 }
-                _ = self.news.changed() => self.heed_news(),
+                _ = self.notices.changed() => self.heed_notice(),
                 () = until(closes_at), if closes_at.is_some() => {}
                 read = self.link.upstream.fill(), if !self.link.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
@@ -238,8 +238,8 @@ impl Session {
     }
 
     /// Takes in what other parts of the proxy have changed.
-    fn heed_news(&mut self) {
-        let is_stopping = self.news.borrow_and_update().is_stopping;
+    fn heed_notice(&mut self) {
+        let is_stopping = self.notices.borrow_and_update().is_stopping;
         if is_stopping && self.stopping.is_none() {
             self.stopping = Some(Instant::now());
         }
@@ -286,7 +286,7 @@ impl Session {
             command::INIT_DB => self.change_schema().await?,
             command::RESET_CONNECTION => {
                 self.pass_command().await?;
-                let tracker = self.pass_answer(ResponseKind::Single).await?;
+                let tracker = self.pass_response(ResponseKind::Single).await?;
                 if tracker.error().is_none() {
                     let status = tracker.status().unwrap_or_default();
                     self.state.reset(status, self.hot.catalog.mariadb);
@@ -307,7 +307,7 @@ impl Session {
                         self.hot = Arc::new(self.hot.of_nothing());
                         self.link.pass_everything().await?;
                     }
-                    response_kind => self.pass_answer(response_kind).await.map(drop)?,
+                    response_kind => self.pass_response(response_kind).await.map(drop)?,
                 }
             }
         }
@@ -321,7 +321,7 @@ impl Session {
             false => None,
         };
         self.pass_command().await?;
-        let tracker = self.pass_answer(ResponseKind::Single).await?;
+        let tracker = self.pass_response(ResponseKind::Single).await?;
         if tracker.error().is_none() {
             self.entry.set_schema(schema.as_deref().map(str::as_bytes));
             self.schema = schema;
@@ -341,7 +341,7 @@ impl Session {
             false => None,
         };
         self.pass_command().await?;
-        let tracker = self.pass_answer(ResponseKind::Single).await?;
+        let tracker = self.pass_response(ResponseKind::Single).await?;
         if let (Some(on), None) = (on, tracker.error()) {
             self.state.multi_statements = on;
         }

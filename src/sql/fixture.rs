@@ -174,7 +174,7 @@ pub(super) fn show(plan: &Plan) -> String {
         Plan::Write(write) => {
             let fold = Fold::new(vec![write.rows.clone()], write.reason);
             let shown = show_fold(&fold).replacen("fold", "write", 1);
-            format!("{shown}, told {:?}", write.told)
+            format!("{shown}, reported by {:?}", write.change_report)
         }
         Plan::Observe(plan) => format!("observe {}", plan.reason()),
         Plan::Increment(increment) => {

@@ -234,20 +234,20 @@ pub struct Write {
     /// nothing.
     pub key_parameters: Vec<KeyParameter>,
     /// How its response shows which of them it has changed.
-    pub told: Told,
+    pub change_report: ChangeReport,
     /// Why it may pass.
     pub reason: Reason,
 }
 
 /// How the response to a write shows which of the rows that it may change have been changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ChangeReport {
     /// All, if it counts any.
-    ByCount,
+    Count,
     /// The same, but with CLIENT_FOUND_ROWS it counts a row as well that stays as it is.
-    ByCountOfChanged,
+    CountOfChanged,
     /// It does not show.
-    Not,
+    Nothing,
 }
 
 /// Move slots into base, then run the original.

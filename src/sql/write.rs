@@ -12,7 +12,7 @@ use crate::sql::context::Context;
 use crate::sql::ddl;
 use crate::sql::increment::{self, Delta};
 use crate::sql::key;
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Told, Write};
+use crate::sql::plan::{ChangeReport, Fold, FoldTable, Plan, Reason, Write};
 use crate::sql::predicate::{Target, is_plain};
 use crate::sql::rows;
 use crate::sql::touch::Touch;
@@ -62,9 +62,9 @@ fn plan_update(context: &Context<'_>, update: &Update) -> Plan {
                 .and_then(|predicate| key::one_key(context, &target, predicate));
             Plan::Write(Box::new(Write {
                 rows: own,
-                told: match one_key {
-                    Some(_) => Told::ByCount,
-                    None => Told::Not,
+                change_report: match one_key {
+                    Some(_) => ChangeReport::Count,
+                    None => ChangeReport::Nothing,
                 },
                 key_parameters: one_key.unwrap_or_default(),
                 reason,
@@ -262,7 +262,7 @@ mod tests {
             ),
             (
                 "UPDATE posts SET title = 'x' WHERE id = 1",
-                "write NoCounter: posts where `id` = 1, told ByCount",
+                "write NoCounter: posts where `id` = 1, reported by Count",
             ),
             (
                 "UPDATE posts SET title = views WHERE id = 1",
@@ -286,19 +286,19 @@ mod tests {
             ),
             (
                 "UPDATE LOW_PRIORITY IGNORE posts SET title = 'x'",
-                "write NoCounter: posts, told Not",
+                "write NoCounter: posts, reported by Nothing",
             ),
             (
                 "UPDATE posts SET title = 'x' WHERE id IN (1, 2)",
-                "write NoCounter: posts where `id` IN (1, 2), told Not",
+                "write NoCounter: posts where `id` IN (1, 2), reported by Nothing",
             ),
             (
                 "UPDATE posts SET title = 'x' WHERE title = 'y' AND id = 1",
-                "write NoCounter: posts where `id` = 1, told ByCount",
+                "write NoCounter: posts where `id` = 1, reported by Count",
             ),
             (
                 "UPDATE posts SET title = 'x' WHERE author_id = 1",
-                "write NoCounter: posts of base where `author_id` = 1, told Not",
+                "write NoCounter: posts of base where `author_id` = 1, reported by Nothing",
             ),
             (
                 "UPDATE posts PARTITION (p0) SET views = views + 1",
@@ -334,7 +334,7 @@ mod tests {
             ),
             (
                 "UPDATE posts SET title = (SELECT MAX(id) FROM (SELECT id FROM posts) p) WHERE id = 1",
-                "write NoCounter: posts where `id` = 1, told ByCount",
+                "write NoCounter: posts where `id` = 1, reported by Count",
             ),
             (
                 "DELETE FROM posts WHERE id = 1 AND 5 < (SELECT MAX(views) FROM (SELECT views FROM posts) p)",

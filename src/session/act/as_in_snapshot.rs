@@ -141,7 +141,7 @@ impl Session {
             true => self.write_back(&written).await?,
             false => self.take_back(&held.last).await?,
         }
-        self.let_go(&held).await
+        self.release(&held).await
     }
 
     /// Finds the rows whose slots hold something in the snapshot.

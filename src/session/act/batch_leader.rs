@@ -156,7 +156,7 @@ impl Session {
             // The upstream has raised this error itself, so the client can ask it about the error.
             ([_], Outcome::Failed(error)) => {
                 self.count_combined(slotting);
-                let done = self.answer_err(slotting.context, &error).await?;
+                let done = self.reply_err(slotting.context, &error).await?;
                 Ok(BatchOutcome::Answered(done))
             }
             (_, own) => Ok(BatchOutcome::Written(own)),

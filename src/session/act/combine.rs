@@ -81,7 +81,7 @@ impl Session {
                     self.count_combined(slotting);
                     self.state.diagnostics = Some(Diagnostics::of_an_error());
                     self.raise_again(&error).await?;
-                    return self.answer_err(slotting.context, &error).await.map(Some);
+                    return self.reply_err(slotting.context, &error).await.map(Some);
                 }
                 Outcome::Lost => return Err(Error::Batch),
                 Outcome::NotWritten => {}
@@ -216,6 +216,6 @@ impl Session {
         self.count_combined(slotting);
         // The upstream would report on another statement.
         self.state.diagnostics = Some(Diagnostics::of(ok, None));
-        self.answer_ok(slotting.context, ok.to_vec()).await
+        self.reply_ok(slotting.context, ok.to_vec()).await
     }
 }

@@ -73,14 +73,14 @@ impl Session {
         let mut locks = Locks::new();
         let may_withdraw = match self.may_withdraw_for(ddl, original).await? {
             Ok(may_withdraw) => may_withdraw,
-            Err(error) => return self.answer_err(context, &error).await,
+            Err(error) => return self.reply_err(context, &error).await,
         };
         let refused = if may_withdraw {
             if self.state.in_transaction() {
                 // The statement would commit the transaction in any case, and the transaction may hold locks that the
                 // withdrawal waits for.
                 if let Err(error) = self.run_internal(COMMIT).await?.into_result() {
-                    return self.answer_err(context, &error).await;
+                    return self.reply_err(context, &error).await;
                 }
             }
             self.withdraw(&ddl.tables, &mut locks).await?.err()
@@ -111,7 +111,7 @@ impl Session {
         if held.failed && !locks.is_empty() {
             self.raise_again(&held.last).await?;
         }
-        self.let_go(&held).await
+        self.release(&held).await
     }
 
     /// Whether slot tables are to be withdrawn for a statement, and may be. They may if no locks of this session are
@@ -303,7 +303,7 @@ impl Session {
                 return self.run_original(original, context).await;
             }
             if let Err(error) = self.run_internal(flush).await?.into_result() {
-                return self.answer_err(context, &error).await;
+                return self.reply_err(context, &error).await;
             }
         }
         // OK and ERR packets are the same in both protocols (MariaDB can prepare LOCK TABLES).
@@ -317,7 +317,7 @@ impl Session {
             for table in &lock.tables {
                 let name = withdrawal::lock_name(table);
                 if let Err(error) = self.take_lock(&name, WAIT).await? {
-                    return self.answer_err(context, &error).await;
+                    return self.reply_err(context, &error).await;
                 }
                 self.insist(withdrawal::release(&name)).await?;
             }
@@ -339,7 +339,7 @@ impl Session {
                 }
                 return Ok(done);
             }
-            InternalResponse::Err(error) => return self.answer_err(context, &error).await,
+            InternalResponse::Err(error) => return self.reply_err(context, &error).await,
             InternalResponse::Row(_) => return Err(Malformed.into()),
         };
         // LOCK TABLES has committed. A transaction that it may have opened since (with autocommit off) holds no slot
@@ -352,6 +352,6 @@ impl Session {
         for text in fold::under_locks(lock) {
             self.run_internal(text).await?;
         }
-        self.answer_ok(context, answer).await
+        self.reply_ok(context, answer).await
     }
 }

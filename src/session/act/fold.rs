@@ -152,7 +152,7 @@ impl Session {
             context.sequence_id = self.link.skip_command().await?.wrapping_add(1);
         }
         let error = self.refusal_in_its_words(original, error).await?;
-        self.answer_err(context, &error).await
+        self.reply_err(context, &error).await
     }
 
     /// Folds the rows of these tables that the transaction has changed itself, so that base alone has their values.

@@ -99,7 +99,7 @@ impl Session {
                 }
             }
         }
-        self.let_go(&held).await
+        self.release(&held).await
     }
 
     /// Runs the original of a read over rows that were folded for it. The folds are undone afterwards if a mark was
@@ -117,6 +117,6 @@ impl Session {
         let held: HeldResponse = self.run_original_and_hold(original, context, false).await?;
         self.undo_folds_unless_written(mark, before, &held, context.response_kind)
             .await?;
-        self.let_go(&held).await
+        self.release(&held).await
     }
 }

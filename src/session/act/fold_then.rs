@@ -10,7 +10,7 @@ use crate::session::error::Error;
 use crate::session::error_kind::is_unknown_column;
 use crate::session::link::internal::InternalResponse;
 use crate::session::link::rewrite::Rewrite;
-use crate::session::link::tracked::{News, add_commit, has_written};
+use crate::session::link::tracked::{CommitReport, add_commit, has_written};
 use crate::session::refusal::Foreseen;
 use crate::session::reply::{Original, Replied, ReplyContext, has_messages};
 use crate::session::state::diagnostics::Diagnostics;
@@ -45,11 +45,11 @@ impl Session {
             match self.is_understood(original).await? {
                 Ok(true) => {
                     if let Err(error) = self.run_internal(COMMIT).await?.into_result() {
-                        return self.answer_err(context, &error).await;
+                        return self.reply_err(context, &error).await;
                     }
                 }
                 Ok(false) => return self.run_original(original, context).await,
-                Err(error) => return self.answer_err(context, &error).await,
+                Err(error) => return self.reply_err(context, &error).await,
             }
         }
         let is_table = |fold: &FoldTable| fold.scope == Scope::Table;
@@ -92,7 +92,7 @@ impl Session {
             match self.foresee(original).await? {
                 Foreseen::Nothing => {}
                 Foreseen::Refused => return self.run_original(original, context).await,
-                Foreseen::Ended(error) => return self.answer_err(context, &error).await,
+                Foreseen::Ended(error) => return self.reply_err(context, &error).await,
             }
         }
         if !is_increment {
@@ -180,21 +180,21 @@ impl Session {
                 last.clone_from(error);
             }
             InternalResponse::Ok(ok) if self.link.capabilities & capability::SESSION_TRACK != 0 => {
-                let news = News {
+                let report = CommitReport {
                     written: has_written(&last, self.state.kind == Kind::Update),
                     used_up: was_set,
                 };
-                add_commit(&mut last, ok, news);
+                add_commit(&mut last, ok, report);
             }
             _ => {}
         }
         let failed = last.first() == Some(&reply::ERR);
-        self.tell_of_transaction(&mut last)?;
+        self.report_transaction(&mut last)?;
         self.restore_one_shot(&last, reason).await?;
         self.raise_again(&last).await?;
         self.link.send_spooled(ended.spool).await?;
         Ok(Replied {
-            sequence_id: self.answer(ended.sequence_id, &last).await?,
+            sequence_id: self.send_packet(ended.sequence_id, &last).await?,
             failed,
         })
     }

@@ -159,7 +159,7 @@ impl Session {
                 Ok(true) => return self.read_as_it_runs(read, invocation).await,
                 Ok(false) => {}
                 Err(error) if failure(&error) == Failure::TheClients => {
-                    return self.answer_err(context, &error).await;
+                    return self.reply_err(context, &error).await;
                 }
                 Err(_) => {}
             }

@@ -51,7 +51,7 @@ impl Session {
                 return self.run_over_folds(mark, original, context).await;
             }
             Prepared::Refused(error) => {
-                return self.answer_err(context, &error).await;
+                return self.reply_err(context, &error).await;
             }
         };
         let text = self.render_read(read, &[]).await;
@@ -72,7 +72,7 @@ impl Session {
         let Some(ended) = self.execute_rewritten(&packet, statement, &HELD).await? else {
             if statement.long_data {
                 // The execution has used up the long data, and the original has never had it.
-                return self.answer_err(context, &prepare_again()).await;
+                return self.reply_err(context, &prepare_again()).await;
             }
             self.close_rewritten(statement).await?;
             // The original has other columns than the rewritten text was made for.
@@ -83,7 +83,7 @@ impl Session {
         let is_first = ended.sequence_id == context.sequence_id;
         if is_first && ended.held.as_deref().is_some_and(is_unknown_column) {
             if statement.long_data {
-                return self.answer_err(context, &prepare_again()).await;
+                return self.reply_err(context, &prepare_again()).await;
             }
             self.close_rewritten(statement).await?;
             return self
@@ -92,7 +92,7 @@ impl Session {
         }
         if let Some(error) = ended.held.as_ref().filter(|error| is_without_slots(error)) {
             if statement.long_data {
-                return self.answer_err(context, &prepare_again()).await;
+                return self.reply_err(context, &prepare_again()).await;
             }
             self.close_rewritten(statement).await?;
             let done = self.read_without_slots(read, error, original, context);
@@ -101,7 +101,7 @@ impl Session {
         let sequence_id = match &ended.held {
             Some(error) => {
                 let error = self.originals_error(read, original, error).await?;
-                self.answer(ended.sequence_id, &error).await?
+                self.send_packet(ended.sequence_id, &error).await?
             }
             None => ended.sequence_id,
         };
@@ -197,7 +197,7 @@ impl Session {
     ) -> Result<Replied, Error> {
         if failure(error) == Failure::TheClients {
             self.count_read(read, reason);
-            return self.answer_err(context, error).await;
+            return self.reply_err(context, error).await;
         }
         if is_without_slots(error) {
             self.count_read(read, reason);

@@ -143,7 +143,7 @@ impl Session {
                 }
                 Foreseen::Ended(error) => {
                     self.count_read(read, read.reason);
-                    return self.answer_err(context, &error).await.map(Ok);
+                    return self.reply_err(context, &error).await.map(Ok);
                 }
             }
         }
@@ -152,7 +152,7 @@ impl Session {
             Prepared::Folded(mark) => {
                 return self.run_over_folds(mark, original, context).await.map(Ok);
             }
-            Prepared::Refused(error) => return self.answer_err(context, &error).await.map(Ok),
+            Prepared::Refused(error) => return self.reply_err(context, &error).await.map(Ok),
         };
         let rewritten = match (parameters.user_variables, &self.state.variables) {
             (Some(user_variables), _) => {
@@ -230,7 +230,7 @@ impl Session {
                 self.count_once(read, query);
                 // The rewritten text may wait for the same lock again. A client that was killed need not wait for
                 // that.
-                let done = self.answer_err(context, &error).await?;
+                let done = self.reply_err(context, &error).await?;
                 self.read_internal().await?;
                 return Ok(ReadOutcome::Replied(done));
             }
@@ -260,7 +260,7 @@ impl Session {
                 let done = match answer {
                     InternalResponse::Err(error) if failure(&error) == Failure::TheClients => {
                         self.count_once(read, query);
-                        self.answer_err(context, &error).await
+                        self.reply_err(context, &error).await
                     }
                     _ => self.fold_then_original(fold, None, original, context).await,
                 };
@@ -281,7 +281,7 @@ impl Session {
         let sequence_id = match &ended.held {
             Some(error) => {
                 let error = self.originals_error(read, original, error).await?;
-                self.answer(ended.sequence_id, &error).await?
+                self.send_packet(ended.sequence_id, &error).await?
             }
             None => ended.sequence_id,
         };
@@ -315,7 +315,7 @@ impl Session {
                     true => {}
                     false if may_be_old => {
                         let error = error_payload(DEFINITION_CHANGED);
-                        return self.answer_err(context, &error).await;
+                        return self.reply_err(context, &error).await;
                     }
                     false => of_snapshot.push(Arc::clone(table)),
                 }

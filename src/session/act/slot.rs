@@ -175,7 +175,7 @@ impl Session {
                 .remember_increment(slotting.keys.clone());
             transaction.remember_shape(slotting.increment.shape);
         }
-        self.answer_ok(slotting.context, ok).await
+        self.reply_ok(slotting.context, ok).await
     }
 
     /// Handles a slot statement that failed, either as the original would have, or for a reason of the proxy's own.
@@ -190,7 +190,7 @@ impl Session {
         match failure(error) {
             Failure::TheClients => {
                 self.count_increment(Reason::Slotted, &increment.table);
-                self.answer_err(context, error).await
+                self.reply_err(context, error).await
             }
             Failure::Ours => {
                 self.fold_then_original(&increment.exact, Some(parameters), original, context)

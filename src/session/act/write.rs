@@ -11,7 +11,7 @@ use crate::session::error_kind::{is_of_the_text, is_unknown_column};
 use crate::session::link::internal::{Failure, InternalResponse, failure};
 use crate::session::refusal::Foreseen;
 use crate::session::reply::{Original, Replied, ReplyContext, changes_nothing};
-use crate::sql::plan::{Fold, Reason, Told, Write};
+use crate::sql::plan::{ChangeReport, Fold, Reason, Write};
 use crate::sql::template::Filling;
 use crate::wire::reader::Malformed;
 use crate::wire::{capability, error_code, reply};
@@ -48,14 +48,14 @@ impl Session {
         let done = match self.run_internal(text).await? {
             InternalResponse::Ok(ok) => {
                 self.learn_language(&ok);
-                self.answer_ok(context, ok).await?
+                self.reply_ok(context, ok).await?
             }
             // A fold for a statement that fails is undone.
             InternalResponse::Err(error) if is_of_the_text(&error) || tells_of_a_value(&error) => {
                 return Ok(None);
             }
             // The error is the original's own. If the statement ran twice, it would take AUTO_INCREMENT values twice.
-            InternalResponse::Err(error) => self.answer_err(context, &error).await?,
+            InternalResponse::Err(error) => self.reply_err(context, &error).await?,
             InternalResponse::Row(_) => return Err(Malformed.into()),
         };
         self.count(Reason::Summed);
@@ -83,18 +83,18 @@ impl Session {
             let literal = parameters.and_then(|list| list.get(usize::from(key.parameter)));
             literal.is_some_and(|literal| key.is_one_key(literal))
         });
-        let by_count = match write.told {
+        let by_count = match write.change_report {
             _ if !names_one_key => false,
-            Told::ByCount => true,
-            Told::ByCountOfChanged => !counts_matches,
-            Told::Not => false,
+            ChangeReport::Count => true,
+            ChangeReport::CountOfChanged => !counts_matches,
+            ChangeReport::Nothing => false,
         };
         let is_told = by_count && matches!(bound, Bound::Keys(_));
         if !is_told {
             match self.foresee(original).await? {
                 Foreseen::Nothing => {}
                 Foreseen::Refused => return self.run_original(original, context).await,
-                Foreseen::Ended(error) => return self.answer_err(context, &error).await,
+                Foreseen::Ended(error) => return self.reply_err(context, &error).await,
             }
         }
         let bound = match self.held(&bound).await? {

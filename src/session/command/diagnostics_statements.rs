@@ -71,7 +71,8 @@ impl Session {
         let may_have_body = matches!(kind, Kind::Ddl | Kind::Other | Kind::With);
         match sql::diagnostics::question(text, &variables) {
             Some(question) if !may_have_body && !sql::is_several(text, &variables) => {
-                self.tell(diagnostics, &question, text, kind, context).await
+                self.answer_question(diagnostics, &question, text, kind, context)
+                    .await
             }
             _ => Ok(QuestionOutcome::Not),
         }
@@ -97,7 +98,7 @@ impl Session {
             && !self.hot.catalog.mariadb
             && let Err(error) = self.define_as_executed(text, original).await?
         {
-            return self.answer_err(context, &error).await;
+            return self.reply_err(context, &error).await;
         }
         match original {
             Original::Payload(payload) if !is_read && kind_of(text) != Kind::Select => {
@@ -114,7 +115,7 @@ impl Session {
     }
 
     /// Answers a question about the statement before from what is kept of it.
-    pub(crate) async fn tell(
+    pub(crate) async fn answer_question(
         &mut self,
         mut diagnostics: Diagnostics,
         question: &Question,
@@ -219,9 +220,9 @@ impl Session {
             InternalResponse::Ok(ok) => {
                 // GET DIAGNOSTICS leaves the diagnostics that it reads.
                 self.state.diagnostics = Some(diagnostics);
-                self.answer_ok(context, ok).await
+                self.reply_ok(context, ok).await
             }
-            InternalResponse::Err(error) => self.answer_err(context, &error).await,
+            InternalResponse::Err(error) => self.reply_err(context, &error).await,
             InternalResponse::Row(_) => Err(Malformed.into()),
         }
     }

@@ -29,21 +29,24 @@ impl Session {
         if self.state.diagnostics.is_none() && !is_forwarded {
             self.keep_numbers().await?;
         }
-        let Some(mut told) = self.state.diagnostics.take() else {
+        let Some(mut diagnostics) = self.state.diagnostics.take() else {
             self.close_rewritten(statement).await?;
             return self.execute_as_planned(id, statement).await;
         };
-        self.count_messages(&mut told, &asks.question, &asks.text)
+        self.count_messages(&mut diagnostics, &asks.question, &asks.text)
             .await?;
         let edited = match &asks.question {
-            Question::Numbers(places) => told.edited(&asks.text, places),
+            Question::Numbers(places) => diagnostics.edited(&asks.text, places),
             Question::Into(items) if self.buffer_command().await? => {
-                let Some(assignment) = told.assigned(items) else {
+                let Some(assignment) = diagnostics.assigned(items) else {
                     return self.execute_as_planned(id, statement).await;
                 };
                 self.link.drop_command();
                 let context = ReplyContext::single(ResponseKind::Results);
-                return self.assign(told, assignment, context).await.map(drop);
+                return self
+                    .assign(diagnostics, assignment, context)
+                    .await
+                    .map(drop);
             }
             _ => return self.execute_as_planned(id, statement).await,
         };
@@ -88,7 +91,7 @@ impl Session {
             .await?
             .is_none()
         {
-            self.answer_err(context, &prepare_again()).await?;
+            self.reply_err(context, &prepare_again()).await?;
         }
         self.after(statement.kind, self.state.status_uncertain);
         Ok(())

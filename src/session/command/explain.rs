@@ -69,7 +69,7 @@ impl Session {
             settled: keys(&settled),
             folded: keys(&rows.folded),
         };
-        self.answer_explanation(&explain(&decision, &situation), context)
+        self.send_explanation(&explain(&decision, &situation), context)
             .await
     }
 
@@ -102,7 +102,7 @@ impl Session {
         }
     }
 
-    async fn answer_explanation(
+    async fn send_explanation(
         &mut self,
         explanation: &Explanation,
         context: ReplyContext,

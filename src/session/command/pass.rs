@@ -18,7 +18,7 @@ impl Session {
         self.count(reason);
         let response_kind = self.command_response_kind();
         self.pass_command().await?;
-        let tracker = self.pass_answer(response_kind).await?;
+        let tracker = self.pass_response(response_kind).await?;
         self.after(kind, tracker.error().is_some());
         if tracker.is_multi_result() {
             // Other statements may have followed the first, USE among them.

@@ -55,7 +55,7 @@ impl Session {
             let sequence_id = self.pass_command().await?.wrapping_add(1);
             self.state.last_prepared = 0;
             let prepared = match seen {
-                None => self.pass_answer(ResponseKind::Prepared).await?.prepared(),
+                None => self.pass_response(ResponseKind::Prepared).await?.prepared(),
                 Some(seen) => self.pass_prepared_seen(sequence_id, seen).await?,
             };
             match prepared {
@@ -178,8 +178,8 @@ impl Session {
     /// Takes in that a statement has been prepared, which has cleared the diagnostics of the one before it, or has
     /// not.
     fn clear_messages(&mut self, clears: bool) {
-        if let (true, Some(told)) = (clears, &mut self.state.diagnostics) {
-            told.clear_messages();
+        if let (true, Some(diagnostics)) = (clears, &mut self.state.diagnostics) {
+            diagnostics.clear_messages();
         }
     }
 
@@ -299,7 +299,7 @@ impl Session {
                 false => {
                     let response_kind = self.command_response_kind();
                     self.pass_command().await?;
-                    self.pass_answer(response_kind).await?
+                    self.pass_response(response_kind).await?
                 }
             };
             if command_byte != command::STMT_CLOSE {
@@ -383,7 +383,7 @@ impl Session {
     async fn fetch(&mut self, id: u32, statement: &mut Statement) -> Result<(), Error> {
         if !self.pass_renamed(statement).await? {
             self.pass_command().await?;
-            return self.pass_answer(ResponseKind::Rows).await.map(drop);
+            return self.pass_response(ResponseKind::Rows).await.map(drop);
         }
         let rewrite = Rewrite {
             sequence_id: 1,
@@ -405,6 +405,6 @@ impl Session {
             self.link.read_packet(&mut tracker, &mut Vec::new()).await?;
         }
         self.pass_command().await?;
-        self.pass_answer(ResponseKind::Single).await.map(drop)
+        self.pass_response(ResponseKind::Single).await.map(drop)
     }
 }

@@ -75,7 +75,7 @@ impl Session {
         }
         let form = self.command_response_kind();
         self.pass_command().await?;
-        let tracker = self.pass_answer(form).await?;
+        let tracker = self.pass_response(form).await?;
         self.saw(sighting);
         Ok(tracker)
     }

@@ -58,8 +58,8 @@ pub async fn change_user(
     let sides = (&mut client, &mut upstream);
     let outcome = relay(context, sides, &mut stage, command).await;
     if let Err(error) = &outcome {
-        let told = error.answer(&context.upstream, true);
-        tokio::join!(turn_away(&mut client, told), leave(&mut upstream, stage));
+        let payload = error.payload(&context.upstream, true);
+        tokio::join!(turn_away(&mut client, payload), leave(&mut upstream, stage));
     }
     client.stream.scrub();
     upstream.stream.scrub();

@@ -66,8 +66,8 @@ pub async fn connect(
         Ok(Err(error)) => ConnectError::Unreachable(error),
         Err(_) => ConnectError::UpstreamSilent(setup.handshake_timeout),
     };
-    let told = error.answer(&setup.upstream, false);
-    turn_away(&mut Peer::new(&mut client), told).await;
+    let payload = error.payload(&setup.upstream, false);
+    turn_away(&mut Peer::new(&mut client), payload).await;
     Err(error)
 }
 

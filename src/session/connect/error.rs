@@ -136,7 +136,7 @@ impl ConnectError {
     /// The payload of the ERR packet to send to the client. `None` if MySQL has already sent one, the client is gone,
     /// or it would not understand. The packet has an SQLSTATE only if the client has been `greeted` with an initial
     /// handshake.
-    pub(super) fn answer(&self, upstream: &Address, greeted: bool) -> Option<Vec<u8>> {
+    pub(super) fn payload(&self, upstream: &Address, greeted: bool) -> Option<Vec<u8>> {
         let (code, sql_state) = self.code()?;
         let message = self.explanation(upstream);
         let mut payload = vec![reply::ERR];

@@ -66,9 +66,9 @@ impl<'a, 's> Handshake<'a, 's> {
             Err(error) => error,
         };
         let greeted = self.stage != Stage::Dialed;
-        let told = error.answer(&self.setup.upstream, greeted);
+        let payload = error.payload(&self.setup.upstream, greeted);
         tokio::join!(
-            turn_away(&mut self.client, told),
+            turn_away(&mut self.client, payload),
             leave(&mut self.upstream, self.stage)
         );
         Err(error)
@@ -291,9 +291,9 @@ async fn asks_for_tls(client: &mut Peer<'_>) -> Result<bool, ConnectError> {
 }
 
 /// Sends the client the error, if there is one to send, and closes its side.
-pub(super) async fn turn_away(client: &mut Peer<'_>, told: Option<Vec<u8>>) {
+pub(super) async fn turn_away(client: &mut Peer<'_>, payload: Option<Vec<u8>>) {
     let farewell = async {
-        if let Some(payload) = told {
+        if let Some(payload) = payload {
             client.write(&payload).await?;
         }
         client.stream.lingering_close().await

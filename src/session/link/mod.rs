@@ -44,8 +44,8 @@ pub(crate) struct Link {
     pub answered: Answered,
     /// The client has closed its sending side.
     pub client_closed: bool,
-    /// The upstream has been told that the client has closed, and nothing more can be sent there.
-    pub upstream_told: bool,
+    /// The sending side toward the upstream is shut down, because the client has closed: nothing more can be sent there.
+    pub shutdown_sent: bool,
     /// When the upstream was last heard from: it closes idle connections.
     pub heard: Instant,
     /// When the session last had a response, from its upstream or from another session that wrote for it.
@@ -63,7 +63,7 @@ impl Link {
             timing: Timing::start(),
             answered: Answered::default(),
             client_closed: false,
-            upstream_told: false,
+            shutdown_sent: false,
             heard: now,
             served: now,
         }

@@ -46,7 +46,7 @@ impl Link {
     }
 
     /// Forwards the upstream's response as it comes. Not cancel safe.
-    pub async fn pass_answer(
+    pub async fn pass_response(
         &mut self,
         response_kind: ResponseKind,
     ) -> Result<ResponseTracker, Error> {
@@ -101,8 +101,8 @@ impl Link {
     pub async fn await_upstream(&mut self) -> Result<(), Error> {
         let since = Instant::now();
         loop {
-            if self.client_closed && !self.upstream_told && self.client.buffered().is_empty() {
-                self.upstream_told = true;
+            if self.client_closed && !self.shutdown_sent && self.client.buffered().is_empty() {
+                self.shutdown_sent = true;
                 self.upstream.shutdown().await.map_err(Error::upstream)?;
             }
             let listen = !self.client_closed && !self.client.is_full();
@@ -143,7 +143,7 @@ impl Link {
             let header = self.client.peek_header().await.map_err(Error::Client)?;
             pass_packet(&mut self.client, &mut self.upstream, header).await?;
             if header.sequence_id != next {
-                self.upstream_told = true;
+                self.shutdown_sent = true;
                 return self.upstream.shutdown().await.map_err(Error::upstream);
             }
             if header.length == 0 {

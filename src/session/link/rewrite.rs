@@ -189,7 +189,7 @@ impl Link {
     }
 
     /// Writes a packet to the client.
-    pub async fn answer(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
+    pub async fn send_packet(&mut self, sequence_id: u8, payload: &[u8]) -> Result<u8, Error> {
         let mut out = Vec::with_capacity(HEADER_LENGTH + payload.len());
         let next = encode_packet(&mut out, sequence_id, payload);
         self.client.write(&out).await.map_err(Error::client)?;
@@ -334,7 +334,7 @@ impl Rewriting<'_> {
                     true if is_eof && self.has_results => {
                         self.flag_what_is_due(packet_kind, payload)
                     }
-                    true if !is_eof => self.tell_of_transaction(payload)?,
+                    true if !is_eof => self.report_transaction(payload)?,
                     _ => {}
                 }
             }
@@ -358,7 +358,7 @@ impl Rewriting<'_> {
         Ok(())
     }
 
-    fn tell_of_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
+    fn report_transaction(&mut self, payload: &mut Vec<u8>) -> Result<(), Error> {
         if self.rewrite.hide_transaction {
             hide_transaction(payload);
             return Ok(());
@@ -368,7 +368,7 @@ impl Rewriting<'_> {
             false => self.context.adds,
         };
         let status = OkPacket::decode(payload)?.status;
-        self.context.tracked.tell(payload, status, adds);
+        self.context.tracked.report(payload, status, adds);
         Ok(())
     }
 

@@ -86,7 +86,7 @@ async fn a_command_and_its_response_pass_as_they_came() {
         let (head, rest) = response.split_at(cut);
         peers.upstream.write_all(head).await.expect("sent");
         let upstream = &mut peers.upstream;
-        let (passed, sent) = tokio::join!(link.pass_answer(ResponseKind::Results), async {
+        let (passed, sent) = tokio::join!(link.pass_response(ResponseKind::Results), async {
             tokio::task::yield_now().await;
             upstream.write_all(rest).await
         });
@@ -150,7 +150,7 @@ async fn the_upstream_hears_of_a_client_that_has_gone_once_its_commands_have_pas
         }
     );
     told.expect("shut down");
-    assert!(link.client_closed && link.upstream_told);
+    assert!(link.client_closed && link.shutdown_sent);
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn the_state_of_the_transaction_is_read_after_a_change_of_any_length() {
 
     peers.upstream.write_all(&response).await.expect("sent");
     let passed = link
-        .pass_answer(ResponseKind::Results)
+        .pass_response(ResponseKind::Results)
         .await
         .expect("passed");
     assert_eq!(passed.transaction_state(), Some(state));

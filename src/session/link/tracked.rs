@@ -28,7 +28,7 @@ pub fn hide_transaction(payload: &mut Vec<u8>) {
 
 /// Which of the changes that the proxy's COMMIT reports belong to the client.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct News {
+pub struct CommitReport {
     /// The GTID does: the client's statement has written.
     pub written: bool,
     /// The transaction characteristics do: what was set for one transaction is used up.
@@ -36,7 +36,7 @@ pub struct News {
 }
 
 /// Adds to the client's response what the proxy's COMMIT reports.
-pub fn add_commit(payload: &mut Vec<u8>, commit: &[u8], news: News) {
+pub fn add_commit(payload: &mut Vec<u8>, commit: &[u8], report: CommitReport) {
     let is_gtid = |(kind, change): &Change| match *kind {
         GTIDS => true,
         SYSTEM_VARIABLES => Reader::new(change).lenenc_bytes() == Ok(LAST_GTID),
@@ -47,8 +47,8 @@ pub fn add_commit(payload: &mut Vec<u8>, commit: &[u8], news: News) {
     };
     let before = all.len();
     all.extend(told.into_iter().filter(|change| {
-        (news.written && is_gtid(change))
-            || (news.used_up && change.0 == TRANSACTION_CHARACTERISTICS)
+        (report.written && is_gtid(change))
+            || (report.used_up && change.0 == TRANSACTION_CHARACTERISTICS)
     }));
     if all.len() > before
         && let Ok(patched) = with_changes(payload, &all)
@@ -98,8 +98,8 @@ mod tests {
         ];
         let told = |written, used_up| {
             let mut payload = ok.to_vec();
-            let news = News { written, used_up };
-            add_commit(&mut payload, &commit, news);
+            let report = CommitReport { written, used_up };
+            add_commit(&mut payload, &commit, report);
             payload
         };
         assert_eq!(told(false, false), ok);

@@ -18,15 +18,15 @@ pub struct Tracked {
     server: TransactionState,
     /// What the client's own statements have made of it.
     client: TransactionState,
-    /// What the client was told last.
-    told: TransactionState,
+    /// What the client was reported last.
+    reported: TransactionState,
     /// What statements of the client's have added whose responses could not report it, if the server agrees.
     owed: TransactionState,
     /// Internal statements have added something that their responses could not report: the server's next report
     /// includes it.
-    is_ours_untold: bool,
+    is_internal_unreported: bool,
     /// A response that could not report it has ended the transaction.
-    is_end_untold: bool,
+    is_end_unreported: bool,
     /// The open transaction is the proxy's own, around a statement of the client's.
     is_own: bool,
     mariadb: bool,
@@ -38,10 +38,10 @@ impl Tracked {
         Self {
             server: TransactionState::NONE,
             client: TransactionState::NONE,
-            told: TransactionState::NONE,
+            reported: TransactionState::NONE,
             owed: TransactionState::NONE,
-            is_ours_untold: false,
-            is_end_untold: false,
+            is_internal_unreported: false,
+            is_end_unreported: false,
             is_own: false,
             mariadb,
         }
@@ -55,24 +55,27 @@ impl Tracked {
     /// The transaction of the proxy's own has ended.
     pub fn end_own(&mut self) {
         *self = Self {
-            told: self.told,
+            reported: self.reported,
             ..Self::new(self.mariadb)
         };
     }
 
-    /// Whether the server's next report is just what the client must be told.
+    /// Whether the server's next report is just what the client must be reported.
     pub fn is_passed_on(&self) -> bool {
-        self.server == self.told && self.client == self.told && !self.is_ours_untold && !self.is_own
+        self.server == self.reported
+            && self.client == self.reported
+            && !self.is_internal_unreported
+            && !self.is_own
     }
 
     /// Whether the client knows of no transaction, and there is none.
     pub fn is_at_rest(&self) -> bool {
-        self.is_passed_on() && self.told == TransactionState::NONE && !self.is_end_untold
+        self.is_passed_on() && self.reported == TransactionState::NONE && !self.is_end_unreported
     }
 
     /// Takes in the response to an internal statement.
-    pub fn see_ours(&mut self, tracker: &ResponseTracker) {
-        let (false, Some(status)) = (self.is_own, told_status(tracker)) else {
+    pub fn see_internal(&mut self, tracker: &ResponseTracker) {
+        let (false, Some(status)) = (self.is_own, reported_status(tracker)) else {
             return;
         };
         let is_open = status & status::IN_TRANS != 0;
@@ -83,14 +86,14 @@ impl Tracked {
                 self.server = state;
             }
             None if tracker.is_ended_by_eof() => {
-                self.is_ours_untold |= is_open;
+                self.is_internal_unreported |= is_open;
                 return;
             }
             None if self.mariadb && is_open => return,
             None => {}
         }
         self.owed = TransactionState::NONE;
-        self.is_ours_untold = false;
+        self.is_internal_unreported = false;
     }
 
     /// Takes in a response that has been forwarded to the client. `added`: what the statement adds, by its kind.
@@ -100,32 +103,32 @@ impl Tracked {
         }
         if let Some(state) = tracker.transaction_state() {
             self.forget_what_has_ended(state);
-            (self.server, self.client, self.told) = (state, state, state);
+            (self.server, self.client, self.reported) = (state, state, state);
         }
         let tells = tracker.transaction_state().is_some();
         if tracker.is_ended_by_eof() || tracker.error().is_some() {
-            self.see_untold(tracker, added);
+            self.see_unreported(tracker, added);
         } else if tells || (tracker.status().is_some() && !self.mariadb) {
             self.owed = TransactionState::NONE;
         }
     }
 
     /// Takes in that the client's response has ended in a packet that cannot report changes.
-    pub fn see_untold(&mut self, tracker: &ResponseTracker, added: TransactionState) {
+    pub fn see_unreported(&mut self, tracker: &ResponseTracker, added: TransactionState) {
         if self.is_own {
             return;
         }
         self.owed = self.owed.with(added);
-        if told_status(tracker).is_some_and(|status| status & status::IN_TRANS == 0) {
+        if reported_status(tracker).is_some_and(|status| status & status::IN_TRANS == 0) {
             self.owed = TransactionState::NONE;
-            self.is_end_untold = self.told != TransactionState::NONE;
+            self.is_end_unreported = self.reported != TransactionState::NONE;
         }
     }
 
     /// Makes an OK packet for the client report what the client's own statements have made of the transaction.
     /// `added`: what the statement that it responds to adds, by its kind. The server does not report that if an
     /// internal statement has done the same before.
-    pub fn tell(&mut self, payload: &mut Vec<u8>, status: u16, added: TransactionState) {
+    pub fn report(&mut self, payload: &mut Vec<u8>, status: u16, added: TransactionState) {
         if self.is_own {
             return;
         }
@@ -139,10 +142,10 @@ impl Tracked {
             return;
         }
         let now = state.unwrap_or(self.server);
-        if self.is_end_untold || !is_open {
+        if self.is_end_unreported || !is_open {
             self.client = now;
         } else {
-            let mut gained = match self.is_ours_untold {
+            let mut gained = match self.is_internal_unreported {
                 true => added.within(now),
                 false => now.without(self.server),
             };
@@ -157,47 +160,47 @@ impl Tracked {
         }
         self.server = now;
         self.owed = TransactionState::NONE;
-        self.is_ours_untold = false;
-        self.is_end_untold = false;
-        let news = (self.client != self.told).then_some(self.client);
-        if state != news {
-            replace(payload, news);
+        self.is_internal_unreported = false;
+        self.is_end_unreported = false;
+        let changed = (self.client != self.reported).then_some(self.client);
+        if state != changed {
+            replace(payload, changed);
         }
-        self.told = self.client;
+        self.reported = self.client;
     }
 
     /// Whether a change is due that an EOF packet cannot report, which MariaDB flags there. `None` if nothing is
     /// known.
     pub fn is_due(&self, added: TransactionState) -> Option<bool> {
         let is_known = self.mariadb && !self.is_own && self.server != TransactionState::NONE;
-        is_known.then(|| self.client.with(self.owed).with(added) != self.told)
+        is_known.then(|| self.client.with(self.owed).with(added) != self.reported)
     }
 
     /// Forgets the known transaction if the server's report is about another one: flags are missing, or an end was not
     /// reported.
     fn forget_what_has_ended(&mut self, state: TransactionState) {
-        if self.is_end_untold || !self.server.is_within(state) {
+        if self.is_end_unreported || !self.server.is_within(state) {
             self.server = TransactionState::NONE;
             self.client = TransactionState::NONE;
             self.owed = TransactionState::NONE;
-            self.is_end_untold = false;
+            self.is_end_unreported = false;
         }
     }
 }
 
 /// The status flags at the end of a response, if it has any.
-fn told_status(tracker: &ResponseTracker) -> Option<u16> {
+fn reported_status(tracker: &ResponseTracker) -> Option<u16> {
     tracker.status().filter(|_| tracker.error().is_none())
 }
 
 /// Puts this state into an OK packet with SESSION_TRACK, in place of the one that it reports.
 fn replace(payload: &mut Vec<u8>, state: Option<TransactionState>) {
-    let Ok(mut told) = changes(payload) else {
+    let Ok(mut reported) = changes(payload) else {
         return;
     };
-    told.retain(|(kind, _)| *kind != TRANSACTION_STATE);
-    told.extend(state.map(TransactionState::change));
-    if let Ok(patched) = with_changes(payload, &told) {
+    reported.retain(|(kind, _)| *kind != TRANSACTION_STATE);
+    reported.extend(state.map(TransactionState::change));
+    if let Ok(patched) = with_changes(payload, &reported) {
         *payload = patched;
     }
 }

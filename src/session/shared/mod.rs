@@ -183,7 +183,7 @@ impl Shared {
             &self.metrics,
         ));
         self.hot.store(hot);
-        self.sessions.tell_news();
+        self.sessions.notify();
         Replaced {
             hot: Arc::downgrade(&before),
             prepared_under: Arc::downgrade(&before.prepared_under),

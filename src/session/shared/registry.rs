@@ -27,7 +27,7 @@ const NO_REASON: u8 = 0xFF;
 pub struct Sessions {
     /// By the thread id that the client sees.
     open: Mutex<HashMap<u32, Arc<Seen>>>,
-    news: watch::Sender<News>,
+    notices: watch::Sender<Notice>,
     /// Whether new connections have to wait.
     paused: watch::Sender<bool>,
     /// An operator has asked the server to stop.
@@ -40,7 +40,7 @@ impl Default for Sessions {
     fn default() -> Self {
         Self {
             open: Mutex::default(),
-            news: watch::Sender::default(),
+            notices: watch::Sender::default(),
             paused: watch::Sender::new(false),
             stop: Notify::new(),
             left: Notify::new(),
@@ -91,7 +91,7 @@ impl Sessions {
         };
         seen.is_killed.store(true, Ordering::Release);
         // All sessions check whether they are meant. That happens seldom, and costs nothing until it does.
-        self.tell_news();
+        self.notify();
         true
     }
 
@@ -118,17 +118,17 @@ impl Sessions {
 
     /// Makes all sessions close as they become idle.
     pub fn stop(&self) {
-        self.news.send_modify(|news| news.is_stopping = true);
+        self.notices.send_modify(|notice| notice.is_stopping = true);
     }
 
     /// Makes all sessions check whether something has changed: the hot tables, or whether they are killed.
-    pub(crate) fn tell_news(&self) {
-        self.news.send_modify(|_| {});
+    pub(crate) fn notify(&self) {
+        self.notices.send_modify(|_| {});
     }
 
     /// Subscribes to what changes from now on.
-    pub(crate) fn news(&self) -> watch::Receiver<News> {
-        self.news.subscribe()
+    pub(crate) fn notices(&self) -> watch::Receiver<Notice> {
+        self.notices.subscribe()
     }
 
     /// Whether new connections have to wait.
@@ -165,7 +165,7 @@ impl Sessions {
 
 /// What sessions are told, besides what they look up.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct Notice {
     /// The server stops.
     pub(crate) is_stopping: bool,
 }
@@ -412,15 +412,18 @@ mod tests {
     fn one_is_killed_and_all_are_woken_to_look() {
         let sessions = Arc::default();
         let (first, second) = (enter(&sessions, 1), enter(&sessions, 2));
-        let mut news = sessions.news();
+        let mut notices = sessions.notices();
         assert!(!sessions.kill(3));
-        assert!(!news.has_changed().expect("the sender is there"));
+        assert!(!notices.has_changed().expect("the sender is there"));
         assert!(sessions.kill(2));
-        assert!(news.has_changed().expect("the sender is there"));
-        assert!(!news.borrow_and_update().is_stopping, "the server goes on");
+        assert!(notices.has_changed().expect("the sender is there"));
+        assert!(
+            !notices.borrow_and_update().is_stopping,
+            "the server goes on"
+        );
         assert!(!first.is_killed() && second.is_killed());
         sessions.stop();
-        assert!(news.borrow_and_update().is_stopping);
+        assert!(notices.borrow_and_update().is_stopping);
     }
 
     #[test]

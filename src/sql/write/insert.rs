@@ -10,7 +10,7 @@ use sqlparser::ast::{
 use crate::catalog::{Bounds, Counter, Domain, HotTable};
 use crate::sql::context::{Context, bare, column_path, ident};
 use crate::sql::increment::assigned_column;
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason, Rows, Scope, Told, Write};
+use crate::sql::plan::{ChangeReport, Fold, FoldTable, Plan, Reason, Rows, Scope, Write};
 use crate::sql::predicate::Target;
 use crate::sql::rows;
 use crate::sql::write::mentions::Mentions;
@@ -68,16 +68,16 @@ fn forwarded(context: &Context<'_>, target: &Target<'_>, insert: &Insert, reason
     let Some(rows) = rows_in_the_way(context, target, insert) else {
         return Plan::Forward(reason);
     };
-    let told = match &rows.scope {
-        Scope::Keys(_) if !is_upsert => Told::ByCount,
-        Scope::Keys(_) if row_count(insert) == Some(1) => Told::ByCountOfChanged,
-        _ if is_upsert => Told::Not,
-        Scope::Rows(rows) if rows.key.is_some() => Told::ByCount,
+    let change_report = match &rows.scope {
+        Scope::Keys(_) if !is_upsert => ChangeReport::Count,
+        Scope::Keys(_) if row_count(insert) == Some(1) => ChangeReport::CountOfChanged,
+        _ if is_upsert => ChangeReport::Nothing,
+        Scope::Rows(rows) if rows.key.is_some() => ChangeReport::Count,
         _ => return Plan::Forward(reason),
     };
     // It inserts rows, and leaves existing rows with one of their other keys alone.
-    let rows = match (rows.scope, told) {
-        (Scope::Rows(Rows { key: Some(key), .. }), Told::ByCount) => FoldTable {
+    let rows = match (rows.scope, change_report) {
+        (Scope::Rows(Rows { key: Some(key), .. }), ChangeReport::Count) => FoldTable {
             scope: Scope::Keys(key),
             ..rows
         },
@@ -86,7 +86,7 @@ fn forwarded(context: &Context<'_>, target: &Target<'_>, insert: &Insert, reason
     Plan::Write(Box::new(Write {
         rows,
         key_parameters: Vec::new(),
-        told,
+        change_report,
         reason,
     }))
 }
@@ -289,11 +289,11 @@ mod tests {
         let cases = [
             (
                 "INSERT INTO posts (id, views) VALUES (1, 2)",
-                "write InsertOnly: posts where `id` = 1, told ByCount",
+                "write InsertOnly: posts where `id` = 1, reported by Count",
             ),
             (
                 "INSERT IGNORE INTO posts SET id = 1, views = 2",
-                "write InsertOnly: posts where `id` = 1, told ByCount",
+                "write InsertOnly: posts where `id` = 1, reported by Count",
             ),
             (
                 "INSERT INTO authors (name) VALUES ('posts')",
@@ -363,7 +363,7 @@ mod tests {
             ),
             (
                 "INSERT INTO posts (id, views) VALUES (1, (SELECT MAX(title) FROM posts p))",
-                "write InsertOnly: posts where `id` = 1, told ByCount",
+                "write InsertOnly: posts where `id` = 1, reported by Count",
             ),
             // Stored as 3, and as an unknown value.
             (
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn upserts_that_only_add_may_go_to_base() {
         const FOLD: &str = "fold Upsert: posts where `id` = 1";
-        const WRITE: &str = "write AddsToBase: posts where `id` = 1, told ByCountOfChanged";
+        const WRITE: &str = "write AddsToBase: posts where `id` = 1, reported by CountOfChanged";
         let cases = [
             ("likes = likes + 1", WRITE),
             ("likes = likes + 1, title = 'x'", WRITE),
@@ -418,7 +418,7 @@ mod tests {
             ("(id, likes) VALUES (1, 2) AS new", WRITE),
             (
                 "(id, likes) VALUES (1, 2), (2, 3) AS new",
-                "write AddsToBase: posts where `id` = 1 OR `id` = 2, told Not",
+                "write AddsToBase: posts where `id` = 1 OR `id` = 2, reported by Nothing",
             ),
             ("VALUES (1, 2, 'x', 3, 4, 5) AS new", WRITE),
             ("(id, likes) VALUES (1, ?) AS new", FOLD),
