@@ -7,7 +7,7 @@ use crate::session::Session;
 use crate::session::error_kind::is_code_of_the_text;
 use crate::session::state::Access;
 use crate::session::state::transaction::Transaction;
-use crate::sql::plan::SessionVariables;
+use crate::sql::plan::{Plan, SessionVariables};
 use crate::sql::{self, Kind, TableLocks, TransactionControl, is_table_query, mentions};
 use crate::wire::session_state::TransactionState;
 
@@ -17,6 +17,13 @@ impl Session {
         let locks = matches!(kind, Kind::Update | Kind::Delete | Kind::Replace);
         if locks && reason == Reason::NoCounter {
             self.learn_mixed();
+        }
+    }
+
+    /// Counts what `enforce` would do, if the rule only observes.
+    pub(crate) fn count_observed(&self, plan: &Plan) {
+        if let Some(reason) = plan.observed() {
+            self.metrics().count_observed(reason);
         }
     }
 

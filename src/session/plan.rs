@@ -152,12 +152,10 @@ impl Session {
             return self.plan(text).await;
         }
         let plan = self.plan_anew(text, Arc::clone(variables)).await;
-        Ok(Arc::new(match plan {
-            Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) | Plan::LockTables(_) => {
-                // The server would read the proxy's texts under other variables than the client's text.
-                Plan::Fold(Box::new(Fold::of_whole_tables(&plan, Reason::SqlExecute)))
-            }
-            plan => plan,
+        Ok(Arc::new(match plan.sends_its_text_edited() {
+            // The server would read it under other variables than the client's.
+            true => Plan::Fold(Box::new(Fold::of_whole_tables(&plan, Reason::SqlExecute))),
+            false => plan,
         }))
     }
 }

@@ -85,6 +85,13 @@ impl Default for Circumstances {
     }
 }
 
+impl Decision<'_> {
+    /// Whether it is a read with sums.
+    pub fn is_read(&self) -> bool {
+        matches!(self, Self::Read(_))
+    }
+}
+
 impl Circumstances {
     /// Whether LOCK TABLES leaves a plan as it is.
     fn permit(self, plan: &Plan) -> bool {

@@ -101,6 +101,65 @@ impl Plan {
             Self::LockTables(_) => Reason::LockTables,
         }
     }
+
+    /// Why the statement passes as it came, whatever its values, if that is all there is to do.
+    pub fn forwards(&self, in_transaction: bool) -> Option<Reason> {
+        match self {
+            Self::Forward(reason) => Some(*reason),
+            Self::Write(write) => (!in_transaction).then_some(write.reason),
+            Self::Observe(_) => Some(Reason::Observed),
+            Self::Increment(_)
+            | Self::Combine(_)
+            | Self::Read(_)
+            | Self::Fold(_)
+            | Self::Ddl(_)
+            | Self::Shadow(_)
+            | Self::Prepare(_)
+            | Self::LockTables(_) => None,
+        }
+    }
+
+    /// The reason for what `enforce` would carry out, under a rule with `mode: observe`.
+    pub fn observed(&self) -> Option<Reason> {
+        match self {
+            Self::Observe(plan) => Some(plan.reason()),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a read with sums.
+    pub fn is_read(&self) -> bool {
+        matches!(self, Self::Read(_))
+    }
+
+    /// Whether it has use for the values of parameters.
+    pub fn takes_values(&self, in_transaction: bool) -> bool {
+        match self {
+            Self::Increment(_) | Self::Read(_) | Self::Fold(_) => true,
+            Self::Write(_) => in_transaction,
+            Self::Forward(_)
+            | Self::Observe(_)
+            | Self::Combine(_)
+            | Self::Ddl(_)
+            | Self::Shadow(_)
+            | Self::Prepare(_)
+            | Self::LockTables(_) => false,
+        }
+    }
+
+    /// Whether texts are sent that are made of the client's own, and so are read under the variables that its was.
+    pub fn sends_its_text_edited(&self) -> bool {
+        match self {
+            Self::Increment(_) | Self::Read(_) | Self::Fold(_) | Self::LockTables(_) => true,
+            Self::Forward(_)
+            | Self::Write(_)
+            | Self::Observe(_)
+            | Self::Combine(_)
+            | Self::Ddl(_)
+            | Self::Shadow(_)
+            | Self::Prepare(_) => false,
+        }
+    }
 }
 
 /// An UPDATE that only adds constants to counters.

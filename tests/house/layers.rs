@@ -101,6 +101,71 @@ fn the_rooms_below_a_session_have_no_methods_of_it() {
     assert_none("a room below the session acts on it", &found);
 }
 
+/// One place decides what becomes of a plan, one acts on it, one explains it. Others make plans, or ask them.
+#[test]
+fn plans_are_matched_in_their_rooms_only() {
+    const ROOMS: [&str; 3] = ["src/sql/", "src/explain/", "src/session/act/mod.rs"];
+    let mut found = Vec::new();
+    for source in sources() {
+        if ROOMS.iter().any(|room| source.name.starts_with(room)) {
+            continue;
+        }
+        let lines = code_lines(&source).filter(|(_, line)| matches_a_plan(line));
+        found.extend(lines.map(|(number, line)| format!("{}:{number}: {line}", source.name)));
+    }
+    assert_none(
+        "a plan is matched outside its rooms; give it a method, or move the match to act",
+        &found,
+    );
+}
+
+/// Whether a line has a pattern of a plan or a decision.
+fn matches_a_plan(line: &str) -> bool {
+    // What an arm comes to may make a plan.
+    let (line, is_arm) = match line.split_once("=>") {
+        Some((pattern, _)) => (pattern, true),
+        None => (line, false),
+    };
+    let is_whole = |at: usize| !line[..at].ends_with(|before: char| !is_no_word(before));
+    let names = ["Plan::", "Decision::"].iter().any(|name| {
+        let mut places = line.match_indices(name);
+        places.any(|(at, name)| {
+            let variant = line[at + name.len()..].starts_with(|first: char| first.is_uppercase());
+            is_whole(at) && variant
+        })
+    });
+    let line = line.trim_start();
+    let is_pattern = is_arm
+        || line.contains("matches!(")
+        || line.contains("let Plan::")
+        || line.contains("let Decision::")
+        || line.contains("Some(Plan::")
+        || line.starts_with('|');
+    names && is_pattern
+}
+
+#[test]
+fn a_pattern_of_a_plan_is_found_in_each_spelling() {
+    for line in [
+        "            Plan::Forward(reason) => reason,",
+        "            Some(Plan::Write(write)) if true => {",
+        "        if let Plan::Read(read) = &*plan {",
+        "            | Plan::Fold(_)",
+        "        matches!(decision, Decision::Read(_))",
+    ] {
+        assert!(matches_a_plan(line), "{line}");
+    }
+    for line in [
+        "        Ok(Arc::new(Plan::Forward(Reason::Off)))",
+        "            None => PredictedPlan::Passes,",
+        "            false => Plan::Forward(Reason::Off),",
+        "        plans.iter().filter(|plan| plan.is_read()) // Plan",
+        "        times(PredictedPlan::gains)",
+    ] {
+        assert!(!matches_a_plan(line), "{line}");
+    }
+}
+
 #[test]
 fn every_exception_is_used() {
     let sources = sources();

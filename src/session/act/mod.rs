@@ -11,7 +11,7 @@ use crate::session::link::internal::{Failure, failure};
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::text::kind_of;
 use crate::sql::plan::{Fold, Plan, Read, Reason};
-use crate::sql::{Decision, decide};
+use crate::sql::{Decision, Values, decide};
 
 mod as_in_snapshot;
 mod batch_leader;
@@ -59,8 +59,8 @@ impl Session {
                 self.write(write, arguments.literals(), original, context)
                     .await
             }
-            Decision::Observe(plan) => {
-                self.metrics().count_observed(plan.reason());
+            Decision::Observe(observed) => {
+                self.metrics().count_observed(observed.reason());
                 self.count(Reason::Observed);
                 self.run_original(original, context).await
             }
@@ -82,6 +82,20 @@ impl Session {
             // PREPARE is possible only in the text protocol, and `command::statement` has handled it there.
             Decision::Prepare => self.run_original(original, context).await,
             Decision::LockTables(lock) => self.lock_tables(lock, original, context).await,
+        }
+    }
+
+    /// What this session would do by the plan now, with whatever values.
+    pub(crate) fn decision_in_force<'a>(&self, plan: &'a Plan, text: &[u8]) -> Decision<'a> {
+        match decide(plan, self.circumstances(text, Values::Known)) {
+            Decision::Increment(increment) => match self.goes_to_base(increment, None) {
+                Some(reason) => Decision::Fold(Cow::Owned(Fold {
+                    reason,
+                    ..increment.exact.clone()
+                })),
+                None => Decision::Increment(increment),
+            },
+            decision => decision,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::session::state::diagnostics::{Diagnostics, is_shown};
 use crate::session::text::kind_of;
 use crate::sql::diagnostics::{Question, may_ask, may_ask_for_messages, may_be_question};
 use crate::sql::plan::Reason;
-use crate::sql::{self, Decision, Kind, Values, decide};
+use crate::sql::{self, Kind, Values, decide};
 use crate::wire::command::encode_query;
 use crate::wire::packet::encode_packet;
 use crate::wire::reader::Malformed;
@@ -87,8 +87,7 @@ impl Session {
         context: ReplyContext,
     ) -> Result<Replied, Error> {
         let plan = self.plan(edited).await?;
-        let decision = decide(&plan, self.circumstances(edited, Values::Known));
-        let is_read = matches!(decision, Decision::Read(_));
+        let is_read = decide(&plan, self.circumstances(edited, Values::Known)).is_read();
         // MySQL prepares no text that names these variables.
         let asks_for_counts = ["WARNING_COUNT", "ERROR_COUNT"]
             .iter()

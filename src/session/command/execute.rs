@@ -9,7 +9,7 @@ use crate::session::reply::{Original, ReplyContext};
 use crate::session::state::diagnostics::Asks;
 use crate::session::state::prepared::Statement;
 use crate::sql::diagnostics::Question;
-use crate::sql::plan::{Plan, Reason};
+use crate::sql::plan::Reason;
 use crate::wire::execute::Execute;
 use crate::wire::response::ResponseKind;
 
@@ -22,10 +22,7 @@ impl Session {
         statement: &mut Statement,
         asks: &Asks,
     ) -> Result<(), Error> {
-        let is_forwarded = matches!(
-            *statement.plan,
-            Plan::Forward(_) | Plan::Write(_) | Plan::Observe(_)
-        );
+        let is_forwarded = statement.plan.forwards(false).is_some();
         if self.state.diagnostics.is_none() && !is_forwarded {
             self.keep_numbers().await?;
         }
@@ -54,7 +51,7 @@ impl Session {
             true => Arc::clone(&statement.plan),
             false => self.plan(&edited).await?,
         };
-        let is_read = matches!(*plan, Plan::Read(_));
+        let is_read = plan.is_read();
         let is_query = !statement.columns.columns.is_empty();
         let own = std::mem::replace(&mut statement.plan, plan);
         let done = match is_read || (is_query && !is_forwarded) {

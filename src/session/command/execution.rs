@@ -9,7 +9,7 @@ use crate::session::reply::{Original, ReplyContext};
 use crate::session::state::Planned;
 use crate::session::state::prepared::Statement;
 use crate::sql::Values;
-use crate::sql::plan::{Fold, Plan, Reason};
+use crate::sql::plan::{Fold, Reason};
 use crate::wire::execute::Execute;
 use crate::wire::reader::Malformed;
 
@@ -43,7 +43,7 @@ impl Session {
         }
         self.close_rewritten(statement).await?;
         statement.plan = plan;
-        if let Plan::Read(_) = *statement.plan {
+        if statement.plan.is_read() {
             self.ask_for_columns(statement).await?;
         }
         Ok(())
@@ -54,21 +54,13 @@ impl Session {
         id: u32,
         statement: &mut Statement,
     ) -> Result<(), Error> {
-        match *statement.plan {
-            Plan::Forward(reason) => {
+        match statement.plan.forwards(self.state.in_transaction()) {
+            Some(reason) => {
+                self.count_observed(&statement.plan);
                 self.learn_from_forwarded(reason, statement.kind);
                 self.pass_execution(id, statement, reason).await
             }
-            Plan::Write(ref write) if !self.state.in_transaction() => {
-                let reason = write.reason;
-                self.learn_from_forwarded(reason, statement.kind);
-                self.pass_execution(id, statement, reason).await
-            }
-            Plan::Observe(ref plan) => {
-                self.metrics().count_observed(plan.reason());
-                self.pass_execution(id, statement, Reason::Observed).await
-            }
-            _ => Box::pin(self.execute(id, statement)).await,
+            None => Box::pin(self.execute(id, statement)).await,
         }
     }
 

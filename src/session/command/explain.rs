@@ -1,6 +1,5 @@
 //! EXPLAIN FORMAT=COUNTERSINK: what this session would do with a statement now. Nothing of it is run.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::explain::{Explanation, Keys, Situation, explain};
@@ -11,8 +10,8 @@ use crate::session::plan::Found;
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::transaction;
 use crate::session::text::kind_of;
-use crate::sql::plan::{Fold, Plan, SessionVariables};
-use crate::sql::{self, Decision, Kind, Values, decide};
+use crate::sql::plan::{Plan, SessionVariables};
+use crate::sql::{self, Kind};
 use crate::wire::result_set::TextResult;
 use crate::wire::status;
 
@@ -85,20 +84,6 @@ impl Session {
         match kind {
             Kind::Execute => self.plan_of_execute(text).await,
             _ => self.plan(text).await,
-        }
-    }
-
-    /// What this session would do by the plan now, with whatever values.
-    fn decision_in_force<'a>(&self, plan: &'a Plan, text: &[u8]) -> Decision<'a> {
-        match decide(plan, self.circumstances(text, Values::Known)) {
-            Decision::Increment(increment) => match self.goes_to_base(increment, None) {
-                Some(reason) => Decision::Fold(Cow::Owned(Fold {
-                    reason,
-                    ..increment.exact.clone()
-                })),
-                None => Decision::Increment(increment),
-            },
-            decision => decision,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::session::text::{
     kind_of, may_change_rights, may_change_the_catalog, may_take_locks, statement_text,
 };
 use crate::sql::diagnostics::may_be_question;
-use crate::sql::plan::{Plan, Reason};
+use crate::sql::plan::Reason;
 use crate::sql::{self, Kind, Shape};
 use crate::wire::packet::HEADER_LENGTH;
 use crate::wire::response::ResponseKind;
@@ -98,14 +98,15 @@ impl Session {
         }
         let variables = self.state.variables.as_ref();
         let known = variables.and_then(|variables| self.hot.known(text, variables, shape));
-        match known.as_ref().map(|known| &**known.plan()) {
-            Some(Plan::Forward(reason)) => Glance::Pass(*reason),
-            Some(Plan::Write(write)) if !self.state.in_transaction() => Glance::Pass(write.reason),
-            Some(Plan::Observe(plan)) => {
-                self.metrics().count_observed(plan.reason());
-                Glance::Pass(Reason::Observed)
+        let Some(known) = known else {
+            return Glance::Look;
+        };
+        match known.plan().forwards(self.state.in_transaction()) {
+            Some(reason) => {
+                self.count_observed(known.plan());
+                Glance::Pass(reason)
             }
-            _ => known.map_or(Glance::Look, Glance::Planned),
+            None => Glance::Planned(known),
         }
     }
 

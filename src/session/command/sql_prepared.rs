@@ -233,7 +233,7 @@ impl Session {
         }
         let plan = self.plan_prepared(prepared).await?;
         let using = using.as_deref().filter(|_| parameters.is_some());
-        let has_use = may_have_values(&plan, self.state.in_transaction());
+        let has_use = plan.takes_values(self.state.in_transaction());
         let fetched = match using {
             Some(names) if names.is_empty() || has_use => self.user_variables(names).await?,
             _ => None,
@@ -245,7 +245,7 @@ impl Session {
         let values = fetched.filter(|values| {
             let may_fill = prepare::promises_hold(text, variables)
                 && (!prepare::limits_by_parameter(text, variables) || values.iter().all(is_number));
-            may_fill || !matches!(&*plan, Plan::Read(_))
+            may_fill || !plan.is_read()
         });
         let literals = match &values {
             Some(values) => self.literals(values).await?,
@@ -270,14 +270,5 @@ impl Session {
     async fn plan_prepared(&mut self, prepared: &Text) -> Result<Arc<Plan>, Error> {
         self.plan_as_prepared(&prepared.text, &prepared.variables)
             .await
-    }
-}
-
-/// Whether a plan has use for the values of parameters.
-fn may_have_values(plan: &Plan, in_transaction: bool) -> bool {
-    match plan {
-        Plan::Increment(_) | Plan::Read(_) | Plan::Fold(_) => true,
-        Plan::Write(_) => in_transaction,
-        _ => false,
     }
 }
