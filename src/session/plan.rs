@@ -103,14 +103,18 @@ impl Session {
     /// with rows of a table that it names.
     pub(crate) fn fold_of_named(&self, text: &[u8]) -> Fold {
         let catalog = self.catalog();
+        let kind = kind_of(text);
         let takes_rows = matches!(
-            kind_of(text),
+            kind,
             Kind::Delete | Kind::Update | Kind::Replace | Kind::With
         );
         let folds = catalog.tables.iter().filter(|table| {
             names(text, &table.name) || (takes_rows && names_one_above(text, table))
         });
-        Fold::new(folds.map(FoldTable::whole).collect(), Reason::TooLong)
+        Fold {
+            may_read_snapshot: !kind.is_write() && kind != Kind::Ddl,
+            ..Fold::new(folds.map(FoldTable::whole).collect(), Reason::TooLong)
+        }
     }
 
     /// The plan of a text or of its shape, made now if it is not kept. `None` if the session's state decides.

@@ -330,6 +330,8 @@ pub struct Fold {
     /// The original is a query without a locking clause: it sees the snapshot of its transaction, which a fold would not
     /// change.
     pub reads_snapshot: bool,
+    /// The original may be such a query: it is not known to its end, where a locking clause would stand.
+    pub may_read_snapshot: bool,
 }
 
 /// A write of other tables with sums in place of the counters that it reads.
@@ -353,6 +355,7 @@ impl Fold {
             commits_first: false,
             in_snapshot: None,
             reads_snapshot: false,
+            may_read_snapshot: false,
         }
     }
 
@@ -371,6 +374,12 @@ impl Fold {
         let folds = tables.into_iter().map(FoldTable::whole).collect();
         Self {
             commits_first: matches!(plan, Plan::Fold(fold) if fold.commits_first),
+            reads_snapshot: match plan {
+                Plan::Read(read) => !read.locks_rows(),
+                Plan::Fold(fold) => fold.reads_snapshot,
+                _ => false,
+            },
+            may_read_snapshot: matches!(plan, Plan::Fold(fold) if fold.may_read_snapshot),
             ..Self::new(folds, reason)
         }
     }

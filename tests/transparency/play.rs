@@ -347,7 +347,10 @@ impl<'a> Player<'a> {
             }
         }
         for value in parameters {
-            value.encode(&mut payload);
+            match value {
+                Value::Text(text) => Value::Text(self.world.expand(text)).encode(&mut payload),
+                value => value.encode(&mut payload),
+            }
         }
         payload
     }

@@ -60,16 +60,19 @@ impl Refusal {
 impl Session {
     /// Whether a fold is for a query that may see an older snapshot.
     pub(crate) fn is_query_in_snapshot(&self, fold: &Fold) -> bool {
+        fold.reads_snapshot && self.queries_see_a_snapshot()
+    }
+
+    /// Whether a query without a locking clause may see a snapshot that a fold would not change, or that is not to be
+    /// written to.
+    pub(crate) fn queries_see_a_snapshot(&self) -> bool {
         // At SERIALIZABLE, a query reads what is committed, and locks it.
         let is_consistent = self.state.isolation != Isolation::Serializable
             || self.state.isolation_doubted
             || self.state.one_shot.is_set();
         // A READ ONLY transaction could not fold.
         let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
-        fold.reads_snapshot
-            && is_consistent
-            && self.state.in_transaction()
-            && (self.may_have_old_snapshot() || only_reads)
+        is_consistent && self.state.in_transaction() && (self.may_have_old_snapshot() || only_reads)
     }
 
     /// Runs a query over rows that hold the sums of its transaction's snapshot.

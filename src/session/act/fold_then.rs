@@ -11,8 +11,8 @@ use crate::session::error_kind::is_unknown_column;
 use crate::session::link::internal::InternalResponse;
 use crate::session::link::rewrite::Rewrite;
 use crate::session::link::tracked::{CommitReport, add_commit, has_written};
-use crate::session::refusal::Foreseen;
-use crate::session::reply::{Original, Replied, ReplyContext, has_messages};
+use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
+use crate::session::reply::{Original, Replied, ReplyContext, error_payload, has_messages};
 use crate::session::state::diagnostics::Diagnostics;
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
@@ -73,6 +73,10 @@ impl Session {
         let folds: Vec<_> = folds.map(|fold| Bound::of(fold, parameters)).collect();
         if folds.is_empty() {
             return self.run_original(original, context).await;
+        }
+        if fold.may_read_snapshot && self.queries_see_a_snapshot() {
+            let error = error_payload(DEFINITION_CHANGED);
+            return self.discard_and_fail(original, context, &error).await;
         }
         if self.is_query_in_snapshot(fold) {
             return self.query_in_snapshot(&folds, original, context).await;

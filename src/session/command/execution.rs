@@ -162,6 +162,8 @@ impl Session {
         statement: &mut Statement,
         reason: Reason,
     ) -> Result<(), Error> {
+        // The fold goes by them.
+        self.variables().await?;
         let fold = Fold::of_whole_tables(&statement.plan, reason);
         let context = ReplyContext::single(self.command_response_kind());
         self.close_rewritten(statement).await?;

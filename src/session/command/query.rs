@@ -120,6 +120,20 @@ impl Session {
         if !self.is_hot(text, kind) {
             return self.pass_statement(kind, Reason::NotHot).await;
         }
+        // The fold goes by them.
+        self.variables().await?;
+        let header = self.link.client.peek_header().await;
+        let header = header.map_err(Error::Client)?;
+        let may_be_query = !kind.is_write() && kind != Kind::Ddl;
+        if may_be_query && !header.is_continued() && self.queries_see_a_snapshot() {
+            // What it may see depends on its end: a locking clause would stand there.
+            let mut payload = Vec::new();
+            let read = self.link.client.read_payload(&mut payload, header.length);
+            read.await.map_err(Error::Client)?;
+            return self.hot_query(payload, None).await;
+        }
+        let head = &self.link.client.buffered()[HEADER_LENGTH..];
+        let text = statement_text(head, self.link.capabilities).unwrap_or_default();
         let fold = self.fold_of_named(text);
         self.before(kind);
         let context = ReplyContext::single(ResponseKind::Results);

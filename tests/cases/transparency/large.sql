@@ -26,3 +26,34 @@ SELECT p.views, REPEAT('y', 17000000) FROM posts p WHERE p.id = 1;
 \long_data ins 1 {x:9000000}
 \execute ins <- 51, LONG_DATA
 SELECT LENGTH(body) FROM tallies WHERE id = 51;
+
+== a long query first in a snapshot [slow] [text]
+BEGIN;
+SELECT COUNT(*) FROM authors;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\roll_up
+UPDATE posts SET views = views + 1 WHERE id = 2;
+\connection a
+SELECT id, views FROM posts WHERE '' <> '{x:1200000}' ORDER BY id;
+SELECT id, views FROM posts ORDER BY id;
+SELECT id, views FROM posts WHERE '' <> '{x:1200000}' AND id = 1 FOR UPDATE;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+
+== a long statement after a session variable [slow]
+SELECT views FROM posts WHERE id = 1;
+[direct] SET sql_safe_updates = 1;
+UPDATE posts SET views = views * 2 WHERE id = 1 AND '' <> '{x:1200000}';
+SELECT id, views FROM posts ORDER BY id;
+
+== a long parameter in a snapshot [slow] [prepared]
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\roll_up
+\connection a
+SELECT id, views FROM posts WHERE ? <> title ORDER BY id; <- '{x:1200000}'
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
