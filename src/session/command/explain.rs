@@ -11,7 +11,7 @@ use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::transaction;
 use crate::session::text::kind_of;
 use crate::sql::plan::{Plan, SessionVariables};
-use crate::sql::{self, Kind};
+use crate::sql::{self, Decision, Kind};
 use crate::wire::result_set::TextResult;
 use crate::wire::status;
 
@@ -50,7 +50,10 @@ impl Session {
         let statement = sql::explained(text, &variables).unwrap_or_default();
         let statement = &*self.executed(statement).await?;
         let plan = self.plan_to_explain(statement).await?;
-        let decision = self.decision_in_force(&plan, statement);
+        let decision = match &plan {
+            Ok(plan) => self.decision_in_force(plan, statement),
+            Err(reason) => Decision::Forward(*reason),
+        };
         let rows = self.state.transaction.rows();
         let settled: Vec<_> = rows.settled.iter().map(|(keys, _)| keys.clone()).collect();
         let keys = |list: &[transaction::Keys]| {
@@ -72,19 +75,19 @@ impl Session {
             .await
     }
 
-    /// The plan of a statement, or why it gets none.
-    async fn plan_to_explain(&mut self, text: &[u8]) -> Result<Arc<Plan>, Error> {
+    /// The plan of a statement, or why it passes without one.
+    async fn plan_to_explain(&mut self, text: &[u8]) -> Result<Result<Arc<Plan>, Reason>, Error> {
         let kind = kind_of(text);
         if self.state.bypass {
-            return Ok(Arc::new(Plan::Forward(Reason::Off)));
+            return Ok(Err(Reason::Off));
         }
         if !self.is_hot(text, kind) {
-            return Ok(Arc::new(Plan::Forward(Reason::NotHot)));
+            return Ok(Err(Reason::NotHot));
         }
-        match kind {
-            Kind::Execute => self.plan_of_execute(text).await,
-            _ => self.plan(text).await,
-        }
+        Ok(Ok(match kind {
+            Kind::Execute => self.plan_of_execute(text).await?,
+            _ => self.plan(text).await?,
+        }))
     }
 
     async fn send_explanation(
