@@ -1,8 +1,8 @@
 //! Explains what is done with a statement: its plan, the SQL that is sent, the locks that it takes, and why.
 //!
-//! Pure, from the decision that the session acts on and what is known of it; the command line, the proxy's own EXPLAIN and the golden
-//! cases in `tests/cases` show the same text. The SQL comes from where the session takes it: the plan's templates and
-//! [`crate::counter::fold`].
+//! Pure, from the decision that the session acts on, and what is known of the session; the command line, the proxy's
+//! own EXPLAIN and the golden cases in `tests/cases` show the same text. The SQL comes from where the session takes it:
+//! the plan's templates and [`crate::counter::fold`].
 
 mod fold;
 mod increment;
