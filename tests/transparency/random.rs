@@ -246,6 +246,8 @@ struct Prover {
     proxy: Proxy,
     /// How many sequences have been played.
     plays: u64,
+    /// The batches that proxies before this one have written, and the increments in them.
+    combined_before: (u64, u64),
     /// The sessions' time: that of the start, so that a sequence is the same however long it takes to cut it down.
     now: u64,
 }
@@ -262,6 +264,7 @@ impl Prover {
             world,
             proxy,
             plays: 0,
+            combined_before: (0, 0),
             now: now.as_secs(),
         }
     }
@@ -271,6 +274,7 @@ impl Prover {
         let upstream = &self.twin.proxied;
         // The old one goes first: its roll-up would meet the new tables.
         let rules = self.world.rules();
+        self.combined_before = self.combined();
         self.proxy.stop();
         self.world.create(&self.twin.plain).await;
         self.world.create(upstream).await;
@@ -306,10 +310,17 @@ impl Prover {
             let mut tally = tally.lock().expect("no lane has panicked");
             tally.take(self.twin.flavour, &played, failure);
         }
-        let (batches, combined) = self.proxy.shared.metrics.combined();
+        let (batches, combined) = self.combined();
         let mut tally = tally.lock().expect("no lane has panicked");
         tally.batches += batches;
         tally.combined += combined;
+    }
+
+    /// The batches that its proxies have written, and the increments in them.
+    fn combined(&self) -> (u64, u64) {
+        let (batches, increments) = self.proxy.shared.metrics.combined();
+        let (batches_before, increments_before) = self.combined_before;
+        (batches + batches_before, increments + increments_before)
     }
 
     fn sequence(&self, seed: u64, rolls: &Rolls) -> (Session, &'static Variant) {
