@@ -40,8 +40,9 @@
 //! 1. the packet is looked at where it lies; a statement that names no hot table (a byte search, [`sql::Prefilter`])
 //!    is passed on as it came, and its response is followed by packet headers alone ([`wire::response`]);
 //! 2. otherwise [`sql::plan()`] makes its [`sql::plan::Plan`], once for each shape or text;
-//! 3. the session acts on the plan. An increment goes to a slot, together with other waiting ones (in a transaction:
-//!    once such transactions are known to do nothing else). A read is sent as base + SUM(slots). Any other write moves
+//! 3. [`sql::decide`] says what the session's locks and variables make of the plan, and the session acts on that. An
+//!    increment goes to a slot, together with other waiting ones (in a transaction: once such transactions are known to
+//!    do nothing else). A read is sent as base + SUM(slots). Any other write moves
 //!    the slots into base first (fold) and then runs as it came, in one transaction. Only a write of another table,
 //!    where a fold would show in the client's snapshot, reads counters as sums;
 //! 4. the client gets the response that MySQL would have given: row counts, info text, column definitions and status
