@@ -4,7 +4,7 @@ use super::{Explanation, Keys, Sent, Situation, Way, locks};
 use crate::catalog::HotTable;
 use crate::counter::fold::{self, COMMIT, FoldStatements, OpenRow};
 use crate::counter::{Key, KeyForm};
-use crate::sql::plan::{Fold, FoldTable, Scope};
+use crate::sql::plan::{ConsistentRead, Fold, FoldTable, Scope};
 use crate::sql::template::{Filling, Template};
 
 /// The plan of a fold.
@@ -29,7 +29,7 @@ pub(super) fn explain(fold: &Fold, situation: &Situation) -> Explanation {
         (fold.in_snapshot.is_some() && situation.in_transaction).then_some(
             "Where the transaction has a snapshot, an execution whose parameters are known reads sums, and nothing is folded.",
         ),
-        (fold.reads_snapshot && situation.in_transaction).then_some(
+        (fold.consistent_read == ConsistentRead::Yes && situation.in_transaction).then_some(
             "Where the transaction has a snapshot, nothing is folded: rows with slots are written as the snapshot adds them up, and \
              a savepoint takes that back after the query.",
         ),

@@ -4,7 +4,6 @@
 use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::link::internal::InternalResponse;
-use crate::session::link::rewrite::patch_status;
 use crate::session::literal::string_literal;
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::text::kind_of;
@@ -18,11 +17,9 @@ use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
 const MOST_MESSAGES: usize = 1024 * 1024;
 
 impl Session {
-    /// The upstream's response to SHOW WARNINGS, to be kept, with these status flags cleared. `None` if it is too
-    /// long.
+    /// The upstream's response to SHOW WARNINGS, to be kept. `None` if it is too long.
     pub(crate) async fn take_messages(
         &mut self,
-        cleared: u16,
     ) -> Result<Option<Vec<(PacketKind, Vec<u8>)>>, Error> {
         let mut out = Vec::new();
         encode_query(&mut out, b"SHOW WARNINGS", self.link.capabilities);
@@ -37,9 +34,6 @@ impl Session {
             if length > MOST_MESSAGES {
                 packets.clear();
                 continue;
-            }
-            if matches!(packet_kind, PacketKind::RowsEnd | PacketKind::Separator) {
-                patch_status(&mut payload, cleared, 0);
             }
             packets.push((packet_kind, payload));
         }

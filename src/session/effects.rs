@@ -6,6 +6,7 @@ use crate::reason::Reason;
 use crate::session::Session;
 use crate::session::error_kind::is_code_of_the_text;
 use crate::session::state::Access;
+use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::Transaction;
 use crate::sql::plan::{Plan, SessionVariables};
 use crate::sql::{self, Kind, TableLocks, TransactionControl, is_table_query, mentions};
@@ -96,8 +97,24 @@ impl Session {
         state.makes_no_snapshot |= state.kind.is_write() && is_alone;
     }
 
+    /// Forgets the diagnostics of the last statement, because one of this kind is about to run. On MariaDB, a statement
+    /// that opens no table leaves the messages, as COMMIT does.
+    pub(crate) fn forget_diagnostics(&mut self, kind: Kind) {
+        let leaves_messages = self.hot.catalog.mariadb && kind.only_controls_transactions();
+        self.state.diagnostics = match self.state.diagnostics.take() {
+            Some(diagnostics) if leaves_messages => Some(Diagnostics {
+                row_count: 0,
+                ..diagnostics
+            }),
+            _ => None,
+        };
+    }
+
     /// Takes in what a statement of this kind may have changed, after it has run.
     pub(crate) fn after(&mut self, kind: Kind, failed: bool) {
+        if failed && kind.only_controls_transactions() {
+            self.state.diagnostics = None;
+        }
         if kind.may_change_session() {
             self.state.variables = None;
             // The isolation level that the session then reports is that of its next transaction.

@@ -11,7 +11,7 @@ use crate::session::error::Error;
 use crate::session::shared::hot_tables::Known;
 use crate::session::shared::planning;
 use crate::session::text::{kind_of, names, names_one_above};
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason, SessionVariables};
+use crate::sql::plan::{ConsistentRead, Fold, FoldTable, Plan, Reason, SessionVariables};
 use crate::sql::{self, Circumstances, Kind, Shape, TableLocks, Values};
 
 /// A plan that is known for a statement, and its literals.
@@ -111,8 +111,12 @@ impl Session {
         let folds = catalog.tables.iter().filter(|table| {
             names(text, &table.name) || (takes_rows && names_one_above(text, table))
         });
+        let consistent_read = match kind.is_write() || kind == Kind::Ddl {
+            true => ConsistentRead::No,
+            false => ConsistentRead::Possibly,
+        };
         Fold {
-            may_read_snapshot: !kind.is_write() && kind != Kind::Ddl,
+            consistent_read,
             ..Fold::new(folds.map(FoldTable::whole).collect(), Reason::TooLong)
         }
     }

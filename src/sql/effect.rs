@@ -39,6 +39,20 @@ impl Kind {
         }
     }
 
+    /// Whether the statement may run several others, one after another: a procedure's, those of a compound statement
+    /// (MariaDB), or whatever an unknown text has.
+    pub fn may_run_several(self) -> bool {
+        matches!(self, Self::Call | Self::Execute | Self::Other)
+    }
+
+    /// Whether the statement begins, marks or ends transactions, and does nothing else.
+    pub fn only_controls_transactions(self) -> bool {
+        matches!(
+            self,
+            Self::Begin | Self::Commit | Self::Rollback | Self::Savepoint | Self::Release
+        )
+    }
+
     /// Whether the statement may read a table without locks, so that a transaction's snapshot is made. What a BEGIN
     /// does only its text says.
     pub fn may_make_snapshot(self) -> bool {

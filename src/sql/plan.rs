@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::HotTable;
+use crate::catalog::{Catalog, HotTable};
 use crate::sql::Amount;
 use crate::sql::template::Template;
 
@@ -327,11 +327,31 @@ pub struct Fold {
     /// For queries whose column types only an execution shows: how they are read if the transaction has a snapshot,
     /// which a fold would not change.
     pub in_snapshot: Option<Box<Read>>,
-    /// The original is a query without a locking clause: it sees the snapshot of its transaction, which a fold would not
-    /// change.
-    pub reads_snapshot: bool,
-    /// The original may be such a query: it is not known to its end, where a locking clause would stand.
-    pub may_read_snapshot: bool,
+    /// Whether the original is a consistent read.
+    pub consistent_read: ConsistentRead,
+}
+
+/// Whether a statement is a consistent read: a query without a locking clause. Such a query sees the snapshot of its
+/// transaction, which a fold does not change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConsistentRead {
+    /// It is another statement.
+    #[default]
+    No,
+    /// It is one.
+    Yes,
+    /// It may be one: its text is not known, or not to its end, where a locking clause would stand.
+    Possibly,
+}
+
+impl ConsistentRead {
+    /// Whether this read is one.
+    pub fn of(read: &Read) -> Self {
+        match read.locks_rows() {
+            true => Self::No,
+            false => Self::Yes,
+        }
+    }
 }
 
 /// A write of other tables with sums in place of the counters that it reads.
@@ -354,8 +374,16 @@ impl Fold {
             inserts_alone: false,
             commits_first: false,
             in_snapshot: None,
-            reads_snapshot: false,
-            may_read_snapshot: false,
+            consistent_read: ConsistentRead::No,
+        }
+    }
+
+    /// For a statement whose text is not known: it may read or write every hot table.
+    pub fn of_unknown_text(catalog: &Catalog) -> Self {
+        let folds = catalog.tables.iter().map(FoldTable::whole).collect();
+        Self {
+            consistent_read: ConsistentRead::Possibly,
+            ..Self::new(folds, Reason::SqlExecute)
         }
     }
 
@@ -374,12 +402,11 @@ impl Fold {
         let folds = tables.into_iter().map(FoldTable::whole).collect();
         Self {
             commits_first: matches!(plan, Plan::Fold(fold) if fold.commits_first),
-            reads_snapshot: match plan {
-                Plan::Read(read) => !read.locks_rows(),
-                Plan::Fold(fold) => fold.reads_snapshot,
-                _ => false,
+            consistent_read: match plan {
+                Plan::Read(read) => ConsistentRead::of(read),
+                Plan::Fold(fold) => fold.consistent_read,
+                _ => ConsistentRead::No,
             },
-            may_read_snapshot: matches!(plan, Plan::Fold(fold) if fold.may_read_snapshot),
             ..Self::new(folds, reason)
         }
     }

@@ -10,7 +10,7 @@ use crate::sql::ddl::{self, fold_tables};
 use crate::sql::executed::executed;
 use crate::sql::lexer::{Lexer, TokenKind};
 use crate::sql::mention::mentions;
-use crate::sql::plan::{Ddl, Plan, Reason, SessionVariables};
+use crate::sql::plan::{ConsistentRead, Ddl, Fold, Plan, Reason, SessionVariables};
 use crate::sql::statement::{Kind, is_off, statement_kind};
 use crate::sql::table_query::with_selects;
 use crate::sql::words::Words;
@@ -65,10 +65,10 @@ fn is_consistent(text: &[u8], variables: &SessionVariables, kind: Kind) -> bool 
 
 fn note_consistent(plan: &mut Plan) {
     match plan {
-        Plan::Fold(fold) => fold.reads_snapshot = true,
+        Plan::Fold(fold) => fold.consistent_read = ConsistentRead::Yes,
         Plan::Read(read) => {
             if let Some(fold) = &mut read.or_fold {
-                fold.reads_snapshot = true;
+                fold.consistent_read = ConsistentRead::Yes;
             }
         }
         _ => {}
@@ -97,7 +97,7 @@ fn plan_by_names(text: &[u8], variables: &SessionVariables, catalog: &Catalog, k
         return ddl::plan_prepare(text, variables, catalog);
     }
     if may_execute_unseen(text, variables, kind) {
-        return fold_tables(catalog.tables.clone(), Reason::SqlExecute);
+        return Plan::Fold(Box::new(Fold::of_unknown_text(catalog)));
     }
     if tables.is_empty() {
         return without_slots(text, variables, catalog, kind);

@@ -45,8 +45,8 @@ pub enum Command {
 pub enum Source {
     /// The value of a string literal.
     Literal(Vec<u8>),
-    /// A user variable, as it is written.
-    Variable(Vec<u8>),
+    /// A user variable, or an expression (MariaDB) that gives the same value when it is computed twice, as written.
+    Expression(Vec<u8>),
     /// Anything else.
     Unknown,
 }
@@ -64,6 +64,12 @@ pub fn command(text: &[u8], variables: &SessionVariables) -> Option<Command> {
         let source = match words.accept("FROM") {
             true => source(&mut words, text, variables),
             false => Source::Unknown,
+        };
+        words.accept_mark(b';');
+        let source = match words.peek() {
+            None => source,
+            // It is misspelt.
+            Some(_) => Source::Unknown,
         };
         let off = is_off(text, variables);
         Command::Prepare { name, source, off }
@@ -185,23 +191,65 @@ fn name(words: &mut Words<'_>) -> Option<String> {
 }
 
 fn source(words: &mut Words<'_>, text: &[u8], variables: &SessionVariables) -> Source {
-    let Some(token) = words.next() else {
-        return Source::Unknown;
+    let rest = words.rest();
+    let is_end = |token: &Token| {
+        token.of(text) == b";"
+            || (token.kind == TokenKind::Word && token.of(text).eq_ignore_ascii_case(b"USING"))
     };
-    let ends = match words.peek() {
-        None => true,
-        Some(next) => next.of(text) == b";" || next.of(text).eq_ignore_ascii_case(b"USING"),
-    };
-    let spelled = token.of(text);
-    match token.kind {
-        _ if !ends => Source::Unknown,
-        TokenKind::String => match unquoted(spelled, variables.no_backslash_escapes) {
-            Some(literal) => Source::Literal(literal),
-            None => Source::Unknown,
-        },
-        TokenKind::Variable if !spelled.starts_with(b"@@") => Source::Variable(spelled.to_vec()),
+    let end = rest.iter().position(is_end).unwrap_or(rest.len());
+    let tokens = rest[..end].to_vec();
+    for _ in &tokens {
+        words.next();
+    }
+    match &tokens[..] {
+        [] => Source::Unknown,
+        [only] if only.kind == TokenKind::String => {
+            match unquoted(only.of(text), variables.no_backslash_escapes) {
+                Some(literal) => Source::Literal(literal),
+                None => Source::Unknown,
+            }
+        }
+        [first, ..] if is_repeatable(&tokens, text) => {
+            let end = tokens.last().map_or(first.end, |last| last.end);
+            Source::Expression(text[first.start..end].to_vec())
+        }
         _ => Source::Unknown,
     }
+}
+
+/// Whether an expression gives the same value each time, and does nothing else: strings, numbers and user variables,
+/// and functions that depend on their arguments alone.
+fn is_repeatable(tokens: &[Token], text: &[u8]) -> bool {
+    const FUNCTIONS: [&str; 14] = [
+        "CONCAT",
+        "CONCAT_WS",
+        "COALESCE",
+        "IF",
+        "IFNULL",
+        "NULLIF",
+        "LEFT",
+        "RIGHT",
+        "LOWER",
+        "UPPER",
+        "REPLACE",
+        "SUBSTR",
+        "SUBSTRING",
+        "TRIM",
+    ];
+    tokens.iter().all(|token| {
+        let spelled = token.of(text);
+        match token.kind {
+            TokenKind::String | TokenKind::Number => true,
+            TokenKind::Variable => !spelled.starts_with(b"@@"),
+            TokenKind::Punctuation => matches!(spelled, b"(" | b")" | b","),
+            TokenKind::Word => {
+                let mut functions = FUNCTIONS.iter();
+                functions.any(|name| spelled.eq_ignore_ascii_case(name.as_bytes()))
+                    && text.get(token.end) == Some(&b'(')
+            }
+            _ => false,
+        }
+    })
 }
 
 /// `[USING @a [, @b] ..]`, to the end of the statement.
@@ -295,15 +343,26 @@ mod tests {
         );
         assert_eq!(
             read("PREPARE s FROM @sql"),
-            prepare("s", Source::Variable(b"@sql".to_vec()))
+            prepare("s", Source::Expression(b"@sql".to_vec()))
         );
-        for other in [
-            "CONCAT('a', 'b')",
+        for repeatable in [
+            "CONCAT('a', @b)",
             "'a' 'b'",
+            "replace(@a, 'b', IF(@c, 1, 2))",
+        ] {
+            let text = format!("PREPARE s FROM {repeatable} ;");
+            let source = Source::Expression(repeatable.as_bytes().to_vec());
+            assert_eq!(read(&text), prepare("s", source), "{repeatable}");
+        }
+        for other in [
+            "CONCAT('a', UUID())",
+            "CONCAT ('a')",
+            "CONCAT(@a := 'b')",
+            "(SELECT 'a')",
+            "shop.concat('a')",
             "@@version",
             "@a.b",
             "N'a'",
-            "5",
             "'a",
         ] {
             let text = format!("PREPARE s FROM {other}");

@@ -21,7 +21,7 @@ use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
 use crate::session::state::Isolation;
 use crate::session::state::transaction::Keys;
-use crate::sql::plan::Fold;
+use crate::sql::plan::{ConsistentRead, Fold};
 use crate::wire::error_code::ER_SP_DOES_NOT_EXIST;
 use crate::wire::{reply, status};
 
@@ -60,7 +60,7 @@ impl Refusal {
 impl Session {
     /// Whether a fold is for a query that may see an older snapshot.
     pub(crate) fn is_query_in_snapshot(&self, fold: &Fold) -> bool {
-        fold.reads_snapshot && self.queries_see_a_snapshot()
+        fold.consistent_read == ConsistentRead::Yes && self.queries_see_a_snapshot()
     }
 
     /// Whether a query without a locking clause may see a snapshot that a fold would not change, or that is not to be
@@ -90,8 +90,7 @@ impl Session {
                 return self.discard_and_fail(original, context, &error).await;
             }
         }
-        let mut tables: Vec<_> = bounds.iter().map(|bound| bound.table().clone()).collect();
-        tables.dedup();
+        let tables = tables_of(bounds);
         if let Err(error) = self.fold_own(&tables).await? {
             return self.discard_and_fail(original, context, &error).await;
         }
@@ -145,6 +144,22 @@ impl Session {
             false => self.take_back(&held.last).await?,
         }
         self.release(&held).await
+    }
+
+    /// Whether the transaction's snapshot shows slots of these rows that hold something, once the transaction's own
+    /// increments are folded. True as well where that cannot be determined.
+    pub(crate) async fn snapshot_shows_slots(&mut self, bounds: &[Bound]) -> Result<bool, Error> {
+        if self.fold_own(&tables_of(bounds)).await?.is_err() {
+            return Ok(true);
+        }
+        for bound in bounds {
+            match self.rows_in_snapshot(bound).await? {
+                // What the account may not read, its query does not read either.
+                Ok(None) | Err(Refusal::Its(_)) => {}
+                Ok(Some(_)) | Err(Refusal::Outgrown) => return Ok(true),
+            }
+        }
+        Ok(false)
     }
 
     /// Finds the rows whose slots hold something in the snapshot.
@@ -248,4 +263,10 @@ impl Session {
         }
         self.raise_again(last).await
     }
+}
+
+fn tables_of(bounds: &[Bound]) -> Vec<Arc<HotTable>> {
+    let mut tables: Vec<_> = bounds.iter().map(|bound| bound.table().clone()).collect();
+    tables.dedup();
+    tables
 }

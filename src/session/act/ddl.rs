@@ -22,7 +22,7 @@ use crate::wire::error_code::{
     ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_USER_LOCK_DEADLOCK,
 };
 use crate::wire::reader::Malformed;
-use crate::wire::{reply, status};
+use crate::wire::reply;
 
 /// The error of a lock wait that timed out, as the client's own statement would report it.
 const WAITED: (u16, &str, &str) = (
@@ -246,10 +246,7 @@ impl Session {
         context: ReplyContext,
     ) -> Result<(), Error> {
         let messages = match has_messages(&held.last, context.response_kind) {
-            true => {
-                let ours = status::IN_TRANS | status::IN_TRANS_READONLY;
-                self.take_messages(ours).await?
-            }
+            true => self.take_messages().await?,
             false => None,
         };
         self.state.diagnostics = Some(Diagnostics::of(&held.last, messages));

@@ -8,23 +8,33 @@ use crate::session::act::own_rows::Mark;
 use crate::session::act::second_run::SecondRun;
 use crate::session::error::Error;
 use crate::session::error_kind::is_unknown_column;
-use crate::session::reply::{HeldResponse, Original, Replied, ReplyContext, changes_nothing};
+use crate::session::link::rewrite::Rewrite;
+use crate::session::refusal::DEFINITION_CHANGED;
+use crate::session::reply::{
+    HeldResponse, Original, Replied, ReplyContext, changes_nothing, error_payload,
+};
+use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::info_text::InfoText;
-use crate::session::state::transaction::Keys;
-use crate::sql::plan::Reason;
-use crate::sql::template::Template;
+use crate::session::state::transaction::{Keys, Suspects};
+use crate::sql::plan::{ConsistentRead, Fold};
 use crate::wire::response::ResponseKind;
 
 impl Session {
-    /// Folds in the client's transaction, then runs the original.
+    /// Folds in the client's transaction, then runs the original. `folds` are those of `fold`, bound to their
+    /// parameters.
     pub(crate) async fn fold_in_transaction(
         &mut self,
-        reason: Reason,
+        fold: &Fold,
         folds: &[Bound],
-        confined: Option<(&Template, &[Vec<u8>])>,
+        parameters: Option<&[Vec<u8>]>,
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
+        let reason = fold.reason;
+        let confined = fold.confined.as_ref().zip(parameters);
+        let may_be_query =
+            fold.consistent_read == ConsistentRead::Possibly && self.queries_see_a_snapshot();
+        let shows_slots = may_be_query && self.snapshot_shows_slots(folds).await?;
         let rows = self.state.transaction.rows();
         let are_settled = folds
             .iter()
@@ -72,6 +82,11 @@ impl Session {
             }
         }
         let mark = mark.filter(|_| moved.iter().any(Moved::were_open));
+        if may_be_query && (shows_slots || mark.is_some()) {
+            return self
+                .run_if_no_query(mark, (moved, suspects), original, context)
+                .await;
+        }
         let before = self.writes_before(mark.as_ref()).await?;
         let mut held = self.run_original_and_hold(original, context, false).await?;
         match (changes_nothing(&held.last, self.state.kind), mark) {
@@ -100,6 +115,59 @@ impl Session {
             }
         }
         self.release(&held).await
+    }
+
+    /// Runs a statement that may be a query over folds that a query of this transaction must not see. A statement that
+    /// has written nothing is taken for one: the folds are undone, and the client gets the server's error for a
+    /// snapshot that a table has outgrown (1412), rather than a wrong value.
+    async fn run_if_no_query(
+        &mut self,
+        mark: Option<Mark>,
+        (moved, suspects): (Vec<Moved>, Vec<Suspects>),
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let before = self.count_writes().await?;
+        let context = self.send_original(original, context).await?;
+        let rewrite = Rewrite {
+            hold_last: true,
+            spools: true,
+            ..context.rewrite()
+        };
+        let ended = self.pass_rewritten(context.response_kind, rewrite).await?;
+        let last = ended.held.unwrap_or_default();
+        self.learn_language(&last);
+        let failed = ended.tracker.error().is_some();
+        self.keep_answer(&last, context.response_kind).await?;
+        let has_written = !self.count_writes().await?.are(before);
+        let is_query = !has_written && !failed && self.state.in_transaction();
+        if is_query {
+            let error = error_payload(DEFINITION_CHANGED);
+            self.state.diagnostics = Some(Diagnostics::of_an_error());
+            match mark {
+                Some(mark) => self.undo(mark, &error).await?,
+                None => self.raise_again(&error).await?,
+            }
+            // Without a spool, rows have been sent already.
+            let sequence_id = match ended.spool {
+                Some(_) => context.sequence_id,
+                None => ended.sequence_id,
+            };
+            let context = ReplyContext {
+                sequence_id,
+                ..context
+            };
+            return self.reply_err(context, &error).await;
+        }
+        match mark {
+            Some(mark) if failed && !has_written => self.undo(mark, &last).await?,
+            _ => self.remember_changes(moved, suspects),
+        }
+        self.link.send_spooled(ended.spool).await?;
+        Ok(Replied {
+            sequence_id: self.send_packet(ended.sequence_id, &last).await?,
+            failed,
+        })
     }
 
     /// Runs the original of a read over rows that were folded for it. The folds are undone afterwards if a mark was

@@ -11,8 +11,8 @@ use crate::session::error_kind::is_unknown_column;
 use crate::session::link::internal::InternalResponse;
 use crate::session::link::rewrite::Rewrite;
 use crate::session::link::tracked::{CommitReport, add_commit, has_written};
-use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
-use crate::session::reply::{Original, Replied, ReplyContext, error_payload, has_messages};
+use crate::session::refusal::Foreseen;
+use crate::session::reply::{Original, Replied, ReplyContext, has_messages};
 use crate::session::state::diagnostics::Diagnostics;
 use crate::sql::Kind;
 use crate::sql::plan::{Fold, FoldTable, Reason, Scope};
@@ -74,10 +74,6 @@ impl Session {
         if folds.is_empty() {
             return self.run_original(original, context).await;
         }
-        if fold.may_read_snapshot && self.queries_see_a_snapshot() {
-            let error = error_payload(DEFINITION_CHANGED);
-            return self.discard_and_fail(original, context, &error).await;
-        }
         if self.is_query_in_snapshot(fold) {
             return self.query_in_snapshot(&folds, original, context).await;
         }
@@ -107,8 +103,7 @@ impl Session {
         if let (true, [only]) = (writes_alone, &fold.folds[..]) {
             self.note_locking_write(&only.table);
         }
-        let confined = fold.confined.as_ref().zip(parameters);
-        self.fold_in_transaction(fold.reason, &folds, confined, original, context)
+        self.fold_in_transaction(fold, &folds, parameters, original, context)
             .await
     }
 
@@ -121,6 +116,10 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
+        if self.state.kind.may_run_several() {
+            // Each of them ends its own transaction, or begins and ends one that MySQL would see.
+            return self.run_after_folds(reason, folds, original, context).await;
+        }
         // A fold for a read may run in a READ ONLY session; a write must be refused there.
         let begin = match self.state.kind {
             Kind::Select | Kind::Do | Kind::Set { .. } if !self.state.access.locks_for_update => {
@@ -129,9 +128,7 @@ impl Session {
             _ => BEGIN,
         };
         if begin == BEGIN_TO_WRITE && self.state.may_call_routines && self.is_read_only().await? {
-            return self
-                .run_read_only_over_folds(reason, folds, original, context)
-                .await;
+            return self.run_after_folds(reason, folds, original, context).await;
         }
         if let Err(error) = self.begin_and_fold(begin, folds).await? {
             self.commit_own().await?;
@@ -167,11 +164,7 @@ impl Session {
         let is_err = held.first() == Some(&reply::ERR);
         let are_cleared = !self.hot.catalog.mariadb || is_err;
         let messages = match are_cleared && has_messages(&held, context.response_kind) {
-            true => {
-                // They are shown after the proxy's transaction has ended.
-                let ours = status::IN_TRANS | status::IN_TRANS_READONLY;
-                self.take_messages(ours).await?
-            }
+            true => self.take_messages().await?,
             false => None,
         };
         self.state.diagnostics = Some(Diagnostics::of(&held, messages));
@@ -215,9 +208,10 @@ impl Session {
         Ok(is_read_only)
     }
 
-    /// Folds in a transaction of its own, then runs the original where MySQL would run it, so that the server refuses
-    /// what a routine writes. What others add between the two counts as added after the statement.
-    async fn run_read_only_over_folds(
+    /// Folds in a transaction of its own, then runs the original where MySQL would run it: so that the server refuses
+    /// what a routine writes in a READ ONLY session, and commits each of several statements. What others add between
+    /// the two counts as added after the statement.
+    async fn run_after_folds(
         &mut self,
         reason: Reason,
         folds: &[Bound],

@@ -84,7 +84,7 @@ impl Session {
         response_kind: ResponseKind,
     ) -> Result<(), Error> {
         let diagnostics = match has_messages(last, response_kind) {
-            true => Diagnostics::of(last, self.take_messages(0).await?),
+            true => Diagnostics::of(last, self.take_messages().await?),
             false => {
                 let mut quiet = Diagnostics::of(last, None);
                 quiet.clear_messages();
@@ -132,10 +132,13 @@ impl Session {
         response_kind: ResponseKind,
     ) -> Result<(), Error> {
         self.keep_answer(&held.last, response_kind).await?;
-        // The server undoes a statement that fails, with all that its routines have done.
-        if let Some(before) = before.filter(|_| !held.failed) {
+        // The server undoes a statement that fails, with all that its functions and triggers have done. What the
+        // statements of a procedure did before the one that failed stays.
+        let kind = self.state.kind;
+        let is_undone = held.failed && !kind.may_run_several();
+        if let Some(before) = before.filter(|_| !is_undone) {
             let now = self.count_writes().await?;
-            let own = u64::from(self.state.kind.is_write());
+            let own = u64::from(kind.is_write());
             let expected = before.0.map(|before| before + own);
             if expected.is_none() || now.0 != expected {
                 return Ok(());
@@ -150,7 +153,7 @@ impl Session {
         mark: Option<&Mark>,
     ) -> Result<Option<Writes>, Error> {
         let state = &self.state;
-        let is_unread = matches!(state.kind, Kind::Other | Kind::Execute | Kind::With);
+        let is_unread = state.kind.may_run_several() || state.kind == Kind::With;
         match mark.is_some() && (state.may_call_routines || is_unread) {
             true => self.count_writes().await.map(Some),
             false => Ok(None),

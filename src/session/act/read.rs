@@ -19,7 +19,7 @@ use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::Keys;
-use crate::sql::plan::{Fold, FoldTable, Read, Reason};
+use crate::sql::plan::{ConsistentRead, Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
 use crate::sql::template::{Filling, KnownSlots};
 use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE};
@@ -118,7 +118,7 @@ impl Session {
             read.tables.iter().map(FoldTable::whole).collect(),
             Reason::ColumnsUnknown,
         );
-        fold.reads_snapshot = !read.locks_rows();
+        fold.consistent_read = ConsistentRead::of(read);
         self.fold_then_original(&fold, None, original, context)
             .await
     }
@@ -387,10 +387,7 @@ impl Session {
             Err(_) => reply::Err::decode(&last).is_ok_and(|err| err.code == ER_DATA_OUT_OF_RANGE),
         };
         let messages = match wrapped && is_told {
-            true => {
-                self.take_messages(status::IN_TRANS | status::IN_TRANS_READONLY)
-                    .await?
-            }
+            true => self.take_messages().await?,
             false => None,
         };
         if !is_told {

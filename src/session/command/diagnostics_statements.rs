@@ -20,6 +20,7 @@ use crate::wire::command::encode_query;
 use crate::wire::packet::encode_packet;
 use crate::wire::reader::Malformed;
 use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
+use crate::wire::status;
 
 /// The outcome of a statement that asks about the one before it.
 pub(crate) enum QuestionOutcome {
@@ -42,7 +43,7 @@ impl Session {
         if may_ask(text) || sql::prepare::may_execute(text) {
             self.keep_numbers().await?;
         } else if may_ask_for_messages(text) {
-            let messages = self.take_messages(0).await?;
+            let messages = self.take_messages().await?;
             self.state.diagnostics = Some(Diagnostics::of(&[], messages));
         }
         Ok(())
@@ -56,7 +57,7 @@ impl Session {
         context: ReplyContext,
     ) -> Result<QuestionOutcome, Error> {
         if !may_be_question(text, kind) {
-            self.state.diagnostics = None;
+            self.forget_diagnostics(kind);
             return Ok(QuestionOutcome::Not);
         }
         // Internal statements run before the client's.
@@ -130,7 +131,7 @@ impl Session {
                 // There are no messages, whatever warnings an internal statement has raised since: after ROLLBACK TO
                 // SAVEPOINT, servers warn of temporary tables and of tables without transactions (1751, 1196).
                 let none = match (&diagnostics.messages, diagnostics.counts) {
-                    (None, Some((0, 0))) => self.take_messages(0).await?,
+                    (None, Some((0, 0))) => self.take_messages().await?,
                     _ => None,
                 };
                 let (messages, limit) = match (&diagnostics.messages, &none) {
@@ -254,6 +255,9 @@ impl Session {
         let mut out = Vec::new();
         let mut sequence_id = context.sequence_id;
         let mut rows = 0;
+        // The messages may have been taken within a transaction that has ended since.
+        let transaction = status::IN_TRANS | status::IN_TRANS_READONLY;
+        let set_status = context.rewrite().set_status | (self.state.status & transaction);
         for (packet_kind, payload) in messages {
             if *packet_kind == PacketKind::Row {
                 let shown = is_shown(*packet_kind, payload, errors);
@@ -264,7 +268,7 @@ impl Session {
             }
             let mut payload = payload.clone();
             if matches!(packet_kind, PacketKind::RowsEnd | PacketKind::Separator) {
-                patch_status(&mut payload, 0, context.rewrite().set_status);
+                patch_status(&mut payload, transaction, set_status);
             }
             sequence_id = encode_packet(&mut out, sequence_id, &payload);
         }

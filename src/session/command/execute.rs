@@ -105,7 +105,7 @@ impl Session {
         if let Some(asks) = statement.asks.clone() {
             Box::pin(self.execute_asking(id, statement, &asks)).await?;
         } else {
-            self.state.diagnostics = None;
+            self.forget_diagnostics(statement.kind);
             self.execute_as_planned(id, statement).await?;
         }
         let failed = self.state.status_uncertain;

@@ -54,7 +54,7 @@ impl Session {
                 self.shape = shape;
                 self.state.control = control;
                 self.state.access = access;
-                self.state.diagnostics = None;
+                self.forget_diagnostics(kind);
                 self.learn_from_forwarded(reason, kind);
                 if kind == Kind::Prepare && !self.state.bypass {
                     Unseen::add(&mut self.state.unseen, None, &self.hot.prepared_under);

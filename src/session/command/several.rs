@@ -72,7 +72,7 @@ impl Session {
     async fn quote_in_messages(&mut self, following: &Following) -> Result<(), Error> {
         let kept = self.state.diagnostics.as_ref();
         let messages = match kept.and_then(|kept| kept.messages.clone()) {
-            None => self.take_messages(0).await?,
+            None => self.take_messages().await?,
             messages => messages,
         };
         let Some(mut messages) = messages else {

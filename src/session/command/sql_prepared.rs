@@ -1,7 +1,7 @@
 //! SQL syntax for prepared statements: EXECUTE follows the plan of the text that was prepared.
 //!
 //! The session remembers each statement's text with the schema and sql_mode of its PREPARE. Where the text is not
-//! known (MariaDB's `PREPARE s FROM CONCAT(..)`, a PREPARE inside a procedure), EXECUTE folds every hot table first.
+//! known (a PREPARE inside a procedure), EXECUTE folds every hot table first.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use crate::session::Session;
 use crate::session::act::invocation::{Arguments, Form, Invocation};
 use crate::session::command::diagnostics_statements::QuestionOutcome;
 use crate::session::error::Error;
+use crate::session::error_kind::is_code_of_the_text;
 use crate::session::link::internal::InternalResponse;
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::sql_prepared::{PreparedText, Text};
 use crate::session::text::{kind_of, may_change_the_catalog};
 use crate::session::user_variables::{Variable, unhex};
-use crate::sql::plan::{Fold, FoldTable, Plan, Reason};
+use crate::sql::plan::{Fold, Plan, Reason};
 use crate::sql::prepare::{self, Command, Source, Using};
-use crate::sql::{self, Kind, TableLocks, Values};
+use crate::sql::{self, Kind, TableLocks, Values, may_call_routines};
 use crate::wire::command::query_payload;
 use crate::wire::execute::Value;
 
-/// The longest text that is fetched from a user variable, in bytes.
+/// The longest text that is fetched from the server, in bytes.
 const LONGEST_TEXT: usize = 128 * 1024;
 
 impl Session {
@@ -82,19 +83,11 @@ impl Session {
         Ok(match prepared {
             Some(PreparedText::Text(prepared)) => self.plan_prepared(&prepared).await?,
             Some(PreparedText::Unread) if self.state.table_locks == TableLocks::None => {
-                Arc::new(Plan::Fold(Box::new(self.fold_of_all())))
+                Arc::new(Plan::Fold(Box::new(Fold::of_unknown_text(&self.catalog()))))
             }
             Some(PreparedText::Off(_)) => Arc::new(Plan::Forward(Reason::Off)),
             _ => Arc::new(Plan::Forward(Reason::Metadata)),
         })
-    }
-
-    /// The fold for a text that is not known: it may read or write every hot table that no temporary one hides.
-    fn fold_of_all(&self) -> Fold {
-        Fold::new(
-            self.catalog().tables.iter().map(FoldTable::whole).collect(),
-            Reason::SqlExecute,
-        )
     }
 
     async fn sql_prepare(
@@ -112,7 +105,9 @@ impl Session {
             Some(name) if !done.failed => known.insert(name, prepared),
             // The statement that had the name is gone, unless PREPARE itself was misspelt: then it still exists.
             Some(name) => {
-                if known.remove(&name) {
+                let is_about_text = self.state.last_error.is_some_and(is_code_of_the_text);
+                let is_gone = is_about_text && matches!(prepared, PreparedText::Text(_));
+                if known.remove(&name) && !is_gone {
                     known.insert(name, PreparedText::Unread);
                 }
             }
@@ -124,11 +119,16 @@ impl Session {
     async fn text_of(&mut self, source: Source) -> Result<Option<Text>, Error> {
         let text = match source {
             Source::Literal(text) => Some(text),
-            Source::Variable(name) => {
-                let name = String::from_utf8_lossy(&name);
-                let question = format!(
-                    "SELECT IF(LENGTH({name}) <= {LONGEST_TEXT}, HEX(CONVERT({name} USING utf8mb4)), NULL)"
-                );
+            Source::Expression(expression) => {
+                let limit = format!(") <= {LONGEST_TEXT}, HEX(CONVERT((");
+                let question = [
+                    b"SELECT IF(LENGTH(",
+                    &expression[..],
+                    limit.as_bytes(),
+                    &expression,
+                    b") USING utf8mb4)), NULL)",
+                ];
+                let question = question.concat();
                 match self.run_internal(question).await? {
                     InternalResponse::Row(row) => row.into_iter().next().flatten().and_then(unhex),
                     _ => None,
@@ -174,6 +174,9 @@ impl Session {
         };
         self.state.access = self.access_in(text, kind);
         self.before(kind);
+        if let Some(text) = text {
+            self.state.may_call_routines = kind == Kind::Call || may_call_routines(text);
+        }
         let may_change_the_catalog = match &prepared {
             Some(PreparedText::Text(text)) => {
                 may_change_the_catalog(&text.text, kind, &self.hot.catalog)
@@ -185,7 +188,7 @@ impl Session {
                 self.execute_text(&text, using, original, context).await?
             }
             Some(PreparedText::Unread) if self.state.table_locks == TableLocks::None => {
-                let fold = self.fold_of_all();
+                let fold = Fold::of_unknown_text(&self.catalog());
                 let done = self
                     .fold_then_original(&fold, None, original, context)
                     .await?;

@@ -44,3 +44,28 @@ SELECT fetched();
 SELECT id, title FROM posts WHERE id = fetched();
 SELECT views FROM posts WHERE id = fetched();
 SELECT 1;
+
+== a call with a query among its arguments that fails behind its first write
+CREATE PROCEDURE two(IN n INT) BEGIN UPDATE posts SET title = 'by two' WHERE id = 2; UPDATE nothing SET x = 1; END;
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\connection a
+CALL two((SELECT SUM(views) FROM posts));
+SELECT id, title FROM posts ORDER BY id;
+[direct] COMMIT;
+SELECT id, title, views FROM posts ORDER BY id;
+DROP PROCEDURE two;
+
+== a procedure that rolls back, called with a query among its arguments
+CREATE PROCEDURE two(IN n INT) BEGIN UPDATE posts SET title = 'by two' WHERE id = 2; ROLLBACK; UPDATE posts SET title = 'by two' WHERE id = 3; BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION ROLLBACK; UPDATE nothing SET x = n; END; END;
+CALL two((SELECT SUM(views) FROM posts));
+SELECT id, title FROM posts ORDER BY id;
+CREATE PROCEDURE prep() PREPARE c FROM 'CALL two(1)';
+CALL prep();
+UPDATE posts SET title = 'x';
+EXECUTE c;
+SELECT id, title FROM posts ORDER BY id;
+DROP PROCEDURE two;
+DROP PROCEDURE prep;

@@ -355,3 +355,20 @@ UPDATE hits SET n = n + 1 WHERE path = 5;
 \prepare q: SELECT @@warning_count
 UPDATE hits SET n = n + 1 WHERE path = 5;
 \execute q
+
+== the warnings of a write that was held, behind the end of its transaction
+[direct] SET SESSION sql_mode = 'NO_UNSIGNED_SUBTRACTION';
+BEGIN;
+SELECT COUNT(*) FROM posts WHERE likes > 50;
+UPDATE posts SET likes = likes - 1;
+SAVEPOINT s;
+[direct] SHOW WARNINGS;
+COMMIT;
+[direct] SHOW COUNT(*) WARNINGS;
+[direct] SHOW WARNINGS;
+BEGIN;
+SELECT COUNT(*) FROM posts WHERE likes > 50;
+UPDATE posts SET likes = likes - 1;
+ROLLBACK TO SAVEPOINT nothing;
+[direct] SHOW WARNINGS;
+ROLLBACK;

@@ -686,3 +686,16 @@ SELECT id, views FROM posts PROCEDURE ANALYSE(10, 256);
 SELECT views FROM posts ORDER BY views, id LIMIT 1 PROCEDURE ANALYSE();
 SELECT id, views FROM posts ORDER BY id;
 COMMIT;
+
+== sql_auto_is_null in a snapshot
+[direct] SET sql_auto_is_null = 1;
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\roll_up
+UPDATE posts SET views = views + 1 WHERE id = 2;
+\connection a
+SELECT id, views FROM posts WHERE id IS NOT NULL AND score IS NULL ORDER BY id;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;

@@ -279,3 +279,88 @@ EXECUTE u USING @k, @none;
 EXECUTE d USING @none, @t;
 SELECT id, title, views FROM posts ORDER BY id;
 COMMIT;
+
+== execute of a text that is not known, in a snapshot
+CREATE PROCEDURE prep() PREPARE s FROM 'SELECT id, views FROM posts ORDER BY id';
+CREATE PROCEDURE prep_write() PREPARE w FROM 'UPDATE posts SET views = views + 1 WHERE id = 2';
+CALL prep();
+CALL prep_write();
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\roll_up
+UPDATE posts SET views = views + 1 WHERE id = 2;
+\connection a
+EXECUTE w;
+SELECT id, views FROM posts WHERE id = 2;
+COMMIT;
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+EXECUTE s;
+COMMIT;
+DROP PROCEDURE prep;
+DROP PROCEDURE prep_write;
+
+== execute of a text that is not known, which fails, in a snapshot
+CREATE PROCEDURE prep() PREPARE w FROM 'UPDATE posts SET views = views + 1, title = NULL WHERE id = 2';
+CREATE PROCEDURE prep_call() PREPARE c FROM 'CALL two()';
+CREATE PROCEDURE two() BEGIN UPDATE posts SET title = 'by two' WHERE id = 2; UPDATE nothing SET x = 1; END;
+CALL prep();
+CALL prep_call();
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\connection a
+EXECUTE w;
+EXECUTE c;
+SELECT id, title FROM posts ORDER BY id;
+[direct] COMMIT;
+SELECT id, title, views FROM posts ORDER BY id;
+DROP PROCEDURE prep;
+DROP PROCEDURE prep_call;
+DROP PROCEDURE two;
+
+== a prepared text from an expression, in a snapshot [mariadb]
+SET @t = 'posts';
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\roll_up
+UPDATE posts SET views = views + 1 WHERE id = 2;
+\connection a
+EXECUTE IMMEDIATE CONCAT('SELECT id, views FROM ', @t, ' ORDER BY id');
+PREPARE s FROM CONCAT('SELECT id, views FROM ', @t, ' WHERE id = ?');
+SET @n = 1;
+EXECUTE s USING @n;
+EXECUTE IMMEDIATE CONCAT('UPDATE ', @t, ' SET views = views + 1 WHERE id = ?') USING @n;
+EXECUTE s USING @n;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== prepared under another sql_mode, executed in a snapshot
+PREPARE s FROM 'SELECT id, views FROM posts ORDER BY id';
+[direct] SET sql_mode = 'ANSI_QUOTES';
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\roll_up
+UPDATE posts SET views = views + 1 WHERE id = 2;
+\connection a
+EXECUTE s;
+SELECT id, views FROM posts ORDER BY id;
+COMMIT;
+
+== a name whose statement is gone because its text was refused
+[direct] PREPARE s FROM 'SELECT id, views FROM posts';
+[direct] PREPARE s FROM 'SELECT * FROM widths WHERE id = 2 FOR SHARE WAIT 1';
+SET autocommit = 0;
+[direct] EXECUTE s;
+SELECT 1;
+[direct] PREPARE s FROM 'SELECT id, views FROM posts ORDER BY id';
+[direct] PREPARE s FROM 'SELECT 1' USING @a;
+[direct] EXECUTE s;
+SELECT 1;
