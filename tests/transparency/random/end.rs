@@ -46,6 +46,11 @@ pub(super) fn end(
     let has_waited =
         |exchange: &Exchange| error(exchange) == Some(LOCK_WAIT_TIMEOUT) && waits(exchange);
     let text = session.to_string();
+    // Behind DDL the table is rolled up at once, and an increment of a column that is gone has locked rows. A cursor
+    // that MySQL refuses to open is refused after the fold.
+    let refuses_cursor = |exchange: &Exchange| error(exchange) == Some(CURSOR_REFUSED);
+    let has_locked_more =
+        session.fresh || may_lock_more(&text) || direct.iter().any(refuses_cursor);
     let ends = [
         (direct.iter().position(waits), Ended::Blocked),
         (proxied.iter().position(has_waited), Ended::Waited),
@@ -87,7 +92,7 @@ pub(super) fn end(
         ),
         (
             (0..direct.len().min(proxied.len()))
-                .find(|&at| meets_other_locks(session, &text, &direct[at..], &proxied[at..])),
+                .find(|&at| meets_other_locks(has_locked_more, &direct[at..], &proxied[at..])),
             Ended::Skipped,
         ),
     ];
@@ -133,6 +138,9 @@ fn calls(text: &str) -> bool {
 
 /// The error of who has waited too long.
 const LOCK_WAIT_TIMEOUT: u16 = 1205;
+
+/// The error of MySQL for a cursor over a statement that is no SELECT.
+const CURSOR_REFUSED: u16 = 1322;
 
 /// The error of a query that computes a value which its type cannot hold.
 const OUT_OF_RANGE: u16 = 1690;
@@ -199,8 +207,7 @@ pub(super) fn waits_for_nobody(text: &str) -> bool {
 /// Whether all that two answers differ in is what other locks make of a statement that waits for nobody. Takes the
 /// exchanges from that statement on, for a cursor's rows come in several.
 fn meets_other_locks(
-    session: &Session,
-    text: &str,
+    has_locked_more: bool,
     all_direct: &[Exchange],
     all_proxied: &[Exchange],
 ) -> bool {
@@ -213,11 +220,11 @@ fn meets_other_locks(
     match (lock_conflict(direct), lock_conflict(proxied)) {
         (None, None) => {
             let (theirs, ours) = (rows(all_direct), rows(all_proxied));
-            // Behind DDL the table is rolled up at once.
-            let may_lack = session.fresh || may_lock_more(text);
+            // LIMIT takes others in the place of rows that are missing.
+            let are_fewer = direct.label.contains("LIMIT") || is_part(&ours, &theirs);
             let definitions = |exchange| payloads(exchange, is_definition);
-            may_lack
-                && is_part(&ours, &theirs)
+            has_locked_more
+                && are_fewer
                 && definitions(direct) == definitions(proxied)
                 && ends_with_rows(direct)
                 && ends_with_rows(proxied)
@@ -233,8 +240,6 @@ fn meets_other_locks(
             let is_unread = ["/*!", "UNION"]
                 .iter()
                 .any(|sign| direct.label.contains(sign));
-            // Behind DDL, an increment of a column that is gone has locked rows.
-            let has_locked_more = session.fresh || may_lock_more(text);
             is_unread || (direct.label.contains("NOWAIT") && has_locked_more)
         }
         // Increments in slots lock no row that does not match.

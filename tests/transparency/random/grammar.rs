@@ -91,7 +91,7 @@ const KINDS: &[Kind] = &[
     kind(5, "basic", Writer::insert),
     kind(4, "basic", Writer::delete),
     kind(4, "basic", Writer::reuse),
-    alone(kind(3, "basic", Writer::at_once)),
+    alone(kind(5, "basic", Writer::at_once)),
     kind(3, "basic", Writer::lock),
     kind(4, "basic", Writer::about_the_session),
     alone(kind(3, "basic", Writer::several_tables)),
@@ -223,7 +223,7 @@ impl Writer {
         let before = self.steps.len();
         (kind.write)(self, dice, subject);
         if plays("executed") && dice.chance(8) {
-            self.execute_in_sql(before);
+            self.execute_in_sql(dice, before);
         }
         if plays("spelling") && dice.chance(12) {
             self.spell_otherwise(dice, before);

@@ -1,5 +1,7 @@
 //! Prepared statements, in the binary protocol and in SQL.
 
+use countersink_sandbox::Flavour;
+
 use super::dice::Dice;
 use super::grammar::Writer;
 use super::subject::{SUBJECTS, Subject};
@@ -39,7 +41,7 @@ impl Writer {
 
     /// Turns the statements that have been written since there were so many steps into PREPARE and EXECUTE, where they
     /// are no more than that to the rest of the sequence.
-    pub(super) fn execute_in_sql(&mut self, before: usize) {
+    pub(super) fn execute_in_sql(&mut self, dice: &mut Dice<'_>, before: usize) {
         for step in self.take_back(before) {
             let Action::Statement(statement) = step.action else {
                 self.again(step);
@@ -53,7 +55,14 @@ impl Writer {
                 continue;
             }
             let text = statement.text.replace('\'', "''");
-            self.plain(&format!("PREPARE sql_two FROM '{text}'"));
+            match dice.roll(4) {
+                0 | 1 => self.plain(&format!("PREPARE sql_two FROM '{text}'")),
+                2 => {
+                    self.plain(&format!("SET @text = '{text}'"));
+                    self.plain("PREPARE sql_two FROM @text");
+                }
+                _ => self.prepare_from_an_expression(&text),
+            }
             let parameters = statement.parameters.iter().enumerate();
             let (sets, names): (Vec<_>, Vec<_>) = parameters
                 .map(|(number, value)| {
@@ -67,6 +76,27 @@ impl Writer {
                 self.plain(&format!("SET {}", sets.join(", ")));
                 self.plain(&format!("EXECUTE sql_two USING {}", names.join(", ")));
             }
+        }
+    }
+
+    /// PREPARE of a text that an expression gives, which MariaDB alone takes. `text` has no quote that is not doubled.
+    fn prepare_from_an_expression(&mut self, text: &str) {
+        let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let texts = [
+            (Flavour::MySql, format!("'{text}'")),
+            (Flavour::MariaDb, format!("CONCAT('{verb} ', '{rest}')")),
+        ];
+        for (flavour, source) in texts {
+            self.again(Step {
+                flavour: Some(flavour),
+                action: Action::Statement(Statement {
+                    text: format!("PREPARE sql_two FROM {source}"),
+                    parameters: Vec::new(),
+                    masked: false,
+                    direct: true,
+                    cursorless: false,
+                }),
+            });
         }
     }
 
