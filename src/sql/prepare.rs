@@ -65,11 +65,10 @@ pub fn command(text: &[u8], variables: &SessionVariables) -> Option<Command> {
             true => source(&mut words, text, variables),
             false => Source::Unknown,
         };
-        words.accept_mark(b';');
-        let source = match words.peek() {
-            None => source,
+        let source = match is_at_end(&mut words) {
+            true => source,
             // It is misspelt.
-            Some(_) => Source::Unknown,
+            false => Source::Unknown,
         };
         let off = is_off(text, variables);
         Command::Prepare { name, source, off }
@@ -268,8 +267,13 @@ fn using(mut words: Words<'_>, text: &[u8]) -> Using {
             }
         }
     }
-    words.accept_mark(b';');
-    words.peek().is_none().then_some(user_variables)
+    is_at_end(&mut words).then_some(user_variables)
+}
+
+/// Whether nothing follows but semicolons, which the server takes for nothing.
+fn is_at_end(words: &mut Words<'_>) -> bool {
+    while words.accept_mark(b';') {}
+    words.peek().is_none()
 }
 
 /// The value of a string literal; `None` if it has a prefix or no end.
@@ -350,7 +354,7 @@ mod tests {
             "'a' 'b'",
             "replace(@a, 'b', IF(@c, 1, 2))",
         ] {
-            let text = format!("PREPARE s FROM {repeatable} ;");
+            let text = format!("PREPARE s FROM {repeatable} ;;");
             let source = Source::Expression(repeatable.as_bytes().to_vec());
             assert_eq!(read(&text), prepare("s", source), "{repeatable}");
         }

@@ -364,3 +364,15 @@ SELECT 1;
 [direct] PREPARE s FROM 'SELECT 1' USING @a;
 [direct] EXECUTE s;
 SELECT 1;
+
+== semicolons behind PREPARE and EXECUTE, in a snapshot
+START TRANSACTION WITH CONSISTENT SNAPSHOT;
+SELECT views FROM posts WHERE id = 3;
+\roll_up
+SELECT COUNT(*) FROM posts WHERE views > 50;
+[direct] PREPARE sql_two FROM'SELECT id FROM posts ORDER BY likes, id';;;
+[direct] EXECUTE sql_two;;;
+[direct] PREPARE sql_two FROM'SELECT id FROM posts WHERE id = ?';;;
+SET @n = 1;
+[direct] EXECUTE sql_two USING @n;;;
+COMMIT;
