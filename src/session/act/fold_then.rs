@@ -116,8 +116,9 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
-        if self.state.kind.may_run_several() {
-            // Each of them ends its own transaction, or begins and ends one that MySQL would see.
+        if self.state.kind == Kind::Call {
+            // The statements of its procedure commit one by one, and what it rolls back is up to it. It reads the hot
+            // tables that it names, and does not write them.
             return self.run_after_folds(reason, folds, original, context).await;
         }
         // A fold for a read may run in a READ ONLY session; a write must be refused there.
@@ -209,7 +210,7 @@ impl Session {
     }
 
     /// Folds in a transaction of its own, then runs the original where MySQL would run it: so that the server refuses
-    /// what a routine writes in a READ ONLY session, and commits each of several statements. What others add between
+    /// what a routine writes in a READ ONLY session, and commits the statements of a procedure one by one. What others add between
     /// the two counts as added after the statement.
     async fn run_after_folds(
         &mut self,
