@@ -101,19 +101,19 @@ impl Session {
     /// that opens no table leaves the messages, as COMMIT does.
     pub(crate) fn forget_diagnostics(&mut self, kind: Kind) {
         let leaves_messages = self.hot.catalog.mariadb && kind.only_controls_transactions();
-        self.state.diagnostics = match self.state.diagnostics.take() {
-            Some(diagnostics) if leaves_messages => Some(Diagnostics {
-                row_count: 0,
-                ..diagnostics
-            }),
-            _ => None,
-        };
+        let last = self.state.diagnostics.take();
+        self.state.left_diagnostics = last.filter(|_| leaves_messages);
     }
 
     /// Takes in what a statement of this kind may have changed, after it has run.
     pub(crate) fn after(&mut self, kind: Kind, failed: bool) {
-        if failed && kind.only_controls_transactions() {
-            self.state.diagnostics = None;
+        // A message of its own, as START TRANSACTION may have one, takes the place of those before.
+        let left = self.state.left_diagnostics.take();
+        if let Some(left) = left.filter(|_| !failed && self.state.has_no_warnings) {
+            self.state.diagnostics = Some(Diagnostics {
+                row_count: 0,
+                ..left
+            });
         }
         if kind.may_change_session() {
             self.state.variables = None;

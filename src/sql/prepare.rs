@@ -45,7 +45,9 @@ pub enum Command {
 pub enum Source {
     /// The value of a string literal.
     Literal(Vec<u8>),
-    /// A user variable, or an expression (MariaDB) that gives the same value when it is computed twice, as written.
+    /// A user variable, as it is written.
+    Variable(Vec<u8>),
+    /// An expression (MariaDB) that gives the same value when it is computed twice, as it is written.
     Expression(Vec<u8>),
     /// Anything else.
     Unknown,
@@ -208,6 +210,7 @@ fn source(words: &mut Words<'_>, text: &[u8], variables: &SessionVariables) -> S
                 None => Source::Unknown,
             }
         }
+        [only] if is_user_variable(only, text) => Source::Variable(only.of(text).to_vec()),
         [first, ..] if is_repeatable(&tokens, text) => {
             let end = tokens.last().map_or(first.end, |last| last.end);
             Source::Expression(text[first.start..end].to_vec())
@@ -239,7 +242,7 @@ fn is_repeatable(tokens: &[Token], text: &[u8]) -> bool {
         let spelled = token.of(text);
         match token.kind {
             TokenKind::String | TokenKind::Number => true,
-            TokenKind::Variable => !spelled.starts_with(b"@@"),
+            TokenKind::Variable => is_user_variable(token, text),
             TokenKind::Punctuation => matches!(spelled, b"(" | b")" | b","),
             TokenKind::Word => {
                 let mut functions = FUNCTIONS.iter();
@@ -251,17 +254,20 @@ fn is_repeatable(tokens: &[Token], text: &[u8]) -> bool {
     })
 }
 
+fn is_user_variable(token: &Token, text: &[u8]) -> bool {
+    token.kind == TokenKind::Variable && !token.of(text).starts_with(b"@@")
+}
+
 /// `[USING @a [, @b] ..]`, to the end of the statement.
 fn using(mut words: Words<'_>, text: &[u8]) -> Using {
     let mut user_variables = Vec::new();
     if words.accept("USING") {
         loop {
             let variable = words.next()?;
-            let spelled = variable.of(text);
-            if variable.kind != TokenKind::Variable || spelled.starts_with(b"@@") {
+            if !is_user_variable(&variable, text) {
                 return None;
             }
-            user_variables.push(spelled.to_vec());
+            user_variables.push(variable.of(text).to_vec());
             if !words.accept_mark(b',') {
                 break;
             }
@@ -347,7 +353,7 @@ mod tests {
         );
         assert_eq!(
             read("PREPARE s FROM @sql"),
-            prepare("s", Source::Expression(b"@sql".to_vec()))
+            prepare("s", Source::Variable(b"@sql".to_vec()))
         );
         for repeatable in [
             "CONCAT('a', @b)",

@@ -114,6 +114,12 @@ impl Session {
         let is_changed = |table: &Arc<HotTable>| !table.changed_by.is_empty();
         let may_change = self.state.may_call_routines && tables.iter().any(is_changed);
         let may_write = !only_reads && !may_change;
+        if only_reads && self.state.may_call_routines {
+            // A routine that writes has the query refused by the server.
+            return self
+                .run_if_no_query(None, Default::default(), original, context)
+                .await;
+        }
         if !may_write || self.insist(SAVEPOINT).await?.into_result().is_err() {
             let error = Refusal::Outgrown.into_payload();
             return self.discard_and_fail(original, context, &error).await;

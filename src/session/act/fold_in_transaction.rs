@@ -120,7 +120,7 @@ impl Session {
     /// Runs a statement that may be a query over folds that a query of this transaction must not see. A statement that
     /// has written nothing is taken for one: the folds are undone, and the client gets the server's error for a
     /// snapshot that a table has outgrown (1412), rather than a wrong value.
-    async fn run_if_no_query(
+    pub(crate) async fn run_if_no_query(
         &mut self,
         mark: Option<Mark>,
         (moved, suspects): (Vec<Moved>, Vec<Suspects>),

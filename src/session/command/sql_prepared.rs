@@ -36,6 +36,14 @@ impl Session {
             self.state.diagnostics = None;
         }
         match command {
+            // On MySQL this is a syntax error: a statement that has the name already stays.
+            Command::Prepare {
+                source: Source::Expression(_),
+                ..
+            } if !self.hot.catalog.mariadb => {
+                self.count(Reason::SqlPrepare);
+                self.run_original(original, context).await
+            }
             Command::Prepare { name, source, off } => {
                 let prepared = match (off, self.text_of(source).await?) {
                     (true, text) => PreparedText::Off(text.map_or(Kind::Other, |text| text.kind)),
@@ -119,7 +127,7 @@ impl Session {
     async fn text_of(&mut self, source: Source) -> Result<Option<Text>, Error> {
         let text = match source {
             Source::Literal(text) => Some(text),
-            Source::Expression(expression) => {
+            Source::Variable(expression) | Source::Expression(expression) => {
                 let limit = format!(") <= {LONGEST_TEXT}, HEX(CONVERT((");
                 let question = [
                     b"SELECT IF(LENGTH(",

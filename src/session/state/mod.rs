@@ -103,6 +103,8 @@ pub(crate) struct State {
     pub understood: Understood,
     /// What the client may ask about its last statement, kept where the upstream would report on another.
     pub diagnostics: Option<Diagnostics>,
+    /// The diagnostics that the running statement leaves as they are, if it succeeds.
+    pub left_diagnostics: Option<Diagnostics>,
     /// What SET TRANSACTION has set for the next transaction only.
     pub one_shot: OneShot,
     /// The kind of the current statement.
@@ -255,6 +257,7 @@ impl State {
             definitions: HashMap::new(),
             understood: Understood::default(),
             diagnostics: None,
+            left_diagnostics: None,
             one_shot: OneShot::default(),
             kind: Kind::Other,
             control: None,

@@ -63,3 +63,13 @@ CREATE PROCEDURE two(IN n INT) BEGIN UPDATE posts SET title = 'by two' WHERE id 
 CALL two((SELECT SUM(views) FROM posts));
 SELECT id, title FROM posts ORDER BY id;
 DROP PROCEDURE two;
+
+== a routine that writes in a query of a READ ONLY transaction
+CREATE TABLE log (n INT);
+CREATE FUNCTION logged(x INT) RETURNS INT MODIFIES SQL DATA BEGIN INSERT INTO log VALUES (x); RETURN x; END;
+START TRANSACTION READ ONLY;
+SELECT logged(61), views FROM posts ORDER BY id LIMIT 1;
+SELECT views FROM posts ORDER BY id LIMIT 1;
+COMMIT;
+DROP FUNCTION logged;
+DROP TABLE log;

@@ -372,3 +372,15 @@ UPDATE posts SET likes = likes - 1;
 ROLLBACK TO SAVEPOINT nothing;
 [direct] SHOW WARNINGS;
 ROLLBACK;
+
+== a BEGIN that fails, or warns, behind a statement whose diagnostics are kept
+DELETE FROM posts WHERE id = 3;
+[direct] BEGIN;UPDATE posts SET views = views + 1 WHERE id = 1;
+[direct] SHOW WARNINGS;
+ROLLBACK;
+[direct] SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
+DELETE FROM posts WHERE id = 2;
+START TRANSACTION WITH CONSISTENT SNAPSHOT;
+[direct] SELECT @@warning_count;
+[direct] SHOW WARNINGS;
+ROLLBACK;

@@ -376,3 +376,11 @@ SELECT COUNT(*) FROM posts WHERE views > 50;
 SET @n = 1;
 [direct] EXECUTE sql_two USING @n;;;
 COMMIT;
+
+== PREPARE from an expression where a statement has the name
+[direct] PREPARE s FROM 'SELECT id, views FROM posts ORDER BY id';
+[direct] PREPARE s FROM CONCAT('SELECT id, ', 'likes FROM posts ORDER BY id');
+BEGIN;
+[direct] EXECUTE s;
+[direct] EXECUTE s;
+COMMIT;

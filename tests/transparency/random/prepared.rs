@@ -1,7 +1,5 @@
 //! Prepared statements, in the binary protocol and in SQL.
 
-use countersink_sandbox::Flavour;
-
 use super::dice::Dice;
 use super::grammar::Writer;
 use super::subject::{SUBJECTS, Subject};
@@ -79,25 +77,12 @@ impl Writer {
         }
     }
 
-    /// PREPARE of a text that an expression gives, which MariaDB alone takes. `text` has no quote that is not doubled.
+    /// PREPARE of a text that an expression gives. That is a syntax error on MySQL, and leaves the statement that has
+    /// the name. `text` has no quote that is not doubled.
     fn prepare_from_an_expression(&mut self, text: &str) {
         let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let texts = [
-            (Flavour::MySql, format!("'{text}'")),
-            (Flavour::MariaDb, format!("CONCAT('{verb} ', '{rest}')")),
-        ];
-        for (flavour, source) in texts {
-            self.again(Step {
-                flavour: Some(flavour),
-                action: Action::Statement(Statement {
-                    text: format!("PREPARE sql_two FROM {source}"),
-                    parameters: Vec::new(),
-                    masked: false,
-                    direct: true,
-                    cursorless: false,
-                }),
-            });
-        }
+        self.plain(&format!("PREPARE sql_two FROM '{text}'"));
+        self.plain(&format!("PREPARE sql_two FROM CONCAT('{verb} ', '{rest}')"));
     }
 
     /// PREPARE, EXECUTE and DEALLOCATE as statements.
