@@ -210,8 +210,8 @@ impl Session {
     }
 
     /// Folds in a transaction of its own, then runs the original where MySQL would run it: so that the server refuses
-    /// what a routine writes in a READ ONLY session, and commits the statements of a procedure one by one. What others add between
-    /// the two counts as added after the statement.
+    /// what a routine writes in a READ ONLY session, and commits the statements of a procedure one by one. What others
+    /// add between the two counts as added after the statement.
     async fn run_after_folds(
         &mut self,
         reason: Reason,
