@@ -220,8 +220,10 @@ fn meets_other_locks(
     match (lock_conflict(direct), lock_conflict(proxied)) {
         (None, None) => {
             let (theirs, ours) = (rows(all_direct), rows(all_proxied));
-            // LIMIT takes others in the place of rows that are missing.
-            let are_fewer = direct.label.contains("LIMIT") || is_part(&ours, &theirs);
+            // LIMIT takes others in the place of rows that are missing, and an aggregate is made of fewer.
+            let is_of_all = ["LIMIT", "COUNT(", "SUM(", "MAX(", "MIN(", "GROUP_CONCAT("];
+            let is_of_all = is_of_all.iter().any(|sign| direct.label.contains(sign));
+            let are_fewer = is_of_all || is_part(&ours, &theirs);
             let definitions = |exchange| payloads(exchange, is_definition);
             has_locked_more
                 && are_fewer
