@@ -33,6 +33,10 @@ pub(super) fn explain(fold: &Fold, situation: &Situation) -> Explanation {
             "Where the transaction has a snapshot, nothing is folded: rows with slots are written as the snapshot adds them up, and \
              a savepoint takes that back after the query.",
         ),
+        (fold.consistent_read == ConsistentRead::Possibly && situation.in_transaction).then_some(
+            "It may be a query. Where the transaction has a snapshot, and slots hold something, it fails with 1412 unless it writes \
+             something.",
+        ),
         done.then_some("What the transaction has folded already is not folded again."),
         moves.then_some(
             "Slots are moved key by key, those that the control account finds open (<slots>); where none is, nothing is.",

@@ -42,33 +42,60 @@ fn plan_in_force(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -
     }
     let kind = statement_kind(text, variables);
     let mut plan = plan_by_names(text, variables, catalog, kind);
-    if matches!(plan, Plan::Fold(_) | Plan::Read(_)) && is_consistent(text, variables, kind) {
-        note_consistent(&mut plan);
+    if matches!(plan, Plan::Fold(_) | Plan::Read(_)) {
+        note_consistent_read(&mut plan, consistent_read(text, variables, kind));
     }
     let as_deleted = |text: &[u8]| plan_by_names(text, variables, catalog, Kind::Delete);
     with_cascades(plan, text, (variables, catalog, kind), as_deleted)
 }
 
-/// Whether a statement is surely a query that locks no rows it reads, whatever else it is.
-fn is_consistent(text: &[u8], variables: &SessionVariables, kind: Kind) -> bool {
+/// Whether a statement is a query that locks no rows it reads, whatever else it is.
+fn consistent_read(text: &[u8], variables: &SessionVariables, kind: Kind) -> ConsistentRead {
     let others: &[&str] = match kind {
         Kind::Select => &["UPDATE", "SHARE"],
         Kind::With => &["UPDATE", "SHARE", "DELETE"],
-        _ => return false,
+        Kind::Other => return consistent_read_inside(text, variables),
+        _ => return ConsistentRead::No,
     };
-    let mentions_some = others.iter().any(|word| mentions(text, word.as_bytes()));
     let words = Words::new(text, variables);
-    let has_some = mentions_some
-        && (has_executable_comment(text, variables) || others.iter().any(|word| words.has(word)));
-    !has_some && !words.has_inner_mark(b';')
+    let mentions_some = others.iter().any(|word| mentions(text, word.as_bytes()));
+    if words.has_inner_mark(b';') || (mentions_some && others.iter().any(|word| words.has(word))) {
+        ConsistentRead::No
+    } else if mentions_some && has_executable_comment(text, variables) {
+        ConsistentRead::Possibly
+    } else {
+        ConsistentRead::Yes
+    }
 }
 
-fn note_consistent(plan: &mut Plan) {
+/// The same for a statement that is not known by its first word. MariaDB's SET STATEMENT has another one after FOR,
+/// and its compound statements have several.
+fn consistent_read_inside(text: &[u8], variables: &SessionVariables) -> ConsistentRead {
+    let mut words = Words::new(text, variables);
+    // It shows how the statement runs, and no value.
+    if words.accept("ANALYZE") {
+        return ConsistentRead::No;
+    }
+    if words.accept_all(&["SET", "STATEMENT"])
+        && words.skip_past("FOR")
+        && let Some(first) = words.peek()
+    {
+        let inner = &text[first.start..];
+        let kind = statement_kind(inner, variables);
+        return match kind {
+            Kind::Other => ConsistentRead::Possibly,
+            kind => consistent_read(inner, variables, kind),
+        };
+    }
+    ConsistentRead::Possibly
+}
+
+fn note_consistent_read(plan: &mut Plan, consistent_read: ConsistentRead) {
     match plan {
-        Plan::Fold(fold) => fold.consistent_read = ConsistentRead::Yes,
+        Plan::Fold(fold) => fold.consistent_read = consistent_read,
         Plan::Read(read) => {
             if let Some(fold) = &mut read.or_fold {
-                fold.consistent_read = ConsistentRead::Yes;
+                fold.consistent_read = consistent_read;
             }
         }
         _ => {}

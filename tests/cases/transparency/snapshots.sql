@@ -699,3 +699,29 @@ UPDATE posts SET views = views + 1 WHERE id = 2;
 SELECT id, views FROM posts WHERE id IS NOT NULL AND score IS NULL ORDER BY id;
 SELECT id, views FROM posts ORDER BY id;
 COMMIT;
+
+== statements inside SET STATEMENT, in a snapshot [mariadb]
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\roll_up
+UPDATE posts SET views = views + 1 WHERE id = 2;
+\connection a
+SET STATEMENT max_statement_time = 10 FOR SELECT id, views FROM posts ORDER BY id;
+SET STATEMENT max_statement_time = 10 FOR UPDATE posts SET views = views + 1 WHERE id = 1;
+SET STATEMENT sql_mode = 'ANSI_QUOTES' FOR SELECT "views" FROM posts WHERE id = 1;
+SET STATEMENT max_statement_time = 10 FOR SELECT views FROM posts WHERE id = 1 FOR UPDATE;
+COMMIT;
+SELECT id, views FROM posts ORDER BY id;
+
+== a compound statement that fails half way, in a snapshot [mariadb]
+BEGIN;
+SELECT views FROM posts WHERE id = 3;
+\connection b
+UPDATE posts SET views = views + 7 WHERE id IN (1, 2);
+\connection a
+[direct] BEGIN NOT ATOMIC UPDATE posts SET title = 'x' WHERE id = 2; UPDATE nothing SET x = 1; END;
+SELECT id, title FROM posts ORDER BY id;
+COMMIT;
+SELECT id, title, views FROM posts ORDER BY id;
