@@ -76,7 +76,7 @@ impl Session {
         } else {
             Query::Plain
         };
-        let aggregates = match (query, &self.state.variables) {
+        let aggregates = match (query, self.state.of_texts()) {
             (Query::Groups, Some(variables)) => aggregates(text, variables),
             _ => Vec::new(),
         };

@@ -103,7 +103,7 @@ impl Session {
         if !is_plain || message.len() > LONGEST_MESSAGE || state.starts_with(b"45") {
             return Ok(());
         }
-        let variables = self.state.variables.as_ref();
+        let variables = self.state.of_texts();
         let plain = variables.is_some_and(|variables| variables.no_backslash_escapes);
         let state = String::from_utf8_lossy(state);
         let origin = match self.hot.catalog.mariadb {

@@ -30,17 +30,15 @@ impl Session {
 
     /// What a statement that is about to run does to the transaction, as far as its text says.
     pub(crate) fn control_in(&self, text: &[u8], kind: Kind) -> Option<TransactionControl> {
-        let variables = self.state.variables.as_deref();
-        sql::transaction_control(
-            text,
-            kind,
-            variables.unwrap_or(&SessionVariables::default()),
-        )
+        match self.state.of_texts() {
+            Some(variables) => sql::transaction_control(text, kind, variables),
+            None => sql::transaction_control(text, kind, &SessionVariables::default()),
+        }
     }
 
     /// What a statement does to tables, by its text. Without a text, only its kind is known.
     pub(crate) fn access_in(&self, text: Option<&[u8]>, kind: Kind) -> Access {
-        let variables = self.state.variables.as_deref();
+        let variables = self.state.of_texts();
         let locks = |text: &[u8]| match variables {
             Some(variables) => sql::locks_for_update(text, kind, variables),
             None => sql::locks_for_update(text, kind, &SessionVariables::default()),

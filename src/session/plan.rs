@@ -87,14 +87,14 @@ impl Session {
 
     /// What changes the plan of a text that is about to run, with what is known of its values.
     pub(crate) fn circumstances(&self, text: &[u8], values: Values) -> Circumstances {
-        let finds_last_inserted = self.state.auto_is_null && {
-            let variables = self.state.variables.clone().unwrap_or_default();
+        let finds_last_inserted = self.state.may_find_last_inserted() && {
+            let variables = self.state.of_texts().cloned().unwrap_or_default();
             sql::may_test_for_null(text, &variables)
         };
         Circumstances {
             table_locks: self.state.table_locks,
             finds_last_inserted,
-            checks_disabled: self.state.checks_disabled,
+            checks_disabled: self.state.takes_no_slots(),
             values,
         }
     }
@@ -145,7 +145,7 @@ impl Session {
     /// Whether neither LOCK TABLES nor temporary tables change what names mean, nor a variable what IS NULL finds.
     pub(crate) fn is_ordinary(&self) -> bool {
         self.state.table_locks == TableLocks::None
-            && !self.state.auto_is_null
+            && !self.state.may_find_last_inserted()
             && self.state.shadowed.is_empty()
             && !self.state.shadows_doubted
     }

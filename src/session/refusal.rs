@@ -41,7 +41,7 @@ impl Session {
             return Ok(Foreseen::Nothing);
         };
         let text = text.to_vec();
-        let variables = self.state.variables.clone().unwrap_or_default();
+        let variables = self.state.of_texts().cloned().unwrap_or_default();
         let mut shape = std::mem::take(&mut self.shape);
         let has_literals = shape.lift(&text, &variables);
         let hash = Understood::hash(if has_literals { shape.text() } else { &text });

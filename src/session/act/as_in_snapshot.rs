@@ -19,7 +19,7 @@ use crate::session::error_kind::is_without_slots;
 use crate::session::link::internal::{Failure, InternalResponse, failure};
 use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
-use crate::session::state::Isolation;
+use crate::session::state::variables::Isolation;
 use crate::session::state::transaction::Keys;
 use crate::sql::plan::{ConsistentRead, Fold};
 use crate::wire::error_code::ER_SP_DOES_NOT_EXIST;
@@ -67,9 +67,7 @@ impl Session {
     /// written to.
     pub(crate) fn queries_see_a_snapshot(&self) -> bool {
         // At SERIALIZABLE, a query reads what is committed, and locks it.
-        let is_consistent = self.state.isolation != Isolation::Serializable
-            || self.state.isolation_doubted
-            || self.state.one_shot.is_set();
+        let is_consistent = self.state.isolation() != Some(Isolation::Serializable);
         // A READ ONLY transaction could not fold.
         let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
         is_consistent && self.state.in_transaction() && (self.may_have_old_snapshot() || only_reads)

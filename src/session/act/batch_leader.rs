@@ -277,7 +277,7 @@ impl Session {
         if let Some(update) = &texts.update {
             match self.run_internal(update).await? {
                 InternalResponse::Ok(ok) if texts.has_written(&ok)? => {
-                    let ok = texts.answer(ok, self.link.capabilities, &self.state.info)?;
+                    let ok = texts.answer(ok, self.link.capabilities, self.state.info())?;
                     return Ok(Outcome::Committed(ok.into()));
                 }
                 InternalResponse::Ok(_) => {}
@@ -295,7 +295,7 @@ impl Session {
         };
         Ok(match self.run_internal(upsert).await? {
             InternalResponse::Ok(ok) => {
-                match as_update(&ok, self.link.capabilities, &self.state.info)? {
+                match as_update(&ok, self.link.capabilities, self.state.info())? {
                     Some(ok) => Outcome::Committed(ok.into()),
                     // There is no such row. Each session runs its own statement, so that MySQL reports that in its own
                     // words.
@@ -340,7 +340,7 @@ impl Session {
             steps.push(match answer {
                 InternalResponse::Ok(ok) if text.has_written(&ok)? => Step::Written {
                     in_transaction: is_in_transaction(&ok),
-                    ok: text.answer(ok, self.link.capabilities, &self.state.info)?,
+                    ok: text.answer(ok, self.link.capabilities, self.state.info())?,
                 },
                 InternalResponse::Ok(_) => Step::Missing,
                 InternalResponse::Err(error) => Step::Failed(error),

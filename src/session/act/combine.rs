@@ -99,7 +99,7 @@ impl Session {
         let (Some(slot_row), Some(amounts)) = (&slotting.slot_row, slotting.amounts) else {
             return Ok(None);
         };
-        if !increment.may_combine || !self.is_clean() || self.state.info == InfoText::Unknown {
+        if !increment.may_combine || !self.is_clean() || *self.state.info() == InfoText::Unknown {
             return Ok(None);
         }
         if let Combining::Unknown = self.state.combining {
@@ -141,7 +141,7 @@ impl Session {
             && state.table_locks == TableLocks::None
             && state.shadowed.is_empty()
             && !state.one_shot.is_set()
-            && !state.checks_disabled
+            && !state.takes_no_slots()
             && state.has_no_warnings
             && state.tracked.is_at_rest()
             && !state.may_hold_locks

@@ -62,7 +62,7 @@ impl Session {
             }
         }
         if !self.may_have_old_snapshot() {
-            return match self.state.info {
+            return match self.state.info() {
                 InfoText::Unknown => Ok(self.run_original_and_see(original, context).await?.0),
                 _ => self.run_original(original, context).await,
             };

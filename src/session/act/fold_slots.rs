@@ -15,6 +15,7 @@ use crate::session::error::Error;
 use crate::session::error_kind::{is_unknown_column, is_without_slots};
 use crate::session::link::internal::{Failure, InternalResponse, Row, failure};
 use crate::session::state::transaction::Keys;
+use crate::session::state::variables::Isolation;
 use crate::sql::is_stored_as_written;
 use crate::sql::plan::{FoldTable, Scope};
 use crate::sql::template::{Filling, KnownSlots, Template};
@@ -443,7 +444,7 @@ impl Session {
 
     /// How keys of a table are written in this session. `None` if they cannot be named for certain.
     pub(crate) fn key_form(&self, table: &HotTable) -> Option<KeyForm> {
-        let pads = self.state.pads_char;
+        let pads = self.state.may_pad_char();
         KeyForm::of(table).filter(|form| !(pads && form.depends_on_padding()))
     }
 
@@ -457,9 +458,11 @@ impl Session {
         &mut self,
         texts: &[Vec<u8>],
     ) -> Result<Result<Vec<InternalResponse>, Vec<u8>>, Error> {
+        self.variables().await?;
         let variables = self.state.variables.as_ref();
-        let safe_updates = variables.is_some_and(|variables| variables.safe_updates);
-        let around = fold::without_caution(safe_updates, self.state.big_selects);
+        let around = variables.and_then(|variables| {
+            fold::without_caution(variables.of_texts.safe_updates, variables.big_selects)
+        });
         let [before, after] = around.map_or([None, None], |around| around.map(Some));
         if let Some(before) = before
             && let InternalResponse::Err(error) = self.run_internal(before).await?
@@ -503,9 +506,7 @@ impl Session {
 
     /// Whether a locking read certainly keeps other rows from coming to match it until the transaction ends.
     pub(crate) fn locks_gaps(&self) -> bool {
-        self.state.isolation.locks_gaps()
-            && !self.state.isolation_doubted
-            && !self.state.one_shot.is_set()
+        self.state.isolation().is_some_and(Isolation::locks_gaps)
     }
 }
 

@@ -18,6 +18,7 @@ use crate::session::link::internal::{InternalResponse, Row};
 use crate::session::reply::{HeldResponse, has_messages};
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::{Kept, Keys, Suspects};
+use crate::session::state::variables::Isolation;
 use crate::sql::Kind;
 use crate::wire::response::ResponseKind;
 
@@ -42,10 +43,8 @@ impl Writes {
 impl Session {
     /// Whether the transaction may have a snapshot that is older than what it locks now.
     pub(crate) fn may_have_old_snapshot(&self) -> bool {
-        let state = &self.state;
-        let may_repeat =
-            state.isolation.locks_gaps() || state.isolation_doubted || state.one_shot.is_set();
-        state.transaction.may_have_snapshot && may_repeat
+        let may_repeat = self.state.isolation().is_none_or(Isolation::locks_gaps);
+        self.state.transaction.may_have_snapshot && may_repeat
     }
 
     /// Sets a savepoint before a fold, if the transaction must not see the fold afterwards.

@@ -154,7 +154,7 @@ impl Session {
             }
             Prepared::Refused(error) => return self.reply_err(context, &error).await.map(Ok),
         };
-        let rewritten = match (parameters.user_variables, &self.state.variables) {
+        let rewritten = match (parameters.user_variables, self.state.of_texts()) {
             (Some(user_variables), _) => {
                 let text = self.render_read(read, &[]).await;
                 match self.prepare_in_sql(&text, user_variables).await? {

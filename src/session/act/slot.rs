@@ -69,7 +69,7 @@ impl Session {
                 _ => self.shared.slots.forget(&increment.table, row, slot),
             }
         }
-        if self.state.info == InfoText::Unknown {
+        if *self.state.info() == InfoText::Unknown {
             // The response to the original shows the language.
             return self
                 .fold_then_original(
@@ -82,7 +82,7 @@ impl Session {
         }
         match self.upsert(slotting, slot).await? {
             InternalResponse::Ok(ok) => {
-                match as_update(&ok, self.link.capabilities, &self.state.info)? {
+                match as_update(&ok, self.link.capabilities, self.state.info())? {
                     None => {
                         // There is no such row: MySQL reports that in its own words.
                         self.count_increment(Reason::Slotted, &increment.table);

@@ -30,7 +30,7 @@ impl Session {
         let is_in_the_way = self.state.in_transaction()
             && self.may_have_old_snapshot()
             // `max_join_size` would count the slot rows as well.
-            && self.state.big_selects;
+            && self.state.has_big_selects();
         let with_sums = fold.with_sums.as_ref().filter(|_| is_in_the_way);
         let Some(with_sums) = with_sums.filter(|sums| sums.any_cursor || !may_be_refused) else {
             return Ok(None);

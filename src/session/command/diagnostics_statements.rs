@@ -67,7 +67,7 @@ impl Session {
         let Some(diagnostics) = self.state.diagnostics.take() else {
             return Ok(QuestionOutcome::Not);
         };
-        let variables = self.state.variables.clone().unwrap_or_default();
+        let variables = self.state.of_texts().cloned().unwrap_or_default();
         // The body of a routine asks when it runs, and the columns of a WITH are not known.
         let may_have_body = matches!(kind, Kind::Ddl | Kind::Other | Kind::With);
         match sql::diagnostics::question(text, &variables) {

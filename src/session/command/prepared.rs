@@ -84,7 +84,7 @@ impl Session {
             true => self.plan(&text).await?,
             false => Arc::new(Plan::Forward(Reason::NotHot)),
         };
-        let variables = self.state.variables.clone().unwrap_or_default();
+        let variables = self.state.of_texts().cloned().unwrap_or_default();
         let effect = self.state.one_shot.effect(&text, kind, &variables);
         let control = self.control_in(&text, kind);
         let access = self.access_in(Some(&text), kind);

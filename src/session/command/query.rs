@@ -96,7 +96,7 @@ impl Session {
         if may_be_several || kind == Kind::Execute || !self.is_ordinary() {
             return Glance::Look;
         }
-        let variables = self.state.variables.as_ref();
+        let variables = self.state.of_texts();
         let known = variables.and_then(|variables| self.hot.known(text, variables, shape));
         let Some(known) = known else {
             return Glance::Look;

@@ -37,7 +37,7 @@ impl Session {
 
     /// What the report needs of a statement that is being prepared. `None` while sampling is off.
     pub(crate) fn sight_prepared(&self, text: &[u8], kind: Kind) -> Option<Prepared> {
-        let variables = self.state.variables.as_deref();
+        let variables = self.state.of_texts().map(AsRef::as_ref);
         let is_on = self.shared.traffic.is_on();
         is_on.then(|| Prepared::of(text, kind, variables))
     }
@@ -183,7 +183,7 @@ impl Session {
 
     fn digest(&self, text: &[u8], kind: Kind) -> Option<Arc<Digest>> {
         let digest = Sighting::is_of_interest(kind)
-            .then(|| Sighting::digest(text, self.state.variables.as_deref()));
+            .then(|| Sighting::digest(text, self.state.of_texts().map(AsRef::as_ref)));
         digest.flatten()
     }
 
@@ -194,8 +194,7 @@ impl Session {
     ) -> Box<Sighting> {
         let asked = self
             .state
-            .variables
-            .as_ref()
+            .of_texts()
             .map(|variables| variables.schema.clone());
         let schema = asked.unwrap_or_else(|| self.schema.clone());
         let in_transaction = self.state.in_transaction();

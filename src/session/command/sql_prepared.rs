@@ -147,7 +147,7 @@ impl Session {
         let variables = self.variables().await?;
         // The server converts the text through character sets of its own. These keep ASCII, and UTF-8 of up to three
         // bytes.
-        let speaks_utf8 = self.state.speaks_utf8;
+        let speaks_utf8 = self.state.speaks_utf8();
         let is_kept = |byte: &u8| byte.is_ascii() || (speaks_utf8 && *byte < 0xF0);
         let text = text.filter(|text| text.iter().all(is_kept));
         let mariadb = self.hot.catalog.mariadb;

@@ -59,7 +59,7 @@ impl Session {
             }
         };
         self.after(kind, done.failed);
-        let variables = self.state.variables.clone().unwrap_or_default();
+        let variables = self.state.of_texts().cloned().unwrap_or_default();
         let effect = self.state.one_shot.effect(text, kind, &variables);
         self.after_one_shot(&effect, done.failed);
         if !done.failed && may_change_the_catalog(text, kind, &self.hot.catalog) {

@@ -15,6 +15,7 @@ use crate::session::state::prepared::Statement;
 use crate::session::state::rights::Shown;
 use crate::session::state::sql_prepared::SqlPrepared;
 use crate::session::state::understood::Understood;
+use crate::session::state::variables::{Isolation, Variables};
 use crate::sql::plan::SessionVariables;
 use crate::sql::{Kind, TableLocks, TransactionControl};
 use crate::wire::session_state::TransactionState;
@@ -34,6 +35,7 @@ pub(crate) mod sql_prepared;
 pub(crate) mod transaction;
 pub(crate) mod typing;
 pub(crate) mod understood;
+pub(crate) mod variables;
 
 /// A session between two commands.
 #[derive(Debug)]
@@ -45,13 +47,7 @@ pub(crate) struct State {
     /// The error code of the last response, if it was an ERR.
     pub last_error: Option<u16>,
     /// The session variables. `None` if something may have changed them, so that the upstream must be asked.
-    pub variables: Option<Arc<SessionVariables>>,
-    /// The session's isolation level.
-    pub isolation: Isolation,
-    /// `sql_big_selects` is on: `max_join_size` refuses nothing.
-    pub big_selects: bool,
-    /// `sql_mode` has PAD_CHAR_TO_FULL_LENGTH.
-    pub pads_char: bool,
+    pub variables: Option<Variables>,
     /// The open transaction may have another isolation level than the session.
     pub isolation_doubted: bool,
     /// What OK packets report about the transaction.
@@ -66,15 +62,6 @@ pub(crate) struct State {
     pub shown: Shown,
     /// Statements that change privileges have been prepared. Which ones is not remembered.
     pub prepares_rights: bool,
-    /// No increment may go to a slot. Either CHECK constraints are not enforced (MariaDB, `check_constraint_checks`),
-    /// so nothing would guard a slot; or statements are logged as they are (`binlog_format`), so the server would warn
-    /// of the proxy's statements (1592).
-    pub checks_disabled: bool,
-    /// `sql_auto_is_null` is on: the first statement that compares an AUTO_INCREMENT column with IS NULL finds the row
-    /// that was inserted last, even if it is an internal one.
-    pub auto_is_null: bool,
-    /// The language of info texts.
-    pub info: InfoText,
     /// One COM_QUERY may contain several statements.
     pub multi_statements: bool,
     /// Nothing is rewritten: the session's user or program is listed under `bypass`.
@@ -87,8 +74,6 @@ pub(crate) struct State {
     pub shadowed: Vec<Arc<HotTable>>,
     /// The hot tables have changed, and the session may have temporary tables: `shadowed` may be out of date.
     pub shadows_doubted: bool,
-    /// `character_set_client` and `character_set_connection` are both UTF-8.
-    pub speaks_utf8: bool,
     /// Statements prepared by PREPARE.
     pub sql_prepared: SqlPrepared,
     /// Binary protocol statements that concern hot tables, by the client's id.
@@ -196,33 +181,6 @@ impl Unseen {
     }
 }
 
-/// Isolation levels, as far as they differ here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Isolation {
-    /// READ UNCOMMITTED or READ COMMITTED: no statement sees the snapshot of an earlier one.
-    ReadsTheNewest,
-    /// REPEATABLE READ.
-    RepeatableRead,
-    /// SERIALIZABLE: each query of a transaction is a locking read.
-    Serializable,
-}
-
-impl Isolation {
-    /// The level by the value of `transaction_isolation`.
-    pub(crate) fn of(level: &[u8]) -> Self {
-        match level {
-            b"REPEATABLE-READ" => Self::RepeatableRead,
-            b"SERIALIZABLE" => Self::Serializable,
-            _ => Self::ReadsTheNewest,
-        }
-    }
-
-    /// Whether locking reads lock gaps.
-    pub(crate) fn locks_gaps(self) -> bool {
-        self != Self::ReadsTheNewest
-    }
-}
-
 impl State {
     pub(crate) fn new(status: u16, mariadb: bool) -> Self {
         Self {
@@ -230,9 +188,6 @@ impl State {
             status_uncertain: false,
             last_error: None,
             variables: None,
-            isolation: Isolation::ReadsTheNewest,
-            big_selects: true,
-            pads_char: false,
             isolation_doubted: false,
             tracked: Tracked::new(mariadb),
             has_no_warnings: true,
@@ -240,16 +195,12 @@ impl State {
             combining: Combining::Unknown,
             shown: Shown::default(),
             prepares_rights: false,
-            checks_disabled: false,
-            auto_is_null: false,
-            info: InfoText::English,
             multi_statements: false,
             bypass: false,
             table_locks: TableLocks::None,
             may_have_temporary: false,
             shadowed: Vec::new(),
             shadows_doubted: false,
-            speaks_utf8: false,
             sql_prepared: SqlPrepared::default(),
             statements: HashMap::new(),
             unseen: None,
@@ -269,6 +220,54 @@ impl State {
             transaction: Transaction::default(),
             written: Vec::new(),
         }
+    }
+
+    /// The variables that decide how a text is read, if they are known.
+    pub(crate) fn of_texts(&self) -> Option<&Arc<SessionVariables>> {
+        self.variables.as_ref().map(|variables| &variables.of_texts)
+    }
+
+    /// The isolation level of the open transaction, or of the next one. `None` if it is not known.
+    pub(crate) fn isolation(&self) -> Option<Isolation> {
+        let is_certain = !self.isolation_doubted && !self.one_shot.is_set();
+        let variables = self.variables.as_ref().filter(|_| is_certain);
+        variables.map(|variables| variables.isolation)
+    }
+
+    /// The language of info texts.
+    pub(crate) fn info(&self) -> &InfoText {
+        let variables = self.variables.as_ref();
+        variables.map_or(&InfoText::Unknown, |variables| &variables.info)
+    }
+
+    /// Whether `sql_auto_is_null` may be on.
+    pub(crate) fn may_find_last_inserted(&self) -> bool {
+        let variables = self.variables.as_ref();
+        variables.is_none_or(|variables| variables.auto_is_null)
+    }
+
+    /// Whether no increment may go to a slot, by the session's variables.
+    pub(crate) fn takes_no_slots(&self) -> bool {
+        let variables = self.variables.as_ref();
+        variables.is_none_or(|variables| variables.takes_no_slots)
+    }
+
+    /// Whether `max_join_size` certainly refuses nothing.
+    pub(crate) fn has_big_selects(&self) -> bool {
+        let variables = self.variables.as_ref();
+        variables.is_some_and(|variables| variables.big_selects)
+    }
+
+    /// Whether reads may pad CHAR values.
+    pub(crate) fn may_pad_char(&self) -> bool {
+        let variables = self.variables.as_ref();
+        variables.is_none_or(|variables| variables.has_mode("PAD_CHAR_TO_FULL_LENGTH"))
+    }
+
+    /// Whether the client's texts are certainly UTF-8.
+    pub(crate) fn speaks_utf8(&self) -> bool {
+        let variables = self.variables.as_ref();
+        variables.is_some_and(|variables| variables.speaks_utf8)
     }
 
     /// Whether a statement that runs now belongs to a transaction that the client must end.
