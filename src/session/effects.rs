@@ -5,8 +5,8 @@ use crate::catalog::HotTable;
 use crate::reason::Reason;
 use crate::session::Session;
 use crate::session::error_kind::is_code_of_the_text;
-use crate::session::state::Access;
 use crate::session::state::diagnostics::Diagnostics;
+use crate::session::state::running::Access;
 use crate::session::state::transaction::Transaction;
 use crate::sql::plan::{Plan, SessionVariables};
 use crate::sql::{self, Kind, TableLocks, TransactionControl, is_table_query, mentions};
@@ -77,11 +77,8 @@ impl Session {
 
     /// Takes in what a statement of this kind ends, before it runs.
     pub(crate) fn before(&mut self, kind: Kind) {
-        self.state.kind = kind;
-        self.state.makes_no_snapshot = false;
-        self.state.reads_a_table = false;
-        self.state.may_call_routines = true;
-        if kind.may_end_transaction() && self.state.control.is_none() {
+        self.state.running.begin(kind);
+        if kind.may_end_transaction() && self.state.running.control.is_none() {
             self.state.transaction.distrust_folds();
             self.state.transaction.savepoints.forget();
         }
@@ -91,8 +88,8 @@ impl Session {
     /// reads more.
     pub(crate) fn note_locking_write(&mut self, table: &HotTable) {
         let state = &mut self.state;
-        let is_alone = !state.may_call_routines && !table.has_triggers;
-        state.makes_no_snapshot |= state.kind.is_write() && is_alone;
+        let is_alone = !state.running.may_call_routines && !table.has_triggers;
+        state.running.makes_no_snapshot |= state.running.kind.is_write() && is_alone;
     }
 
     /// Forgets the diagnostics of the last statement, because one of this kind is about to run. On MariaDB, a statement
@@ -100,14 +97,14 @@ impl Session {
     pub(crate) fn forget_diagnostics(&mut self, kind: Kind) {
         let leaves_messages = self.hot.catalog.mariadb && kind.only_controls_transactions();
         let last = self.state.diagnostics.take();
-        self.state.left_diagnostics = last.filter(|_| leaves_messages);
+        self.state.running.left_diagnostics = last.filter(|_| leaves_messages);
     }
 
     /// Takes in what a statement of this kind may have changed, after it has run.
     pub(crate) fn after(&mut self, kind: Kind, failed: bool) {
         // A message of its own, as START TRANSACTION may have one, takes the place of those before.
-        let left = self.state.left_diagnostics.take();
-        if let Some(left) = left.filter(|_| !failed && self.state.has_no_warnings) {
+        let left = self.state.running.left_diagnostics.take();
+        if let Some(left) = left.filter(|_| !failed && self.state.last.has_no_warnings) {
             self.state.diagnostics = Some(Diagnostics {
                 row_count: 0,
                 ..left
@@ -143,24 +140,24 @@ impl Session {
             self.state.transaction = Transaction::default();
             self.state.isolation_doubted = false;
         }
-        let control = self.state.control.take();
+        let control = self.state.running.control.take();
         match control {
             Some(control) if !failed => self.state.transaction.apply(control),
             Some(_) => {}
             None if kind == Kind::Savepoint => self.state.transaction.savepoints.forget(),
             None => {
                 // The statement was refused before it read anything, unless the error came from a routine's text.
-                let by_text = failed && self.state.last_error.is_some_and(is_code_of_the_text);
-                let has_read = !by_text || !kind.is_write() || self.state.may_call_routines;
+                let by_text = failed && self.state.last.error.is_some_and(is_code_of_the_text);
+                let has_read = !by_text || !kind.is_write() || self.state.running.may_call_routines;
                 self.state.transaction.may_have_snapshot |=
-                    kind.may_make_snapshot() && !self.state.makes_no_snapshot && has_read;
-                let is_consistent =
-                    !self.state.makes_no_snapshot && !self.state.access.locks_for_update;
+                    kind.may_make_snapshot() && !self.state.running.makes_no_snapshot && has_read;
+                let is_consistent = !self.state.running.makes_no_snapshot
+                    && !self.state.running.access.locks_for_update;
                 self.state.transaction.has_snapshot |=
-                    !failed && is_consistent && self.state.reads_a_table;
+                    !failed && is_consistent && self.state.running.reads_a_table;
             }
         }
-        let locks = &mut self.state.table_locks;
+        let locks = &mut self.state.locks.tables;
         match kind {
             Kind::UnlockTables | Kind::Begin if !failed => *locks = TableLocks::None,
             // The locked tables are not hot. Hot ones are out of reach then, except for the actions of foreign keys (a
@@ -209,8 +206,8 @@ impl Session {
     /// Takes in a statement that may take locks which belong to no table, open a transaction that no flag shows, or
     /// create a temporary table. It is judged by its words, for it may follow another statement, or be prepared.
     pub(crate) fn note_locks(&mut self, kind: Kind, may_lock: bool) {
-        self.state.may_hold_locks |= may_lock || kind == Kind::Call;
+        self.state.locks.may_hold_others |= may_lock || kind == Kind::Call;
         // A statement that is prepared in SQL may have a text that was never seen.
-        self.state.may_have_temporary |= may_lock || matches!(kind, Kind::Call | Kind::Execute);
+        self.state.temporary.may_exist |= may_lock || matches!(kind, Kind::Call | Kind::Execute);
     }
 }

@@ -44,7 +44,7 @@ impl Session {
             return Box::pin(self.pass_response_with_state(response_kind)).await;
         }
         let tracker = self.link.pass_response(response_kind).await?;
-        let adds = self.state.adds_with(tracker.sends_rows());
+        let adds = self.state.running.adds_with(tracker.sends_rows());
         self.state.tracked.see_passed(&tracker, adds);
         self.observe(&tracker);
         Ok(tracker)
@@ -77,7 +77,7 @@ impl Session {
     ) -> Result<Rewritten, Error> {
         let context = ResponseContext {
             tracked: self.state.tracked,
-            adds: self.state.access.state,
+            adds: self.state.running.access.state,
             following: self.following.clone(),
         };
         let ended = self
@@ -87,7 +87,7 @@ impl Session {
         let tracker = &ended.tracker;
         self.state.tracked = ended.tracked;
         if tracker.is_ended_by_eof() || tracker.error().is_some() {
-            let adds = self.state.adds_with(tracker.sends_rows());
+            let adds = self.state.running.adds_with(tracker.sends_rows());
             self.state.tracked.see_unreported(tracker, adds);
         }
         self.observe(tracker);
@@ -117,7 +117,7 @@ impl Session {
             let status = OkPacket::decode(payload)?.status;
             self.state
                 .tracked
-                .report(payload, status, self.state.access.state);
+                .report(payload, status, self.state.running.access.state);
         }
         Ok(())
     }
@@ -219,9 +219,9 @@ impl Session {
         }
         // SHOW WARNINGS and GET DIAGNOSTICS leave the diagnostics that they report.
         if let Some(has_no_warnings) = tracker.has_no_warnings()
-            && self.state.kind != Kind::Show
+            && self.state.running.kind != Kind::Show
         {
-            self.state.has_no_warnings = has_no_warnings;
+            self.state.last.has_no_warnings = has_no_warnings;
         }
         self.state.observe(tracker.status(), tracker.error());
     }

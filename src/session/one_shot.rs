@@ -67,14 +67,14 @@ impl Session {
 
     /// Takes in what the statement that has ended has done to it.
     pub(crate) fn after_one_shot(&mut self, effect: &Effect, failed: bool) {
-        let last_error = self.state.last_error.filter(|_| failed);
+        let last_error = self.state.last.error.filter(|_| failed);
         let refused = last_error.is_some_and(|code| self.refuses(code, false));
         self.state.after_one_shot(effect, failed, refused);
     }
 
     /// Whether a response, by its last packet, says that the statement has touched no row.
     fn never_ran(&self, last: &[u8], reason: Reason) -> bool {
-        let of_several = reason == Reason::MultiTable && self.state.kind == Kind::Update;
+        let of_several = reason == Reason::MultiTable && self.state.running.kind == Kind::Update;
         last.first() == Some(&reply::ERR)
             && reply::Err::decode(last).is_ok_and(|error| self.refuses(error.code, of_several))
     }
@@ -130,7 +130,7 @@ impl Session {
             error_code::ER_WINDOW_CIRCULARITY_IN_WINDOW_GRAPH,
             error_code::ER_MISPLACED_INTO,
         ];
-        match self.state.kind {
+        match self.state.running.kind {
             // They commit before they look up their tables.
             Kind::Ddl | Kind::LockTables => matches!(
                 code,

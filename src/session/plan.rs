@@ -24,7 +24,7 @@ pub(crate) struct Found {
 impl Session {
     /// Whether a statement must be looked at.
     pub(crate) fn is_hot(&self, text: &[u8], kind: Kind) -> bool {
-        if self.state.bypass {
+        if self.state.mode.bypass {
             return false;
         }
         self.hot.prefilter.may_concern(text)
@@ -38,7 +38,7 @@ impl Session {
             Kind::Execute | Kind::Deallocate => self.state.sql_prepared.is_in_use(),
             Kind::Other => sql::prepare::may_execute(text),
             _ => {
-                self.state.multi_statements
+                self.state.mode.multi_statements
                     && memchr(b';', text).is_some()
                     && sql::prepare::may_execute(text)
             }
@@ -60,7 +60,7 @@ impl Session {
             // The upstream is not in a state to respond. Whatever the statement is, it will report that.
             return Ok(Arc::new(Plan::Forward(Reason::Off)));
         };
-        if !self.state.shadowed.is_empty() {
+        if !self.state.temporary.hide.is_empty() {
             return Ok(Arc::new(self.plan_anew(text, variables).await));
         }
         if !planning::is_long(text) {
@@ -92,7 +92,7 @@ impl Session {
             sql::may_test_for_null(text, &variables)
         };
         Circumstances {
-            table_locks: self.state.table_locks,
+            table_locks: self.state.locks.tables,
             finds_last_inserted,
             checks_disabled: self.state.takes_no_slots(),
             values,
@@ -144,10 +144,10 @@ impl Session {
 
     /// Whether neither LOCK TABLES nor temporary tables change what names mean, nor a variable what IS NULL finds.
     pub(crate) fn is_ordinary(&self) -> bool {
-        self.state.table_locks == TableLocks::None
+        self.state.locks.tables == TableLocks::None
             && !self.state.may_find_last_inserted()
-            && self.state.shadowed.is_empty()
-            && !self.state.shadows_doubted
+            && self.state.temporary.hide.is_empty()
+            && !self.state.temporary.are_doubted
     }
 
     /// The plan of a text as it was read when the session's variables had these values.

@@ -237,7 +237,7 @@ impl Session {
     /// Learns the words of the session's language from a response, if that is an UPDATE's.
     pub(crate) fn learn_language(&mut self, ok: &[u8]) {
         if let Some(variables) = &mut self.state.variables
-            && self.state.kind == Kind::Update
+            && self.state.running.kind == Kind::Update
         {
             variables.info.learn(ok, self.link.capabilities);
         }

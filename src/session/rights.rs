@@ -34,7 +34,7 @@ impl Session {
         // Changes of privileges are looked for on one server only.
         let is_looked_at = self.server.as_ref() == Some(&shared.control.server());
         let generation = shared.rights.generation().filter(|_| is_looked_at);
-        let shown = &mut self.state.shown;
+        let shown = &mut self.state.rights.shown;
         if shown.generation != generation || generation.is_none() {
             shown.may.clear();
             shown.generation = generation;
@@ -44,7 +44,7 @@ impl Session {
             return Ok(Right::Given);
         }
         let refused = self.refusal_of(&increment.rights).await?;
-        let shown = &mut self.state.shown;
+        let shown = &mut self.state.rights.shown;
         Ok(match refused {
             None => {
                 if shown.may.len() >= MOST_SHOWN {

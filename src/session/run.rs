@@ -96,8 +96,8 @@ impl Session {
         let entry = shared.sessions.enter(connected.thread_id, client, account);
         let hot = shared.hot();
         let mut state = State::new(connected.login.status, hot.catalog.mariadb);
-        state.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
-        state.bypass = covers(&bypass, &connected.login);
+        state.mode.multi_statements = connected.capabilities & capability::MULTI_STATEMENTS != 0;
+        state.mode.bypass = covers(&bypass, &connected.login);
         Self {
             link: Link::new(connected.client, connected.upstream, connected.capabilities),
             schema: schema_named(connected.login.schema.as_deref()),
@@ -275,10 +275,10 @@ impl Session {
             | command::STMT_BULK_EXECUTE => {
                 let shared = Arc::clone(&self.shared);
                 let changes_rights =
-                    command_byte == command::STMT_EXECUTE && self.state.prepares_rights;
+                    command_byte == command::STMT_EXECUTE && self.state.rights.are_prepared;
                 let _change = changes_rights.then(|| shared.rights.change());
                 self.statement_command(command_byte).await?;
-                if command_byte == command::STMT_FETCH && self.state.last_error.is_some() {
+                if command_byte == command::STMT_FETCH && self.state.last.error.is_some() {
                     // Fetching rows of a cursor leaves the statement's diagnostics; an error replaces them.
                     self.state.diagnostics = None;
                 }
@@ -343,7 +343,7 @@ impl Session {
         self.pass_command().await?;
         let tracker = self.pass_response(ResponseKind::Single).await?;
         if let (Some(on), None) = (on, tracker.error()) {
-            self.state.multi_statements = on;
+            self.state.mode.multi_statements = on;
         }
         Ok(())
     }
@@ -371,11 +371,11 @@ impl Session {
         };
         let status = login
             .as_ref()
-            .map_or(self.state.status, |login| login.status);
+            .map_or(self.state.last.status, |login| login.status);
         self.state.reset(status, self.hot.catalog.mariadb);
-        self.state.status_uncertain = login.is_none();
+        self.state.last.leaves_doubt = login.is_none();
         if let Some(login) = login {
-            self.state.bypass = covers(&self.bypass, &login);
+            self.state.mode.bypass = covers(&self.bypass, &login);
             let account = Account::new(&login.user, login.schema.as_deref());
             self.entry.set_account(account);
             self.schema = schema_named(login.schema.as_deref());

@@ -19,7 +19,7 @@ impl Session {
         if self.state.variables.is_none() {
             self.state.definitions.clear();
             self.state.combining = Combining::Unknown;
-            self.state.shown = Shown::default();
+            self.state.rights.shown = Shown::default();
             let logs_statements = match self.insist(LOGS_STATEMENTS).await? {
                 InternalResponse::Row(row) => {
                     row.first().is_some_and(|is| is.as_deref() == Some(b"1"))

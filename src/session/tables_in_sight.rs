@@ -14,7 +14,7 @@ use crate::session::error::Error;
 use crate::session::error_kind::is_of_the_text;
 use crate::session::link::internal::InternalResponse;
 use crate::session::reply::Original;
-use crate::session::state::Planned;
+use crate::session::state::running::Planned;
 use crate::session::state::understood::Understood;
 use crate::sql::{Kind, TableLocks};
 
@@ -24,7 +24,7 @@ impl Session {
     /// statement must be planned again. Ok: that would not help.
     pub(crate) async fn look_again(&mut self, tables: &[Arc<HotTable>]) -> Result<(), Error> {
         let before = self.hot.number;
-        let is_first = match self.state.planned {
+        let is_first = match self.state.running.planned {
             Planned::ForGood => return Ok(()),
             Planned::Once => true,
             Planned::Anew => {
@@ -40,7 +40,7 @@ impl Session {
         } else {
             self.see_hot();
         }
-        self.state.planned = match is_first && in_vain.is_none() {
+        self.state.running.planned = match is_first && in_vain.is_none() {
             true => Planned::Anew,
             false => Planned::ForGood,
         };
@@ -84,13 +84,14 @@ impl Session {
         if kind == Kind::Ddl {
             self.state.understood = Understood::default();
         }
-        self.state.shadows_doubted |= kind == Kind::Ddl && !self.state.shadowed.is_empty();
+        self.state.temporary.are_doubted |=
+            kind == Kind::Ddl && !self.state.temporary.hide.is_empty();
     }
 
     /// Asks again which hot tables are hidden, if that is in doubt.
     pub(crate) async fn see_shadows(&mut self) -> Result<(), Error> {
-        if std::mem::take(&mut self.state.shadows_doubted) {
-            self.state.shadowed.clear();
+        if std::mem::take(&mut self.state.temporary.are_doubted) {
+            self.state.temporary.hide.clear();
             for table in self.hot.catalog.tables.clone() {
                 let question = fold::show_create(&table);
                 let is_temporary = match self.insist(question).await? {
@@ -101,7 +102,7 @@ impl Session {
                     _ => false,
                 };
                 if is_temporary {
-                    self.state.shadowed.push(table);
+                    self.state.temporary.hide.push(table);
                 }
             }
         }
@@ -111,7 +112,7 @@ impl Session {
     /// The hot tables as this session sees them.
     pub(crate) fn catalog(&self) -> Catalog {
         let mut catalog = Catalog::clone(&self.hot.catalog);
-        let shadowed = &self.state.shadowed;
+        let shadowed = &self.state.temporary.hide;
         catalog.tables.retain(|table| !shadowed.contains(table));
         catalog
     }
@@ -120,8 +121,8 @@ impl Session {
     pub(crate) async fn catalog_may_have_changed(&mut self, kind: Kind) {
         self.refresh_catalog().await;
         if kind == Kind::Other {
-            self.state.may_have_temporary = true;
-            self.state.doubt_shadows();
+            self.state.temporary.may_exist = true;
+            self.state.temporary.doubt();
         }
     }
 
@@ -143,14 +144,15 @@ impl Session {
     pub(crate) fn see_hot(&mut self) {
         // Under LOCK TABLES, slot tables other than the locked ones would be out of reach. What a transaction has read
         // and written is of the time when it began: there may have been no slot table before, or other slots.
-        let is_free = self.state.table_locks == TableLocks::None && !self.state.may_have_snapshot();
-        self.is_behind = !is_free && !self.state.bypass;
+        let is_free =
+            self.state.locks.tables == TableLocks::None && !self.state.may_have_snapshot();
+        self.is_behind = !is_free && !self.state.mode.bypass;
         if self.is_behind {
             return;
         }
         let before = std::mem::replace(&mut self.hot, self.shared.hot());
         if before.number != self.hot.number {
-            self.state.doubt_shadows();
+            self.state.temporary.doubt();
             self.state.understood = Understood::default();
         }
     }

@@ -370,7 +370,7 @@ pub(super) fn sources() -> Vec<Source> {
 }
 
 /// The proxy's own and those of the crates beside it.
-fn with_crates() -> Vec<Source> {
+pub(super) fn with_crates() -> Vec<Source> {
     let crates = crates().into_iter().map(|path| path.join("src"));
     let mut sources = sources();
     sources.extend(crates.flat_map(|path| below(&path)));

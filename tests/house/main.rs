@@ -3,3 +3,4 @@
 mod docs;
 mod floors;
 mod layers;
+mod structs;

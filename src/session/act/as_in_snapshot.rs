@@ -19,11 +19,11 @@ use crate::session::error_kind::is_without_slots;
 use crate::session::link::internal::{Failure, InternalResponse, failure};
 use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
-use crate::session::state::variables::Isolation;
 use crate::session::state::transaction::Keys;
+use crate::session::state::variables::Isolation;
 use crate::sql::plan::{ConsistentRead, Fold};
 use crate::wire::error_code::ER_SP_DOES_NOT_EXIST;
-use crate::wire::{reply, status};
+use crate::wire::reply;
 
 /// The rows of one table whose slots hold something in the snapshot.
 struct OfTable {
@@ -69,7 +69,7 @@ impl Session {
         // At SERIALIZABLE, a query reads what is committed, and locks it.
         let is_consistent = self.state.isolation() != Some(Isolation::Serializable);
         // A READ ONLY transaction could not fold.
-        let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
+        let only_reads = self.state.last.is_read_only();
         is_consistent && self.state.in_transaction() && (self.may_have_old_snapshot() || only_reads)
     }
 
@@ -108,11 +108,11 @@ impl Session {
         }
         // A READ ONLY transaction writes nothing. What a routine would do to the rows that the proxy writes is not
         // known.
-        let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
+        let only_reads = self.state.last.is_read_only();
         let is_changed = |table: &Arc<HotTable>| !table.changed_by.is_empty();
-        let may_change = self.state.may_call_routines && tables.iter().any(is_changed);
+        let may_change = self.state.running.may_call_routines && tables.iter().any(is_changed);
         let may_write = !only_reads && !may_change;
-        if only_reads && self.state.may_call_routines {
+        if only_reads && self.state.running.may_call_routines {
             // A routine that writes has the query refused by the server.
             return self
                 .run_if_no_query(None, Default::default(), original, context)
@@ -133,7 +133,7 @@ impl Session {
                 }
             }
         }
-        let before = match self.state.may_call_routines {
+        let before = match self.state.running.may_call_routines {
             true => Some(self.count_writes().await?),
             false => None,
         };

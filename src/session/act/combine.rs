@@ -18,8 +18,8 @@ use crate::session::state::combining::Combining;
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::info_text::InfoText;
 use crate::sql::TableLocks;
+use crate::wire::capability;
 use crate::wire::response::{ResponseKind, ResponseTracker};
-use crate::wire::{capability, status};
 
 /// A session that has not heard from its upstream for this long pings it first: servers close connections that are
 /// idle, after a second at the earliest.
@@ -135,16 +135,16 @@ impl Session {
     /// Whether nothing in this session alone affects what its next increment does, or the response to it.
     fn is_clean(&self) -> bool {
         let state = &self.state;
-        state.status & status::AUTOCOMMIT != 0
+        state.last.has_autocommit()
             && !state.in_transaction()
-            && !state.status_uncertain
-            && state.table_locks == TableLocks::None
-            && state.shadowed.is_empty()
+            && !state.last.leaves_doubt
+            && state.locks.tables == TableLocks::None
+            && state.temporary.hide.is_empty()
             && !state.one_shot.is_set()
             && !state.takes_no_slots()
-            && state.has_no_warnings
+            && state.last.has_no_warnings
             && state.tracked.is_at_rest()
-            && !state.may_hold_locks
+            && !state.locks.may_hold_others
     }
 
     /// Asks the upstream which group the session belongs to.

@@ -66,7 +66,7 @@ impl Session {
     ) -> Result<Replied, Error> {
         self.count(Reason::Ddl);
         // After an error only the upstream knows whether a transaction is open.
-        if self.state.status_uncertain {
+        if self.state.last.leaves_doubt {
             self.run_internal("DO 0").await?;
         }
         let mut mark = None;
@@ -122,7 +122,7 @@ impl Session {
         ddl: &Ddl,
         original: &Original,
     ) -> Result<Result<bool, Vec<u8>>, Error> {
-        let is_free = self.state.table_locks == TableLocks::None;
+        let is_free = self.state.locks.tables == TableLocks::None;
         if !ddl.withdraws_slots || ddl.tables.is_empty() || !is_free {
             return Ok(Ok(false));
         }
@@ -143,7 +143,7 @@ impl Session {
         /// The timeout, in seconds, of a session that may itself hold what is waited for (FLUSH TABLES WITH READ
         /// LOCK). The server refuses its DDL then.
         const SHORT: u64 = 5;
-        let is_doubtful = self.state.may_hold_locks;
+        let is_doubtful = self.state.locks.may_hold_others;
         let seconds = match self.run_internal(withdrawal::PATIENCE).await? {
             InternalResponse::Row(row) if is_doubtful => number(&row).unwrap_or(1).clamp(1, SHORT),
             InternalResponse::Row(row) => number(&row).unwrap_or(1).max(1),
@@ -264,7 +264,7 @@ impl Session {
             tables.iter().map(FoldTable::whole).collect(),
             Reason::Shadowed,
         );
-        let done = match self.state.table_locks {
+        let done = match self.state.locks.tables {
             TableLocks::None => {
                 self.fold_then_original(&fold, None, original, context)
                     .await?
@@ -274,7 +274,7 @@ impl Session {
         };
         // Whether the table is hidden is asked when the next statement names it: the client may ask for this
         // statement's warnings before.
-        self.state.shadows_doubted |= !done.failed;
+        self.state.temporary.are_doubted |= !done.failed;
         Ok(done)
     }
 
@@ -296,7 +296,7 @@ impl Session {
         }
         if let Some(flush) = &lock.flush {
             // Where tables are locked already, FLUSH TABLES is refused, and they stay locked.
-            if self.state.table_locks != TableLocks::None {
+            if self.state.locks.tables != TableLocks::None {
                 return self.run_original(original, context).await;
             }
             if let Err(error) = self.run_internal(flush).await?.into_result() {
@@ -332,7 +332,7 @@ impl Session {
                 let done = self.run_original(original, context).await?;
                 if !done.failed {
                     self.state.transaction = Transaction::default();
-                    self.state.table_locks = TableLocks::Plain;
+                    self.state.locks.tables = TableLocks::Plain;
                 }
                 return Ok(done);
             }
@@ -342,7 +342,7 @@ impl Session {
         // LOCK TABLES has committed. A transaction that it may have opened since (with autocommit off) holds no slot
         // and no fold.
         self.state.transaction = Transaction::default();
-        self.state.table_locks = match lock.written.len() == lock.tables.len() {
+        self.state.locks.tables = match lock.written.len() == lock.tables.len() {
             true => TableLocks::Plain,
             false => TableLocks::Read,
         };

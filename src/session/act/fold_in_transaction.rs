@@ -89,7 +89,7 @@ impl Session {
         }
         let before = self.writes_before(mark.as_ref()).await?;
         let mut held = self.run_original_and_hold(original, context, false).await?;
-        match (changes_nothing(&held.last, self.state.kind), mark) {
+        match (changes_nothing(&held.last, self.state.running.kind), mark) {
             (true, Some(mark)) => {
                 self.undo_folds_unless_written(mark, before, &held, context.response_kind)
                     .await?;

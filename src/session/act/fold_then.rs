@@ -28,7 +28,7 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
-        if self.state.status_uncertain {
+        if self.state.last.leaves_doubt {
             self.run_internal("DO 0").await?;
         }
         if let Some(done) = self
@@ -37,10 +37,7 @@ impl Session {
         {
             return Ok(done);
         }
-        if fold.commits_first
-            && self.state.in_transaction()
-            && self.state.status & status::IN_TRANS_READONLY != 0
-        {
+        if fold.commits_first && self.state.in_transaction() && self.state.last.is_read_only() {
             // A fold is a write, so a READ ONLY transaction must end first, as the statement would end it.
             match self.is_understood(original).await? {
                 Ok(true) => {
@@ -88,7 +85,7 @@ impl Session {
             fold.reason,
             Reason::OwnIncrement | Reason::AddsToBase | Reason::ChangingOver | Reason::Fallback
         );
-        if !is_increment || self.state.status & status::IN_TRANS == 0 {
+        if !is_increment || !self.state.last.is_in_transaction() {
             match self.foresee(original).await? {
                 Foreseen::Nothing => {}
                 Foreseen::Refused => return self.run_original(original, context).await,
@@ -116,19 +113,24 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
-        if self.state.kind == Kind::Call {
+        if self.state.running.kind == Kind::Call {
             // The statements of its procedure commit one by one, and what it rolls back is up to it. It reads the hot
             // tables that it names, and does not write them.
             return self.run_after_folds(reason, folds, original, context).await;
         }
         // A fold for a read may run in a READ ONLY session; a write must be refused there.
-        let begin = match self.state.kind {
-            Kind::Select | Kind::Do | Kind::Set { .. } if !self.state.access.locks_for_update => {
+        let begin = match self.state.running.kind {
+            Kind::Select | Kind::Do | Kind::Set { .. }
+                if !self.state.running.access.locks_for_update =>
+            {
                 BEGIN_TO_WRITE
             }
             _ => BEGIN,
         };
-        if begin == BEGIN_TO_WRITE && self.state.may_call_routines && self.is_read_only().await? {
+        if begin == BEGIN_TO_WRITE
+            && self.state.running.may_call_routines
+            && self.is_read_only().await?
+        {
             return self.run_after_folds(reason, folds, original, context).await;
         }
         if let Err(error) = self.begin_and_fold(begin, folds).await? {
@@ -179,7 +181,7 @@ impl Session {
             }
             InternalResponse::Ok(ok) if self.link.capabilities & capability::SESSION_TRACK != 0 => {
                 let report = CommitReport {
-                    written: has_written(&last, self.state.kind == Kind::Update),
+                    written: has_written(&last, self.state.running.kind == Kind::Update),
                     used_up: was_set,
                 };
                 add_commit(&mut last, ok, report);

@@ -28,7 +28,7 @@ impl Session {
         let Some(scope) = increment.exact.folds.first() else {
             return self.run_original(original, context).await;
         };
-        self.state.makes_no_snapshot = true;
+        self.state.running.makes_no_snapshot = true;
         if let Some(reason) = self.goes_to_base(increment, Some(parameters)) {
             if reason == Reason::OwnIncrement {
                 self.state.transaction.remember_shape(increment.shape);

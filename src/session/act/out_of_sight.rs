@@ -19,8 +19,8 @@ use crate::session::state::prepared::Statement;
 use crate::session::state::transaction::Suspects;
 use crate::session::text::statement_text;
 use crate::sql::{Kind, is_table_query, may_call_routines, mentions};
+use crate::wire::command;
 use crate::wire::packet::HEADER_LENGTH;
-use crate::wire::{command, status};
 
 impl Session {
     /// Does the same as [`Session::watch`] for the command at the front of the client's stream, which is to be
@@ -45,7 +45,7 @@ impl Session {
     ) -> Result<(), Error> {
         let unseen = self.state.unseen.as_ref();
         if unseen.is_some_and(|unseen| unseen.is_unwatched(id, self.hot.number)) {
-            self.state.reads_a_table = reads_a_table(None, statement.kind);
+            self.state.running.reads_a_table = reads_a_table(None, statement.kind);
             return Ok(());
         }
         // The text of a statement that names no hot table is not kept.
@@ -69,14 +69,15 @@ impl Session {
     /// does.
     pub(crate) async fn watch(&mut self, text: Option<&[u8]>, kind: Kind) -> Result<(), Error> {
         if self.state.in_transaction() {
-            self.state.may_call_routines = kind == Kind::Call || text.is_none_or(may_call_routines);
+            self.state.running.may_call_routines =
+                kind == Kind::Call || text.is_none_or(may_call_routines);
         }
         // Nothing changes a row in a READ ONLY transaction.
-        let only_reads = self.state.status & status::IN_TRANS_READONLY != 0;
+        let only_reads = self.state.last.is_read_only();
         if !self.has_changers() || !self.state.in_transaction() || only_reads {
             return Ok(());
         }
-        self.state.reads_a_table = reads_a_table(text, kind);
+        self.state.running.reads_a_table = reads_a_table(text, kind);
         if !self.state.transaction.has_snapshot || !self.may_have_old_snapshot() {
             return Ok(());
         }
@@ -84,7 +85,7 @@ impl Session {
         let tables = hot.catalog.tables.iter();
         for table in tables.filter(|table| !table.changed_by.is_empty()) {
             let is_seen = self.state.transaction.rows().is_watched(table);
-            let is_there = !self.state.shadowed.contains(table);
+            let is_there = !self.state.temporary.hide.contains(table);
             if !is_seen && is_there && may_change(text, kind, table) {
                 self.watch_table(table).await?;
             }

@@ -133,7 +133,7 @@ impl Session {
         self.keep_answer(&held.last, response_kind).await?;
         // The server undoes a statement that fails, with all that its functions and triggers have done. What the
         // statements of a procedure did before the one that failed stays.
-        let kind = self.state.kind;
+        let kind = self.state.running.kind;
         let is_undone = held.failed && !kind.may_run_several();
         if let Some(before) = before.filter(|_| !is_undone) {
             let now = self.count_writes().await?;
@@ -152,8 +152,8 @@ impl Session {
         mark: Option<&Mark>,
     ) -> Result<Option<Writes>, Error> {
         let state = &self.state;
-        let is_unread = state.kind.may_run_several() || state.kind == Kind::With;
-        match mark.is_some() && (state.may_call_routines || is_unread) {
+        let is_unread = state.running.kind.may_run_several() || state.running.kind == Kind::With;
+        match mark.is_some() && (state.running.may_call_routines || is_unread) {
             true => self.count_writes().await.map(Some),
             false => Ok(None),
         }

@@ -24,8 +24,8 @@ use crate::sql::prepare;
 use crate::sql::template::{Filling, KnownSlots};
 use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE};
 use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::reply;
 use crate::wire::response::ResponseTracker;
-use crate::wire::{reply, status};
 
 /// A read in the text protocol, ready to run.
 struct Query<'a> {
@@ -306,7 +306,7 @@ impl Session {
         let is_named = |table: &Arc<HotTable>| message.contains(&table.slot_name.to_lowercase());
         let has_slots_away = read.tables.iter().any(is_named);
         // The status was certain before the read, and a statement that does not find its tables begins no transaction.
-        let is_open = self.state.status & status::IN_TRANS != 0;
+        let is_open = self.state.last.is_in_transaction();
         let may_be_old = is_open && self.may_have_old_snapshot();
         if !read.locks_rows() {
             for table in read.tables.iter().filter(|table| is_named(table)) {
@@ -354,7 +354,7 @@ impl Session {
         original: &Original,
         error: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        if self.state.status_uncertain {
+        if self.state.last.leaves_doubt {
             self.run_internal("DO 0").await?;
         }
         let tables = read.tables.iter();
@@ -407,7 +407,7 @@ impl Session {
     /// Whether internal statements take locks before a read: in its transaction, or outside one to get the error that
     /// a read which does not wait would end with.
     async fn locks_before(&mut self, read: &Read) -> Result<bool, Error> {
-        if self.state.status_uncertain && self.state.in_transaction() {
+        if self.state.last.leaves_doubt && self.state.in_transaction() {
             self.run_internal("DO 0").await?;
         }
         let rows = self.state.transaction.rows();
@@ -428,7 +428,7 @@ impl Session {
     ) -> Result<Prepared, Error> {
         let is_in_doubt =
             self.state.in_transaction() || self.state.transaction.rows().concern(&read.tables);
-        if self.state.status_uncertain && is_in_doubt {
+        if self.state.last.leaves_doubt && is_in_doubt {
             self.run_internal("DO 0").await?;
         }
         if read.locks_rows() {
@@ -453,7 +453,7 @@ impl Session {
                             _ => Reason::LockedByKey,
                         };
                         self.count_read(read, reason);
-                        self.state.makes_no_snapshot = true;
+                        self.state.running.makes_no_snapshot = true;
                         return Ok(Prepared::Folded(mark.filter(|_| moved.were_open())));
                     }
                     Err(error) if failure(&error) == Failure::TheClients => {

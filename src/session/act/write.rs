@@ -71,7 +71,7 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
-        self.learn_from_forwarded(write.reason, self.state.kind);
+        self.learn_from_forwarded(write.reason, self.state.running.kind);
         self.count(write.reason);
         self.note_locking_write(&write.rows.table);
         if !self.state.in_transaction() {
@@ -139,7 +139,7 @@ impl Session {
         };
         let (done, last) = self.run_original_and_see(original, context).await?;
         // A response that ends the transaction has discarded what the transaction knew.
-        if !changes_nothing(&last, self.state.kind) && self.state.in_transaction() {
+        if !changes_nothing(&last, self.state.running.kind) && self.state.in_transaction() {
             let rows = self.state.transaction.rows_mut();
             match suspects {
                 Some(suspects) => rows.remember_suspects(suspects),

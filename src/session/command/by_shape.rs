@@ -9,7 +9,7 @@ use crate::session::error::Error;
 use crate::session::plan::Found;
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::shared::hot_tables::Known;
-use crate::session::state::Planned;
+use crate::session::state::running::Planned;
 use crate::sql::plan::Plan;
 use crate::sql::{Literal, LiteralKind, Shape};
 use crate::wire::execute::Value;
@@ -23,7 +23,7 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
-        self.state.planned = Planned::Once;
+        self.state.running.planned = Planned::Once;
         let mut found = found;
         loop {
             let Found { known, shape } = found;
@@ -39,14 +39,14 @@ impl Session {
             };
             self.shape = shape;
             if !matches!(done, Err(Error::Stale)) {
-                self.state.planned = Planned::ForGood;
+                self.state.running.planned = Planned::ForGood;
                 return done;
             }
             self.see_shadows().await?;
             match self.find_or_plan(text).await? {
                 Some(anew) => found = anew,
                 None => {
-                    self.state.planned = Planned::ForGood;
+                    self.state.running.planned = Planned::ForGood;
                     let plan = self.plan(text).await?;
                     return self
                         .act(&plan, Invocation::of_text(text, original, context))

@@ -36,7 +36,7 @@ impl Session {
     /// Keeps what a statement may ask about the one before it, if an internal query is due first: that would clear the
     /// diagnostics that MySQL has.
     pub(crate) async fn keep_what_it_may_ask_for(&mut self, text: &[u8]) -> Result<(), Error> {
-        let is_query_due = self.state.variables.is_none() || self.state.shadows_doubted;
+        let is_query_due = self.state.variables.is_none() || self.state.temporary.are_doubted;
         if !is_query_due || self.state.diagnostics.is_some() {
             return Ok(());
         }
@@ -257,7 +257,7 @@ impl Session {
         let mut rows = 0;
         // The messages may have been taken within a transaction that has ended since.
         let transaction = status::IN_TRANS | status::IN_TRANS_READONLY;
-        let set_status = context.rewrite().set_status | (self.state.status & transaction);
+        let set_status = context.rewrite().set_status | (self.state.last.status & transaction);
         for (packet_kind, payload) in messages {
             if *packet_kind == PacketKind::Row {
                 let shown = is_shown(*packet_kind, payload, errors);

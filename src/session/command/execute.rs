@@ -90,7 +90,7 @@ impl Session {
         {
             self.reply_err(context, &prepare_again()).await?;
         }
-        self.after(statement.kind, self.state.status_uncertain);
+        self.after(statement.kind, self.state.last.leaves_doubt);
         Ok(())
     }
 
@@ -100,15 +100,15 @@ impl Session {
         statement: &mut Statement,
     ) -> Result<(), Error> {
         self.keep_up(statement).await?;
-        self.state.control.clone_from(&statement.control);
-        self.state.access = statement.access;
+        self.state.running.control.clone_from(&statement.control);
+        self.state.running.access = statement.access;
         if let Some(asks) = statement.asks.clone() {
             Box::pin(self.execute_asking(id, statement, &asks)).await?;
         } else {
             self.forget_diagnostics(statement.kind);
             self.execute_as_planned(id, statement).await?;
         }
-        let failed = self.state.status_uncertain;
+        let failed = self.state.last.leaves_doubt;
         self.after_one_shot(&statement.one_shot, failed);
         // The execution has used up the long data.
         statement.long_data = false;

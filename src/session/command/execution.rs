@@ -6,8 +6,8 @@ use crate::session::Session;
 use crate::session::act::invocation::{Arguments, Execution, Form, Invocation};
 use crate::session::error::Error;
 use crate::session::reply::{Original, ReplyContext};
-use crate::session::state::Planned;
 use crate::session::state::prepared::Statement;
+use crate::session::state::running::Planned;
 use crate::sql::Values;
 use crate::sql::plan::{Fold, Reason};
 use crate::wire::execute::Execute;
@@ -21,8 +21,8 @@ impl Session {
             return Ok(());
         }
         self.see_shadows().await?;
-        let is_new =
-            statement.planned_by != self.hot.number || statement.shadowed != self.state.shadowed;
+        let is_new = statement.planned_by != self.hot.number
+            || statement.shadowed != self.state.temporary.hide;
         match is_new {
             true => Box::pin(self.plan_again(statement)).await,
             false => Ok(()),
@@ -36,7 +36,7 @@ impl Session {
             Some(variables) => self.plan_as_prepared(&statement.text, &variables).await?,
             None => self.plan(&statement.text).await?,
         };
-        statement.shadowed.clone_from(&self.state.shadowed);
+        statement.shadowed.clone_from(&self.state.temporary.hide);
         statement.planned_by = self.hot.number;
         if plan == statement.plan {
             return Ok(());
@@ -89,15 +89,15 @@ impl Session {
         }
         let payload = self.command_payload().to_vec();
         self.link.drop_command();
-        self.state.planned = Planned::Once;
+        self.state.running.planned = Planned::Once;
         let mut done = self.execute_payload(id, statement, &payload, context).await;
         while let Err(Error::Stale) = done {
             self.keep_up(statement).await?;
             done = self.execute_payload(id, statement, &payload, context).await;
         }
-        self.state.planned = Planned::ForGood;
+        self.state.running.planned = Planned::ForGood;
         done?;
-        self.after(statement.kind, self.state.status_uncertain);
+        self.after(statement.kind, self.state.last.leaves_doubt);
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Session {
         self.close_rewritten(statement).await?;
         self.fold_then_original(&fold, None, &Original::Stream, context)
             .await?;
-        self.after(statement.kind, self.state.status_uncertain);
+        self.after(statement.kind, self.state.last.leaves_doubt);
         Ok(())
     }
 

@@ -43,7 +43,7 @@ impl Session {
     /// Runs EXPLAIN FORMAT=COUNTERSINK.
     async fn explain(&mut self, text: &[u8], context: ReplyContext) -> Result<Replied, Error> {
         self.count(Reason::Explained);
-        if self.state.status_uncertain {
+        if self.state.last.leaves_doubt {
             self.run_internal("DO 0").await?;
         }
         let variables = self.variables().await?.unwrap_or_default();
@@ -78,7 +78,7 @@ impl Session {
     /// The plan of a statement, or why it passes without one.
     async fn plan_to_explain(&mut self, text: &[u8]) -> Result<Result<Arc<Plan>, Reason>, Error> {
         let kind = kind_of(text);
-        if self.state.bypass {
+        if self.state.mode.bypass {
             return Ok(Err(Reason::Off));
         }
         if !self.is_hot(text, kind) {
@@ -107,7 +107,7 @@ impl Session {
             | status::IN_TRANS_READONLY
             | status::AUTOCOMMIT
             | status::NO_BACKSLASH_ESCAPES;
-        let status = self.state.status & kept | context.rewrite().set_status;
+        let status = self.state.last.status & kept | context.rewrite().set_status;
         let mut out = Vec::new();
         let sequence_id = result.encode(
             &mut out,

@@ -22,7 +22,7 @@ impl Session {
         self.after(kind, tracker.error().is_some());
         if tracker.is_multi_result() {
             // Other statements may have followed the first, USE among them.
-            if self.state.multi_statements {
+            if self.state.mode.multi_statements {
                 self.schema = None;
             }
             // COMMIT or ROLLBACK may be among them, with a BEGIN after it: the flags of the last response do not show

@@ -9,11 +9,12 @@ use crate::session::command::execution::renamed;
 use crate::session::error::Error;
 use crate::session::link::definitions::Definitions;
 use crate::session::link::rewrite::Rewrite;
+use crate::session::state::Unseen;
 use crate::session::state::diagnostics::Asks;
 use crate::session::state::one_shot::Effect;
 use crate::session::state::prepared::Statement;
+use crate::session::state::running::Access;
 use crate::session::state::typing::Typing;
-use crate::session::state::{Access, Unseen};
 use crate::session::text::{kind_of, may_change_rights, may_change_the_catalog, may_take_locks};
 use crate::sql::diagnostics::{self, Question};
 use crate::sql::plan::{Fold, Plan, Reason};
@@ -49,7 +50,7 @@ impl Session {
         let access = self.access_in(Some(text), kind);
         let clears = self.clears_when_prepared(text, kind);
         self.note_locks(kind, may_lock);
-        self.state.prepares_rights |= changes_rights;
+        self.state.rights.are_prepared |= changes_rights;
         let is_plain = !hot && !changes && !is_pending && !may_ask;
         if is_plain && kind != Kind::Deallocate {
             let sequence_id = self.pass_command().await?.wrapping_add(1);
@@ -97,7 +98,7 @@ impl Session {
         };
         self.send_payload(&payload).await?;
         let kinds = self.column_kinds(&text);
-        let shadowed = self.state.shadowed.clone();
+        let shadowed = self.state.temporary.hide.clone();
         let (planned_by, now) = (self.hot.number, Arc::clone(&self.hot.prepared_under));
         let may_change_the_catalog = may_change_the_catalog(&text, kind, &self.hot.catalog);
         if let Some(statement) = self.pass_prepared(1, kind, plan, clears).await? {
@@ -281,7 +282,7 @@ impl Session {
                     .unseen
                     .as_ref()
                     .and_then(|unseen| unseen.ids.get(&id));
-                self.state.access = of_unseen.copied().unwrap_or_default();
+                self.state.running.access = of_unseen.copied().unwrap_or_default();
             }
             let executes = command_byte == command::STMT_EXECUTE;
             // A statement that does not exist is not watched. MySQL adds its error to the diagnostics of the statement

@@ -10,7 +10,8 @@ use crate::session::error::Error;
 use crate::session::plan::Found;
 use crate::session::reply::{Original, ReplyContext};
 use crate::session::shared::hot_tables::Known;
-use crate::session::state::{Access, Unseen};
+use crate::session::state::Unseen;
+use crate::session::state::running::Access;
 use crate::session::text::{
     kind_of, may_change_rights, may_change_the_catalog, may_take_locks, statement_text,
 };
@@ -32,13 +33,13 @@ impl Session {
             return self.pass_statement(Kind::Other, Reason::NotHot).await;
         };
         let kind = kind_of(text);
-        let may_lock = may_take_locks(text, kind, self.state.multi_statements);
+        let may_lock = may_take_locks(text, kind, self.state.mode.multi_statements);
         self.note_locks(kind, may_lock);
         let text = statement_text(self.command_payload(), capabilities)?;
-        let changes_rights = may_change_rights(text, kind, self.state.multi_statements);
-        self.state.prepares_rights |= changes_rights && kind == Kind::Prepare;
+        let changes_rights = may_change_rights(text, kind, self.state.mode.multi_statements);
+        self.state.rights.are_prepared |= changes_rights && kind == Kind::Prepare;
         let changes_rights =
-            changes_rights || (kind == Kind::Execute && self.state.prepares_rights);
+            changes_rights || (kind == Kind::Execute && self.state.rights.are_prepared);
         let shared = Arc::clone(&self.shared);
         let _change = changes_rights.then(|| shared.rights.change());
         let mut shape = std::mem::take(&mut self.shape);
@@ -52,11 +53,11 @@ impl Session {
                     false => Access::default(),
                 };
                 self.shape = shape;
-                self.state.control = control;
-                self.state.access = access;
+                self.state.running.control = control;
+                self.state.running.access = access;
                 self.forget_diagnostics(kind);
                 self.learn_from_forwarded(reason, kind);
-                if kind == Kind::Prepare && !self.state.bypass {
+                if kind == Kind::Prepare && !self.state.mode.bypass {
                     Unseen::add(&mut self.state.unseen, None, &self.hot.prepared_under);
                 }
                 self.pass_statement(kind, reason).await?;
@@ -92,7 +93,7 @@ impl Session {
         if !self.is_hot(text, kind) {
             return Glance::Pass(Reason::NotHot);
         }
-        let may_be_several = self.state.multi_statements && memchr(b';', text).is_some();
+        let may_be_several = self.state.mode.multi_statements && memchr(b';', text).is_some();
         if may_be_several || kind == Kind::Execute || !self.is_ordinary() {
             return Glance::Look;
         }
@@ -151,7 +152,7 @@ impl Session {
         let variables = self.variables().await?.unwrap_or_default();
         let text = statement_text(&payload, self.link.capabilities)?;
         let prefix = &payload[..payload.len() - text.len()];
-        let parts = match self.state.multi_statements && memchr(b';', text).is_some() {
+        let parts = match self.state.mode.multi_statements && memchr(b';', text).is_some() {
             true => sql::split(text, &variables),
             false => Vec::new(),
         };

@@ -90,7 +90,7 @@ impl Session {
         };
         Ok(match prepared {
             Some(PreparedText::Text(prepared)) => self.plan_prepared(&prepared).await?,
-            Some(PreparedText::Unread) if self.state.table_locks == TableLocks::None => {
+            Some(PreparedText::Unread) if self.state.locks.tables == TableLocks::None => {
                 Arc::new(Plan::Fold(Box::new(Fold::of_unknown_text(&self.catalog()))))
             }
             Some(PreparedText::Off(_)) => Arc::new(Plan::Forward(Reason::Off)),
@@ -113,7 +113,7 @@ impl Session {
             Some(name) if !done.failed => known.insert(name, prepared),
             // The statement that had the name is gone, unless PREPARE itself was misspelt: then it still exists.
             Some(name) => {
-                let is_about_text = self.state.last_error.is_some_and(is_code_of_the_text);
+                let is_about_text = self.state.last.error.is_some_and(is_code_of_the_text);
                 let is_gone = is_about_text && matches!(prepared, PreparedText::Text(_));
                 if known.remove(&name) && !is_gone {
                     known.insert(name, PreparedText::Unread);
@@ -180,10 +180,10 @@ impl Session {
             Some(PreparedText::Text(text)) => Some(&text.text[..]),
             _ => None,
         };
-        self.state.access = self.access_in(text, kind);
+        self.state.running.access = self.access_in(text, kind);
         self.before(kind);
         if let Some(text) = text {
-            self.state.may_call_routines = kind == Kind::Call || may_call_routines(text);
+            self.state.running.may_call_routines = kind == Kind::Call || may_call_routines(text);
         }
         let may_change_the_catalog = match &prepared {
             Some(PreparedText::Text(text)) => {
@@ -195,12 +195,12 @@ impl Session {
             Some(PreparedText::Text(text)) => {
                 self.execute_text(&text, using, original, context).await?
             }
-            Some(PreparedText::Unread) if self.state.table_locks == TableLocks::None => {
+            Some(PreparedText::Unread) if self.state.locks.tables == TableLocks::None => {
                 let fold = Fold::of_unknown_text(&self.catalog());
                 let done = self
                     .fold_then_original(&fold, None, original, context)
                     .await?;
-                self.state.shadows_doubted = true;
+                self.state.temporary.are_doubted = true;
                 done
             }
             // If there is no such statement, the server reports that.

@@ -37,8 +37,8 @@ impl Session {
             QuestionOutcome::Rewritten(edited) => Some(edited),
             QuestionOutcome::Not => None,
         };
-        self.state.control = self.control_in(text, kind);
-        self.state.access = self.access_in(Some(text), kind);
+        self.state.running.control = self.control_in(text, kind);
+        self.state.running.access = self.access_in(Some(text), kind);
         self.before(kind);
         self.watch(Some(text), kind).await?;
         let done = match edited {

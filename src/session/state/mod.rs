@@ -11,15 +11,17 @@ use crate::session::link::transaction_state::Tracked;
 use crate::session::shared::hot_tables::PreparedUnder;
 use crate::session::state::combining::Combining;
 use crate::session::state::info_text::InfoText;
+use crate::session::state::last_response::LastResponse;
+use crate::session::state::locks::Locks;
 use crate::session::state::prepared::Statement;
-use crate::session::state::rights::Shown;
+use crate::session::state::rights::Rights;
+use crate::session::state::running::{Access, Running};
 use crate::session::state::sql_prepared::SqlPrepared;
+use crate::session::state::temporary::Temporary;
 use crate::session::state::understood::Understood;
 use crate::session::state::variables::{Isolation, Variables};
+use crate::sql::Kind;
 use crate::sql::plan::SessionVariables;
-use crate::sql::{Kind, TableLocks, TransactionControl};
-use crate::wire::session_state::TransactionState;
-use crate::wire::status;
 use diagnostics::Diagnostics;
 use one_shot::{Effect, OneShot};
 use transaction::Transaction;
@@ -27,11 +29,15 @@ use transaction::Transaction;
 pub(crate) mod combining;
 pub(crate) mod diagnostics;
 pub(crate) mod info_text;
+pub(crate) mod last_response;
+pub(crate) mod locks;
 pub(crate) mod one_shot;
 pub(crate) mod prepared;
 pub(crate) mod rights;
+pub(crate) mod running;
 pub(crate) mod savepoints;
 pub(crate) mod sql_prepared;
+pub(crate) mod temporary;
 pub(crate) mod transaction;
 pub(crate) mod typing;
 pub(crate) mod understood;
@@ -40,40 +46,24 @@ pub(crate) mod variables;
 /// A session between two commands.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Status flags of the last response that had some.
-    pub status: u16,
-    /// The last response was an ERR, so it is not known whether a transaction is open.
-    pub status_uncertain: bool,
-    /// The error code of the last response, if it was an ERR.
-    pub last_error: Option<u16>,
+    /// How the last response ended.
+    pub last: LastResponse,
     /// The session variables. `None` if something may have changed them, so that the upstream must be asked.
     pub variables: Option<Variables>,
     /// The open transaction may have another isolation level than the session.
     pub isolation_doubted: bool,
     /// What OK packets report about the transaction.
     pub tracked: Tracked,
-    /// The upstream holds no diagnostics of an earlier statement for SHOW WARNINGS to report.
-    pub has_no_warnings: bool,
-    /// The session may hold locks that belong to no table: FLUSH TABLES WITH READ LOCK, XA.
-    pub may_hold_locks: bool,
+    /// Locks that outlive a transaction.
+    pub locks: Locks,
     /// Which sessions' increments its own may be combined with.
     pub combining: Combining,
-    /// What the server has shown that the account may do.
-    pub shown: Shown,
-    /// Statements that change privileges have been prepared. Which ones is not remembered.
-    pub prepares_rights: bool,
-    /// One COM_QUERY may contain several statements.
-    pub multi_statements: bool,
-    /// Nothing is rewritten: the session's user or program is listed under `bypass`.
-    pub bypass: bool,
-    /// LOCK TABLES is in force, where START TRANSACTION would release the locks.
-    pub table_locks: TableLocks,
-    /// The session may have made temporary tables.
-    pub may_have_temporary: bool,
-    /// Hot tables that a temporary table of this session hides.
-    pub shadowed: Vec<Arc<HotTable>>,
-    /// The hot tables have changed, and the session may have temporary tables: `shadowed` may be out of date.
-    pub shadows_doubted: bool,
+    /// What the account may do.
+    pub rights: Rights,
+    /// How the session's commands are treated.
+    pub mode: Mode,
+    /// The session's temporary tables, as far as they concern hot ones.
+    pub temporary: Temporary,
     /// Statements prepared by PREPARE.
     pub sql_prepared: SqlPrepared,
     /// Binary protocol statements that concern hot tables, by the client's id.
@@ -88,24 +78,10 @@ pub(crate) struct State {
     pub understood: Understood,
     /// What the client may ask about its last statement, kept where the upstream would report on another.
     pub diagnostics: Option<Diagnostics>,
-    /// The diagnostics that the running statement leaves as they are, if it succeeds.
-    pub left_diagnostics: Option<Diagnostics>,
     /// What SET TRANSACTION has set for the next transaction only.
     pub one_shot: OneShot,
-    /// The kind of the current statement.
-    pub kind: Kind,
-    /// What it does to the transaction, if it succeeds and its text says so.
-    pub control: Option<TransactionControl>,
-    /// What it does to tables.
-    pub access: Access,
-    /// It reads tables under locks only, so that it makes no snapshot.
-    pub makes_no_snapshot: bool,
-    /// It reads a table, and so makes a snapshot, unless it locks the rows.
-    pub reads_a_table: bool,
-    /// Whether it can be planned again if its tables turn out to have been altered.
-    pub planned: Planned,
-    /// It may call a stored routine, and so write what its response does not report.
-    pub may_call_routines: bool,
+    /// The statement that runs, or that ran last.
+    pub running: Running,
     /// The open transaction.
     pub transaction: Transaction,
     /// Slot rows (table, key, slot) that the open transaction has written. They exist for the transaction itself, and
@@ -113,13 +89,13 @@ pub(crate) struct State {
     pub written: Vec<(Arc<HotTable>, SlotRow, u16)>,
 }
 
-/// What a statement does to tables, as far as its text says.
+/// How a session's commands are treated. COM_RESET_CONNECTION leaves it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Access {
-    /// It is a query that locks rows as if it wrote them, which a READ ONLY session refuses.
-    pub locks_for_update: bool,
-    /// What the access makes of the state of its transaction.
-    pub state: TransactionState,
+pub(crate) struct Mode {
+    /// One COM_QUERY may contain several statements.
+    pub multi_statements: bool,
+    /// Nothing is rewritten: the session's user or program is listed under `bypass`.
+    pub bypass: bool,
 }
 
 /// Prepared statements of which nothing is remembered.
@@ -184,23 +160,15 @@ impl Unseen {
 impl State {
     pub(crate) fn new(status: u16, mariadb: bool) -> Self {
         Self {
-            status,
-            status_uncertain: false,
-            last_error: None,
+            last: LastResponse::new(status),
             variables: None,
             isolation_doubted: false,
             tracked: Tracked::new(mariadb),
-            has_no_warnings: true,
-            may_hold_locks: false,
+            locks: Locks::default(),
             combining: Combining::Unknown,
-            shown: Shown::default(),
-            prepares_rights: false,
-            multi_statements: false,
-            bypass: false,
-            table_locks: TableLocks::None,
-            may_have_temporary: false,
-            shadowed: Vec::new(),
-            shadows_doubted: false,
+            rights: Rights::default(),
+            mode: Mode::default(),
+            temporary: Temporary::default(),
             sql_prepared: SqlPrepared::default(),
             statements: HashMap::new(),
             unseen: None,
@@ -208,15 +176,8 @@ impl State {
             definitions: HashMap::new(),
             understood: Understood::default(),
             diagnostics: None,
-            left_diagnostics: None,
             one_shot: OneShot::default(),
-            kind: Kind::Other,
-            control: None,
-            access: Access::default(),
-            makes_no_snapshot: false,
-            reads_a_table: false,
-            may_call_routines: true,
-            planned: Planned::default(),
+            running: Running::default(),
             transaction: Transaction::default(),
             written: Vec::new(),
         }
@@ -272,50 +233,34 @@ impl State {
 
     /// Whether a statement that runs now belongs to a transaction that the client must end.
     pub(crate) fn in_transaction(&self) -> bool {
-        self.status & status::IN_TRANS != 0 || self.status & status::AUTOCOMMIT == 0
-    }
-
-    /// What the current statement does to its transaction, as the server reports it.
-    pub(crate) fn adds_with(&self, rows: bool) -> TransactionState {
-        match rows {
-            true => self.access.state.with(TransactionState::ROWS_SENT),
-            false => self.access.state,
-        }
+        self.last.is_in_transaction() || !self.last.has_autocommit()
     }
 
     /// Whether a transaction may be open that sees rows as they were. An ERR does not say; in autocommit a statement
     /// that fails leaves none, unless it was a routine.
     pub(crate) fn may_have_snapshot(&self) -> bool {
-        let may_be_new = self.status & status::AUTOCOMMIT == 0 || self.kind == Kind::Call;
-        self.status & status::IN_TRANS != 0 || (self.status_uncertain && may_be_new)
+        let may_be_new = !self.last.has_autocommit() || self.running.kind == Kind::Call;
+        self.last.is_in_transaction() || (self.last.leaves_doubt && may_be_new)
     }
 
     /// Takes in how a response ended.
     pub(crate) fn observe(&mut self, status: Option<u16>, error: Option<u16>) {
-        if let Some(status) = status {
-            let was_open = self.status & status::IN_TRANS != 0;
+        let before = self.last;
+        self.last.observe(status, error);
+        if status.is_some() {
             // Without autocommit, another transaction may have followed the one that the error has ended.
-            let may_be_another = self.status_uncertain && status & status::AUTOCOMMIT == 0;
-            self.status = status;
-            self.status_uncertain = false;
-            if status & status::IN_TRANS == 0 {
+            let may_be_another = before.leaves_doubt && !self.last.has_autocommit();
+            if !self.last.is_in_transaction() {
                 self.transaction = Transaction::default();
-                self.isolation_doubted &= !was_open;
+                self.isolation_doubted &= !before.is_in_transaction();
             } else if may_be_another {
                 self.transaction.distrust_folds();
             }
         }
-        self.last_error = error;
         if error.is_some() {
             self.written.clear();
-            self.status_uncertain = true;
             self.transaction.proves_nothing = true;
         }
-    }
-
-    /// Takes in that the hot tables have changed since the session asked which of them temporary tables hide.
-    pub(crate) fn doubt_shadows(&mut self) {
-        self.shadows_doubted |= self.may_have_temporary || !self.shadowed.is_empty();
     }
 
     /// Takes in the end of a statement with this effect on what is set for one transaction.
@@ -328,21 +273,8 @@ impl State {
     /// Starts anew after COM_RESET_CONNECTION or COM_CHANGE_USER.
     pub(crate) fn reset(&mut self, status: u16, mariadb: bool) {
         *self = Self {
-            multi_statements: self.multi_statements,
-            bypass: self.bypass,
+            mode: self.mode,
             ..Self::new(status, mariadb)
         };
     }
-}
-
-/// Whether the current statement may be planned again, if it was planned by tables that have since been altered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Planned {
-    /// It may not: its caller does not plan again.
-    #[default]
-    ForGood,
-    /// It may, once.
-    Once,
-    /// It has been planned again.
-    Anew,
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::catalog::HotTable;
 use crate::session::link::definitions::Definitions;
-use crate::session::state::Access;
 use crate::session::state::diagnostics::Asks;
 use crate::session::state::one_shot::Effect;
+use crate::session::state::running::Access;
 use crate::session::state::typing::Typing;
 use crate::sql::plan::{Plan, SessionVariables};
 use crate::sql::{Kind, TransactionControl};
