@@ -435,7 +435,6 @@ async fn a_lock_wait_timeout_is_for_all_that_waited(flavour: Flavour) {
     assert_eq!(stage.value("views", 1).await, "0");
 }
 
-/// A transaction of several keys may be in a circle of waits, where none of its increments would have been by itself.
 /// To the server a session is idle whose increment another one writes.
 async fn who_waits_is_not_idle(flavour: Flavour) {
     const TIMEOUT: &str = "SET SESSION wait_timeout = 1";
@@ -519,6 +518,7 @@ async fn a_locked_key_holds_no_other_up(flavour: Flavour) {
     assert_eq!(stage.value("views", 1).await, "4");
 }
 
+/// A transaction of several keys may be in a circle of waits, where none of its increments would have been by itself.
 async fn a_deadlock_of_a_batch_is_nobodys(flavour: Flavour) {
     const CLIENTS: usize = 24;
     // Deadlocks are counted for the whole server.

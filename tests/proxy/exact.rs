@@ -301,9 +301,8 @@ async fn transactions_that_read_what_they_have_incremented(flavour: Flavour) {
 /// Stands among the errors for an increment whose answer nobody waited for.
 const AMBIGUOUS: u16 = 0;
 
-/// One connection, from its login to a random end. The connection must not be used afterwards. Each proxy has slots of
-/// its own, by a lock on the server. While one has lost that lock to another, unknowing, both write to the same slots,
-/// and nothing is lost.
+/// Each proxy has slots of its own, by a lock on the server. While one has lost that lock to another, unknowing, both
+/// write to the same slots, and nothing is lost.
 async fn several_proxies(flavour: Flavour) {
     /// So few that each of the proxies of all tests at this time has a range.
     const SLOTS: u16 = 16;
@@ -520,6 +519,7 @@ fn first_slot(proxy: &Proxy) -> u16 {
     proxy.shared.slots.first(&hot.catalog.tables[0])
 }
 
+/// One connection, from its login to a random end. The connection must not be used afterwards.
 async fn live_and_vanish(client: &mut Driver, chance: u64, outcome: &mut Outcome) {
     let increments = 1 + (chance >> 8) % 4;
     let query = |client: &Driver, text: &str| client.query_payload(text);
