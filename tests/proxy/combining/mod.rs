@@ -4,21 +4,22 @@
 //! A lock that a session past the proxy holds keeps the first increment on its way, so that the others are sure to wait
 //! for it; the proxy's metrics say when they do.
 
+mod base;
+mod stage;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use countersink::driver::{Driver, Error, Reply};
-use countersink::wire::command;
+use countersink::driver::{Driver, Reply};
 use countersink::wire::reply::Ok as OkPacket;
 use countersink::wire::response::ResponseKind;
 use countersink_sandbox::{Address, Flavour};
-use tokio::task::JoinHandle;
 
-use crate::support::client::{connect, number, prepare, rows, run, run_all};
+use crate::support::client::{connect, number, rows, run, run_all};
 use crate::support::on_both;
-use crate::support::proxy::Proxy;
-use crate::support::twin::{alone, twin};
+use crate::support::twin::alone;
+use stage::{INCREMENT, Stage, answers, clients, code, is_one_row, send, until};
 
 on_both![
     a_server_that_becomes_read_only_refuses_each,
@@ -32,230 +33,10 @@ on_both![
     a_locked_key_holds_no_other_up,
     a_deadlock_of_a_batch_is_nobodys,
     sessions_that_differ_do_not_wait_for_each_other,
-    without_slots_the_row_itself_takes_the_sum,
-    without_slots_who_adds_nothing_changes_nothing,
-    without_slots_the_limits_of_the_type_are_mysqls,
-    without_slots_a_value_is_cut_to_its_type_as_mysql_does,
 ];
 
 /// The status flag of a session in autocommit mode, without a transaction.
 const AUTOCOMMIT: u16 = 0x0002;
-
-const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
-
-/// How many sessions in the asking one's schema wait for a lock. Other tests have some of their own.
-const LOCK_WAITS: &str = "SELECT COUNT(*) FROM information_schema.innodb_trx t \
-     JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id \
-     WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()";
-
-/// Tables of one test, and a proxy that has just learned the slot row of key 1.
-struct Stage {
-    schema: String,
-    server: &'static Address,
-    proxy: Proxy,
-}
-
-/// What an increment came to.
-type Answer = Result<Reply, Error>;
-
-impl Stage {
-    async fn new(flavour: Flavour, name: &str, rule: &str) -> Self {
-        Self::at(&twin(flavour).proxied, name, rule).await
-    }
-
-    async fn at(server: &'static Address, name: &str, rule: &str) -> Self {
-        let schema = format!("cs_combining_{name}");
-        let mut direct = connect(server, None).await;
-        run_all(
-            &mut direct,
-            &format!(
-                "DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema};
-                 CREATE TABLE posts (id INT PRIMARY KEY, title VARCHAR(20), views INT NOT NULL DEFAULT 0,
-                     score DECIMAL(10, 2) NOT NULL DEFAULT 0, likes TINYINT UNSIGNED);
-                 INSERT INTO posts (id) VALUES (1), (2), (3), (4), (5), (6), (7), (8)"
-            ),
-        )
-        .await;
-        let rules =
-            format!("counters:\n- {{table: {schema}.posts, columns: [views, score], {rule}}}\n");
-        let proxy = Proxy::start(server, &rules);
-        Self {
-            schema,
-            server,
-            proxy,
-        }
-    }
-
-    async fn slotted(flavour: Flavour, name: &str) -> Self {
-        Self::slotted_at(&twin(flavour).proxied, name).await
-    }
-
-    async fn slotted_at(server: &'static Address, name: &str) -> Self {
-        let stage = Self::at(server, name, "slots: 8").await;
-        let mut client = stage.client().await;
-        for id in 1..=8 {
-            run(
-                &mut client,
-                &format!("UPDATE posts SET views = views + 1 WHERE id = {id}"),
-            )
-            .await;
-            run(
-                &mut client,
-                &format!("UPDATE posts SET views = views - 1 WHERE id = {id}"),
-            )
-            .await;
-        }
-        stage
-    }
-
-    async fn client(&self) -> Driver {
-        connect(&self.proxy.address, Some(&self.schema)).await
-    }
-
-    async fn direct(&self) -> Driver {
-        connect(self.server, Some(&self.schema)).await
-    }
-
-    /// A session past the proxy that locks this row; it lets go when dropped.
-    async fn lock(&self, row: &str) -> Driver {
-        let mut locker = self.direct().await;
-        run_all(
-            &mut locker,
-            &format!("BEGIN; SELECT * FROM {row} FOR UPDATE"),
-        )
-        .await;
-        locker
-    }
-
-    /// The same for the slot row that this proxy's increments of row 1 go to.
-    async fn lock_the_slot_row(&self) -> Driver {
-        let lowest = "SELECT MIN(slot) FROM posts_slots WHERE id = 1";
-        let slot = number(&mut self.direct().await, lowest).await;
-        self.lock(&format!("posts_slots WHERE id = 1 AND slot = {slot}"))
-            .await
-    }
-
-    /// Waits until so many increments wait.
-    async fn until_waiting(&self, count: u64) {
-        let waiting = || self.proxy.shared.metrics.waiting() == count;
-        until(&format!("{count} increments wait"), async || waiting()).await;
-    }
-
-    /// Sends increments one behind the other: the first is on its way when the second comes, and so on.
-    async fn queue(&self, clients: Vec<Driver>, text: &str) -> Vec<JoinHandle<(Driver, Answer)>> {
-        let mut sent = Vec::new();
-        let mut direct = self.direct().await;
-        for (position, client) in clients.into_iter().enumerate() {
-            sent.push(send(client, text.to_owned()));
-            match position {
-                0 => self.until_blocked(&mut direct).await,
-                _ => self.until_waiting(position as u64).await,
-            }
-        }
-        sent
-    }
-
-    /// Waits until a statement of the proxy's waits for a lock.
-    async fn until_blocked(&self, direct: &mut Driver) {
-        let direct = tokio::sync::Mutex::new(direct);
-        until("a statement waits for a lock", async || {
-            // The table is made anew for who has not looked for a tenth of a second.
-            tokio::time::sleep(Duration::from_millis(120)).await;
-            number(*direct.lock().await, LOCK_WAITS).await > 0
-        })
-        .await;
-    }
-
-    /// How many deadlocks the server has seen.
-    async fn deadlocks(&self, flavour: Flavour) -> i64 {
-        let question = match flavour {
-            Flavour::MySql => {
-                "SELECT `count` FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'"
-            }
-            Flavour::MariaDb => {
-                "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'Innodb_deadlocks'"
-            }
-        };
-        number(&mut self.direct().await, question).await
-    }
-
-    async fn value(&self, column: &str, id: u32) -> String {
-        let question = format!("SELECT {column} FROM posts WHERE id = {id}");
-        rows(&mut self.client().await, &question).await[0][0].clone()
-    }
-}
-
-fn send(mut client: Driver, text: String) -> JoinHandle<(Driver, Answer)> {
-    tokio::spawn(async move {
-        let answer = client.query(&text).await;
-        (client, answer)
-    })
-}
-
-/// COM_STMT_EXECUTE with one BIGINT.
-fn execute(mut client: Driver, id: u32, amount: i64) -> JoinHandle<(Driver, Answer)> {
-    let mut payload = vec![command::STMT_EXECUTE];
-    payload.extend_from_slice(&id.to_le_bytes());
-    // No cursor, once; nothing is NULL, and the types come with it.
-    payload.extend_from_slice(&[0, 1, 0, 0, 0, 0, 1, 0x08, 0x00]);
-    payload.extend_from_slice(&amount.to_le_bytes());
-    tokio::spawn(async move {
-        let answer = async {
-            client.send(&payload).await?;
-            let packets = client.packets(ResponseKind::Results).await?;
-            let ok = OkPacket::decode(&packets[0].payload)?;
-            Ok(Reply::Ok(ok.affected_rows))
-        };
-        let answer = answer.await;
-        (client, answer)
-    })
-}
-
-async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    let waited = tokio::time::timeout(Duration::from_secs(20), async {
-        while !holds().await {
-            tokio::task::yield_now().await;
-        }
-    });
-    waited
-        .await
-        .unwrap_or_else(|_| panic!("waited in vain until {what}"));
-}
-
-async fn answers(sent: Vec<JoinHandle<(Driver, Answer)>>) -> Vec<Answer> {
-    let mut answers = Vec::new();
-    for answer in sent {
-        answers.push(answer.await.expect("it does not panic").1);
-    }
-    answers
-}
-
-fn code(answer: &Answer) -> Option<u16> {
-    match answer {
-        Ok(Reply::Err(error)) => Some(error.code),
-        _ => None,
-    }
-}
-
-fn is_one_row(answer: &Answer) -> bool {
-    matches!(answer, Ok(Reply::Ok(1)))
-}
-
-async fn clients(stage: &Stage, count: usize) -> Vec<Driver> {
-    let mut clients = Vec::new();
-    for _ in 0..count {
-        let mut client = stage.client().await;
-        run(&mut client, "SET innodb_lock_wait_timeout = 60").await;
-        // The first increment of a session asks what it has in common with others.
-        run(
-            &mut client,
-            "UPDATE posts SET views = views + 1 WHERE id = 8",
-        )
-        .await;
-        clients.push(client);
-    }
-    clients
-}
 
 async fn each_is_told_what_its_own_update_would_have_told_it(flavour: Flavour) {
     let stage = Stage::slotted(flavour, "told").await;
@@ -673,110 +454,4 @@ async fn sessions_that_differ_do_not_wait_for_each_other(flavour: Flavour) {
     for answer in answers(sent).await {
         assert!(is_one_row(&answer), "{answer:?}");
     }
-}
-
-async fn without_slots_the_row_itself_takes_the_sum(flavour: Flavour) {
-    let stage = Stage::new(flavour, "base", "slots: 0").await;
-    let locker = stage.lock("posts WHERE id = 1").await;
-    let mut sent = stage.queue(clients(&stage, 4).await, INCREMENT).await;
-    let other = "UPDATE posts SET score = score + 1.25, views = views + 5 WHERE id = 1";
-    sent.push(send(clients(&stage, 1).await.remove(0), other.to_owned()));
-    let (batches, _) = stage.proxy.shared.metrics.combined();
-    drop(locker);
-    for answer in answers(sent).await {
-        assert!(is_one_row(&answer), "{answer:?}");
-    }
-    assert!(
-        stage.proxy.shared.metrics.combined().0 > batches,
-        "three were written as one"
-    );
-    let mut direct = stage.direct().await;
-    let row = rows(&mut direct, "SELECT views, score FROM posts WHERE id = 1").await;
-    assert_eq!(row, [["9", "1.25"]]);
-    let tables = rows(&mut direct, "SHOW TABLES").await;
-    assert_eq!(tables, [["posts"]], "no slot table");
-}
-
-async fn without_slots_who_adds_nothing_changes_nothing(flavour: Flavour) {
-    let stage = Stage::new(flavour, "nothing", "slots: 0").await;
-    let locker = stage.lock("posts WHERE id = 1").await;
-    let mut direct = stage.direct().await;
-    let mut sent = Vec::new();
-    let adding = [1, 1, 1, 0].into_iter().enumerate();
-    for ((position, amount), mut client) in adding.zip(clients(&stage, 4).await) {
-        let add = "UPDATE posts SET views = views + ? WHERE id = 1";
-        let id = prepare(&mut client, add).await;
-        sent.push(execute(client, id, amount));
-        match position {
-            0 => stage.until_blocked(&mut direct).await,
-            3 => {}
-            _ => stage.until_waiting(position as u64).await,
-        }
-    }
-    let direct = tokio::sync::Mutex::new(direct);
-    until("it has come", async || {
-        tokio::time::sleep(Duration::from_millis(120)).await;
-        let blocked = number(&mut *direct.lock().await, LOCK_WAITS).await;
-        stage.proxy.shared.metrics.waiting() == 3 || blocked > 1
-    })
-    .await;
-    drop(locker);
-    let answers = answers(sent).await;
-    let (last, others) = answers.split_last().expect("four");
-    assert!(others.iter().all(is_one_row), "{others:?}");
-    assert!(matches!(last, Ok(Reply::Ok(0))), "{last:?}");
-    assert_eq!(stage.value("views", 1).await, "3");
-}
-
-/// Near its limits, and where it is NULL, each of them has to be asked for by itself.
-async fn without_slots_the_limits_of_the_type_are_mysqls(flavour: Flavour) {
-    let stage = Stage::new(flavour, "limits", "slots: 0").await;
-    let mut direct = stage.direct().await;
-    run(
-        &mut direct,
-        "UPDATE posts SET views = 2147483645 WHERE id = 1",
-    )
-    .await;
-    let locker = stage.lock("posts WHERE id = 1").await;
-    let sent = stage.queue(clients(&stage, 5).await, INCREMENT).await;
-    drop(locker);
-    let answers = answers(sent).await;
-    let written = answers.iter().filter(|answer| is_one_row(answer)).count();
-    let refused = answers
-        .iter()
-        .filter(|answer| matches!(code(answer), Some(1264 | 1690)))
-        .count();
-    assert_eq!((written, refused), (2, 3), "{answers:?}");
-    assert_eq!(stage.value("views", 1).await, "2147483647");
-}
-
-/// Without a strict sql_mode the server cuts a value to its type, and warns: a sum would be cut for all of them.
-async fn without_slots_a_value_is_cut_to_its_type_as_mysql_does(flavour: Flavour) {
-    let stage = Stage::new(flavour, "cut", "slots: 0").await;
-    let mut direct = stage.direct().await;
-    run(
-        &mut direct,
-        "UPDATE posts SET views = 2147483645 WHERE id = 1",
-    )
-    .await;
-    let locker = stage.lock("posts WHERE id = 1").await;
-    let mut lenient = Vec::new();
-    for mut client in clients(&stage, 5).await {
-        run(&mut client, "SET sql_mode = ''").await;
-        run(
-            &mut client,
-            "UPDATE posts SET views = views + 1 WHERE id = 8",
-        )
-        .await;
-        lenient.push(client);
-    }
-    let sent = stage.queue(lenient, INCREMENT).await;
-    drop(locker);
-    let answers = answers(sent).await;
-    let written = answers.iter().filter(|answer| is_one_row(answer)).count();
-    let cut = answers
-        .iter()
-        .filter(|answer| matches!(answer, Ok(Reply::Ok(0))))
-        .count();
-    assert_eq!((written, cut), (2, 3), "{answers:?}");
 }
