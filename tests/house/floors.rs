@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::layers::{Source, assert_none, code_lines, sources};
+use crate::layers::assert_none;
+use crate::sources::{Source, code_lines, sources};
 
 /// From the lowest up. A room uses rooms of its own floor and of lower ones.
 const FLOORS: &[&[&str]] = &[

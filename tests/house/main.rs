@@ -3,4 +3,5 @@
 mod docs;
 mod floors;
 mod layers;
+mod sources;
 mod structs;

@@ -1,6 +1,7 @@
 //! A struct with many bools has states that no code means. Bools that belong together are an enum or a struct.
 
-use crate::layers::{assert_none, with_crates};
+use crate::layers::assert_none;
+use crate::sources::with_crates;
 
 /// The most bools of a struct.
 const MOST_BOOLS: usize = 4;

@@ -11,6 +11,9 @@ use crate::docs::page::{Page, home};
 /// Folders whose files may read a switch.
 const SOURCES: [&str; 4] = ["src", "tests", "benches", "docker"];
 
+/// Modules of test binaries that have no tests.
+const HELPERS: [&str; 2] = ["sources", "support"];
+
 #[test]
 fn every_switch_is_in_the_tables_and_no_other() {
     let mut read = switches(&fs::read_to_string(home().join("rules.yaml")).expect("the example"));
@@ -112,7 +115,7 @@ fn gathered(folder: &str, main: &str) -> Option<Vec<String>> {
     let modules = main
         .lines()
         .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
-    let own = modules.filter(|name| *name != "support");
+    let own = modules.filter(|name| !HELPERS.contains(name));
     let file = |name| {
         let file = format!("{folder}/{name}.rs");
         match home().join(&file).is_file() {
