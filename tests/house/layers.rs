@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::sources::{Source, below, code_lines, crates, source, sources, with_crates};
+use crate::sources::{
+    Source, below, code_lines, crates, source, sources, tests_and_benches, with_crates,
+};
 
 /// The floors from the lowest up. A room uses rooms of lower floors, and itself.
 const FLOORS: &[&[&str]] = &[
@@ -186,6 +188,7 @@ fn every_exception_is_used() {
 fn no_file_is_longer_than_a_room_may_be() {
     let long: Vec<_> = with_crates()
         .iter()
+        .chain(&tests_and_benches())
         .map(|source| (source.name.clone(), source.text.lines().count()))
         .filter(|(_, lines)| *lines > LONGEST_FILE)
         .map(|(name, lines)| format!("{name}: {lines} lines, at most {LONGEST_FILE}"))

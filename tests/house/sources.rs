@@ -44,6 +44,16 @@ pub(super) fn with_crates() -> Vec<Source> {
     sources
 }
 
+/// Those of the proxy's tests and benchmarks.
+pub(super) fn tests_and_benches() -> Vec<Source> {
+    let [tests, benches] = ["tests", "benches"].map(|folder| below(&root().join(folder)));
+    assert!(
+        !tests.is_empty() && !benches.is_empty(),
+        "tests and benchmarks are not where they are looked for"
+    );
+    [tests, benches].into_iter().flatten().collect()
+}
+
 /// The folders of the crates beside the proxy.
 pub(super) fn crates() -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join("crates")).expect("a folder");
@@ -55,7 +65,7 @@ pub(super) fn crates() -> Vec<PathBuf> {
     crates
 }
 
-/// The sources of a crate, without its tests.
+/// The sources in a folder, without the modules that a crate has for its unit tests.
 pub(super) fn below(folder: &Path) -> Vec<Source> {
     let mut files = Vec::new();
     gather(folder, &mut files);
