@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn names_that_came_in_utf16_are_not_trusted() {
         let mut values = DEFAULTS;
-        values[3] = Some("\0u\0t\0f\0001\0006");
+        values[3] = Some("\0u\0t\0f\x001\x006");
         let (variables, _) = Variables::read(&row(values), false);
         assert!(variables.of_texts.unsafe_character_set);
     }
