@@ -102,6 +102,7 @@ error_codes! {
     ER_ACCESS_DENIED_NO_PASSWORD_ERROR = 1698, "The account's plugin lets nobody in by a password.";
     ER_PARTITION_CLAUSE_ON_NONPARTITIONED = 1747, "PARTITION is said of a table that has none.";
     ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "A write in a READ ONLY transaction.";
+    ER_MUST_CHANGE_PASSWORD = 1820, "The password has expired: nothing runs until it is changed.";
     ER_READ_ONLY_MODE = 1836, "The server is in read-only mode.";
     ER_MUST_CHANGE_PASSWORD_LOGIN = 1862, "The account's password has expired.";
     ER_CONNECTION_KILLED = 1927, "MariaDB: the connection was killed.";

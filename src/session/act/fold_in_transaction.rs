@@ -16,7 +16,10 @@ use crate::session::reply::{
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::info_text::InfoText;
 use crate::session::state::transaction::{Keys, Suspects};
-use crate::sql::plan::{ConsistentRead, Fold};
+use crate::sql::Kind;
+use crate::sql::plan::{ConsistentRead, Fold, Reason};
+use crate::wire::error_code::ER_UNKNOWN_STMT_HANDLER;
+use crate::wire::reply;
 use crate::wire::response::ResponseKind;
 
 impl Session {
@@ -48,6 +51,7 @@ impl Session {
             Some(_) => AsOwn::Several,
             None => AsOwn::No,
         };
+        let is_begun = self.state.last.is_in_transaction();
         let mut moved = Vec::new();
         for bound in folds {
             match self.fold(bound, as_own).await? {
@@ -60,6 +64,9 @@ impl Session {
                     return self.discard_and_fail(original, context, &error).await;
                 }
             }
+        }
+        if !is_begun && self.state.running.kind == Kind::Execute {
+            return self.execute_if_known(reason, original, context).await;
         }
         if !self.may_have_old_snapshot() {
             return match self.state.info() {
@@ -113,6 +120,25 @@ impl Session {
                     }
                 }
             }
+        }
+        self.release(&held).await
+    }
+
+    /// Runs an EXECUTE in the transaction that folds for it have begun, under `autocommit = 0`. If there is no statement
+    /// of the name, MySQL would have begun none, so it is ended.
+    async fn execute_if_known(
+        &mut self,
+        reason: Reason,
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
+        let held = self.run_original_and_hold(original, context, false).await?;
+        let error = reply::Err::decode(&held.last);
+        if error.is_ok_and(|error| error.code == ER_UNKNOWN_STMT_HANDLER) {
+            self.state.diagnostics = Some(Diagnostics::of_an_error());
+            self.commit_own().await?;
+            self.restore_one_shot(&held.last, reason).await?;
+            self.raise_again(&held.last).await?;
         }
         self.release(&held).await
     }

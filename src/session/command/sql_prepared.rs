@@ -9,7 +9,6 @@ use crate::session::Session;
 use crate::session::act::invocation::{Arguments, Form, Invocation};
 use crate::session::command::diagnostics_statements::QuestionOutcome;
 use crate::session::error::Error;
-use crate::session::error_kind::is_code_of_the_text;
 use crate::session::link::internal::InternalResponse;
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::sql_prepared::{PreparedText, Text};
@@ -19,6 +18,7 @@ use crate::sql::plan::{Fold, Plan, Reason};
 use crate::sql::prepare::{self, Command, Source, Using};
 use crate::sql::{self, Kind, TableLocks, Values, may_call_routines};
 use crate::wire::command::query_payload;
+use crate::wire::error_code::{ER_MUST_CHANGE_PASSWORD, is_killed, is_over_time};
 use crate::wire::execute::Value;
 
 /// The longest text that is fetched from the server, in bytes.
@@ -111,10 +111,14 @@ impl Session {
         match name {
             None => known.lose_sight(),
             Some(name) if !done.failed => known.insert(name, prepared),
-            // The statement that had the name is gone, unless PREPARE itself was misspelt: then it still exists.
+            // The statement that had the name is gone: the server drops it before it reads the text. It still exists if
+            // PREPARE itself was misspelt, or has not begun.
             Some(name) => {
-                let is_about_text = self.state.last.error.is_some_and(is_code_of_the_text);
-                let is_gone = is_about_text && matches!(prepared, PreparedText::Text(_));
+                let has_begun = |code| {
+                    !is_killed(code) && !is_over_time(code) && code != ER_MUST_CHANGE_PASSWORD
+                };
+                let is_gone = self.state.last.error.is_some_and(has_begun)
+                    && matches!(prepared, PreparedText::Text(_));
                 if known.remove(&name) && !is_gone {
                     known.insert(name, PreparedText::Unread);
                 }

@@ -384,3 +384,24 @@ BEGIN;
 [direct] EXECUTE s;
 [direct] EXECUTE s;
 COMMIT;
+
+== a PREPARE that is refused drops the statement of its name
+PREPARE s FROM 'UPDATE posts SET title = ''first'' WHERE id = ?';
+SET autocommit = 0;
+PREPARE s FROM 'PREPARE t FROM ''SELECT 1''';
+SET @id = 1;
+EXECUTE s USING @id;
+SELECT @@warning_count;
+PREPARE s FROM 'UPDATE posts SET views = views + ? WHERE id = 1';
+PREPARE s FROM 'SELECT nothing FROM posts';
+EXECUTE s USING @id;
+SELECT views FROM posts WHERE id = 1;
+
+== a name that nobody knows, where a procedure may have prepared it
+CREATE PROCEDURE nothing() BEGIN END;
+CALL nothing();
+SET autocommit = 0;
+EXECUTE never_prepared;
+SELECT @@warning_count;
+SELECT views FROM posts WHERE id = 1;
+DROP PROCEDURE nothing;
