@@ -34,7 +34,7 @@ pub use socket_accounts::refuse_socket_accounts;
 pub struct Catalog {
     /// One entry per rule with `mode: enforce` that has slots.
     pub tables: Vec<Arc<HotTable>>,
-    /// One entry per rule with `slots: 0`: increments are combined on the base row, all else passes.
+    /// One entry per rule with `slots: 0`, or whose table rests: increments are combined on the base row, all else passes.
     pub without_slots: Vec<Arc<HotTable>>,
     /// One entry per rule with `mode: observe`: plans are made and counted, and everything passes.
     pub observed: Vec<Arc<HotTable>>,
@@ -116,6 +116,15 @@ pub struct HotTable {
 }
 
 impl HotTable {
+    /// The same without slots: base is the whole value.
+    #[must_use]
+    pub fn at_rest(&self) -> Self {
+        Self {
+            slots: 0,
+            ..self.clone()
+        }
+    }
+
     /// Position of the column `name` (column names know no letter case).
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns

@@ -15,7 +15,7 @@ use super::estimate::{self, Worth};
 use super::evidence::{Evidence, Row, Source};
 use crate::catalog::{self, Catalog, read};
 use crate::check::{self, Finding};
-use crate::config::{Config, Mode, Rule, TableName};
+use crate::config::{Config, Mode, Rest, Rule, TableName};
 use crate::counter::provision;
 use crate::sql::Sets;
 
@@ -365,6 +365,7 @@ impl Trial<'_> {
             slots: 64,
             mode: Mode::Enforce,
             rollup: Duration::from_secs(1),
+            rest: Rest::default(),
         })
     }
 

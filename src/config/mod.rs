@@ -28,7 +28,7 @@ pub use error::{Error, Place, Problem};
 pub(crate) use limits::Range as DurationRange;
 pub use names::{SlotTable, TableName};
 pub(crate) use near::did_you_mean;
-pub use rule::{Mode, Rule};
+pub use rule::{Mode, Rest, Rule};
 pub use secret::Secret;
 
 /// Everything that rules.yaml says, checked.

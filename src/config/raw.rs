@@ -86,6 +86,7 @@ pub(super) struct RawRule {
     pub(super) slots: Option<Scalar>,
     pub(super) mode: Option<Scalar>,
     pub(super) rollup: Option<Scalar>,
+    pub(super) rest: Option<Scalar>,
     pub(super) slot_table: Option<Scalar>,
 }
 

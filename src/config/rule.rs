@@ -26,6 +26,8 @@ pub struct Rule {
     pub mode: Mode,
     /// How often slots are moved into base.
     pub rollup: Duration,
+    /// When the table needs no slots.
+    pub rest: Rest,
 }
 
 impl Rule {
@@ -44,12 +46,37 @@ impl Rule {
         self.acts() && self.slots > 0
     }
 
+    /// Whether slots are in use only while they are needed.
+    pub fn may_rest(&self) -> bool {
+        self.has_slots() && self.rest == Rest::Auto
+    }
+
     /// The place of this rule's `field`, for an error.
     pub fn place(&self, field: &str) -> Place {
         Place {
             rule: Some((self.index, self.table.to_string())),
             field: Some(field.to_owned()),
             line: self.line,
+        }
+    }
+}
+
+/// When a table with slots does without them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rest {
+    /// Until transactions come to wait for each other's rows.
+    Auto,
+    /// Never.
+    #[default]
+    Never,
+}
+
+impl Rest {
+    /// As it is spelled in rules.yaml.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Never => "never",
         }
     }
 }

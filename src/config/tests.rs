@@ -54,6 +54,7 @@ fn only_upstream_and_counters_are_required() {
     assert_eq!(rule.slot_table.to_string(), "shop.posts_slots");
     assert_eq!((rule.slots, rule.mode), (64, Mode::Enforce));
     assert_eq!(rule.rollup, Duration::from_secs(1));
+    assert_eq!(rule.rest, Rest::Never);
     assert!(rule.acts());
 }
 
@@ -149,6 +150,7 @@ fn errors_name_rule_field_line_and_remedy() {
         (&with_rule("columns: [views]\n  slots: 257"), "counters[0] (shop.posts): slots: `257` is not a whole number from 0 to 256; the default, 64, suits most (line 5)".to_owned()),
         (&with_rule("columns: [views]\n  mode: on"), "counters[0] (shop.posts): mode: `on` is not known here; write off, observe or enforce (line 5)".to_owned()),
         (&with_rule("columns: [views]\n  rollup: 1"), "counters[0] (shop.posts): rollup: `1` is not a duration; write a whole number with its unit: 500ms, 1s, 2m or 1h (line 5)".to_owned()),
+        (&with_rule("columns: [views]\n  rest: sometimes"), "counters[0] (shop.posts): rest: `sometimes` is not known here; write auto or never (line 5)".to_owned()),
         (&with_rule("columns: [views]\n  rollup: 0s"), "counters[0] (shop.posts): rollup: `0s` is too short; choose a duration from 10ms to 24h (line 5)".to_owned()),
         (&with_rule("columns: [views]\n  touch: [VIEWS]"), "counters[0] (shop.posts): touch: `VIEWS` is also one of the columns; a column either counts or is touched (line 3)".to_owned()),
         (&with("listen: 6033"), "listen: `6033` is not an address: the port is missing; write host:port, as in 127.0.0.1:6033 or [::1]:6033 (line 2)".to_owned()),

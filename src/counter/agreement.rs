@@ -29,6 +29,8 @@ pub enum Claim {
     Reads,
     /// It takes base alone for the value.
     Base,
+    /// Its sessions need slots.
+    Motion,
 }
 
 impl Claim {
@@ -40,6 +42,7 @@ impl Claim {
             Self::Slots => "slots",
             Self::Reads => "reads",
             Self::Base => "base",
+            Self::Motion => "motion",
         };
         format!("countersink.{word}.{}", short(&slots.to_string()))
     }

@@ -8,6 +8,7 @@ pub mod fold;
 pub mod grants;
 mod key;
 mod looks;
+pub mod motion;
 pub mod node;
 pub mod provision;
 pub(crate) mod quote;

@@ -10,7 +10,7 @@ use crate::config::environment::Environment;
 use crate::config::error::{Error, Problem};
 use crate::config::limits::{Range, duration, number};
 use crate::config::raw::{RawRule, Scalar};
-use crate::config::{Mode, Rule, SlotTable, TableName, names};
+use crate::config::{Mode, Rest, Rule, SlotTable, TableName, names};
 
 const ROLLUP: Range = Range {
     low: (Duration::from_millis(10), "10ms"),
@@ -122,6 +122,7 @@ fn rule(
         rollup: check
             .field("rollup", raw.rollup, |text| duration(text, &ROLLUP))?
             .unwrap_or(Duration::from_secs(1)),
+        rest: check.field("rest", raw.rest, rest)?.unwrap_or_default(),
         table,
     })
 }
@@ -139,6 +140,17 @@ fn mode(text: &Text) -> Result<Mode, Problem> {
         _ => Err(Problem::Choice {
             value: text.to_string(),
             choices: "off, observe or enforce",
+        }),
+    }
+}
+
+fn rest(text: &Text) -> Result<Rest, Problem> {
+    match text.value.as_str() {
+        "auto" => Ok(Rest::Auto),
+        "never" => Ok(Rest::Never),
+        _ => Err(Problem::Choice {
+            value: text.to_string(),
+            choices: "auto or never",
         }),
     }
 }

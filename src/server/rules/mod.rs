@@ -9,6 +9,7 @@
 mod history;
 mod others;
 mod reload;
+mod rest;
 mod standing;
 mod steps;
 mod tables;
@@ -215,9 +216,11 @@ impl Keeper {
                     done.send(()).ok();
                 }
                 () = self.claims.lost() => {}
+                () = self.shared.motion.needed() => {}
                 () = tokio::time::sleep_until(wake) => {}
             }
             self.agree_again().await;
+            self.see_needs();
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
                 self.see_file().await;
@@ -299,7 +302,10 @@ impl Keeper {
                     changing.push(Arc::clone(table));
                     &mut catalog.tables
                 }
-                Place::WithoutSlots => &mut catalog.without_slots,
+                Place::WithoutSlots => {
+                    catalog.without_slots.push(Arc::new(table.at_rest()));
+                    continue;
+                }
                 Place::Observed => &mut catalog.observed,
             };
             list.push(Arc::clone(table));
@@ -337,11 +343,16 @@ fn status(standing: &Standing) -> RuleStatus {
         rule: standing.rule.clone(),
         stage: match (&standing.stage, standing.wants_slots()) {
             (Stage::Serving, _) => "enforced",
+            (Stage::Opening { .. } | Stage::Closing { .. }, _) => "changing over",
+            (Stage::Changing { .. } | Stage::Leaving { .. }, _) if standing.rule.may_rest() => {
+                "changing over"
+            }
             (Stage::Changing { .. } | Stage::Leaving { .. }, true) => "switching on",
             (Stage::Changing { .. } | Stage::Leaving { .. }, false) => "switching off",
             (Stage::Out { .. }, true) => "switching on",
             (Stage::Out { .. }, false) => match standing.place() {
                 Some(Place::Observed) => "observed",
+                Some(Place::WithoutSlots) if standing.rests() => "at rest",
                 Some(_) => "enforced",
                 None if standing.is_drained => "drained",
                 None => "off",

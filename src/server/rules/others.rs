@@ -14,6 +14,7 @@ impl Keeper {
         if let Err(why) = self.see_partners().await {
             tracing::debug!("other proxies cannot be told: {why}");
         }
+        self.see_others_needs().await;
         self.see_drains().await;
         self.restore_slots().await;
         let misfits = self.standings.iter().enumerate();
@@ -111,12 +112,16 @@ impl Keeper {
         let since = self.history.number() + 1;
         for index in 0..self.standings.len() {
             match self.standings[index].stage {
-                Stage::Serving => {
+                Stage::Serving | Stage::Closing { .. } => {
                     let side = Side::Slots;
                     self.standings[index].stage = Stage::Changing { since, side };
                 }
-                Stage::Out { since: None } => self.look_for_slots(index, since).await,
-                _ => {}
+                Stage::Opening { .. } => {
+                    let side = Side::Neither;
+                    self.standings[index].stage = Stage::Changing { since, side };
+                }
+                Stage::Out { .. } => self.look_for_slots(index, since).await,
+                Stage::Changing { .. } | Stage::Leaving { .. } => {}
             }
         }
         self.publish();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::catalog::HotTable;
 use crate::config::{Mode, Rule, TableName};
@@ -23,6 +24,8 @@ pub(super) struct Standing {
     pub is_unreadable: bool,
     /// The table has changed so that it needs other slots: the rule goes out of force, and comes back.
     pub is_remade: bool,
+    /// Who needs slots, if its table may rest without them.
+    pub needs: Needs,
     /// Drained: base alone is the value from now on, whatever the mode.
     pub is_drained: bool,
     /// The file no longer has this rule: it is removed when it is out of force.
@@ -33,6 +36,25 @@ pub(super) struct Standing {
     pub emptying: Option<(Side, JoinHandle<Result<u64, rollup::Error>>)>,
 }
 
+/// Who needs the slots of a table that may rest without them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Needs {
+    /// The sessions of this proxy do.
+    pub here: bool,
+    /// Other proxies are taken to need them until then.
+    pub others: Option<Instant>,
+    /// It does not come to rest before this time.
+    pub stays_until: Option<Instant>,
+    /// Since when another proxy's slots have kept it from rest.
+    pub held_up: Option<Instant>,
+}
+
+impl Needs {
+    fn any(self) -> bool {
+        self.here || self.others.is_some() || self.stays_until.is_some()
+    }
+}
+
 /// How far a rule is in force. From `Out` to `Serving` and back it goes through `Changing`, which agrees with both.
 #[derive(Debug)]
 pub(super) enum Stage {
@@ -40,6 +62,22 @@ pub(super) enum Stage {
     Out {
         /// Since this catalog; sessions that act by an earlier one may still read slots. `None`: none does.
         since: Option<u64>,
+    },
+    /// A table that has rested comes to need slots: as `Changing`, but this proxy still says that it takes base alone,
+    /// and goes back to that if sessions do not follow at once.
+    Opening {
+        /// Since this catalog.
+        since: u64,
+        /// At this time it goes back.
+        until: Instant,
+    },
+    /// A table comes to rest: as `Changing`, but this proxy still says that it increments in slots, and goes back to
+    /// that if sessions do not follow at once.
+    Closing {
+        /// Since this catalog.
+        since: u64,
+        /// At this time it goes back.
+        until: Instant,
     },
     /// Reads add up slots, increments go to base.
     Changing {
@@ -74,6 +112,7 @@ impl Standing {
             misfit: None,
             is_unreadable: false,
             is_remade: false,
+            needs: Needs::default(),
             is_drained: false,
             is_gone: false,
             waits_for: None,
@@ -83,8 +122,18 @@ impl Standing {
 
     /// Whether its increments are to go to slots.
     pub(super) fn wants_slots(&self) -> bool {
+        (!self.rule.may_rest() || self.needs.any()) && self.may_have_slots()
+    }
+
+    /// Whether its increments may go to slots, if they need them.
+    fn may_have_slots(&self) -> bool {
         let is_asked_for = self.rule.has_slots() && !self.is_drained && !self.is_gone;
         is_asked_for && self.misfit.is_none() && !self.is_remade
+    }
+
+    /// Whether its table is to do without slots until they are needed.
+    pub(super) fn rests(&self) -> bool {
+        self.may_have_slots() && !self.wants_slots()
     }
 
     /// Whether it has arrived at its stage.
@@ -92,7 +141,11 @@ impl Standing {
         match &self.stage {
             Stage::Serving => self.wants_slots(),
             Stage::Out { since: None } => !self.wants_slots() && !self.is_remade,
-            Stage::Out { .. } | Stage::Changing { .. } | Stage::Leaving { .. } => false,
+            Stage::Out { .. }
+            | Stage::Opening { .. }
+            | Stage::Closing { .. }
+            | Stage::Changing { .. }
+            | Stage::Leaving { .. } => false,
         }
     }
 
@@ -105,7 +158,10 @@ impl Standing {
                     side: Side::Slots,
                 };
             }
-            Stage::Changing { since, .. } | Stage::Leaving { since } => *since = number,
+            Stage::Opening { since, .. }
+            | Stage::Closing { since, .. }
+            | Stage::Changing { since, .. }
+            | Stage::Leaving { since } => *since = number,
             Stage::Out { .. } => {}
         }
     }
@@ -132,10 +188,18 @@ impl Standing {
     pub(super) fn place(&self) -> Option<Place> {
         match (&self.stage, self.rule.mode) {
             (Stage::Serving, _) => Some(Place::Slots),
-            (Stage::Changing { .. } | Stage::Leaving { .. }, _) => Some(Place::Changing),
+            (
+                Stage::Opening { .. }
+                | Stage::Closing { .. }
+                | Stage::Changing { .. }
+                | Stage::Leaving { .. },
+                _,
+            ) => Some(Place::Changing),
             (Stage::Out { .. }, _) if self.is_drained || self.is_gone => None,
             (Stage::Out { .. }, Mode::Observe) => Some(Place::Observed),
-            (Stage::Out { .. }, Mode::Enforce) if self.rule.slots == 0 => Some(Place::WithoutSlots),
+            (Stage::Out { .. }, Mode::Enforce) if self.rule.slots == 0 || self.rests() => {
+                Some(Place::WithoutSlots)
+            }
             (Stage::Out { .. }, Mode::Enforce | Mode::Off) => None,
         }
     }
@@ -144,14 +208,17 @@ impl Standing {
     pub(super) fn claims(&self) -> BTreeSet<String> {
         let slots = self.slots();
         let side = match &self.stage {
-            Stage::Serving => Side::Slots,
+            Stage::Serving | Stage::Closing { .. } => Side::Slots,
             Stage::Changing { side, .. } => *side,
-            Stage::Leaving { .. } | Stage::Out { .. } => Side::Base,
+            Stage::Opening { .. } | Stage::Leaving { .. } | Stage::Out { .. } => Side::Base,
         };
         let mut claims = BTreeSet::new();
         if !matches!(self.stage, Stage::Out { since: None }) {
             claims.insert(Claim::Reads.name(slots));
             claims.insert(self.knows());
+        }
+        if self.may_have_slots() && (self.needs.here || !self.rule.may_rest()) {
+            claims.insert(Claim::Motion.name(slots));
         }
         match side {
             Side::Slots => claims.insert(Claim::Slots.name(slots)),

@@ -46,7 +46,13 @@ impl Keeper {
         let standing = &self.standings[index];
         let wants_slots = standing.wants_slots();
         match &standing.stage {
+            Stage::Serving if standing.rests() => self.close(index),
             Stage::Serving => self.change_to(index, Side::Slots),
+            Stage::Out { .. } if wants_slots && standing.rule.may_rest() => {
+                self.open(index).await?;
+            }
+            &Stage::Opening { since, until } => self.step_opening(index, since, until)?,
+            &Stage::Closing { since, until } => self.step_closing(index, since, until)?,
             Stage::Out { since } if wants_slots => {
                 if since.is_some_and(|since| !self.history.is_released_before(since)) {
                     return Err("sessions that read its slots".to_owned());
@@ -92,6 +98,14 @@ impl Keeper {
 
     /// From `Out`: slots exist, and are read from now on.
     async fn join(&mut self, index: usize) -> Result<(), String> {
+        self.prepare(index).await?;
+        // Until they learn of it, sessions take base alone for the value.
+        self.change_to(index, Side::Base);
+        Ok(())
+    }
+
+    /// Reads the table of a rule that comes into force, and makes its slot table.
+    pub(super) async fn prepare(&mut self, index: usize) -> Result<(), String> {
         let rule = self.standings[index].rule.clone();
         let others = self.standings.iter().enumerate();
         let mut others = others.filter(|(other, _)| *other != index);
@@ -103,8 +117,6 @@ impl Keeper {
             .await
             .map_err(|why| why.to_string())?;
         self.standings[index].table = Some(table);
-        // Until they learn of it, sessions take base alone for the value.
-        self.change_to(index, Side::Base);
         Ok(())
     }
 
@@ -196,6 +208,7 @@ impl Keeper {
         }
         let here = self.hears_all(index).await?;
         if let Some(other) = self.other(&Claim::Slots.name(&slots)).await?.first() {
+            self.follow_after_a_while(index);
             if side == Side::Base {
                 self.take_side(index, since, Side::Neither);
             }
@@ -203,6 +216,7 @@ impl Keeper {
                 "the proxy of node {other}, which increments in slots"
             ));
         }
+        self.standings[index].needs.held_up = None;
         self.has_heard_all(&here).await?;
         self.empty(index, &table, side).await?;
         if side != Side::Base {
@@ -210,7 +224,11 @@ impl Keeper {
             return Err("the server to tell other proxies".to_owned());
         }
         let since = self.history.number() + 1;
-        self.standings[index].stage = Stage::Leaving { since };
+        self.standings[index].stage = match self.standings[index].rests() {
+            // The slot table stays, so transactions from before may still read it.
+            true => Stage::Out { since: Some(since) },
+            false => Stage::Leaving { since },
+        };
         self.publish();
         Ok(())
     }

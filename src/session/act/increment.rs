@@ -15,6 +15,9 @@ use crate::sql::plan::{Increment, Reason};
 use crate::sql::{Amount, compares_alike};
 use crate::wire::execute::Value;
 
+/// How many rows a transaction remembers that it holds in tables without slots.
+const MOST_HELD: usize = 64;
+
 impl Session {
     /// Adds to slots, or takes the exact path where the slot table refuses. `parameters` are literals; `amounts` is
     /// what the statement adds to each counter.
@@ -98,6 +101,7 @@ impl Session {
         else {
             return self.run_original(original, context).await;
         };
+        self.note_held(increment, predicate);
         // Another session may write it, so the account's right is checked here.
         if self.may_increment(increment).await? != Right::Given {
             return self.run_original(original, context).await;
@@ -114,6 +118,28 @@ impl Session {
         match self.combine(&slotting).await? {
             Some(done) => Ok(done),
             None => self.run_original(original, context).await,
+        }
+    }
+
+    /// Takes in that this row of a table without slots is about to be incremented: by a transaction, which holds it
+    /// until it ends, or in autocommit.
+    fn note_held(&mut self, increment: &Increment, predicate: &[u8]) {
+        let table = &increment.table;
+        if !self.state.in_transaction() {
+            self.shared.motion.pass(table, predicate);
+            return;
+        }
+        let transaction = &mut self.state.transaction;
+        transaction.remember_shape(increment.shape);
+        // Slots would not help transactions that lock the row besides.
+        let gains = !self.shared.is_mixed(increment.shape);
+        let is_known = transaction
+            .held
+            .iter()
+            .any(|held| held.is(table, predicate));
+        if gains && !is_known && transaction.held.len() < MOST_HELD {
+            let held = self.shared.motion.hold(table, predicate);
+            transaction.held.extend(held);
         }
     }
 

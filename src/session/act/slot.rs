@@ -169,6 +169,7 @@ impl Session {
         let keys = &slotting.keys;
         self.slot_incremented(&keys.table, keys.predicate.as_deref(), slot);
         if self.state.in_transaction() {
+            self.shared.motion.note_use(&slotting.increment.table);
             let transaction = &mut self.state.transaction;
             transaction
                 .rows_mut()

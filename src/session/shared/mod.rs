@@ -15,6 +15,7 @@ use crate::catalog::{Catalog, HotTable};
 use crate::counter::combine::Groups;
 use crate::counter::control::Control;
 use crate::counter::fold::OpenRow;
+use crate::counter::motion::Motion;
 use crate::counter::node::Listener;
 use crate::counter::rights::Rights;
 use crate::counter::server::Server;
@@ -40,6 +41,8 @@ pub struct Shared {
     pub slots: Slots,
     /// Groups of sessions whose increments are combined.
     pub(crate) groups: Groups,
+    /// Which tables need slots now.
+    pub motion: Arc<Motion>,
     /// For how long privileges that sessions have been shown hold.
     pub rights: Rights,
     /// What is known of the transactions that contain increments of a shape.
@@ -112,6 +115,7 @@ impl Shared {
             hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, &metrics)),
             slots: Slots::default(),
             groups: Groups::default(),
+            motion: Arc::default(),
             rights: Rights::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics,
@@ -160,6 +164,14 @@ impl Shared {
             Some(Shape::Pure) => {}
             Some(Shape::Mixed(last)) if last.elapsed() < MIXED_COUNTS => {}
             _ => self.shapes.insert(shape, Shape::Pure),
+        }
+    }
+
+    /// Whether transactions with increments of this shape are known to lock base rows as well.
+    pub(crate) fn is_mixed(&self, shape: u64) -> bool {
+        match self.shapes.get(&shape) {
+            Some(Shape::Mixed(last)) => last.elapsed() < MIXED_COUNTS,
+            _ => false,
         }
     }
 

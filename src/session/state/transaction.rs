@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::savepoints::Savepoints;
 use crate::catalog::HotTable;
 use crate::counter::fold::Look;
+use crate::counter::motion::Held;
 use crate::counter::{Key, SlotLease};
 
 /// How many shapes of increments a transaction remembers.
@@ -43,6 +44,8 @@ pub(crate) struct Transaction {
     pub proves_nothing: bool,
     /// Tables whose slot tables were gone when it made its snapshot: the snapshot has only base of them.
     pub without_slots: Vec<Arc<HotTable>>,
+    /// Rows that it has incremented in tables without slots.
+    pub held: Vec<Held>,
     /// The slots that the transaction's increments go to, one per table.
     pub leases: Vec<(Arc<HotTable>, SlotLease)>,
 }

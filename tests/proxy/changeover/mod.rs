@@ -4,6 +4,7 @@ mod drain_command;
 mod file;
 mod load;
 mod prepared;
+mod rest;
 mod sessions;
 mod stage;
 mod under_load;

@@ -27,12 +27,16 @@ pub(super) const RULES: Report = Report {
         ),
         seconds("rollup", "how often slots are moved into the rows"),
         text(
+            "rest",
+            "`auto`: slots are used only while they are needed; or `never`",
+        ),
+        text(
             "slot_table",
             "schema and name of the slot table; NULL without slots",
         ),
         text(
             "stage",
-            "how far it is in force: `enforced`, `observed`, `off`, `drained`, or `switching on` and `switching off`",
+            "how far it is in force: `enforced`, `at rest`, `observed`, `off`, `drained`, or `changing over`, `switching on` and `switching off`",
         ),
         text(
             "waits_for",
@@ -55,6 +59,7 @@ fn rule_row(status: &RuleStatus) -> Vec<Value> {
         rule.mode.name().into(),
         rule.slots.into(),
         rule.rollup.into(),
+        rule.rest.name().into(),
         (rule.slots > 0).then(|| rule.slot_table.to_string()).into(),
         status.stage.into(),
         status.waits_for.clone().into(),
