@@ -102,6 +102,7 @@ fn catalog() -> Catalog {
         has_triggers: false,
         slots: 32,
         rollup: std::time::Duration::from_secs(1),
+        may_rest: false,
     };
     Catalog {
         tables: vec![Arc::new(posts)],

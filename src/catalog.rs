@@ -113,6 +113,8 @@ pub struct HotTable {
     pub slots: u16,
     /// How often its slots are rolled up (the rule's `rollup`).
     pub rollup: Duration,
+    /// It may do without slots until they are needed (the rule's `rest`).
+    pub may_rest: bool,
 }
 
 impl HotTable {

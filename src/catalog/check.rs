@@ -62,6 +62,7 @@ pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>
         has_triggers: has_triggers(facts),
         slots: rule.slots,
         rollup: rule.rollup,
+        may_rest: rule.may_rest(),
     })
 }
 

@@ -145,6 +145,7 @@ mod tests {
             has_triggers: false,
             slots: 1,
             rollup: std::time::Duration::ZERO,
+            may_rest: false,
         }
     }
 

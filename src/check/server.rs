@@ -191,6 +191,7 @@ mod tests {
             has_triggers: false,
             slots: 8,
             rollup: Duration::from_secs(1),
+            may_rest: false,
         };
         Evidence {
             examination: Examination {

@@ -24,8 +24,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// For how long slots are kept after the last use by a transaction.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// After a change that could not be made, or that was not worth it, the next one waits for this long, and for twice as
-/// long each time.
+/// After a change that could not be made, the next one waits for this long, and for twice as long each time.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// The longest pause.
@@ -50,9 +49,9 @@ struct Table {
     /// Meetings since `window` began.
     meetings: u32,
     window: Instant,
-    /// When slots were last needed: sixteen meetings in a row, or a use by a transaction.
+    /// When slots were last needed: for so many meetings, or by a transaction that used one.
     needed: Option<Instant>,
-    /// What an operator or a test has said instead.
+    /// What a test has said instead.
     forced: Option<bool>,
     /// It is not set in motion before this time.
     not_before: Option<Instant>,
@@ -146,7 +145,7 @@ impl Motion {
             .is_some_and(|table| table.needs_slots(Instant::now()))
     }
 
-    /// Has the table need slots, or not, whatever sessions show; `None`: by what they show.
+    /// For tests: has the table need slots, or not, whatever sessions show; `None`: by what they show.
     pub fn force(&self, table: &HotTable, needs_slots: Option<bool>) {
         let mut tables = unpoisoned(&self.tables);
         tables.entry(name_of(table)).or_default().forced = needs_slots;

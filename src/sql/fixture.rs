@@ -75,6 +75,7 @@ pub(crate) fn posts() -> Arc<HotTable> {
         ],
         slots: 32,
         rollup: std::time::Duration::from_secs(1),
+        may_rest: false,
     })
 }
 
@@ -107,6 +108,7 @@ pub(super) fn hits() -> Arc<HotTable> {
         }],
         slots: 32,
         rollup: std::time::Duration::from_secs(1),
+        may_rest: false,
     })
 }
 
@@ -118,6 +120,7 @@ pub(super) fn tallies() -> Arc<HotTable> {
         slot_name: "tallies_slots".to_owned(),
         slots: 0,
         rollup: std::time::Duration::from_secs(1),
+        may_rest: false,
         ..posts
     })
 }

@@ -66,6 +66,7 @@ fn posts() -> HotTable {
         has_triggers: false,
         slots: 64,
         rollup: std::time::Duration::from_secs(1),
+        may_rest: false,
     }
 }
 

@@ -125,6 +125,9 @@ impl Session {
     /// until it ends, or in autocommit.
     fn note_held(&mut self, increment: &Increment, predicate: &[u8]) {
         let table = &increment.table;
+        if !table.may_rest {
+            return;
+        }
         if !self.state.in_transaction() {
             self.shared.motion.pass(table, predicate);
             return;

@@ -169,7 +169,9 @@ impl Session {
         let keys = &slotting.keys;
         self.slot_incremented(&keys.table, keys.predicate.as_deref(), slot);
         if self.state.in_transaction() {
-            self.shared.motion.note_use(&slotting.increment.table);
+            if slotting.increment.table.may_rest {
+                self.shared.motion.note_use(&slotting.increment.table);
+            }
             let transaction = &mut self.state.transaction;
             transaction
                 .rows_mut()
