@@ -59,8 +59,10 @@ reasons! {
         "Every counter that it sets gets a constant added, so a slot row takes the sum, and nobody waits for the row itself."
     Combined "combined"
         "Adds constants to counters of the one row that it names: what several clients add at a time is written as one."
+    Batched "batched"
+        "Writes the one row that it names, and depends on no other: what several clients send at a time runs in one transaction."
     OnBase "forwarded:on-base"
-        "The rule has slots: 0, so the row itself holds the whole value, and the statement runs as it came."
+        "The table uses no slots, so the row itself holds the whole value, and the statement runs as it came."
     Summed "summed"
         "Reads a counter, whose value is the row's own plus the sum of its slots."
     SummedLocked "summed:locking"
@@ -205,7 +207,7 @@ mod tests {
         for reason in Reason::ALL {
             let code = reason.code();
             let expected = match code.split(':').next() {
-                Some("forwarded") => Some(PlanKind::Forward),
+                Some("forwarded" | "batched") => Some(PlanKind::Forward),
                 Some("slotted" | "combined") => Some(PlanKind::Increment),
                 Some("summed") => Some(PlanKind::Read),
                 Some("folded" | "locked") => Some(PlanKind::Fold),

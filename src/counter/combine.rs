@@ -1,8 +1,8 @@
-//! Increments of different clients, added up and written as one.
+//! Statements of different clients, written in one transaction: increments added up, others as they came.
 //!
-//! While an increment of a key is on its way to the server, others of that key wait. When it is done, one of the
-//! waiting sessions leads: it writes the sums of all waiting keys, and each session gets its own response when they are
-//! committed. There is no timer: an increment that finds its key idle and a lane free goes at once.
+//! While a statement of a key is on its way to the server, others of that key wait. When it is done, one of the
+//! waiting sessions leads: it writes what waits for all keys, and each session gets its own response when that is
+//! committed. There is no timer: a statement that finds its key idle and a lane free goes at once.
 //!
 //! This room keeps the queues and knows no socket. A [`Batch`] that is dropped, for whatever reason, reports its
 //! outcome to every session in it, and calls the next leader.
@@ -20,8 +20,9 @@ use super::slots::SlotRow;
 use crate::catalog::HotTable;
 use crate::sql::Amount;
 use crate::sql::plan::Increment;
+use crate::wire::response::PacketKind;
 
-pub use batch::{Batch, Part};
+pub use batch::{Batch, Part, Step};
 use queue::Queue;
 
 /// What is sent for several sessions must mean the same in each of them: they share a group by all that decides it.
@@ -55,28 +56,69 @@ impl Groups {
     }
 }
 
-/// Sessions whose increments may be written by any of them.
+/// Sessions whose statements may be written by any of them.
 #[derive(Debug, Default)]
 pub struct Group {
     queue: Mutex<Queue>,
 }
 
-/// What increments must have in common to be added up.
+/// What statements must have in common to wait for each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CombineKey {
-    /// The shape of the statement.
-    pub shape: u64,
-    /// The times that it sets, as SQL.
+    /// For increments of slots, the shape of the statement: a slot row takes one kind at a time. `None` for a row of a
+    /// table without slots, whose statements all wait in one queue.
+    pub shape: Option<u64>,
+    /// For increments of slots, the times that they set, as SQL.
     pub times: Vec<u8>,
     /// The key, and which counters: what its slot row is known by.
     pub slot_row: SlotRow,
 }
 
+impl CombineKey {
+    /// For the statements of a row of a table without slots. What the row is known for does not matter there.
+    pub fn of_base(row: SlotRow) -> Self {
+        Self {
+            shape: None,
+            times: Vec::new(),
+            slot_row: SlotRow {
+                has_one_text: false,
+                guarded: Vec::new(),
+                ..row
+            },
+        }
+    }
+}
+
+/// A statement that may be written together with others.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// What it has in common with those that it waits for.
+    pub key: Arc<CombineKey>,
+    /// The table.
+    pub table: Arc<HotTable>,
+    /// What it does.
+    pub work: Work,
+}
+
+/// What a statement does in a batch.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// It adds constants to counters, so it may be added to others of its kind.
+    Sum(Addition),
+    /// It runs as it came.
+    Itself {
+        /// Its text, with its parameters filled in.
+        text: Arc<[u8]>,
+        /// The same for all texts that differ in their constants only.
+        shape: u64,
+        /// It may set what LAST_INSERT_ID() returns.
+        sets_last_insert_id: bool,
+    },
+}
+
 /// An increment that may be added to others.
 #[derive(Clone, Debug)]
 pub struct Addition {
-    /// What it has in common with others.
-    pub key: Arc<CombineKey>,
     /// Its plan.
     pub increment: Arc<Increment>,
     /// Its parameters as literals; those of the key are all that counts.
@@ -85,35 +127,52 @@ pub struct Addition {
     pub amounts: Vec<Amount>,
 }
 
-impl Addition {
-    fn table(&self) -> &Arc<HotTable> {
-        &self.increment.table
-    }
-}
-
 /// Why a waiting session is called.
 #[derive(Debug)]
 pub enum Call {
-    /// Its increment, and those of others, are to be written by it.
+    /// Its statement, and those of others, are to be written by it.
     Lead(Batch),
-    /// The outcome of its increment.
+    /// The outcome of its statement.
     Done(Outcome),
 }
 
-/// The outcome of an increment that another session has written.
+/// The outcome of a statement that another session has written.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// It is committed. The OK payload is that of a single such increment.
-    Committed(Arc<[u8]>),
-    /// It is not written, for a reason that concerns each of them: the ERR payload.
-    Failed(Arc<[u8]>),
+    /// It is committed, and answered as the statement by itself would be.
+    Committed(Answer),
+    /// It is not written, for a reason that concerns each of them, and answered with an ERR.
+    Failed(Answer),
     /// It is certainly not written: it has to run by itself.
     NotWritten,
     /// The connection was lost, and whether it was committed is not known.
     Lost,
 }
 
-/// Whether an increment goes at once.
+/// How a statement is answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The payload: an OK, or an ERR.
+    pub payload: Arc<[u8]>,
+    /// The response to SHOW WARNINGS, packet by packet, if the statement has left messages; besides its error, if it has
+    /// failed.
+    pub messages: Option<Arc<[Message]>>,
+}
+
+/// A packet of the response to SHOW WARNINGS.
+pub type Message = (PacketKind, Vec<u8>);
+
+impl From<Vec<u8>> for Answer {
+    /// Without messages.
+    fn from(payload: Vec<u8>) -> Self {
+        Self {
+            payload: payload.into(),
+            messages: None,
+        }
+    }
+}
+
+/// Whether a statement goes at once.
 #[derive(Debug)]
 pub enum Entered {
     /// At once, by itself.
@@ -123,10 +182,10 @@ pub enum Entered {
 }
 
 impl Group {
-    /// Takes an increment in. `is_known`: its slot row exists, so it can share a transaction with others.
-    pub fn enter(self: &Arc<Self>, addition: Addition, is_known: bool) -> Entered {
+    /// Takes a statement in. `is_known`: its slot row exists, so it can share a transaction with those of other keys.
+    pub fn enter(self: &Arc<Self>, member: Member, is_known: bool) -> Entered {
         let mut queue = super::unpoisoned(&self.queue);
-        match queue.enter(addition, is_known) {
+        match queue.enter(member, is_known) {
             queue::Entry::Waits(called) => Entered::Wait(called),
             queue::Entry::Goes(part) => {
                 Entered::Lead(Batch::new(Arc::clone(self), vec![part], is_known))
@@ -134,13 +193,14 @@ impl Group {
         }
     }
 
-    /// Takes keys out of flight, and calls the sessions that may now go.
-    fn land(self: &Arc<Self>, keys: &[Arc<CombineKey>], had_lane: bool) {
+    /// Takes keys out of flight, each with the statements that have changed nothing, and calls the sessions that may
+    /// now go.
+    fn land(self: &Arc<Self>, keys: Vec<Landing>, had_lane: bool) {
         let mut calls = Vec::new();
         {
             let mut queue = super::unpoisoned(&self.queue);
-            for key in keys {
-                queue.land(key);
+            for (key, idle) in keys {
+                queue.land(&key, idle);
             }
             if had_lane {
                 queue.free_lane();
@@ -154,6 +214,9 @@ impl Group {
         }
     }
 }
+
+/// A key that is no longer in flight, with the statements that have changed nothing.
+type Landing = (Arc<CombineKey>, Vec<Arc<[u8]>>);
 
 #[cfg(test)]
 mod tests;

@@ -33,7 +33,7 @@ pub(super) fn explain_base(increment: &Increment) -> Explanation {
         reason: Reason::Combined,
         ways: std::iter::once(alone).chain(together).collect(),
         notes: vec![
-            "The rule has slots: 0. Transactions run it as it came, and queue on the row."
+            "The table uses no slots. Transactions run it as it came, and queue on the row."
                 .to_owned(),
         ],
     }

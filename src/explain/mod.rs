@@ -153,6 +153,7 @@ pub fn explain(decision: &Decision<'_>, situation: &Situation) -> Explanation {
             explanation
         }
         Decision::Combine(increment) => increment::explain_base(increment),
+        Decision::Batch(row) => other::batch(row),
         Decision::Increment(increment) => increment::explain(increment, situation),
         Decision::Read(read) => read::explain(read, situation),
         Decision::Fold(fold) => fold::explain(fold, situation),

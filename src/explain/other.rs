@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Explanation, Keys, Sent, Situation, Way, base, fold, locks, slots};
+use super::{Explanation, Keys, Sent, Situation, Way, base, fold, locks, shown, slots};
 use crate::catalog::HotTable;
 use crate::counter::fold as statements;
 use crate::counter::withdrawal;
 use crate::reason::Reason;
-use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables};
+use crate::sql::base_path;
+use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, OneRow};
 
 fn all_of(tables: &[Arc<HotTable>]) -> Vec<Keys> {
     let whole = |table: &Arc<HotTable>| Keys {
@@ -15,6 +16,39 @@ fn all_of(tables: &[Arc<HotTable>]) -> Vec<Keys> {
         predicate: None,
     };
     tables.iter().map(whole).collect()
+}
+
+/// A write of one row of a table without slots.
+pub(super) fn batch(row: &OneRow) -> Explanation {
+    let alone = Way {
+        when: "Alone".to_owned(),
+        ..Way::original()
+    };
+    let lock = format!(
+        "SELECT 1 FROM {} WHERE {} FOR UPDATE",
+        base_path(&row.table),
+        shown(&row.key)
+    );
+    let together = Way {
+        when: "When others wait for the same row".to_owned(),
+        sends: vec![
+            Sent::Text(statements::BEGIN.to_owned()),
+            Sent::Text(lock),
+            Sent::Original,
+            Sent::Text(statements::COMMIT.to_owned()),
+        ],
+        locks: vec![
+            format!("{}: the one row, X", base(&row.table)),
+            locks::THE_STATEMENTS_OWN.to_owned(),
+        ],
+    };
+    let note =
+        "One of the sessions runs the statements of all that wait. Transactions run it as it came.";
+    Explanation {
+        reason: Reason::Batched,
+        ways: vec![alone, together],
+        notes: vec![note.to_owned()],
+    }
 }
 
 /// DDL.

@@ -16,14 +16,24 @@ use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
 /// How much of a response to SHOW WARNINGS is kept, in bytes. `max_error_count` messages, 1024 by default, fit.
 const MOST_MESSAGES: usize = 1024 * 1024;
 
+/// Asks for the messages of the statement before it.
+pub(crate) const SHOW_WARNINGS: &[u8] = b"SHOW WARNINGS";
+
 impl Session {
     /// The upstream's response to SHOW WARNINGS, to be kept. `None` if it is too long.
     pub(crate) async fn take_messages(
         &mut self,
     ) -> Result<Option<Vec<(PacketKind, Vec<u8>)>>, Error> {
         let mut out = Vec::new();
-        encode_query(&mut out, b"SHOW WARNINGS", self.link.capabilities);
+        encode_query(&mut out, SHOW_WARNINGS, self.link.capabilities);
         self.write_upstream(&out).await?;
+        self.read_messages().await
+    }
+
+    /// The response to [`SHOW_WARNINGS`], to be kept. `None` if it is too long.
+    pub(crate) async fn read_messages(
+        &mut self,
+    ) -> Result<Option<Vec<(PacketKind, Vec<u8>)>>, Error> {
         let mut tracker = ResponseTracker::new(ResponseKind::Results, self.link.capabilities);
         let mut packets = Vec::new();
         let mut length = 0;

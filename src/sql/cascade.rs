@@ -34,10 +34,8 @@ pub(super) fn with_cascades(
     let (mut folds, reason) = match plan {
         Plan::Fold(fold) => (fold.folds, fold.reason),
         Plan::Write(write) => (vec![write.rows], reached.reason),
-        Plan::Increment(increment) | Plan::Combine(increment) => {
-            (vec![FoldTable::whole(&increment.table)], reached.reason)
-        }
-        Plan::Forward(_) => (Vec::new(), reached.reason),
+        Plan::Increment(increment) => (vec![FoldTable::whole(&increment.table)], reached.reason),
+        Plan::Forward(_) | Plan::Combine(_) | Plan::Batch(_) => (Vec::new(), reached.reason),
         other => return other,
     };
     for fold in reached.folds {

@@ -147,7 +147,7 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// The base table, written with its schema.
-pub(super) fn base_path(table: &HotTable) -> String {
+pub(crate) fn base_path(table: &HotTable) -> String {
     format!("{}.{}", quoted(&table.schema), quoted(&table.name))
 }
 

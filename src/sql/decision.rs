@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::catalog::HotTable;
 use crate::reason::Reason;
-use crate::sql::plan::{Ddl, Fold, Increment, LockTables, Plan, Read, Write};
+use crate::sql::plan::{Ddl, Fold, Increment, LockTables, OneRow, Plan, Read, Write};
 
 /// What a session does with a statement. The variants are those of [`Plan`], of which they borrow what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum Decision<'a> {
     Increment(&'a Arc<Increment>),
     /// Add to the base row of a table without slots.
     Combine(&'a Arc<Increment>),
+    /// Write one row of a table without slots, with others that do.
+    Batch(&'a OneRow),
     /// Send a text in which each counter is base + SUM(slots).
     Read(&'a Read),
     /// Move slots into base, then run the client's bytes.
@@ -107,6 +109,7 @@ impl Circumstances {
                 | Plan::Observe(_)
                 | Plan::Increment(_)
                 | Plan::Combine(_)
+                | Plan::Batch(_)
                 | Plan::Fold(_)
                 | Plan::Ddl(_)
                 | Plan::Prepare(_),
@@ -127,6 +130,7 @@ pub fn decide(plan: &Plan, circumstances: Circumstances) -> Decision<'_> {
         Plan::Forward(reason) => Decision::Forward(*reason),
         Plan::Observe(plan) => Decision::Observe(plan),
         Plan::Combine(increment) => Decision::Combine(increment),
+        Plan::Batch(row) => Decision::Batch(row),
         Plan::Ddl(ddl) => Decision::Ddl(ddl),
         Plan::Shadow(tables) => Decision::Shadow(tables),
         Plan::Prepare(_) => Decision::Prepare,

@@ -214,6 +214,10 @@ pub(super) fn show(plan: &Plan) -> String {
             let update = increment.update.as_ref().map(show_template);
             format!("combine: {}", update.unwrap_or_default())
         }
+        Plan::Batch(row) => {
+            let (key, text) = (show_template(&row.key), show_template(&row.text));
+            format!("batch {key}: {text}")
+        }
         Plan::Read(read) => {
             let locks = read
                 .locks

@@ -335,7 +335,7 @@ fn times(target: &Target<'_>, touches: &[Touch]) -> Vec<u8> {
 }
 
 /// A hash of the statement without its constants, and of the schema that its names are in.
-fn shape(context: &Context<'_>) -> u64 {
+pub(super) fn shape(context: &Context<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     context.variables.schema.hash(&mut hasher);
     for token in &context.syntax.tokens {

@@ -342,7 +342,7 @@ fn is_trivially_true(conjunct: &Expr) -> bool {
 }
 
 /// Whether a column of this definition holds integers.
-fn is_integer(definition: &str) -> bool {
+pub(super) fn is_integer(definition: &str) -> bool {
     const INTEGERS: [&str; 6] = [
         "tinyint",
         "smallint",

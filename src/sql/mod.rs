@@ -62,6 +62,7 @@ pub(crate) use fixture::{plan_of as planned_in_fixture, posts as posts_in_fixtur
 pub use amount::Amount;
 pub use calls::may_call_routines;
 pub use comparison::compares_alike;
+pub(crate) use context::base_path;
 pub use decision::{Circumstances, Decision, TableLocks, Values, decide};
 pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest, reads_the_same};
 pub use effect::glance;

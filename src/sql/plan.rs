@@ -66,6 +66,9 @@ pub enum Plan {
     /// Add to the base row, together with other increments if there are any at the same time; otherwise send the
     /// client's bytes. For a table without slots.
     Combine(Arc<Increment>),
+    /// Send the client's bytes, or have another session send them in a transaction with other writes of the same row.
+    /// For a table without slots.
+    Batch(Arc<OneRow>),
     /// Send a text in which each counter is base + SUM(slots).
     Read(Box<Read>),
     /// Move slots into base, then run the client's bytes, in one transaction.
@@ -93,6 +96,7 @@ impl Plan {
             Self::Observe(plan) => plan.reason(),
             Self::Increment(_) => Reason::Slotted,
             Self::Combine(_) => Reason::Combined,
+            Self::Batch(_) => Reason::Batched,
             Self::Read(read) => read.reason,
             Self::Fold(fold) => fold.reason,
             Self::Ddl(_) => Reason::Ddl,
@@ -110,6 +114,7 @@ impl Plan {
             Self::Observe(_) => Some(Reason::Observed),
             Self::Increment(_)
             | Self::Combine(_)
+            | Self::Batch(_)
             | Self::Read(_)
             | Self::Fold(_)
             | Self::Ddl(_)
@@ -140,6 +145,7 @@ impl Plan {
             Self::Forward(_)
             | Self::Observe(_)
             | Self::Combine(_)
+            | Self::Batch(_)
             | Self::Ddl(_)
             | Self::Shadow(_)
             | Self::Prepare(_)
@@ -155,6 +161,7 @@ impl Plan {
             | Self::Write(_)
             | Self::Observe(_)
             | Self::Combine(_)
+            | Self::Batch(_)
             | Self::Ddl(_)
             | Self::Shadow(_)
             | Self::Prepare(_) => false,
@@ -211,6 +218,23 @@ pub struct Increment {
     /// The way that is always right: fold, then the original. Its scope is also what the transaction
     /// remembers as incremented.
     pub exact: Fold,
+}
+
+/// A write that concerns one row of a table without slots, and depends on nothing but that row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneRow {
+    /// The table.
+    pub table: Arc<HotTable>,
+    /// The key, as a predicate. Writes with the same one wait for each other.
+    pub key: Template,
+    /// Parameters in the key.
+    pub key_parameters: Vec<KeyParameter>,
+    /// The statement itself, with its parameters to be filled in.
+    pub text: Template,
+    /// It contains LAST_INSERT_ID(..), which sets what LAST_INSERT_ID() returns in the session that runs it.
+    pub sets_last_insert_id: bool,
+    /// The same for all texts that differ in their constants only.
+    pub shape: u64,
 }
 
 /// A value of the key that the client sends as a parameter.
@@ -397,7 +421,7 @@ impl Fold {
             Plan::LockTables(lock) => lock.tables.iter().collect(),
             Plan::Shadow(tables) | Plan::Prepare(tables) => tables.iter().collect(),
             Plan::Write(write) => vec![&write.rows.table],
-            Plan::Forward(_) | Plan::Observe(_) | Plan::Combine(_) => Vec::new(),
+            Plan::Forward(_) | Plan::Observe(_) | Plan::Combine(_) | Plan::Batch(_) => Vec::new(),
         };
         let folds = tables.into_iter().map(FoldTable::whole).collect();
         Self {

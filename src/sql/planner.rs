@@ -142,17 +142,44 @@ fn plan_by_names(text: &[u8], variables: &SessionVariables, catalog: &Catalog, k
     }
 }
 
-/// The plan of a statement that names no table with slots: tables without slots are plain tables to all but increments.
+/// The plan of a statement that names no table with slots: tables without slots are plain tables, but writes of one row
+/// may be written together.
 fn without_slots(text: &[u8], variables: &SessionVariables, catalog: &Catalog, kind: Kind) -> Plan {
     let catalog = catalog.of_those_without_slots();
     let tables = mentioned(text, &catalog);
     if tables.is_empty() {
         return Plan::Forward(Reason::NotHot);
     }
-    let is_read_surely = kind == Kind::Update && obstacle(text, variables, &catalog).is_none();
-    match is_read_surely.then(|| parsed(text, variables, &catalog, kind, tables)) {
-        Some(Plan::Combine(increment)) => Plan::Combine(increment),
-        _ => Plan::Forward(Reason::OnBase),
+    let may_write_a_row = matches!(
+        kind,
+        Kind::Update | Kind::Insert | Kind::Replace | Kind::Delete
+    );
+    let is_read_surely = may_write_a_row && obstacle(text, variables, &catalog).is_none();
+    let plan = is_read_surely.then(|| write_of_one_row(text, variables, &catalog, &tables));
+    plan.flatten().unwrap_or(Plan::Forward(Reason::OnBase))
+}
+
+/// The plan of a write of one row of a table without slots, if it may be written together with others.
+fn write_of_one_row(
+    text: &[u8],
+    variables: &SessionVariables,
+    catalog: &Catalog,
+    tables: &[Arc<HotTable>],
+) -> Option<Plan> {
+    let syntax = syntax::parse(text, variables).ok()?;
+    let context = Context {
+        text,
+        variables,
+        catalog,
+        syntax: &syntax,
+    };
+    accounted::is_complete(&context, tables).then_some(())?;
+    match write::plan(&context, &syntax.statement) {
+        Plan::Combine(increment) => Some(Plan::Combine(increment)),
+        _ => {
+            let row = write::one_row::plan(&context, &syntax.statement)?;
+            Some(Plan::Batch(Arc::new(row)))
+        }
     }
 }
 

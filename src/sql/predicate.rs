@@ -146,7 +146,7 @@ pub(super) fn is_plain(context: &Context<'_>, target: &Target<'_>, predicate: &E
     true
 }
 
-fn is_plain_value(value: &Value) -> bool {
+pub(super) fn is_plain_value(value: &Value) -> bool {
     matches!(
         value,
         Value::Number(..)
@@ -159,7 +159,7 @@ fn is_plain_value(value: &Value) -> bool {
     )
 }
 
-fn is_plain_operator(op: &BinaryOperator) -> bool {
+pub(super) fn is_plain_operator(op: &BinaryOperator) -> bool {
     matches!(
         op,
         BinaryOperator::And

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::catalog::Counter;
 use crate::sql::compares_alike;
-use crate::sql::plan::{Increment, Plan, Reason, SessionVariables};
+use crate::sql::plan::{Increment, KeyParameter, Plan, Reason, SessionVariables};
 use lift::Lift;
 
 /// A text whose literals have been lifted out. It can be used again and again, and keeps what it has allocated.
@@ -66,20 +66,26 @@ impl Shape {
         match plan {
             // Names say what is read and written.
             Plan::Forward(Reason::NoCounter) | Plan::Read(_) => true,
-            Plan::Write(write) => write.key_parameters.iter().all(|key| {
-                let literal = self.literals.get(usize::from(key.parameter));
-                literal.is_some_and(|literal| match literal.kind {
-                    LiteralKind::Text => true,
-                    LiteralKind::Digits => key.of_integers,
-                    LiteralKind::Number => false,
-                })
-            }),
+            Plan::Write(write) => self.name_keys(&write.key_parameters),
+            Plan::Batch(row) => self.name_keys(&row.key_parameters),
             Plan::Increment(increment) | Plan::Combine(increment) => {
                 increment.update.is_some() && self.fit_increment(increment, text)
             }
             Plan::Observe(plan) => self.fits(plan, text),
             _ => false,
         }
+    }
+
+    /// Whether each of the literals that name a key equals at most one.
+    fn name_keys(&self, parameters: &[KeyParameter]) -> bool {
+        parameters.iter().all(|key| {
+            let literal = self.literals.get(usize::from(key.parameter));
+            literal.is_some_and(|literal| match literal.kind {
+                LiteralKind::Text => true,
+                LiteralKind::Digits => key.of_integers,
+                LiteralKind::Number => false,
+            })
+        })
     }
 
     /// Whether each literal is of the kind that its place in an increment of one whole key asks for: text and integer

@@ -4,8 +4,8 @@ use std::mem::size_of;
 
 use crate::sql::Amount;
 use crate::sql::plan::{
-    ComparedParameter, Ddl, Fold, FoldTable, Increment, LockTables, ParameterDelta, Plan, Read,
-    Rows, Scope, StoredParameter, Write,
+    ComparedParameter, Ddl, Fold, FoldTable, Increment, KeyParameter, LockTables, OneRow,
+    ParameterDelta, Plan, Read, Rows, Scope, StoredParameter, Write,
 };
 use crate::sql::template::{Piece, Template};
 
@@ -24,6 +24,7 @@ impl Plan {
             Self::Write(write) => size_of::<Write>() + of_fold_table(&write.rows),
             Self::Observe(plan) => plan.size(),
             Self::Increment(increment) | Self::Combine(increment) => of_increment(increment),
+            Self::Batch(row) => of_one_row(row),
             Self::Read(read) => of_read(read),
             Self::Fold(fold) => of_fold(fold),
             Self::Ddl(ddl) => size_of::<Ddl>() + of_tables(ddl.tables.len()),
@@ -47,6 +48,14 @@ fn of_increment(increment: &Increment) -> usize {
         + increment.amounts.len() * size_of::<Option<Amount>>()
         + increment.times.len()
         + of_fold(&increment.exact)
+}
+
+fn of_one_row(row: &OneRow) -> usize {
+    size_of::<OneRow>()
+        + ALLOCATION
+        + of_template(&row.key)
+        + of_template(&row.text)
+        + row.key_parameters.len() * size_of::<KeyParameter>()
 }
 
 fn of_read(read: &Read) -> usize {

@@ -3,6 +3,7 @@
 mod confined;
 mod insert;
 mod mentions;
+pub(super) mod one_row;
 mod rows_in_the_way;
 mod sums;
 

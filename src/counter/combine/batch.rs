@@ -1,64 +1,216 @@
-//! Increments on their way together.
+//! Statements on their way together.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::oneshot;
 
-use super::{Addition, Call, CombineKey, Group, Outcome};
+use super::{Addition, Call, CombineKey, Group, Member, Outcome, Work};
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
 use crate::sql::Amount;
-use crate::sql::plan::Increment;
+use crate::sql::template::{Filling, Template};
 
-/// A session that waits.
-#[derive(Debug)]
-pub(super) struct Seat {
-    pub(super) call: oneshot::Sender<Call>,
-}
+/// The most statements that wait for one key.
+const MOST_WAITING: usize = 4096;
 
-/// The increments of one key.
+/// The most steps of a part: statements that are not added up.
+const MOST_STEPS: usize = 256;
+
+/// How many statements of a key are remembered to have changed nothing.
+const MOST_IDLE: usize = 8;
+
+/// The statements of one key.
 #[derive(Debug)]
 pub struct Part {
-    pub(super) addition: Addition,
-    /// How many increments the sums are of.
-    pub(super) count: usize,
-    pub(super) seats: VecDeque<Seat>,
-    /// The leader's own increment is among them.
-    is_leaders: bool,
-    /// Their outcome.
+    pub(super) key: Arc<CombineKey>,
+    table: Arc<HotTable>,
+    /// What is run, in this order.
+    steps: Vec<Step>,
+    /// The step that the leader's own statement is in, if it is among them.
+    leaders: Option<usize>,
+}
+
+/// One statement to the server, for one session or several.
+#[derive(Debug)]
+pub struct Step {
+    work: Work,
+    /// For how many sessions it is.
+    count: usize,
+    seats: VecDeque<oneshot::Sender<Call>>,
     outcome: Option<Outcome>,
+    /// It has run, and changed nothing.
+    is_idle: bool,
 }
 
 impl Part {
     /// Of the leader alone.
-    pub(super) fn alone(addition: Addition) -> Self {
+    pub(super) fn alone(member: Member) -> Self {
         Self {
-            addition,
-            count: 1,
-            seats: VecDeque::new(),
-            is_leaders: true,
-            outcome: None,
+            key: member.key,
+            table: member.table,
+            steps: vec![Step::of(member.work)],
+            leaders: Some(0),
         }
     }
 
-    pub(super) fn waiting(addition: Addition, call: oneshot::Sender<Call>) -> Self {
-        Self {
-            addition,
-            count: 1,
-            seats: VecDeque::from([Seat { call }]),
-            is_leaders: false,
-            outcome: None,
+    /// Of a session that waits.
+    pub(super) fn waiting(member: Member, call: oneshot::Sender<Call>) -> Self {
+        let mut part = Self::alone(member);
+        part.leaders = None;
+        part.steps[0].seats.push_back(call);
+        part
+    }
+
+    /// Takes in another statement, or gives its session back: there are too many, or the sum would not be exact.
+    ///
+    /// Statements that wait at the same time may run in any order, so increments of one kind become one sum.
+    pub(super) fn join(
+        &mut self,
+        work: Work,
+        call: oneshot::Sender<Call>,
+    ) -> Result<(), oneshot::Sender<Call>> {
+        if self.count() >= MOST_WAITING {
+            return Err(call);
         }
+        if let Work::Sum(addition) = &work
+            && let Some(step) = self.steps.iter_mut().find(|step| step.is_like(addition))
+        {
+            return match step.add(&addition.amounts) {
+                true => {
+                    step.seats.push_back(call);
+                    Ok(())
+                }
+                false => Err(call),
+            };
+        }
+        if self.steps.len() >= MOST_STEPS {
+            return Err(call);
+        }
+        let mut step = Step::of(work);
+        step.seats.push_back(call);
+        self.steps.push(step);
+        Ok(())
+    }
+
+    /// Leaves out statements of sessions that have gone. Makes one step of all that are one of these statements, which
+    /// changed nothing when they ran last: if it changes nothing again, that answers them all, for each would have
+    /// found the row as the first one did.
+    pub(super) fn gather(&mut self, idle: &[Arc<[u8]>]) {
+        self.steps.retain(|step| !step.is_deserted());
+        for text in idle {
+            let mut first: Option<usize> = None;
+            let mut at = 0;
+            while at < self.steps.len() {
+                let is_it = matches!(&self.steps[at].work, Work::Itself { text: other, .. } if other == text);
+                match first {
+                    Some(first) if is_it => {
+                        let step = self.steps.remove(at);
+                        self.steps[first].count += step.count;
+                        self.steps[first].seats.extend(step.seats);
+                    }
+                    _ => {
+                        if is_it {
+                            first = Some(at);
+                        }
+                        at += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<HotTable> {
+        &self.table
+    }
+
+    /// What is run, in this order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The table and the number of sessions of each step.
+    pub fn counts(&self) -> impl Iterator<Item = (&Arc<HotTable>, usize)> {
+        self.steps.iter().map(|step| (&self.table, step.count))
+    }
+
+    /// What the slot row is known by.
+    pub fn slot_row(&self) -> &SlotRow {
+        &self.key.slot_row
+    }
+
+    /// For how many sessions it is.
+    pub fn count(&self) -> usize {
+        self.steps.iter().map(|step| step.count).sum()
+    }
+
+    /// Whether the leader's own statement is among them.
+    pub fn is_leaders(&self) -> bool {
+        self.leaders.is_some()
+    }
+
+    /// The step that the leader's own statement is in, if it is among them.
+    pub fn leaders_step(&self) -> Option<usize> {
+        self.leaders
+    }
+
+    /// The session that has waited longest.
+    fn take_leader(&mut self) -> Option<oneshot::Sender<Call>> {
+        self.leaders = self.steps.iter().position(|step| !step.seats.is_empty());
+        self.steps[self.leaders?].seats.pop_front()
+    }
+}
+
+impl Step {
+    fn of(work: Work) -> Self {
+        Self {
+            work,
+            count: 1,
+            seats: VecDeque::new(),
+            outcome: None,
+            is_idle: false,
+        }
+    }
+
+    /// What is run.
+    pub fn work(&self) -> &Work {
+        &self.work
+    }
+
+    /// For how many sessions it is.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether it may set what LAST_INSERT_ID() returns.
+    pub fn sets_last_insert_id(&self) -> bool {
+        self.work.sets_last_insert_id()
+    }
+
+    /// Whether it is a statement for which nobody waits.
+    fn is_deserted(&self) -> bool {
+        matches!(self.work, Work::Itself { .. })
+            && self.seats.iter().all(oneshot::Sender::is_closed)
+    }
+
+    /// Whether it is of increments of this kind.
+    fn is_like(&self, addition: &Addition) -> bool {
+        matches!(&self.work, Work::Sum(own) if own.increment.shape == addition.increment.shape
+            && own.increment.times == addition.increment.times)
     }
 
     /// Adds another increment; false if the sum would not be exact.
-    pub(super) fn add(&mut self, amounts: &[Amount]) -> bool {
-        let sums = self.addition.amounts.iter().zip(amounts);
+    fn add(&mut self, amounts: &[Amount]) -> bool {
+        let Work::Sum(addition) = &mut self.work else {
+            return false;
+        };
+        let sums = addition.amounts.iter().zip(amounts);
         let sums: Option<Vec<_>> = sums.map(|(sum, amount)| sum.plus(*amount)).collect();
         match sums {
             Some(sums) => {
-                self.addition.amounts = sums;
+                addition.amounts = sums;
                 self.count += 1;
                 true
             }
@@ -66,75 +218,77 @@ impl Part {
         }
     }
 
-    /// The table.
-    pub fn table(&self) -> &Arc<HotTable> {
-        self.addition.table()
+    /// Reports the outcome to all sessions that wait for it. A statement that stood for several and has changed
+    /// something is the first one's: the others are still to be run.
+    fn tell(&mut self, unsettled: &Outcome, is_leaders: bool) {
+        let outcome = self.outcome.take();
+        let outcome = outcome.as_ref().unwrap_or(unsettled);
+        let is_firsts_alone = matches!(
+            (&self.work, outcome),
+            (Work::Itself { .. }, Outcome::Committed(_))
+        ) && !self.is_idle;
+        let mut is_first = !is_leaders;
+        for call in self.seats.drain(..) {
+            let told = match is_firsts_alone && !std::mem::take(&mut is_first) {
+                true => Outcome::NotWritten,
+                false => outcome.clone(),
+            };
+            call.send(Call::Done(told)).ok();
+        }
     }
+}
 
-    /// The plan of each of them.
-    pub fn increment(&self) -> &Arc<Increment> {
-        &self.addition.increment
+impl Work {
+    /// Whether it may set what LAST_INSERT_ID() returns.
+    pub fn sets_last_insert_id(&self) -> bool {
+        matches!(
+            self,
+            Self::Itself {
+                sets_last_insert_id: true,
+                ..
+            }
+        )
     }
+}
 
-    /// The key's parameters, as literals.
-    pub fn parameters(&self) -> &[Vec<u8>] {
-        &self.addition.parameters
-    }
-
-    /// What the slot row is known by.
-    pub fn slot_row(&self) -> &SlotRow {
-        &self.addition.key.slot_row
-    }
-
-    /// What they add together, by counter.
-    pub fn sums(&self) -> &[Amount] {
-        &self.addition.amounts
+impl Addition {
+    /// A statement that adds the sums, in this slot.
+    pub fn render(&self, template: &Template, slot: u16) -> Vec<u8> {
+        let filling = Filling {
+            slot,
+            parameters: &self.parameters,
+            sums: &self.amounts,
+            ..Filling::default()
+        };
+        let mut text = Vec::new();
+        template.render(&filling, &mut text);
+        text
     }
 
     /// Whether the sums are zero, or so large that a row with room for one slot may not have room for them.
-    pub fn may_meet_limits(&self) -> bool {
-        let counters = self.increment().counters.iter();
-        let mut sums = counters.zip(self.sums());
+    pub fn may_meet_limits(&self, table: &HotTable) -> bool {
+        let counters = self.increment.counters.iter();
+        let mut sums = counters.zip(&self.amounts);
         sums.any(|(column, sum)| {
-            let bounds = self
-                .table()
+            let bounds = table
                 .counter(*column)
                 .and_then(|counter| counter.bounds.as_ref());
             let limit = bounds.and_then(|bounds| Amount::parse(&bounds.slot));
             sum.is_zero() || !limit.is_some_and(|limit| sum.is_within(limit))
         })
     }
-
-    /// How many increments they are.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// Whether the leader's own increment is among them.
-    pub fn is_leaders(&self) -> bool {
-        self.is_leaders
-    }
-
-    /// Reports the outcome to all waiting sessions.
-    fn tell(&mut self, unsettled: &Outcome) {
-        let outcome = self.outcome.take();
-        let outcome = outcome.as_ref().unwrap_or(unsettled);
-        for seat in self.seats.drain(..) {
-            seat.call.send(Call::Done(outcome.clone())).ok();
-        }
-    }
 }
 
-/// Increments that one session writes: all of one transaction.
+/// Statements that one session writes: all of one transaction.
 ///
-/// When it is dropped, all sessions in it learn the outcome of their increments. Increments of parts that are not
-/// settled are not written; once [`Batch::send`] was called, their outcome is unknown.
+/// When it is dropped, all sessions in it learn the outcome of their statements. Steps that are not settled are not
+/// written; once [`Batch::send`] was called, their outcome is unknown.
 #[derive(Debug)]
 pub struct Batch {
     group: Arc<Group>,
     parts: Vec<Part>,
-    has_lane: bool,
-    is_sent: bool,
+    has_lane: AtomicBool,
+    is_sent: AtomicBool,
 }
 
 impl Batch {
@@ -142,35 +296,38 @@ impl Batch {
         Self {
             group,
             parts,
-            has_lane,
-            is_sent: false,
+            has_lane: AtomicBool::new(has_lane),
+            is_sent: AtomicBool::new(false),
         }
     }
 
-    /// Its increments, by key.
+    /// Its statements, by key.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// Whether it is the leader's own increment and nothing else.
+    /// Whether it is the leader's own statement and nothing else.
     pub fn is_single(&self) -> bool {
-        matches!(&self.parts[..], [part] if part.count == 1 && part.is_leaders)
+        matches!(&self.parts[..], [part] if part.count() == 1 && part.is_leaders())
     }
 
     /// From here on bytes may have been sent: what is not settled has an unknown outcome if the connection is lost.
-    pub fn send(&mut self) {
-        self.is_sent = true;
+    pub fn send(&self) {
+        self.is_sent.store(true, Ordering::Relaxed);
     }
 
-    /// Sets the outcome of a key's increments; their sessions learn it when the batch is dropped.
-    pub fn settle(&mut self, part: usize, outcome: Outcome) {
-        self.parts[part].outcome = Some(outcome);
+    /// Sets the outcome of a step of a part; its sessions learn it when the batch is dropped. `is_idle`: it has changed
+    /// nothing.
+    pub fn settle(&mut self, (part, step): (usize, usize), outcome: Outcome, is_idle: bool) {
+        let step = &mut self.parts[part].steps[step];
+        step.outcome = Some(outcome);
+        step.is_idle = is_idle;
     }
 
     /// It takes long, perhaps because it waits for a lock: others need not wait for its lane.
-    pub fn give_lane_back(&mut self) {
-        if std::mem::take(&mut self.has_lane) {
-            self.group.land(&[], true);
+    pub fn give_lane_back(&self) {
+        if self.has_lane.swap(false, Ordering::Relaxed) {
+            self.group.land(Vec::new(), true);
         }
     }
 
@@ -178,7 +335,10 @@ impl Batch {
     /// one of its own sessions. If the leader's own part is among those, it stays instead, alone.
     pub fn split(&mut self, stays: impl Fn(&Part) -> bool) {
         let is_alone = self.parts.len() < 2;
-        let leaders_stays = self.parts.iter().any(|part| part.is_leaders && stays(part));
+        let leaders_stays = self
+            .parts
+            .iter()
+            .any(|part| part.is_leaders() && stays(part));
         if is_alone {
             return;
         }
@@ -186,7 +346,7 @@ impl Batch {
             .into_iter()
             .partition(|part| match leaders_stays {
                 true => stays(part),
-                false => part.is_leaders,
+                false => part.is_leaders(),
             });
         self.parts = staying;
         let (together, apart): (Vec<_>, Vec<_>) = leaving.into_iter().partition(stays);
@@ -213,29 +373,38 @@ impl Batch {
     /// The session that has waited longest at the first key.
     fn take_leader(&mut self) -> Option<oneshot::Sender<Call>> {
         for part in &mut self.parts {
-            part.is_leaders = false;
+            part.leaders = None;
         }
-        let part = self.parts.iter_mut().find(|part| !part.seats.is_empty())?;
-        part.is_leaders = true;
-        part.seats.pop_front().map(|seat| seat.call)
+        self.parts.iter_mut().find_map(Part::take_leader)
     }
 }
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        let outcome = match self.is_sent {
+        let outcome = match self.is_sent.load(Ordering::Relaxed) {
             true => Outcome::Lost,
             false => Outcome::NotWritten,
         };
         let mut parts = std::mem::take(&mut self.parts);
-        let keys = parts.iter().map(|part| Arc::clone(&part.addition.key));
-        let keys: Vec<Arc<CombineKey>> = keys.collect();
+        let keys = parts.iter().map(|part| {
+            let idle = part.steps.iter().filter(|step| step.is_idle);
+            let idle = idle.filter_map(|step| match &step.work {
+                Work::Itself { text, .. } => Some(Arc::clone(text)),
+                Work::Sum(_) => None,
+            });
+            (Arc::clone(&part.key), idle.take(MOST_IDLE).collect())
+        });
+        let keys: Vec<_> = keys.collect();
         // The next batch first: the server is idle until it comes.
-        if !keys.is_empty() || self.has_lane {
-            self.group.land(&keys, self.has_lane);
+        let has_lane = self.has_lane.load(Ordering::Relaxed);
+        if !keys.is_empty() || has_lane {
+            self.group.land(keys, has_lane);
         }
         for part in &mut parts {
-            part.tell(&outcome);
+            let leaders = part.leaders;
+            for (index, step) in part.steps.iter_mut().enumerate() {
+                step.tell(&outcome, leaders == Some(index));
+            }
         }
     }
 }

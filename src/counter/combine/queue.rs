@@ -1,4 +1,4 @@
-//! Which keys are in flight, and which increments wait for them.
+//! Which keys are in flight, and which statements wait for them.
 
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{HashMap, VecDeque};
@@ -6,24 +6,20 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::batch::Seat;
-use super::{Addition, Call, CombineKey, Outcome, Part};
+use super::{Call, CombineKey, Member, Outcome, Part};
 use crate::counter::SlotRow;
 
 /// How many batches of known slot rows may be on their way at a time. While that many are, the server has enough to do,
-/// and further increments are gathered.
+/// and further statements are gathered.
 const LANES: usize = 2;
 
 /// The most keys that share a transaction.
 const MOST_KEYS: usize = 128;
 
-/// The most increments that are added up.
-const MOST_SEATS: usize = 4096;
-
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     keys: HashMap<Arc<CombineKey>, Waiting>,
-    /// Keys with increments that wait for nothing but a lane.
+    /// Keys with statements that wait for nothing but a lane.
     ready: VecDeque<Arc<CombineKey>>,
     /// Batches on their way that hold a lane.
     lanes: usize,
@@ -34,6 +30,8 @@ pub(super) struct Queue {
 struct Waiting {
     in_flight: bool,
     part: Option<Part>,
+    /// Statements that changed nothing when they ran last.
+    idle: Vec<Arc<[u8]>>,
 }
 
 pub(super) enum Entry {
@@ -42,23 +40,25 @@ pub(super) enum Entry {
 }
 
 impl Queue {
-    pub(super) fn enter(&mut self, addition: Addition, is_known: bool) -> Entry {
+    pub(super) fn enter(&mut self, member: Member, is_known: bool) -> Entry {
         let may_go = !is_known || self.lanes < LANES;
-        match self.keys.entry(Arc::clone(&addition.key)) {
+        match self.keys.entry(Arc::clone(&member.key)) {
             MapEntry::Vacant(vacant) if may_go => {
                 vacant.insert(Waiting {
                     in_flight: true,
                     part: None,
+                    idle: Vec::new(),
                 });
                 self.lanes += usize::from(is_known);
-                Entry::Goes(Part::alone(addition))
+                Entry::Goes(Part::alone(member))
             }
             MapEntry::Vacant(vacant) => {
                 let (call, called) = oneshot::channel();
-                self.ready.push_back(Arc::clone(&addition.key));
+                self.ready.push_back(Arc::clone(&member.key));
                 vacant.insert(Waiting {
                     in_flight: false,
-                    part: Some(Part::waiting(addition, call)),
+                    part: Some(Part::waiting(member, call)),
+                    idle: Vec::new(),
                 });
                 Entry::Waits(called)
             }
@@ -66,25 +66,24 @@ impl Queue {
                 let (call, called) = oneshot::channel();
                 match &mut occupied.get_mut().part {
                     Some(part) => {
-                        if part.seats.len() >= MOST_SEATS || !part.add(&addition.amounts) {
+                        if let Err(call) = part.join(member.work, call) {
                             call.send(Call::Done(Outcome::NotWritten)).ok();
-                        } else {
-                            part.seats.push_back(Seat { call });
                         }
                     }
-                    none => *none = Some(Part::waiting(addition, call)),
+                    none => *none = Some(Part::waiting(member, call)),
                 }
                 Entry::Waits(called)
             }
         }
     }
 
-    /// A key is no longer in flight.
-    pub(super) fn land(&mut self, key: &Arc<CombineKey>) {
+    /// A key is no longer in flight. `idle`: the statements that have changed nothing.
+    pub(super) fn land(&mut self, key: &Arc<CombineKey>, idle: Vec<Arc<[u8]>>) {
         let Some(waiting) = self.keys.get_mut(key) else {
             return;
         };
         waiting.in_flight = false;
+        waiting.idle = idle;
         match waiting.part {
             Some(_) => self.ready.push_back(Arc::clone(key)),
             None => {
@@ -108,9 +107,10 @@ impl Queue {
         {
             let waiting = self.keys.get_mut(&key);
             if let Some(waiting) = waiting.filter(|waiting| !waiting.in_flight)
-                && let Some(part) = waiting.part.take()
+                && let Some(mut part) = waiting.part.take()
             {
                 waiting.in_flight = true;
+                part.gather(&waiting.idle);
                 parts.push(part);
             }
         }

@@ -9,21 +9,63 @@ fn slot_row(id: u32) -> SlotRow {
 }
 
 /// An increment of `views` in row `id` by `amount`.
-fn addition(id: u32, amount: i128) -> Addition {
+fn addition(id: u32, amount: i128) -> Member {
     let text = format!("UPDATE posts SET views = views + 1 WHERE id = {id}");
     let Plan::Increment(increment) = crate::sql::planned_in_fixture(&text) else {
         panic!("{text} is an increment");
     };
-    Addition {
+    Member {
         key: Arc::new(CombineKey {
-            shape: increment.shape,
+            shape: Some(increment.shape),
             times: increment.times.clone(),
             slot_row: slot_row(id),
         }),
-        increment,
-        parameters: Vec::new(),
-        amounts: vec![Amount::from(amount)],
+        table: Arc::clone(&increment.table),
+        work: Work::Sum(Addition {
+            increment,
+            parameters: Vec::new(),
+            amounts: vec![Amount::from(amount)],
+        }),
     }
+}
+
+/// The same in a table without slots.
+fn addition_to_base(id: u32, amount: i128) -> Member {
+    Member {
+        key: Arc::new(CombineKey::of_base(slot_row(id))),
+        ..addition(id, amount)
+    }
+}
+
+/// Another statement of row `id` there.
+fn statement(id: u32, text: &str) -> Member {
+    Member {
+        work: Work::Itself {
+            text: text.as_bytes().into(),
+            shape: 0,
+            sets_last_insert_id: false,
+        },
+        ..addition_to_base(id, 0)
+    }
+}
+
+/// What the steps of a part run, each with the number of its sessions.
+fn shown(part: &Part) -> Vec<(String, usize)> {
+    let steps = part.steps().iter().map(|step| {
+        let work = match step.work() {
+            Work::Sum(sum) => sum.amounts[0].to_string(),
+            Work::Itself { text, .. } => String::from_utf8_lossy(text).into_owned(),
+        };
+        (work, step.count())
+    });
+    steps.collect()
+}
+
+fn owned(steps: &[(&str, usize)]) -> Vec<(String, usize)> {
+    let steps = steps.iter();
+    steps
+        .map(|(work, count)| ((*work).to_owned(), *count))
+        .collect()
 }
 
 fn group() -> Arc<Group> {
@@ -59,7 +101,7 @@ fn told(called: &mut oneshot::Receiver<Call>) -> Outcome {
 }
 
 fn committed() -> Outcome {
-    Outcome::Committed(Arc::from(&b"ok"[..]))
+    Outcome::Committed(b"ok".to_vec().into())
 }
 
 #[test]
@@ -79,10 +121,10 @@ fn who_comes_while_a_key_is_in_flight_is_added_up() {
     let [part] = batch.parts() else {
         panic!("one key: {batch:?}");
     };
-    assert_eq!((part.count(), part.sums()), (2, &[Amount::from(7)][..]));
+    assert_eq!(shown(part), owned(&[("+ 7", 2)]));
     assert!(part.is_leaders());
     batch.send();
-    batch.settle(0, committed());
+    batch.settle((0, 0), committed(), false);
     drop(batch);
     assert!(matches!(told(&mut third), Outcome::Committed(_)));
     assert!(
@@ -127,7 +169,7 @@ fn a_batch_whose_connection_is_lost_leaves_its_sessions_in_doubt() {
     let mut second = wait(group.enter(addition(1, 1), true));
     let mut third = wait(group.enter(addition(1, 1), true));
     drop(first);
-    let mut batch = called_to_lead(&mut second);
+    let batch = called_to_lead(&mut second);
     batch.send();
     drop(batch);
     assert!(matches!(told(&mut third), Outcome::Lost));
@@ -161,7 +203,7 @@ fn a_leader_that_goes_before_it_is_called_leaves_nobody_waiting() {
 #[test]
 fn a_lane_is_given_back_once() {
     let group = group();
-    let mut one = lead(group.enter(addition(1, 1), true));
+    let one = lead(group.enter(addition(1, 1), true));
     let two = lead(group.enter(addition(2, 1), true));
     let mut three = wait(group.enter(addition(3, 1), true));
     one.give_lane_back();
@@ -195,6 +237,97 @@ fn parts_that_cannot_share_a_transaction_go_by_themselves() {
     batch.split(|part| *part.slot_row() != slot_row(3));
     assert!(batch.is_single());
     assert_eq!(called_to_lead(&mut waiting[1]).parts().len(), 2);
+}
+
+#[test]
+fn statements_of_a_row_without_slots_are_steps_of_one_part() {
+    let group = group();
+    let first = lead(group.enter(statement(1, "SET 5"), false));
+    let members = [
+        addition_to_base(1, 1),
+        statement(1, "SET 6"),
+        addition_to_base(1, 2),
+        statement(1, "SET 6"),
+    ];
+    let mut waiting = members.map(|member| wait(group.enter(member, false)));
+    let other = lead(group.enter(statement(2, "SET 5"), false));
+    drop((first, other));
+    let mut batch = called_to_lead(&mut waiting[0]);
+    let steps = owned(&[("+ 3", 2), ("SET 6", 1), ("SET 6", 1)]);
+    assert_eq!(shown(&batch.parts()[0]), steps);
+    assert_eq!(batch.parts()[0].leaders_step(), Some(0));
+    batch.settle((0, 0), committed(), false);
+    batch.settle((0, 1), committed(), false);
+    drop(batch);
+    assert!(matches!(told(&mut waiting[1]), Outcome::Committed(_)));
+    assert!(matches!(told(&mut waiting[2]), Outcome::Committed(_)));
+    assert!(matches!(told(&mut waiting[3]), Outcome::NotWritten));
+}
+
+/// Runs a statement that changes nothing, while four more of it wait; the batch of these.
+fn sold_out() -> (Batch, [oneshot::Receiver<Call>; 4]) {
+    let group = group();
+    let mut first = lead(group.enter(statement(1, "BUY"), false));
+    let mut waiting = [(); 4].map(|()| wait(group.enter(statement(1, "BUY"), false)));
+    first.settle((0, 0), committed(), true);
+    drop(first);
+    let batch = called_to_lead(&mut waiting[0]);
+    assert_eq!(shown(&batch.parts()[0]), owned(&[("BUY", 4)]));
+    (batch, waiting)
+}
+
+#[test]
+fn a_statement_that_changes_nothing_answers_all_that_are_like_it() {
+    let (mut batch, mut waiting) = sold_out();
+    batch.settle((0, 0), committed(), true);
+    drop(batch);
+    for called in &mut waiting[1..] {
+        assert!(matches!(told(called), Outcome::Committed(_)));
+    }
+}
+
+#[test]
+fn a_statement_that_changes_something_after_all_is_the_leaders_alone() {
+    let (mut batch, mut waiting) = sold_out();
+    batch.settle((0, 0), committed(), false);
+    drop(batch);
+    for called in &mut waiting[1..] {
+        assert!(matches!(told(called), Outcome::NotWritten));
+    }
+}
+
+#[test]
+fn a_statement_that_changes_something_after_all_is_the_first_ones_where_the_leader_has_another() {
+    let group = group();
+    let mut first = lead(group.enter(statement(1, "BUY"), false));
+    let mut leader = wait(group.enter(statement(1, "SET 5"), false));
+    let mut waiting = [(); 3].map(|()| wait(group.enter(statement(1, "BUY"), false)));
+    first.settle((0, 0), committed(), true);
+    drop(first);
+    let mut batch = called_to_lead(&mut leader);
+    batch.settle((0, 1), committed(), false);
+    drop(batch);
+    let told = waiting.each_mut().map(told);
+    assert!(matches!(
+        told,
+        [
+            Outcome::Committed(_),
+            Outcome::NotWritten,
+            Outcome::NotWritten
+        ]
+    ));
+}
+
+#[test]
+fn statements_of_sessions_that_have_gone_are_not_run() {
+    let group = group();
+    let first = lead(group.enter(statement(1, "SET 5"), false));
+    let gone = wait(group.enter(statement(1, "SET 6"), false));
+    let mut stays = wait(group.enter(statement(1, "SET 7"), false));
+    drop(gone);
+    drop(first);
+    let batch = called_to_lead(&mut stays);
+    assert_eq!(shown(&batch.parts()[0]), owned(&[("SET 7", 1)]));
 }
 
 #[test]

@@ -1,63 +1,25 @@
-//! The leader of a batch writes the increments of all sessions that wait in it.
+//! The leader of a batch writes the statements of all sessions that wait in it.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use crate::catalog::HotTable;
-use crate::counter::combine::{Batch, Outcome};
+use crate::counter::combine::{Addition, Batch, Outcome, Part, Work};
 use crate::counter::fold::{BEGIN, COMMIT};
 use crate::counter::unpoisoned;
 use crate::session::Session;
-use crate::session::act::slot::Slotting;
+use crate::session::act::batch_outcome::{
+    BatchOutcome, Texts, changes_nothing, failed, is_in_transaction, is_the_leaders, patiently,
+};
+use crate::session::act::candidate::Candidate;
 use crate::session::error::Error;
 use crate::session::error_kind::is_check_violation;
 use crate::session::exchange::Alone;
-use crate::session::link::internal::{InternalResponse, affected_rows};
-use crate::session::link::rewrite::patch_status;
+use crate::session::link::internal::InternalResponse;
 use crate::session::reply::Replied;
-use crate::session::state::info_text::{InfoText, as_update};
-use crate::sql::template::{Filling, Template};
+use crate::session::state::info_text::as_update;
 use crate::wire::command::encode_query;
-use crate::wire::error_code::{
-    ER_BINLOG_LOGGING_IMPOSSIBLE, ER_ERROR_DURING_COMMIT, ER_ERROR_DURING_ROLLBACK,
-    ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_RUN_HOOK_ERROR, ER_STATEMENT_TIMEOUT,
-    is_check_violated, is_killed,
-};
+use crate::wire::error_code::{ER_QUERY_INTERRUPTED, ER_STATEMENT_TIMEOUT, is_check_violated};
 use crate::wire::reader::Malformed;
-use crate::wire::reply::{self, Ok as OkPacket};
-use crate::wire::status;
-
-/// The outcome of the leader's own increment.
-pub(crate) enum BatchOutcome {
-    /// It was alone in its batch, and the client has its response.
-    Answered(Replied),
-    /// It was written together with others.
-    Written(Outcome),
-}
-
-/// Whether the transaction that ends with this error is certainly not committed, so that its increments may be written
-/// again. The other errors come from the commit itself, and leave the outcome unknown.
-fn is_surely_not_committed(error: &[u8]) -> bool {
-    const DOUBTFUL: [u16; 4] = [
-        ER_ERROR_DURING_COMMIT,
-        ER_ERROR_DURING_ROLLBACK,
-        ER_BINLOG_LOGGING_IMPOSSIBLE,
-        ER_RUN_HOOK_ERROR,
-    ];
-    reply::Err::decode(error).is_ok_and(|err| !DOUBTFUL.contains(&err.code))
-}
-
-/// Whether an error is about the session that ran the statement: it was killed, or the server is shutting down.
-fn is_the_leaders(error: &[u8]) -> bool {
-    reply::Err::decode(error).is_ok_and(|err| is_killed(err.code))
-}
-
-/// Whether each of the increments has waited for a lock as long as it would have by itself.
-fn has_waited(error: &[u8]) -> bool {
-    reply::Err::decode(error).is_ok_and(|err| err.code == ER_LOCK_WAIT_TIMEOUT)
-}
+use crate::wire::reply;
 
 /// Whether an error has certainly ended the statement only: it was killed, exceeded its time limit (MariaDB), or
 /// violated a CHECK (MySQL, MariaDB). A deadlock rolls back the whole transaction, and so may other errors.
@@ -65,14 +27,6 @@ fn leaves_transaction(error: &[u8]) -> bool {
     const LEAVES: [u16; 2] = [ER_QUERY_INTERRUPTED, ER_STATEMENT_TIMEOUT];
     reply::Err::decode(error)
         .is_ok_and(|err| LEAVES.contains(&err.code) || is_check_violated(err.code))
-}
-
-/// The outcome of the increments in a statement that failed.
-fn failed(error: Vec<u8>) -> Outcome {
-    match is_surely_not_committed(&error) && !has_waited(&error) {
-        true => Outcome::NotWritten,
-        false => Outcome::Failed(error.into()),
-    }
 }
 
 /// The outcome of one statement of a transaction, before the transaction's own is known.
@@ -87,20 +41,21 @@ enum Step {
     Failed(Vec<u8>),
 }
 
-/// How long a batch may take before its lane is given back: it may be waiting for a lock, and others need not wait for
-/// the lane.
-const PATIENCE: Duration = Duration::from_millis(50);
-
 impl Session {
-    /// Writes a batch that contains this session's increment.
+    /// Writes a batch that contains this session's statement.
     pub(crate) async fn lead(
         &mut self,
         mut batch: Batch,
-        slotting: &Slotting<'_>,
+        candidate: &Candidate<'_>,
     ) -> Result<BatchOutcome, Error> {
         self.share_out(&mut batch);
         if batch.is_single() {
-            return self.lead_alone(batch, slotting).await;
+            return self.lead_alone(batch, candidate).await;
+        }
+        if let [part] = batch.parts()
+            && !matches!(part.steps(), [step] if matches!(step.work(), Work::Sum(_)))
+        {
+            return self.lead_steps(batch).await;
         }
         batch.send();
         let texts = self.texts(&batch);
@@ -122,7 +77,7 @@ impl Session {
             }
         };
         let mut own = Outcome::NotWritten;
-        self.count_batch(&batch, &outcomes);
+        self.count_batch(batch.parts().iter().flat_map(Part::counts), &outcomes);
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let (part, text) = (&batch.parts()[index], &texts[index]);
             if matches!(&outcome, Outcome::Committed(_)) && text.upsert.is_some() {
@@ -142,32 +97,32 @@ impl Session {
             }
             // Only the leader was killed. The others write their own increments.
             let told = match &outcome {
-                Outcome::Failed(error) if is_the_leaders(error) => Outcome::NotWritten,
+                Outcome::Failed(answer) if is_the_leaders(&answer.payload) => Outcome::NotWritten,
                 other => other.clone(),
             };
             if part.is_leaders() {
                 own = outcome;
             }
-            batch.settle(index, told);
+            batch.settle((index, 0), told, false);
         }
         self.give_slots_back();
         drop(batch);
         match (&texts[..], own) {
             // The upstream has raised this error itself, so the client can ask it about the error.
-            ([_], Outcome::Failed(error)) => {
-                self.count_combined(slotting);
-                let done = self.reply_err(slotting.context, &error).await?;
+            ([_], Outcome::Failed(answer)) => {
+                self.count_combined(candidate);
+                let done = self.reply_err(candidate.context, &answer.payload).await?;
                 Ok(BatchOutcome::Answered(done))
             }
             (_, own) => Ok(BatchOutcome::Written(own)),
         }
     }
 
-    /// Writes the leader's own increment only. Others wait until the server has responded.
+    /// Writes the leader's own statement only. Others wait until the server has responded.
     async fn lead_alone(
         &mut self,
         batch: Batch,
-        slotting: &Slotting<'_>,
+        candidate: &Candidate<'_>,
     ) -> Result<BatchOutcome, Error> {
         let alone: Alone = Arc::new(Mutex::new(Some(batch)));
         self.alone = Some(Arc::clone(&alone));
@@ -176,37 +131,32 @@ impl Session {
                 batch.give_lane_back();
             }
         };
-        let done = match slotting.increment.table.slots {
-            0 => {
-                let running = self.run_original_and_see(slotting.original, slotting.context);
-                patiently(running, late).await.map(|(done, _)| done)
-            }
-            _ => patiently(self.slot_alone(slotting), late).await,
+        let done = match candidate.slotting {
+            None => patiently(self.run_alone(&alone, candidate), late).await,
+            Some(slotting) => patiently(self.slot_alone(slotting), late).await,
         };
         self.land_alone();
         done.map(BatchOutcome::Answered)
     }
 
-    /// Counts the increments of a batch that were written, in all and for each table.
-    fn count_batch(&self, batch: &Batch, outcomes: &[Outcome]) {
-        let mut by_table: Vec<(&HotTable, usize)> = Vec::new();
-        let parts = batch.parts().iter().zip(outcomes);
-        let written = parts.filter(|(_, outcome)| matches!(outcome, Outcome::Committed(_)));
-        for (part, _) in written {
-            let table: &HotTable = part.table();
-            match by_table.iter_mut().find(|(other, _)| is_same(other, table)) {
-                Some((_, count)) => *count += part.count(),
-                None => by_table.push((table, part.count())),
-            }
+    /// Runs a statement of a row without slots as it came.
+    async fn run_alone(
+        &mut self,
+        alone: &Alone,
+        candidate: &Candidate<'_>,
+    ) -> Result<Replied, Error> {
+        let held = self
+            .run_original_and_hold(candidate.original, candidate.context, false)
+            .await?;
+        let outcome = match held.failed {
+            true => Outcome::Failed(held.last.clone().into()),
+            false => Outcome::Committed(held.last.clone().into()),
+        };
+        if let Some(batch) = &mut *unpoisoned(alone) {
+            let is_idle = changes_nothing(&outcome);
+            batch.settle((0, 0), outcome, is_idle);
         }
-        if by_table.is_empty() {
-            return;
-        }
-        self.metrics()
-            .count_batch(by_table.iter().map(|(_, count)| count).sum());
-        for (table, count) in by_table {
-            self.hot.count(table, |counts| counts.count_batch(count));
-        }
+        self.release(&held).await
     }
 
     /// Keeps in the batch what may be written in one transaction: increments whose slot rows exist and belong to no
@@ -232,44 +182,38 @@ impl Session {
         });
     }
 
-    /// The statements of each part of the batch.
+    /// The statements of each part of the batch, which are sums.
     fn texts(&mut self, batch: &Batch) -> Vec<Texts> {
-        let texts = batch.parts().iter().map(|part| {
-            let increment = part.increment();
-            let has_slots = part.table().slots > 0;
-            let slot = match has_slots {
-                true => self.slot(part.table()),
-                false => 0,
-            };
-            let rendered = |template: &Template| {
-                let filling = Filling {
-                    slot,
-                    parameters: part.parameters(),
-                    sums: part.sums(),
-                    ..Filling::default()
-                };
-                let mut text = Vec::new();
-                template.render(&filling, &mut text);
-                text
-            };
-            let slots = &self.shared.slots;
-            let is_known = has_slots && slots.knows(part.table(), part.slot_row(), slot);
-            if !is_known {
-                let row = part.slot_row();
-                slots.open(part.table(), Some(row), &row.guarded, slot);
-            }
-            let update = increment.update.as_ref();
-            Texts {
-                slot,
-                update: match has_slots {
-                    true => update.filter(|_| is_known).map(rendered),
-                    false => update.filter(|_| !part.may_meet_limits()).map(rendered),
-                },
-                upsert: has_slots.then(|| rendered(&increment.upsert)),
-                adds_nothing: part.sums().iter().all(|sum| sum.is_zero()),
-            }
+        let sums = batch.parts().iter().filter_map(|part| match part.steps() {
+            [step] => match step.work() {
+                Work::Sum(sum) => Some((part, sum)),
+                Work::Itself { .. } => None,
+            },
+            _ => None,
+        });
+        let texts = sums.map(|(part, sum)| match part.table().slots {
+            0 => Texts::of_base(part.table(), sum),
+            _ => self.texts_of_slots(part, sum),
         });
         texts.collect()
+    }
+
+    /// The statements that add to the slot that the session holds.
+    fn texts_of_slots(&mut self, part: &Part, sum: &Addition) -> Texts {
+        let slot = self.slot(part.table());
+        let slots = &self.shared.slots;
+        let row = part.slot_row();
+        let is_known = slots.knows(part.table(), row, slot);
+        if !is_known {
+            slots.open(part.table(), Some(row), &row.guarded, slot);
+        }
+        let update = sum.increment.update.as_ref().filter(|_| is_known);
+        Texts {
+            slot,
+            update: update.map(|update| sum.render(update, slot)),
+            upsert: Some(sum.render(&sum.increment.upsert, slot)),
+            adds_nothing: sum.amounts.iter().all(|sum| sum.is_zero()),
+        }
     }
 
     /// Writes the sums of one key, by a statement that is a transaction of its own.
@@ -378,61 +322,4 @@ impl Session {
         });
         Ok(outcomes.collect())
     }
-}
-
-/// Whether two are the same table, whichever catalogs they come from.
-fn is_same(table: &HotTable, other: &HotTable) -> bool {
-    table.name == other.name && table.schema == other.schema
-}
-
-/// The statements that add the sums of one key.
-struct Texts {
-    slot: u16,
-    /// The UPDATE of a slot row that is known. In a table without slots, the UPDATE of the base row, unless the sums
-    /// may exceed the column's limits.
-    update: Option<Vec<u8>>,
-    /// `None` for a table without slots.
-    upsert: Option<Vec<u8>>,
-    /// All sums are zero, so the UPDATE changes nothing.
-    adds_nothing: bool,
-}
-
-impl Texts {
-    /// Whether the UPDATE with this response has found the row.
-    fn has_written(&self, ok: &[u8]) -> Result<bool, Error> {
-        Ok(match self.adds_nothing {
-            true => as_update(ok, 0, &InfoText::English)?.is_some(),
-            false => affected_rows(ok)? > 0,
-        })
-    }
-
-    /// The response for each of the increments, made from the one to the UPDATE.
-    fn answer(
-        &self,
-        mut ok: Vec<u8>,
-        capabilities: u64,
-        language: &InfoText,
-    ) -> Result<Vec<u8>, Error> {
-        patch_status(&mut ok, status::IN_TRANS | status::IN_TRANS_READONLY, 0);
-        match self.adds_nothing {
-            true => Ok(as_update(&ok, capabilities, language)?.unwrap_or(ok)),
-            false => Ok(ok),
-        }
-    }
-}
-
-fn is_in_transaction(ok: &[u8]) -> bool {
-    OkPacket::decode(ok).is_ok_and(|ok| ok.status & status::IN_TRANS != 0)
-}
-
-/// Runs what the sessions of a batch wait for. Calls `late` if it takes longer than [`PATIENCE`].
-pub(crate) async fn patiently<T>(running: impl Future<Output = T>, late: impl FnOnce()) -> T {
-    let mut running = pin!(running);
-    tokio::select! {
-        biased;
-        done = &mut running => return done,
-        () = tokio::time::sleep(PATIENCE) => {}
-    }
-    late();
-    running.await
 }

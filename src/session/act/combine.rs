@@ -1,4 +1,4 @@
-//! An increment joins a batch, and one of the sessions in it writes them all.
+//! A statement joins a batch, and one of the sessions in it writes them all.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::counter::combine::{Addition, Call, CombineKey, Entered, Group, GroupName, Outcome};
+use crate::counter::combine::{Answer, Call, Entered, Group, GroupName, Outcome};
 use crate::net::ReadError;
 use crate::session::Session;
-use crate::session::act::batch_leader::BatchOutcome;
-use crate::session::act::slot::Slotting;
+use crate::session::act::batch_outcome::BatchOutcome;
+use crate::session::act::candidate::Candidate;
 use crate::session::error::Error;
 use crate::session::link::internal::InternalResponse;
 use crate::session::reply::Replied;
@@ -18,7 +18,9 @@ use crate::session::state::combining::Combining;
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::info_text::InfoText;
 use crate::sql::TableLocks;
+use crate::sql::plan::Reason;
 use crate::wire::capability;
+use crate::wire::reply::Ok as OkPacket;
 use crate::wire::response::{ResponseKind, ResponseTracker};
 
 /// A session that has not heard from its upstream for this long pings it first: servers close connections that are
@@ -50,38 +52,45 @@ const MARIADB_QUESTION: &str = "SELECT @@SESSION.session_track_state_change = 0 
      @@SESSION.tx_isolation, @@SESSION.tx_read_only, @@SESSION.innodb_lock_wait_timeout, \
      @@SESSION.lock_wait_timeout, @@SESSION.max_statement_time, @@SESSION.sql_big_selects";
 
+/// How often a statement enters a batch: a slot row may turn out to be missing, or closed; a statement that stood for
+/// others may have changed something after all.
+const ROUNDS: usize = 3;
+
 impl Session {
-    /// Writes an increment together with others. Returns `None` if it must be written by itself.
+    /// Writes a statement together with others. Returns `None` if it must be written by itself.
     pub(crate) async fn combine(
         &mut self,
-        slotting: &Slotting<'_>,
+        group: &Arc<Group>,
+        candidate: &Candidate<'_>,
     ) -> Result<Option<Replied>, Error> {
-        let Some((group, addition)) = self.addition(slotting).await? else {
-            return Ok(None);
-        };
-        // It is tried once more if the slot row turned out to be missing, or closed.
-        for _ in 0..2 {
-            let table = &addition.increment.table;
+        for _ in 0..ROUNDS {
+            let member = candidate.member.clone();
             let slots = &self.shared.slots;
-            let is_known = slots.knows(table, &addition.key.slot_row, slots.first(table));
-            let call = match group.enter(addition.clone(), is_known) {
+            let first = slots.first(&member.table);
+            let is_known = slots.knows(&member.table, &member.key.slot_row, first);
+            let call = match group.enter(member, is_known) {
                 Entered::Lead(batch) => Call::Lead(batch),
-                Entered::Wait(called) => self.await_call(called).await?,
+                Entered::Wait(called) => {
+                    if !self.state.last.has_no_warnings {
+                        // The upstream would still have them when the client asks about this statement.
+                        self.insist("DO 0").await?;
+                    }
+                    self.await_call(called).await?
+                }
             };
             let outcome = match call {
                 Call::Done(outcome) => outcome,
-                Call::Lead(batch) => match self.lead(batch, slotting).await? {
+                Call::Lead(batch) => match self.lead(batch, candidate).await? {
                     BatchOutcome::Answered(done) => return Ok(Some(done)),
                     BatchOutcome::Written(outcome) => outcome,
                 },
             };
             match outcome {
-                Outcome::Committed(ok) => return self.combined(slotting, &ok).await.map(Some),
-                Outcome::Failed(error) => {
-                    self.count_combined(slotting);
-                    self.state.diagnostics = Some(Diagnostics::of_an_error());
-                    self.raise_again(&error).await?;
-                    return self.reply_err(slotting.context, &error).await.map(Some);
+                Outcome::Committed(answer) => {
+                    return self.combined(candidate, &answer).await.map(Some);
+                }
+                Outcome::Failed(answer) => {
+                    return self.refused_together(candidate, &answer).await.map(Some);
                 }
                 Outcome::Lost => return Err(Error::Batch),
                 Outcome::NotWritten => {}
@@ -90,16 +99,10 @@ impl Session {
         Ok(None)
     }
 
-    /// What the increment adds, and the group that it may be combined in. `None` if it must not be combined.
-    async fn addition(
-        &mut self,
-        slotting: &Slotting<'_>,
-    ) -> Result<Option<(Arc<Group>, Addition)>, Error> {
-        let increment = slotting.increment;
-        let (Some(slot_row), Some(amounts)) = (&slotting.slot_row, slotting.amounts) else {
-            return Ok(None);
-        };
-        if !increment.may_combine || !self.is_clean() || *self.state.info() == InfoText::Unknown {
+    /// The group that the session's next statement may be combined in. `None` if it must not be combined. `sets_time`:
+    /// it may set the statement's present.
+    pub(crate) async fn group(&mut self, sets_time: bool) -> Result<Option<Arc<Group>>, Error> {
+        if !self.is_clean() || *self.state.info() == InfoText::Unknown {
             return Ok(None);
         }
         if let Combining::Unknown = self.state.combining {
@@ -112,24 +115,14 @@ impl Session {
         else {
             return Ok(None);
         };
-        if !has_own_time && !increment.table.touches.is_empty() {
+        if sets_time && !has_own_time {
             return Ok(None);
         }
         let group = Arc::clone(group);
         if self.link.heard.elapsed() >= SILENCE {
             self.ping().await?;
         }
-        let addition = Addition {
-            key: Arc::new(CombineKey {
-                shape: increment.shape,
-                times: increment.times.clone(),
-                slot_row: slot_row.clone(),
-            }),
-            increment: Arc::clone(increment),
-            parameters: slotting.parameters.to_vec(),
-            amounts: amounts.to_vec(),
-        };
-        Ok(Some((group, addition)))
+        Ok(Some(group))
     }
 
     /// Whether nothing in this session alone affects what its next increment does, or the response to it.
@@ -142,7 +135,6 @@ impl Session {
             && state.temporary.hide.is_empty()
             && !state.one_shot.is_set()
             && !state.takes_no_slots()
-            && state.last.has_no_warnings
             && state.tracked.is_at_rest()
             && !state.locks.may_hold_others
     }
@@ -211,11 +203,48 @@ impl Session {
         }
     }
 
-    /// Sends the client the response to an increment that another session may have written.
-    async fn combined(&mut self, slotting: &Slotting<'_>, ok: &[u8]) -> Result<Replied, Error> {
-        self.count_combined(slotting);
+    /// Sends the client the error of a statement that another session has run.
+    async fn refused_together(
+        &mut self,
+        candidate: &Candidate<'_>,
+        answer: &Answer,
+    ) -> Result<Replied, Error> {
+        self.count_combined(candidate);
+        match &answer.messages {
+            Some(messages) => {
+                let messages = Some(messages.to_vec());
+                self.state.diagnostics = Some(Diagnostics::of(&answer.payload, messages));
+            }
+            None => {
+                self.state.diagnostics = Some(Diagnostics::of_an_error());
+                self.raise_again(&answer.payload).await?;
+            }
+        }
+        self.reply_err(candidate.context, &answer.payload).await
+    }
+
+    /// Sends the client the response to a statement that another session may have written.
+    async fn combined(
+        &mut self,
+        candidate: &Candidate<'_>,
+        answer: &Answer,
+    ) -> Result<Replied, Error> {
+        self.count_combined(candidate);
+        if candidate.member.work.sets_last_insert_id() {
+            let id = OkPacket::decode(&answer.payload)?.last_insert_id;
+            self.set_last_insert_id(id).await?;
+        }
         // The upstream would report on another statement.
-        self.state.diagnostics = Some(Diagnostics::of(ok, None));
-        self.reply_ok(slotting.context, ok.to_vec()).await
+        let messages = answer.messages.as_ref().map(|messages| messages.to_vec());
+        self.state.diagnostics = Some(Diagnostics::of(&answer.payload, messages));
+        self.reply_ok(candidate.context, answer.payload.to_vec())
+            .await
+    }
+
+    /// Counts an increment of slots that its batch has completed. Other statements are counted when they come.
+    pub(crate) fn count_combined(&mut self, candidate: &Candidate<'_>) {
+        if let Some(slotting) = candidate.slotting {
+            self.count_increment(Reason::Slotted, &slotting.increment.table);
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
 use crate::session::Session;
+use crate::session::act::candidate::Candidate;
 use crate::session::act::fold_slots::Bound;
 use crate::session::act::slot::Slotting;
 use crate::session::error::Error;
@@ -71,7 +72,7 @@ impl Session {
             context,
         };
         let is_alone = !self.state.in_transaction();
-        let done = match self.combine(&slotting).await? {
+        let done = match self.combine_increment(&slotting).await? {
             Some(done) => Ok(done),
             None => self.slot_alone(&slotting).await,
         };
@@ -115,9 +116,30 @@ impl Session {
             original,
             context,
         };
-        match self.combine(&slotting).await? {
+        match self.combine_increment(&slotting).await? {
             Some(done) => Ok(done),
             None => self.run_original(original, context).await,
+        }
+    }
+
+    /// Writes an increment together with others. Returns `None` if it must be written by itself.
+    async fn combine_increment(
+        &mut self,
+        slotting: &Slotting<'_>,
+    ) -> Result<Option<Replied>, Error> {
+        let Some(member) = slotting.member() else {
+            return Ok(None);
+        };
+        let candidate = Candidate {
+            member,
+            slotting: Some(slotting).filter(|_| slotting.increment.table.slots > 0),
+            original: slotting.original,
+            context: slotting.context,
+        };
+        let sets_time = !slotting.increment.table.touches.is_empty();
+        match self.group(sets_time).await? {
+            Some(group) => self.combine(&group, &candidate).await,
+            None => Ok(None),
         }
     }
 

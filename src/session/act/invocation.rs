@@ -95,6 +95,11 @@ impl<'a> Arguments<'a> {
         self.values
     }
 
+    /// Whether they are known, and of the types for which the statement was prepared.
+    pub(crate) fn are_known(&self) -> bool {
+        self.known == Values::Known
+    }
+
     /// The literals, if they are known.
     pub(crate) fn literals(&self) -> Option<&'a [Vec<u8>]> {
         match self.known {

@@ -15,6 +15,9 @@ use crate::sql::{Decision, Values, decide};
 
 mod as_in_snapshot;
 mod batch_leader;
+mod batch_outcome;
+mod batch_steps;
+mod candidate;
 mod combine;
 mod ddl;
 pub(crate) mod fold;
@@ -23,7 +26,8 @@ pub(crate) mod fold_slots;
 mod fold_then;
 pub(crate) mod increment;
 pub(crate) mod invocation;
-pub(crate) mod out_of_sight;
+pub(crate) mod one_row;
+mod out_of_sight;
 pub(crate) mod own_rows;
 pub(crate) mod prepared_read;
 pub(crate) mod read;
@@ -70,6 +74,7 @@ impl Session {
                 self.increment_base(increment, (literals, amounts.as_deref()), original, context)
                     .await
             }
+            Decision::Batch(row) => self.write_one_row(row, invocation).await,
             Decision::Increment(increment) => {
                 let literals = arguments.literals().unwrap_or_default();
                 self.increment_by(increment, arguments.values(), literals, original, context)

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::catalog::HotTable;
+use crate::counter::combine::{Addition, CombineKey, Member, Work};
 use crate::counter::{SlotLease, SlotRow};
 use crate::metrics::TableCounts;
 use crate::session::Session;
@@ -33,6 +34,31 @@ pub(crate) struct Slotting<'a> {
     pub keys: Keys,
     pub original: &'a Original,
     pub context: ReplyContext,
+}
+
+impl Slotting<'_> {
+    /// The increment as a member of a batch, if it may be added to others.
+    pub(crate) fn member(&self) -> Option<Member> {
+        let increment = self.increment;
+        let has_slots = increment.table.slots > 0;
+        let slot_row = self.slot_row.clone().filter(|_| increment.may_combine)?;
+        Some(Member {
+            key: Arc::new(match has_slots {
+                true => CombineKey {
+                    shape: Some(increment.shape),
+                    times: increment.times.clone(),
+                    slot_row,
+                },
+                false => CombineKey::of_base(slot_row),
+            }),
+            table: Arc::clone(&increment.table),
+            work: Work::Sum(Addition {
+                increment: Arc::clone(increment),
+                parameters: self.parameters.to_vec(),
+                amounts: self.amounts?.to_vec(),
+            }),
+        })
+    }
 }
 
 /// How many slot rows of an open transaction are remembered.
@@ -251,14 +277,6 @@ impl Session {
             Some((_, lease)) => lease.incremented(predicate),
             // In autocommit the lease has ended with the commit that the response reported.
             None => self.shared.slots.dirty().mark(table, predicate, slot),
-        }
-    }
-
-    /// Counts an increment that its batch has completed.
-    pub(crate) fn count_combined(&mut self, slotting: &Slotting<'_>) {
-        // An increment of a table without slots is counted already.
-        if slotting.increment.table.slots > 0 {
-            self.count_increment(Reason::Slotted, &slotting.increment.table);
         }
     }
 }

@@ -47,6 +47,8 @@ pub struct Shared {
     pub rights: Rights,
     /// What is known of the transactions that contain increments of a shape.
     shapes: quick_cache::sync::Cache<u64, Shape>,
+    /// Shapes of statements that have left messages: a warning, or an error.
+    with_messages: quick_cache::sync::Cache<u64, ()>,
     /// Every metric.
     pub metrics: Arc<Metrics>,
     /// The statements that pass, while somebody asks for a report.
@@ -118,6 +120,7 @@ impl Shared {
             motion: Arc::default(),
             rights: Rights::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
+            with_messages: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics,
             traffic: Traffic::default(),
             sessions: Arc::default(),
@@ -178,6 +181,16 @@ impl Shared {
     /// Whether transactions with increments of this shape are known to do nothing else to hot tables.
     pub(crate) fn is_pure(&self, shape: u64) -> bool {
         matches!(self.shapes.get(&shape), Some(Shape::Pure))
+    }
+
+    /// Remembers that statements of this shape leave messages: whoever runs one for another session asks for them.
+    pub(crate) fn learn_messages(&self, shape: u64) {
+        self.with_messages.insert(shape, ());
+    }
+
+    /// Whether statements of this shape are known to leave messages.
+    pub(crate) fn leaves_messages(&self, shape: u64) -> bool {
+        self.with_messages.get(&shape).is_some()
     }
 
     /// The hot tables now.

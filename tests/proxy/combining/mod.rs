@@ -4,7 +4,9 @@
 //! A lock that a session past the proxy holds keeps the first increment on its way, so that the others are sure to wait
 //! for it; the proxy's metrics say when they do.
 
+mod any_order;
 mod base;
+mod rows;
 mod stage;
 
 use std::sync::Arc;

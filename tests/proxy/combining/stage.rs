@@ -18,6 +18,11 @@ pub(super) const LOCK_WAITS: &str = "SELECT COUNT(*) FROM information_schema.inn
      JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id \
      WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()";
 
+pub(super) const TABLES: &str = "
+    CREATE TABLE posts (id INT PRIMARY KEY, title VARCHAR(20), views INT NOT NULL DEFAULT 0,
+        score DECIMAL(10, 2) NOT NULL DEFAULT 0, likes TINYINT UNSIGNED);
+    INSERT INTO posts (id) VALUES (1), (2), (3), (4), (5), (6), (7), (8)";
+
 /// What an increment came to.
 pub(super) type Answer = Result<Reply, Error>;
 
@@ -39,10 +44,7 @@ impl Stage {
         run_all(
             &mut direct,
             &format!(
-                "DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema};
-                 CREATE TABLE posts (id INT PRIMARY KEY, title VARCHAR(20), views INT NOT NULL DEFAULT 0,
-                     score DECIMAL(10, 2) NOT NULL DEFAULT 0, likes TINYINT UNSIGNED);
-                 INSERT INTO posts (id) VALUES (1), (2), (3), (4), (5), (6), (7), (8)"
+                "DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema}; {TABLES}"
             ),
         )
         .await;
@@ -127,6 +129,16 @@ impl Stage {
             }
         }
         sent
+    }
+
+    /// Sends increments all at once.
+    pub(super) fn queue_freely(
+        &self,
+        clients: Vec<Driver>,
+        text: &str,
+    ) -> Vec<JoinHandle<(Driver, Answer)>> {
+        let sent = clients.into_iter();
+        sent.map(|client| send(client, text.to_owned())).collect()
     }
 
     /// Waits until a statement of the proxy's waits for a lock.

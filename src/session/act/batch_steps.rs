@@ -1,0 +1,407 @@
+//! Statements that wait for one row of a table without slots run in one transaction, each as it came. Increments of a
+//! kind are one statement.
+
+use std::sync::Arc;
+
+use crate::counter::combine::{Answer, Batch, Message, Outcome, Part, Step, Work};
+use crate::counter::fold::{BEGIN, COMMIT};
+use crate::session::Session;
+use crate::session::act::batch_outcome::{
+    BatchOutcome, Texts, changes_nothing, failed, is_in_transaction, is_of_the_statement,
+    is_the_leaders, patiently,
+};
+use crate::session::diagnostics::SHOW_WARNINGS;
+use crate::session::error::Error;
+use crate::session::link::internal::InternalResponse;
+use crate::session::link::rewrite::patch_status;
+use crate::session::state::combining::Combining;
+use crate::sql::base_path;
+use crate::wire::command::encode_query;
+use crate::wire::error_code::lacks_privilege;
+use crate::wire::reader::Malformed;
+use crate::wire::reply::{self, Ok as OkPacket};
+use crate::wire::response::PacketKind;
+use crate::wire::status;
+
+/// How many statements are sent at once, at the most. One that waits for a lock besides the row's own, such as a
+/// parent's, may exceed the time for that; those sent behind it then wait as well.
+const AT_ONCE: usize = 32;
+
+/// What is sent for a step.
+enum Sent {
+    Sum(Texts),
+    Itself {
+        text: Arc<[u8]>,
+        shape: u64,
+        /// It is asked for its messages: statements of its shape leave some.
+        is_asked: bool,
+    },
+}
+
+/// What a step has come to while its transaction is open.
+enum Ran {
+    Written(Answer),
+    /// The transaction was not open, so the statement was committed by itself.
+    WrittenAlone(Answer),
+    /// The statement has failed for itself, and the transaction goes on.
+    Failed(Answer),
+    /// It was not sent, or has found no row.
+    Not,
+}
+
+/// What has ended a transaction before all of its statements had run.
+enum End {
+    Error(Vec<u8>),
+    /// The row could not be locked.
+    NotLocked(Vec<u8>),
+    /// A statement of this shape has left messages, and was not asked for them.
+    Unasked(u64),
+    /// It was no longer open, or there is no such row.
+    Closed,
+}
+
+/// The statements of one transaction.
+struct Steps {
+    sent: Vec<Sent>,
+    ran: Vec<Ran>,
+    /// What has ended them early, and at which.
+    end: Option<(usize, End)>,
+}
+
+impl Session {
+    /// What LAST_INSERT_ID() returns in this session.
+    async fn last_insert_id(&mut self) -> Result<u64, Error> {
+        let InternalResponse::Row(row) = self.insist("SELECT LAST_INSERT_ID()").await? else {
+            return Err(Malformed.into());
+        };
+        let number = row.into_iter().next().flatten();
+        let number = number.and_then(|digits| String::from_utf8(digits).ok()?.parse().ok());
+        number.ok_or(Malformed.into())
+    }
+
+    /// Makes LAST_INSERT_ID() return this.
+    pub(crate) async fn set_last_insert_id(&mut self, id: u64) -> Result<(), Error> {
+        self.insist(&format!("DO LAST_INSERT_ID({id})")).await?;
+        Ok(())
+    }
+
+    /// Writes a batch of one row.
+    pub(crate) async fn lead_steps(&mut self, mut batch: Batch) -> Result<BatchOutcome, Error> {
+        let part = &batch.parts()[0];
+        let leaders = part.leaders_step();
+        let sent = part.steps().iter().map(|step| match step.work() {
+            Work::Sum(sum) => Sent::Sum(Texts::of_base(part.table(), sum)),
+            Work::Itself { text, shape, .. } => Sent::Itself {
+                text: Arc::clone(text),
+                shape: *shape,
+                is_asked: self.shared.leaves_messages(*shape),
+            },
+        });
+        let mut steps = Steps {
+            ran: part.steps().iter().map(|_| Ran::Not).collect(),
+            sent: sent.collect(),
+            end: None,
+        };
+        let set_last_insert_id = part.steps().iter().map(Step::sets_last_insert_id);
+        let set_last_insert_id: Vec<bool> = set_last_insert_id.collect();
+        let own_id = match set_last_insert_id.contains(&true) {
+            true => Some(self.last_insert_id().await?),
+            false => None,
+        };
+        let late = || batch.give_lane_back();
+        let mut outcomes = patiently(self.write_steps(&mut steps, &batch), late).await?;
+        if let Some(own_id) = own_id {
+            // Statements of other sessions have set it.
+            self.set_last_insert_id(own_id).await?;
+        }
+        for (outcome, sets) in outcomes.iter_mut().zip(set_last_insert_id) {
+            if sets && is_id_uncertain(outcome) {
+                *outcome = Outcome::NotWritten;
+            }
+        }
+        self.count_batch(batch.parts()[0].counts(), &outcomes);
+        let mut own = Outcome::NotWritten;
+        for (index, outcome) in outcomes.into_iter().enumerate() {
+            // Only the leader was killed.
+            let told = match &outcome {
+                Outcome::Failed(answer) if is_the_leaders(&answer.payload) => Outcome::NotWritten,
+                other => other.clone(),
+            };
+            if leaders == Some(index) {
+                own = outcome;
+            }
+            let is_itself = matches!(steps.sent[index], Sent::Itself { .. });
+            let is_idle = is_itself && changes_nothing(&told);
+            batch.settle((0, index), told, is_idle);
+        }
+        drop(batch);
+        Ok(BatchOutcome::Written(own))
+    }
+
+    /// Runs the statements in one transaction, and commits it.
+    async fn write_steps(
+        &mut self,
+        steps: &mut Steps,
+        batch: &Batch,
+    ) -> Result<Vec<Outcome>, Error> {
+        let part = &batch.parts()[0];
+        let leaders = part.leaders_step();
+        if let [Sent::Itself { text, .. }] = &steps.sent[..] {
+            batch.send();
+            return Ok(vec![self.write_step(text).await?]);
+        }
+        match self.lock_row(part).await? {
+            None => self.run_steps(steps).await?,
+            Some(end) => steps.end = Some((0, end)),
+        }
+        let (at, end) = match steps.end.take() {
+            None => {
+                batch.send();
+                return match self.run_internal(COMMIT).await? {
+                    InternalResponse::Err(error) => {
+                        self.roll_back_own().await?;
+                        Ok(steps.outcomes(|_, ran| match ran {
+                            Ran::Written(_) => failed(error.clone()),
+                            _ => Outcome::NotWritten,
+                        }))
+                    }
+                    _ => Ok(steps.outcomes(|_, ran| match ran {
+                        Ran::Written(answer) => Outcome::Committed(answer),
+                        Ran::Failed(answer) => Outcome::Failed(answer),
+                        Ran::WrittenAlone(_) | Ran::Not => Outcome::NotWritten,
+                    })),
+                };
+            }
+            Some(end) => end,
+        };
+        self.roll_back_own().await?;
+        if let End::Unasked(shape) = end {
+            self.shared.learn_messages(shape);
+        }
+        Ok(steps.outcomes(|index, _| match &end {
+            End::Error(error) | End::NotLocked(error) if is_the_leaders(error) => {
+                match leaders == Some(index) {
+                    true => Outcome::Failed(error.clone().into()),
+                    false => Outcome::NotWritten,
+                }
+            }
+            // All of them have waited for the row.
+            End::NotLocked(error) => failed(error.clone()),
+            End::Error(error) if index == at => failed(error.clone()),
+            _ => Outcome::NotWritten,
+        }))
+    }
+
+    /// Runs a statement that stands for several. It is a transaction of its own.
+    async fn write_step(&mut self, text: &[u8]) -> Result<Outcome, Error> {
+        let response = self.run_internal(text).await?;
+        Ok(match response {
+            InternalResponse::Ok(ok) => {
+                let messages = match OkPacket::decode(&ok)?.warnings {
+                    0 => None,
+                    _ => self.take_messages().await?,
+                };
+                Outcome::Committed(Answer {
+                    messages: messages.map(Into::into),
+                    ..ok.into()
+                })
+            }
+            InternalResponse::Err(error) if is_of_the_statement(&error) => {
+                let messages = self.take_messages().await?;
+                Outcome::Failed(refused(error, messages))
+            }
+            InternalResponse::Err(error) if is_the_leaders(&error) => Outcome::Failed(error.into()),
+            InternalResponse::Err(error) => failed(error),
+            InternalResponse::Row(_) => return Err(Malformed.into()),
+        })
+    }
+
+    /// Opens a transaction, and locks the row in it. Whatever the statements do to the row, nobody else comes between
+    /// them then, nor is there a shared lock that would have to become an exclusive one. Returns why that has failed.
+    async fn lock_row(&mut self, part: &Part) -> Result<Option<End>, Error> {
+        let table = base_path(part.table());
+        let lock: [&[u8]; 5] = [
+            b"SELECT 1 FROM ",
+            table.as_bytes(),
+            b" WHERE ",
+            &part.slot_row().predicate,
+            b" FOR UPDATE",
+        ];
+        let mut out = Vec::new();
+        encode_query(&mut out, BEGIN.as_bytes(), self.link.capabilities);
+        encode_query(&mut out, &lock.concat(), self.link.capabilities);
+        self.write_upstream(&out).await?;
+        let begun = self.read_internal().await?;
+        let locked = self.read_internal().await?;
+        Ok(match (begun, locked) {
+            (InternalResponse::Err(error), _) => Some(End::Error(error)),
+            (_, InternalResponse::Err(error)) => {
+                if is_command_denied(&error) {
+                    // It may write the row, but not lock it.
+                    self.state.combining = Combining::Alone;
+                }
+                Some(End::NotLocked(error))
+            }
+            // Without a row there is nothing to lock but the gap, which others lock as well.
+            (_, InternalResponse::Row(row)) if row.is_empty() => Some(End::Closed),
+            _ => None,
+        })
+    }
+
+    /// Runs the statements in the open transaction.
+    async fn run_steps(&mut self, steps: &mut Steps) -> Result<(), Error> {
+        let capabilities = self.link.capabilities;
+        let mut next = 0;
+        while next < steps.sent.len() && steps.end.is_none() {
+            let now = next..steps.sent.len().min(next + AT_ONCE);
+            let mut out = Vec::new();
+            for sent in &steps.sent[now.clone()] {
+                if let Some(text) = sent.text() {
+                    encode_query(&mut out, text, capabilities);
+                }
+                if sent.is_asked() {
+                    encode_query(&mut out, SHOW_WARNINGS, capabilities);
+                }
+            }
+            // A response at the end that says whether the transaction is open. An ERR does not.
+            encode_query(&mut out, b"DO 0", capabilities);
+            self.write_upstream(&out).await?;
+            for index in now.clone() {
+                if steps.sent[index].text().is_some() {
+                    let response = self.read_internal().await?;
+                    let messages = match steps.sent[index].is_asked() {
+                        true => self.read_messages().await?,
+                        false => None,
+                    };
+                    steps.take(index, response, messages, self)?;
+                }
+            }
+            let is_open = match self.read_internal().await? {
+                InternalResponse::Ok(ok) => is_in_transaction(&ok),
+                _ => false,
+            };
+            if !is_open && steps.end.is_none() {
+                steps.end = Some((now.end, End::Closed));
+            }
+            next = now.end;
+        }
+        Ok(())
+    }
+}
+
+/// The answer to a statement that has failed for itself. The error is raised again where it is the only message.
+fn refused(error: Vec<u8>, messages: Option<Vec<Message>>) -> Answer {
+    let are_several = |messages: &Vec<Message>| {
+        let rows = messages.iter().filter(|(kind, _)| *kind == PacketKind::Row);
+        rows.count() > 1
+    };
+    Answer {
+        messages: messages.filter(are_several).map(Into::into),
+        ..error.into()
+    }
+}
+
+/// Whether the account lacks the right.
+fn is_command_denied(error: &[u8]) -> bool {
+    reply::Err::decode(error).is_ok_and(|err| lacks_privilege(err.code))
+}
+
+/// Whether an OK does not say if LAST_INSERT_ID(..) was evaluated: it reports neither a value nor a change. The
+/// statement may run once more, then.
+fn is_id_uncertain(outcome: &Outcome) -> bool {
+    let Outcome::Committed(answer) = outcome else {
+        return false;
+    };
+    OkPacket::decode(&answer.payload)
+        .is_ok_and(|ok| ok.affected_rows == 0 && ok.last_insert_id == 0)
+}
+
+impl Sent {
+    /// `None`: the sum is too large to be added at once.
+    fn text(&self) -> Option<&[u8]> {
+        match self {
+            Self::Sum(texts) => texts.update.as_deref(),
+            Self::Itself { text, .. } => Some(text),
+        }
+    }
+
+    fn is_asked(&self) -> bool {
+        matches!(self, Self::Itself { is_asked: true, .. })
+    }
+
+    /// The OK for the client whose statement has got this one; `None` if a sum has found no row.
+    fn answer(&self, mut ok: Vec<u8>, session: &Session) -> Result<Option<Vec<u8>>, Error> {
+        match self {
+            Self::Sum(texts) if !texts.has_written(&ok)? => Ok(None),
+            Self::Sum(texts) => {
+                let (capabilities, language) = (session.link.capabilities, session.state.info());
+                texts.answer(ok, capabilities, language).map(Some)
+            }
+            Self::Itself { .. } => {
+                patch_status(&mut ok, status::IN_TRANS | status::IN_TRANS_READONLY, 0);
+                Ok(Some(ok))
+            }
+        }
+    }
+}
+
+impl Steps {
+    /// Takes in the response to a statement.
+    fn take(
+        &mut self,
+        index: usize,
+        response: InternalResponse,
+        messages: Option<Vec<Message>>,
+        session: &Session,
+    ) -> Result<(), Error> {
+        let mut end = None;
+        let ran = match response {
+            InternalResponse::Ok(ok) => {
+                let in_transaction = is_in_transaction(&ok);
+                let warnings = OkPacket::decode(&ok)?.warnings;
+                match &self.sent[index] {
+                    Sent::Itself { shape, .. } if warnings > 0 && messages.is_none() => {
+                        end = Some(End::Unasked(*shape));
+                    }
+                    _ if !in_transaction => end = Some(End::Closed),
+                    _ => {}
+                }
+                let answer = self.sent[index].answer(ok, session)?.map(|ok| Answer {
+                    messages: messages.filter(|_| warnings > 0).map(Into::into),
+                    ..ok.into()
+                });
+                match answer {
+                    Some(answer) if in_transaction => Ran::Written(answer),
+                    Some(answer) => Ran::WrittenAlone(answer),
+                    None => Ran::Not,
+                }
+            }
+            InternalResponse::Err(error) if is_of_the_statement(&error) => {
+                if let (Sent::Itself { shape, .. }, None) = (&self.sent[index], &messages) {
+                    end = Some(End::Unasked(*shape));
+                }
+                Ran::Failed(refused(error, messages))
+            }
+            InternalResponse::Err(error) => {
+                end = Some(End::Error(error));
+                Ran::Not
+            }
+            InternalResponse::Row(_) => return Err(Malformed.into()),
+        };
+        if self.end.is_none() || matches!(ran, Ran::WrittenAlone(_)) {
+            self.ran[index] = ran;
+        }
+        self.end = self.end.take().or(end.map(|end| (index, end)));
+        Ok(())
+    }
+
+    /// The outcome of each statement. What was committed by itself is, whatever has become of the transaction.
+    fn outcomes(&mut self, outcome_of: impl Fn(usize, Ran) -> Outcome) -> Vec<Outcome> {
+        let ran = std::mem::take(&mut self.ran).into_iter().enumerate();
+        let outcomes = ran.map(|(index, ran)| match ran {
+            Ran::WrittenAlone(answer) => Outcome::Committed(answer),
+            ran => outcome_of(index, ran),
+        });
+        outcomes.collect()
+    }
+}
