@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use clap::Args;
-use countersink_bench::bench::{self, Mode, Options, Workload};
+use countersink_bench::bench::{self, Mode, Options, Work, Workload};
 use tokio::runtime::Runtime;
 
 use super::proxy::Proxy;
@@ -25,6 +25,7 @@ Examples:
   BENCH_PASSWORD=.. countersink bench --upstream db.test:3306 --user bench --password-env BENCH_PASSWORD
   countersink bench --clients 1,64,1024 --modes direct,proxy
   countersink bench --think 5ms                     transactions that stay open for 5 ms after the increment
+  countersink bench --work guarded --slots 0        decrements of a stock, where the table has no slots
   countersink bench --reads 20% --keys 1000         a fifth of the statements reads, a fifth of the rows is hot
   countersink bench --json > bench.json             figures for programs; docs/performance.md has the fields
 
@@ -78,6 +79,9 @@ pub(super) struct BenchArguments {
         default_value = "wire,rows,direct,slots,proxy"
     )]
     modes: Vec<Mode>,
+    /// What the clients do to the row, or rows; all but `increment` leave out the mode `slots`.
+    #[arg(long, value_enum, value_name = "WORK", default_value = "increment")]
+    work: Work,
     /// How many turns each mode has at each number of clients. Odd numbers have a median.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
     rounds: u32,
@@ -96,8 +100,8 @@ pub(super) struct BenchArguments {
     /// With --keys: this share of the rows gets all but this share of the statements (Pareto principle); 0.5 is even.
     #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = skew)]
     skew: f64,
-    /// Maximum slots per row, for the hand-written pattern and for the proxy.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Maximum slots per row, for the hand-written pattern and for the proxy; with 0 the proxy has none.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(0..=256))]
     slots: u16,
     /// Threads for the clients; by default a quarter of the processors.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -111,6 +115,7 @@ impl BenchArguments {
     fn options(&self) -> Options {
         let processors = available_parallelism().map_or(1, usize::from);
         let workload = Workload {
+            work: self.work,
             rounds: self.rounds,
             turn: self.turn,
             think: self.think,
@@ -120,10 +125,13 @@ impl BenchArguments {
             slots: self.slots,
             threads: self.threads.map_or((processors / 4).max(1), usize::from),
         };
+        // There is no pattern written by hand for the others.
+        let mut modes = sorted(&self.modes);
+        modes.retain(|mode| *mode != Mode::Slots || self.work == Work::Increment);
         Options {
             schema: self.schema.clone(),
             clients: sorted(&self.clients),
-            modes: sorted(&self.modes),
+            modes,
             workload,
             json: self.json,
         }
@@ -259,7 +267,8 @@ mod tests {
             ("--think 5", "with its unit"),
             ("--think 11s", "from 0ms to 10s"),
             ("--turn 1ms", "from 50ms to 10m"),
-            ("--slots 257", "1..=256"),
+            ("--slots 257", "0..=256"),
+            ("--work shop", "possible values"),
             ("--schema mysql", "no schema of the server's own"),
             ("--schema a`b", "lower-case"),
             ("--schema Shop", "lower-case"),

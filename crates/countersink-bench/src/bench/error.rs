@@ -18,6 +18,9 @@ pub enum Error {
         /// The schema.
         schema: String,
     },
+    /// No mode is left to measure.
+    #[error("the pattern written by hand is for --work increment; name another one by --modes")]
+    NoMode,
     /// The server permits too few connections.
     #[error(
         "{clients} clients and the proxy need {needed} connections, and {limit} = {most} with {used} in use; take fewer --clients, or SET GLOBAL {limit} = {remedy}"
@@ -116,7 +119,10 @@ impl Error {
         match self {
             Self::Interrupted { number, .. } => 128 + number,
             Self::Proxy(error) => error.exit_code,
-            Self::MaxConnections { .. } | Self::Foreign { .. } | Self::Denied { .. } => 2,
+            Self::NoMode
+            | Self::MaxConnections { .. }
+            | Self::Foreign { .. }
+            | Self::Denied { .. } => 2,
             Self::Client(error) if error.code().is_some_and(is_login_refused) => 2,
             Self::Busy { .. }
             | Self::NotMade { .. }

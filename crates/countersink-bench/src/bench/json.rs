@@ -8,6 +8,7 @@ use super::figures::{Figures, Level, Way};
 use super::mode::Mode;
 use super::statistics::Spread;
 use super::sum::Sum;
+use super::work::Work;
 use crate::clients::Latencies;
 
 /// Version of the document's fields.
@@ -37,6 +38,7 @@ struct Document<'a> {
 
 #[derive(Serialize)]
 struct Workload {
+    work: Work,
     rounds: u32,
     turn_ms: u128,
     think_ms: Option<u128>,
@@ -114,6 +116,7 @@ pub(super) fn text(figures: &Figures) -> String {
 fn workload(figures: &Figures) -> Workload {
     let workload = figures.workload;
     Workload {
+        work: workload.work,
         rounds: workload.rounds,
         turn_ms: workload.turn.as_millis(),
         think_ms: workload.think.map(|think| think.as_millis()),
@@ -195,6 +198,7 @@ pub(super) mod tests {
                 log_bin: true,
             },
             workload: options::Workload {
+                work: Work::Increment,
                 rounds: 1,
                 turn: Duration::from_secs(1),
                 think: Some(Duration::from_millis(5)),

@@ -8,6 +8,7 @@ mod options;
 mod facts;
 mod schema;
 mod tables;
+mod work;
 
 mod rules;
 mod runner;
@@ -34,6 +35,7 @@ pub use error::Error;
 pub use mode::Mode;
 pub use options::{Options, Workload};
 pub use rules::rules;
+pub use work::Work;
 
 /// Runs the benchmark on the server of this account. The proxy runs on `runtime`.
 ///
@@ -63,6 +65,9 @@ async fn bench<P: Proxy>(
     upstream: &P::Account,
     runtime: Handle,
 ) -> Result<(), Error> {
+    if options.modes.is_empty() {
+        return Err(Error::NoMode);
+    }
     let progress = Progress::new("statements");
     let turn = Turn {
         length: options.workload.turn,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::mode::Mode;
+use super::work::Work;
 
 /// What to measure, and where.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Options {
 /// What the clients do.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
+    /// What they do to a row.
+    pub work: Work,
     /// How many turns each mode has at each number of clients.
     pub rounds: u32,
     /// How long a turn lasts.
@@ -34,7 +37,7 @@ pub struct Workload {
     pub keys: u32,
     /// This share of the rows gets all but this share of the statements.
     pub skew: f64,
-    /// Maximum slots per row.
+    /// Maximum slots per row; 0: the proxy has no slot table.
     pub slots: u16,
     /// Number of threads for the clients.
     pub threads: usize,
@@ -71,6 +74,7 @@ pub(super) mod tests {
             clients: vec![1, 4, 16, 64],
             modes: Mode::value_variants().to_vec(),
             workload: Workload {
+                work: Work::Increment,
                 rounds: 5,
                 turn: Duration::from_secs(1),
                 think: None,

@@ -70,9 +70,13 @@ fn workload(workload: &Workload) -> String {
         true => format!(", {:.0} % reads", workload.reads * 100.0),
         false => String::new(),
     };
+    let slots = match workload.slots {
+        0 => "no slots".to_owned(),
+        slots => format!("{slots} slots"),
+    };
     format!(
-        "Increments of {rows}, {how}{reads}; {} slots.",
-        workload.slots
+        "{} of {rows}, {how}{reads}; {slots}.",
+        workload.work.title()
     )
 }
 

@@ -131,10 +131,10 @@ impl<'a, P: Proxy> Course<'a, P> {
     ) -> Result<Vec<Sum>, Error> {
         let mut sums = Vec::new();
         for &mode in &self.options.modes {
-            let Some(query) = mode.sums() else {
+            let Some(query) = mode.sums(&self.options.workload) else {
                 continue;
             };
-            let read = match mode.sum_through_proxy() {
+            let read = match mode.sum_through_proxy(self.options.workload.work) {
                 Some(query) => {
                     let mut client = Client::connect(&self.account(mode, proxied)).await?;
                     let read = client.number(&query).await?;

@@ -2,6 +2,7 @@
 
 use super::mode::Mode;
 use super::options::{Options, Workload};
+use super::work::Work;
 use crate::clients::{Job, Keys, Reads, Statement, Transaction};
 
 /// Marks a schema as the benchmark's. No application has a table of this name.
@@ -51,8 +52,8 @@ impl Mode {
             return Vec::new();
         };
         let mut statements = vec![format!(
-            "CREATE TABLE {base} (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, title VARCHAR(200) NOT NULL, \
-             views BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB"
+            "CREATE TABLE {base} ({}) ENGINE = InnoDB",
+            Work::columns()
         )];
         if let (Self::Slots, Some(slots)) = (self, self.slots()) {
             statements.push(format!(
@@ -85,7 +86,7 @@ impl Mode {
                 "INSERT INTO {slots} (id, slot, views) VALUES ({{key}}, {{slot}}, 1) \
                  ON DUPLICATE KEY UPDATE views = views + 1"
             ),
-            _ => format!("UPDATE {base} SET views = views + 1 WHERE id = {{key}}"),
+            _ => workload.work.statement(base),
         };
         Job {
             increment: Statement::new(&increment),
@@ -95,7 +96,7 @@ impl Mode {
                 Self::Rows => Keys::Own,
                 _ => Keys::pareto(workload.keys.into(), workload.skew),
             },
-            slots: workload.slots,
+            slots: workload.slots.max(1),
         }
     }
 
@@ -124,20 +125,28 @@ impl Mode {
     }
 
     /// A statement that returns the sums over base and over the slots, and the number of slot rows, all as of the same
-    /// moment.
-    pub fn sums(self) -> Option<String> {
-        let sum = |table: &str| format!("(SELECT COALESCE(SUM(views), 0) FROM {table})");
-        let base = sum(self.base()?);
-        let slots = self.slots().map_or_else(|| "0".to_owned(), sum);
+    /// moment. `None` if there are none.
+    pub fn sums(self, workload: &Workload) -> Option<String> {
+        let sum = |table: &str, what: &str| {
+            format!("(SELECT CAST(COALESCE(SUM({what}), 0) AS SIGNED) FROM {table})")
+        };
+        let slots = self
+            .slots()
+            .filter(|_| self == Self::Slots || workload.slots > 0);
+        let in_slots = |table: &str| sum(table, workload.work.counted_in_slot());
+        let base = sum(self.base()?, &workload.work.counted()?);
         let count = |table| format!("(SELECT COUNT(*) FROM {table})");
-        let rows = self.slots().map_or_else(|| "0".to_owned(), count);
+        let rows = slots.map_or_else(|| "0".to_owned(), count);
+        let slots = slots.map_or_else(|| "0".to_owned(), in_slots);
         Some(format!("SELECT {base}, {slots}, {rows}"))
     }
 
     /// The sum as an application reads it, where that is a different statement.
-    pub fn sum_through_proxy(self) -> Option<String> {
-        let asked = || format!("SELECT SUM(views) FROM {PROXIED}");
-        (self == Self::Proxy).then(asked)
+    pub fn sum_through_proxy(self, work: Work) -> Option<String> {
+        let counted = work.counted().filter(|_| self == Self::Proxy)?;
+        Some(format!(
+            "SELECT CAST(SUM({counted}) AS SIGNED) FROM {PROXIED}"
+        ))
     }
 }
 
