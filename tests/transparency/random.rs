@@ -34,6 +34,8 @@ use proptest::collection::vec;
 use proptest::num::u16::ANY;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;
 
 use crate::case::Session;
@@ -337,6 +339,9 @@ impl Prover {
         self.plays += 1;
         let (session, variant) = self.sequence(seed, rolls);
         let takes_ids = session.takes_ids();
+        if self.world.rests() {
+            self.stir(seed);
+        }
         self.world.fill(&self.twin.plain, takes_ids).await;
         self.world
             .fill_with_slots(&self.twin.proxied, takes_ids)
@@ -386,6 +391,19 @@ impl Prover {
             compared: steps,
             ended: end.map(|(_, why)| why),
             found: found.collect(),
+        }
+    }
+
+    /// Sends some of the tables to slots, and others to rest. That takes effect while the sequence is played, or the ones
+    /// behind it.
+    fn stir(&self, seed: u64) {
+        let mut random = StdRng::seed_from_u64(seed);
+        let hot = self.proxy.shared.hot();
+        for (table, _) in hot.tables() {
+            if random.random_bool(0.4) {
+                let needs_slots = random.random_bool(0.5);
+                self.proxy.shared.motion.force(table, Some(needs_slots));
+            }
         }
     }
 

@@ -25,6 +25,8 @@ pub struct World {
     pub schema: String,
     /// With [`RELATED`], and rolled up when a step says so alone.
     has_related: bool,
+    /// Its tables go to slots and to rest while sequences are played: `COUNTERSINK_REST=1`.
+    rests: bool,
     flavour: Flavour,
 }
 
@@ -33,6 +35,7 @@ impl World {
         Self {
             schema: format!("cs_{topic}"),
             has_related: TOPICS.contains(&topic),
+            rests: false,
             flavour,
         }
     }
@@ -41,6 +44,7 @@ impl World {
     pub fn of_the_prover(flavour: Flavour, lane: usize) -> Self {
         Self {
             has_related: true,
+            rests: std::env::var("COUNTERSINK_REST").is_ok_and(|rest| rest == "1"),
             ..Self::new(flavour, &format!("random_{lane}"))
         }
     }
@@ -76,6 +80,11 @@ impl World {
         self.names().filter(|name| is_changed(name)).collect()
     }
 
+    /// Whether its tables go to slots and to rest.
+    pub fn rests(&self) -> bool {
+        self.rests
+    }
+
     pub fn flavour(&self) -> Flavour {
         self.flavour
     }
@@ -84,10 +93,11 @@ impl World {
     pub fn rules(&self) -> String {
         let mut text = "counters:\n".to_owned();
         let interval = if self.has_related { "1h" } else { "10ms" };
+        let rest = if self.rests { "auto" } else { "never" };
         for hot in self.hot() {
             let (columns, touch) = (hot.counters.join(", "), hot.touch.join(", "));
             text += &format!(
-                "  - {{table: {}.{}, columns: [{columns}], touch: [{touch}], rollup: {interval}}}\n",
+                "  - {{table: {}.{}, columns: [{columns}], touch: [{touch}], rollup: {interval}, rest: {rest}}}\n",
                 self.schema, hot.name
             );
         }
@@ -135,8 +145,12 @@ impl World {
         let slots = self
             .hot()
             .map(|hot| format!("DELETE FROM {}_slots;\n", hot.name));
-        let mut script = slots.collect::<String>() + INTO_SLOTS;
-        if self.has_related {
+        let mut script = slots.collect::<String>();
+        // At rest, nobody reads them.
+        if !self.rests {
+            script += INTO_SLOTS;
+        }
+        if !self.rests && self.has_related {
             script += RELATED_INTO_SLOTS;
         }
         const ATTEMPTS: usize = 10;
