@@ -91,10 +91,10 @@ impl Metrics {
         self.observed[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a batch of this many increments.
-    pub fn count_batch(&self, increments: usize) {
+    /// Counts a batch of this many increments and other writes.
+    pub fn count_batch(&self, writes: usize) {
         self.batches
-            .observe(u64::try_from(increments).unwrap_or(u64::MAX));
+            .observe(u64::try_from(writes).unwrap_or(u64::MAX));
     }
 
     /// Counts a transaction that rolled up `moved` slot rows and deleted `orphans` slot rows without a base row.
@@ -148,13 +148,13 @@ impl Metrics {
         self.drifted.load(Ordering::Relaxed)
     }
 
-    /// The number of batches, and of the increments in them.
+    /// The number of batches, and of the increments and other writes in them.
     pub fn combined(&self) -> (u64, u64) {
         let batches = self.batches();
         (batches.count(), batches.sum)
     }
 
-    /// Batches by the number of their increments.
+    /// Batches by the number of their increments and other writes.
     pub fn batches(&self) -> Observed {
         self.batches.observed()
     }

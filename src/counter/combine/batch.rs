@@ -131,9 +131,9 @@ impl Part {
         &self.steps
     }
 
-    /// The table and the number of sessions of each step.
-    pub fn counts(&self) -> impl Iterator<Item = (&Arc<HotTable>, usize)> {
-        self.steps.iter().map(|step| (&self.table, step.count))
+    /// The same, each with the table.
+    pub fn steps_of_table(&self) -> impl Iterator<Item = (&Arc<HotTable>, &Step)> {
+        self.steps.iter().map(|step| (&self.table, step))
     }
 
     /// What the slot row is known by.

@@ -77,7 +77,10 @@ impl Session {
             }
         };
         let mut own = Outcome::NotWritten;
-        self.count_batch(batch.parts().iter().flat_map(Part::counts), &outcomes);
+        self.count_batch(
+            batch.parts().iter().flat_map(Part::steps_of_table),
+            &outcomes,
+        );
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let (part, text) = (&batch.parts()[index], &texts[index]);
             if matches!(&outcome, Outcome::Committed(_)) && text.upsert.is_some() {

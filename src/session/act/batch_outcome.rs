@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::catalog::HotTable;
-use crate::counter::combine::{Addition, Outcome};
+use crate::counter::combine::{Addition, Outcome, Step, Work};
 use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::link::internal::affected_rows;
@@ -84,24 +84,29 @@ impl Session {
     /// Counts the statements of a batch that were written, in all and for each table.
     pub(crate) fn count_batch<'a>(
         &self,
-        counts: impl Iterator<Item = (&'a Arc<HotTable>, usize)>,
+        steps: impl Iterator<Item = (&'a Arc<HotTable>, &'a Step)>,
         outcomes: &[Outcome],
     ) {
+        // Those of a table are the increments.
         let mut by_table: Vec<(&HotTable, usize)> = Vec::new();
-        let steps = counts.zip(outcomes);
+        let mut all = 0;
+        let steps = steps.zip(outcomes);
         let written = steps.filter(|(_, outcome)| matches!(outcome, Outcome::Committed(_)));
-        for ((table, sessions), _) in written {
+        for ((table, step), _) in written {
             let table: &HotTable = table;
+            let sessions = step.count();
+            all += sessions;
+            if !matches!(step.work(), Work::Sum(_)) {
+                continue;
+            }
             match by_table.iter_mut().find(|(other, _)| is_same(other, table)) {
                 Some((_, count)) => *count += sessions,
                 None => by_table.push((table, sessions)),
             }
         }
-        if by_table.is_empty() {
-            return;
+        if all > 0 {
+            self.metrics().count_batch(all);
         }
-        self.metrics()
-            .count_batch(by_table.iter().map(|(_, count)| count).sum());
         for (table, count) in by_table {
             self.hot.count(table, |counts| counts.count_batch(count));
         }

@@ -119,7 +119,7 @@ impl Session {
                 *outcome = Outcome::NotWritten;
             }
         }
-        self.count_batch(batch.parts()[0].counts(), &outcomes);
+        self.count_batch(batch.parts()[0].steps_of_table(), &outcomes);
         let mut own = Outcome::NotWritten;
         for (index, outcome) in outcomes.into_iter().enumerate() {
             // Only the leader was killed.

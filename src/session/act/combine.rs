@@ -37,7 +37,8 @@ const MYSQL_QUESTION: &str = "SELECT @@SESSION.session_track_gtids = 'OFF' AND @
      @@SESSION.sql_safe_updates, @@SESSION.foreign_key_checks, @@SESSION.unique_checks, @@SESSION.sql_log_bin, \
      @@SESSION.binlog_format, @@SESSION.binlog_row_image, @@SESSION.binlog_rows_query_log_events, \
      @@SESSION.gtid_next, @@SESSION.transaction_isolation, @@SESSION.transaction_read_only, \
-     @@SESSION.innodb_lock_wait_timeout, @@SESSION.lock_wait_timeout, @@SESSION.sql_big_selects";
+     @@SESSION.innodb_lock_wait_timeout, @@SESSION.lock_wait_timeout, @@SESSION.sql_big_selects, \
+     @@SESSION.sql_notes, @@SESSION.sql_warnings, @@SESSION.max_error_count";
 
 const MARIADB_QUESTION: &str = "SELECT @@SESSION.session_track_state_change = 0 \
      AND @@SESSION.session_track_transaction_info = 'OFF' \
@@ -50,7 +51,9 @@ const MARIADB_QUESTION: &str = "SELECT @@SESSION.session_track_state_change = 0 
      @@SESSION.binlog_format, @@SESSION.binlog_row_image, @@SESSION.binlog_annotate_row_events, \
      @@SESSION.gtid_domain_id, @@SESSION.gtid_seq_no, @@SESSION.server_id, @@SESSION.skip_replication, \
      @@SESSION.tx_isolation, @@SESSION.tx_read_only, @@SESSION.innodb_lock_wait_timeout, \
-     @@SESSION.lock_wait_timeout, @@SESSION.max_statement_time, @@SESSION.sql_big_selects";
+     @@SESSION.lock_wait_timeout, @@SESSION.max_statement_time, @@SESSION.sql_big_selects, \
+     @@SESSION.sql_notes, @@SESSION.sql_warnings, @@SESSION.max_error_count, \
+     (SELECT VARIABLE_VALUE FROM information_schema.SESSION_VARIABLES WHERE VARIABLE_NAME = 'NOTE_VERBOSITY')";
 
 /// How often a statement enters a batch: a slot row may turn out to be missing, or closed; a statement that stood for
 /// others may have changed something after all.

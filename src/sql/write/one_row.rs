@@ -36,7 +36,7 @@ pub(in crate::sql) fn plan(context: &Context<'_>, statement: &Statement) -> Opti
     let is_alike = visit_expressions(statement, |expr| {
         let sets = sets_last_insert_id_by(expr);
         sets_last_insert_id |= sets;
-        match sets || is_alike(expr) {
+        match sets || is_alike(context, &target, expr) {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         }
@@ -154,13 +154,13 @@ fn inserted<'a>(context: &Context<'a>, insert: &Insert) -> Option<Found<'a>> {
 }
 
 /// Whether an expression, apart from those inside it, has the same value in every session that has the same variables.
-fn is_alike(expr: &Expr) -> bool {
+fn is_alike(context: &Context<'_>, target: &Target<'_>, expr: &Expr) -> bool {
     match expr {
-        // DEFAULT stands where a column could.
-        Expr::Identifier(name) if name.quote_style.is_none() => {
-            column_path(expr).is_some() && !name.value.eq_ignore_ascii_case("DEFAULT")
+        // A column of the row, or of the one to be inserted. DEFAULT stands in such places too, as does CURRENT_USER.
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
+            let name = column_path(expr).and_then(|path| path.last());
+            name.is_some_and(|name| target.table.column(&context.name(name)).is_some())
         }
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => column_path(expr).is_some(),
         Expr::Value(value) => is_plain_value(&value.value),
         Expr::TypedString(_)
         | Expr::Nested(_)
@@ -271,6 +271,8 @@ mod tests {
             "UPDATE tallies SET views = RAND() WHERE id = 42",
             "UPDATE tallies SET views = CONNECTION_ID() WHERE id = 42",
             "UPDATE tallies SET views = DEFAULT WHERE id = 42",
+            "UPDATE tallies SET title = CURRENT_USER WHERE id = 42",
+            "UPDATE tallies SET views = drawn.nextval WHERE id = 42",
             "UPDATE tallies SET views = DEFAULT(views) WHERE id = 42",
             "UPDATE tallies SET views = (SELECT 1) WHERE id = 42",
             "UPDATE tallies SET views = 5 WHERE id = 42 AND EXISTS (SELECT 1)",
