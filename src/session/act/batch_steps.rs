@@ -151,12 +151,15 @@ impl Session {
             return Ok(vec![self.write_step(text).await?]);
         }
         match self.lock_row(part).await? {
-            None => self.run_steps(steps).await?,
+            None => {
+                // A deadlock would end the transaction, and what is sent behind it be committed by itself.
+                batch.send();
+                self.run_steps(steps).await?;
+            }
             Some(end) => steps.end = Some((0, end)),
         }
         let (at, end) = match steps.end.take() {
             None => {
-                batch.send();
                 return match self.run_internal(COMMIT).await? {
                     InternalResponse::Err(error) => {
                         self.roll_back_own().await?;

@@ -152,7 +152,7 @@ async fn who_is_killed_leaves_the_others_their_statements(flavour: Flavour) {
     assert_eq!(stage.value("views", 1).await, "8");
 }
 
-/// Nothing is committed before the end, so whoever is left runs what it has sent once more.
+/// Nothing is sent for the others before the row is locked, so they run what they have sent once more.
 async fn a_lost_connection_is_the_leaders_alone(flavour: Flavour) {
     let stage = Stage::new(flavour, "rows_lost", "slots: 0").await;
     sold(&stage, 10).await;
