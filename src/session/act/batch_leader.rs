@@ -9,6 +9,7 @@ use crate::session::Session;
 use crate::session::act::batch_outcome::{
     BatchOutcome, Texts, changes_nothing, failed, is_in_transaction, is_the_leaders, patiently,
 };
+use crate::session::act::batch_steps::Led;
 use crate::session::act::candidate::Candidate;
 use crate::session::error::Error;
 use crate::session::error_kind::is_check_violation;
@@ -55,7 +56,10 @@ impl Session {
         if let [part] = batch.parts()
             && !matches!(part.steps(), [step] if matches!(step.work(), Work::Sum(_)))
         {
-            return self.lead_steps(batch).await;
+            return match self.lead_steps(batch).await? {
+                Led::Done(outcome) => Ok(BatchOutcome::Written(outcome)),
+                Led::NoRow(batch) => self.lead_alone(batch, candidate).await,
+            };
         }
         batch.send();
         let texts = self.texts(&batch);
@@ -121,7 +125,8 @@ impl Session {
         }
     }
 
-    /// Writes the leader's own statement only. Others wait until the server has responded.
+    /// Writes the leader's own statement only. Others wait until the server has responded; those in the batch then wait
+    /// for another one.
     async fn lead_alone(
         &mut self,
         batch: Batch,
@@ -155,7 +160,9 @@ impl Session {
             true => Outcome::Failed(held.last.clone().into()),
             false => Outcome::Committed(held.last.clone().into()),
         };
-        if let Some(batch) = &mut *unpoisoned(alone) {
+        if let Some(batch) = &mut *unpoisoned(alone)
+            && batch.is_single()
+        {
             let is_idle = changes_nothing(&outcome);
             batch.settle((0, 0), outcome, is_idle);
         }

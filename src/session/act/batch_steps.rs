@@ -7,8 +7,8 @@ use crate::counter::combine::{Answer, Batch, Message, Outcome, Part, Step, Work}
 use crate::counter::fold::{BEGIN, COMMIT};
 use crate::session::Session;
 use crate::session::act::batch_outcome::{
-    BatchOutcome, Texts, changes_nothing, failed, is_in_transaction, is_of_the_statement,
-    is_the_leaders, patiently,
+    Texts, changes_nothing, failed, is_in_transaction, is_of_the_statement, is_the_leaders,
+    patiently,
 };
 use crate::session::diagnostics::SHOW_WARNINGS;
 use crate::session::error::Error;
@@ -54,10 +54,12 @@ enum End {
     Error(Vec<u8>),
     /// The row could not be locked.
     NotLocked(Vec<u8>),
-    /// A statement of this shape has left messages, and was not asked for them.
-    Unasked(u64),
-    /// It was no longer open, or there is no such row.
+    /// A statement has left messages, and was not asked for them.
+    Unasked,
+    /// It was no longer open.
     Closed,
+    /// There is no such row.
+    NoRow,
 }
 
 /// The statements of one transaction.
@@ -66,6 +68,16 @@ struct Steps {
     ran: Vec<Ran>,
     /// What has ended them early, and at which.
     end: Option<(usize, End)>,
+    /// Shapes of statements that have left messages, and were not asked for them.
+    unasked: Vec<u64>,
+}
+
+/// What became of a batch of one row.
+pub(crate) enum Led {
+    /// The outcome of the leader's own statement.
+    Done(Outcome),
+    /// There is no such row, and nothing was run.
+    NoRow(Batch),
 }
 
 impl Session {
@@ -86,7 +98,7 @@ impl Session {
     }
 
     /// Writes a batch of one row.
-    pub(crate) async fn lead_steps(&mut self, mut batch: Batch) -> Result<BatchOutcome, Error> {
+    pub(crate) async fn lead_steps(&mut self, mut batch: Batch) -> Result<Led, Error> {
         let part = &batch.parts()[0];
         let leaders = part.leaders_step();
         let sent = part.steps().iter().map(|step| match step.work() {
@@ -101,6 +113,7 @@ impl Session {
             ran: part.steps().iter().map(|_| Ran::Not).collect(),
             sent: sent.collect(),
             end: None,
+            unasked: Vec::new(),
         };
         let set_last_insert_id = part.steps().iter().map(Step::sets_last_insert_id);
         let set_last_insert_id: Vec<bool> = set_last_insert_id.collect();
@@ -109,11 +122,14 @@ impl Session {
             false => None,
         };
         let late = || batch.give_lane_back();
-        let mut outcomes = patiently(self.write_steps(&mut steps, &batch), late).await?;
+        let outcomes = patiently(self.write_steps(&mut steps, &batch), late).await?;
         if let Some(own_id) = own_id {
             // Statements of other sessions have set it.
             self.set_last_insert_id(own_id).await?;
         }
+        let Some(mut outcomes) = outcomes else {
+            return Ok(Led::NoRow(batch));
+        };
         for (outcome, sets) in outcomes.iter_mut().zip(set_last_insert_id) {
             if sets && is_id_uncertain(outcome) {
                 *outcome = Outcome::NotWritten;
@@ -135,20 +151,20 @@ impl Session {
             batch.settle((0, index), told, is_idle);
         }
         drop(batch);
-        Ok(BatchOutcome::Written(own))
+        Ok(Led::Done(own))
     }
 
-    /// Runs the statements in one transaction, and commits it.
+    /// Runs the statements in one transaction, and commits it. Returns `None` if there is no such row.
     async fn write_steps(
         &mut self,
         steps: &mut Steps,
         batch: &Batch,
-    ) -> Result<Vec<Outcome>, Error> {
+    ) -> Result<Option<Vec<Outcome>>, Error> {
         let part = &batch.parts()[0];
         let leaders = part.leaders_step();
         if let [Sent::Itself { text, .. }] = &steps.sent[..] {
             batch.send();
-            return Ok(vec![self.write_step(text).await?]);
+            return Ok(Some(vec![self.write_step(text).await?]));
         }
         match self.lock_row(part).await? {
             None => {
@@ -163,25 +179,28 @@ impl Session {
                 return match self.run_internal(COMMIT).await? {
                     InternalResponse::Err(error) => {
                         self.roll_back_own().await?;
-                        Ok(steps.outcomes(|_, ran| match ran {
+                        Ok(Some(steps.outcomes(|_, ran| match ran {
                             Ran::Written(_) => failed(error.clone()),
                             _ => Outcome::NotWritten,
-                        }))
+                        })))
                     }
-                    _ => Ok(steps.outcomes(|_, ran| match ran {
+                    _ => Ok(Some(steps.outcomes(|_, ran| match ran {
                         Ran::Written(answer) => Outcome::Committed(answer),
                         Ran::Failed(answer) => Outcome::Failed(answer),
                         Ran::WrittenAlone(_) | Ran::Not => Outcome::NotWritten,
-                    })),
+                    }))),
                 };
             }
             Some(end) => end,
         };
         self.roll_back_own().await?;
-        if let End::Unasked(shape) = end {
+        for &shape in &steps.unasked {
             self.shared.learn_messages(shape);
         }
-        Ok(steps.outcomes(|index, _| match &end {
+        if let End::NoRow = end {
+            return Ok(None);
+        }
+        Ok(Some(steps.outcomes(|index, _| match &end {
             End::Error(error) | End::NotLocked(error) if is_the_leaders(error) => {
                 match leaders == Some(index) {
                     true => Outcome::Failed(error.clone().into()),
@@ -192,7 +211,7 @@ impl Session {
             End::NotLocked(error) => failed(error.clone()),
             End::Error(error) if index == at => failed(error.clone()),
             _ => Outcome::NotWritten,
-        }))
+        })))
     }
 
     /// Runs a statement that stands for several. It is a transaction of its own.
@@ -246,7 +265,7 @@ impl Session {
                 Some(End::NotLocked(error))
             }
             // Without a row there is nothing to lock but the gap, which others lock as well.
-            (_, InternalResponse::Row(row)) if row.is_empty() => Some(End::Closed),
+            (_, InternalResponse::Row(row)) if row.is_empty() => Some(End::NoRow),
             _ => None,
         })
     }
@@ -364,7 +383,8 @@ impl Steps {
                 let warnings = OkPacket::decode(&ok)?.warnings;
                 match &self.sent[index] {
                     Sent::Itself { shape, .. } if warnings > 0 && messages.is_none() => {
-                        end = Some(End::Unasked(*shape));
+                        self.unasked.push(*shape);
+                        end = Some(End::Unasked);
                     }
                     _ if !in_transaction => end = Some(End::Closed),
                     _ => {}
@@ -381,7 +401,8 @@ impl Steps {
             }
             InternalResponse::Err(error) if is_of_the_statement(&error) => {
                 if let (Sent::Itself { shape, .. }, None) = (&self.sent[index], &messages) {
-                    end = Some(End::Unasked(*shape));
+                    self.unasked.push(*shape);
+                    end = Some(End::Unasked);
                 }
                 Ran::Failed(refused(error, messages))
             }
