@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;
 
 use super::stage::{Stage, TABLES};
-use crate::support::client::{connect, create_schema, number, prepare, rows, run, run_all};
+use crate::support::client::{connect, create_schema, prepare, rows, run, run_all};
 use crate::support::on_both;
 use crate::support::thorough::of_all;
 use crate::support::twin::twin;
@@ -92,7 +92,7 @@ struct Client {
     /// The ids of [`PREPARED`].
     prepared: Vec<u32>,
     /// What its LAST_INSERT_ID() returns before a round.
-    last_insert_id: i64,
+    last_insert_id: String,
 }
 
 async fn some_order_explains_all_answers(flavour: Flavour) {
@@ -117,7 +117,7 @@ async fn some_order_explains_all_answers(flavour: Flavour) {
         clients.push(Client {
             driver,
             prepared,
-            last_insert_id: 0,
+            last_insert_id: "0".to_owned(),
         });
     }
     let mut mode = "";
@@ -139,9 +139,11 @@ async fn some_order_explains_all_answers(flavour: Flavour) {
         set(&mut direct, &start).await;
         let scripts: Vec<_> = (0..CLIENTS).map(|_| script(&mut dice)).collect();
         for client in &mut clients {
-            client.last_insert_id = number(&mut client.driver, "SELECT LAST_INSERT_ID()").await;
+            let mut found = rows(&mut client.driver, "SELECT LAST_INSERT_ID()").await;
+            client.last_insert_id = found[0].remove(0);
         }
-        let ids: Vec<_> = clients.iter().map(|client| client.last_insert_id).collect();
+        let ids = clients.iter().map(|client| client.last_insert_id.clone());
+        let ids: Vec<_> = ids.collect();
         let answers;
         (clients, answers) = play(clients, &scripts).await;
         let found = look(&mut direct).await;
@@ -259,7 +261,7 @@ struct Search<'a> {
     model: &'a mut Driver,
     scripts: &'a [Script],
     /// What LAST_INSERT_ID() returned to each client before.
-    ids: &'a [i64],
+    ids: &'a [String],
     answers: &'a [Answers],
     end: &'a State,
     /// From here no order was found.
