@@ -1,14 +1,14 @@
 //! A statement that meets locks waits as long as it would without the proxy, and not once for each row. A deadlock that
 //! it would not be in without the proxy is not told of.
 
-use std::time::Duration;
-
 use countersink::driver::{Driver, Reply};
 use countersink::wire::capability;
 use countersink_sandbox::{Address, Flavour};
 use tokio::task::JoinHandle;
 
-use crate::support::client::{connect, connect_as, create_schema, number, run};
+use crate::support::client::{
+    connect, connect_as, create_schema, number, number_of_transactions, run,
+};
 use crate::support::on_both;
 use crate::support::proxy::Proxy;
 use crate::support::thorough::every_nth;
@@ -239,9 +239,7 @@ async fn until_blocked<T>(direct: &mut Driver, session: u32, task: &JoinHandle<T
         "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {session} \
          AND trx_state = 'LOCK WAIT'"
     );
-    while number(direct, &waits).await == 0 {
+    while number_of_transactions(direct, &waits).await == 0 {
         assert!(!task.is_finished(), "it has to wait");
-        // The server makes the table anew only when nobody has read it for a tenth of a second.
-        tokio::time::sleep(Duration::from_millis(150)).await;
     }
 }

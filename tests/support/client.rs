@@ -1,5 +1,7 @@
 //! Clients of a server or of a proxy.
 
+use std::time::Duration;
+
 use countersink::driver::{Driver, Error, Login, Reply};
 use countersink::wire::response::{PrepareOk, ResponseKind};
 use countersink::wire::{capability, command};
@@ -92,6 +94,15 @@ pub async fn number(driver: &mut Driver, text: &str) -> i64 {
             .unwrap_or_else(|_| panic!("{text} gave {:?}", row[0])),
         _ => panic!("{text} gave {rows:?}"),
     }
+}
+
+/// A number from information_schema.innodb_trx. The server makes that table anew only when nobody has read it for a tenth
+/// of a second, so tests take turns.
+pub async fn number_of_transactions(driver: &mut Driver, text: &str) -> i64 {
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let _turn = TURN.lock().await;
+    tokio::time::sleep(Duration::from_millis(120)).await;
+    number(driver, text).await
 }
 
 /// What the server says of its latest deadlock.

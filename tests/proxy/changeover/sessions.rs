@@ -1,13 +1,13 @@
 //! What one session sees while rules change under it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use countersink::config::Mode;
 use countersink_sandbox::Flavour;
 
 use crate::changeover::stage::{Stage, arrives, close, counted, execute, switch, waits_for};
 use crate::support::binary::PATIENCE;
-use crate::support::client::{number, prepare, run};
+use crate::support::client::{number, number_of_transactions, prepare, run};
 use crate::support::on_both;
 
 const ADD: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
@@ -376,10 +376,8 @@ async fn what_still_takes_base_alone_is_waited_for(flavour: Flavour) {
                    JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id \
                    WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()";
     let deadline = Instant::now() + PATIENCE;
-    while number(&mut client, waiting).await == 0 {
+    while number_of_transactions(&mut client, waiting).await == 0 {
         assert!(Instant::now() < deadline, "it waits for the lock");
-        // Who looks more often than every 100 ms is shown what was seen before (manual: INNODB_TRX).
-        tokio::time::sleep(Duration::from_millis(120)).await;
     }
     for proxy in [&first, &second] {
         let on = proxy.rules.set_mode(&table, Mode::Enforce).await;

@@ -1,7 +1,5 @@
 //! Without slots the base row itself takes the sum of increments that travel together.
 
-use std::time::Duration;
-
 use countersink::driver::{Driver, Reply};
 use countersink::wire::command;
 use countersink::wire::reply::Ok as OkPacket;
@@ -12,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::stage::{
     Answer, INCREMENT, LOCK_WAITS, Stage, answers, clients, code, is_one_row, send, until,
 };
-use crate::support::client::{number, prepare, rows, run};
+use crate::support::client::{number_of_transactions, prepare, rows, run};
 use crate::support::on_both;
 
 on_both![
@@ -62,8 +60,7 @@ async fn without_slots_who_adds_nothing_changes_nothing(flavour: Flavour) {
     }
     let direct = tokio::sync::Mutex::new(direct);
     until("it has come", async || {
-        tokio::time::sleep(Duration::from_millis(120)).await;
-        let blocked = number(&mut *direct.lock().await, LOCK_WAITS).await;
+        let blocked = number_of_transactions(&mut *direct.lock().await, LOCK_WAITS).await;
         stage.proxy.shared.metrics.waiting() == 3 || blocked > 1
     })
     .await;
