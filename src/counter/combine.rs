@@ -19,7 +19,7 @@ use super::server::Server;
 use super::slots::SlotRow;
 use crate::catalog::HotTable;
 use crate::sql::Amount;
-use crate::sql::plan::Increment;
+use crate::sql::plan::{Increment, OneRow};
 use crate::wire::response::PacketKind;
 
 pub use batch::{Batch, Part, Step};
@@ -113,7 +113,20 @@ pub enum Work {
         shape: u64,
         /// It may set what LAST_INSERT_ID() returns.
         sets_last_insert_id: bool,
+        /// How several of the same are written as one.
+        repeated: Option<Repeated>,
     },
+}
+
+/// A statement of which one does what several do, one after another.
+#[derive(Clone, Debug)]
+pub struct Repeated {
+    /// Its plan.
+    pub row: Arc<OneRow>,
+    /// Its parameters, as literals.
+    pub parameters: Vec<Vec<u8>>,
+    /// What it adds to each counter.
+    pub amounts: Vec<Amount>,
 }
 
 /// An increment that may be added to others.
@@ -147,6 +160,41 @@ pub enum Outcome {
     NotWritten,
     /// The connection was lost, and whether it was committed is not known.
     Lost,
+}
+
+/// What the sessions of a step are told.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// All of them the same.
+    All(Outcome),
+    /// One outcome each, the leader first, then those that have waited longest. What the others want is not written.
+    InTurn(Vec<Outcome>),
+}
+
+impl Told {
+    /// What a session is told before which so many have been.
+    pub fn to(&self, position: usize) -> Outcome {
+        match self {
+            Self::All(outcome) => outcome.clone(),
+            Self::InTurn(outcomes) => outcomes
+                .get(position)
+                .cloned()
+                .unwrap_or(Outcome::NotWritten),
+        }
+    }
+
+    /// How many of so many sessions have their statements committed.
+    pub fn committed(&self, sessions: usize) -> usize {
+        let is_committed = |outcome: &Outcome| matches!(outcome, Outcome::Committed(_));
+        match self {
+            Self::All(outcome) if is_committed(outcome) => sessions,
+            Self::All(_) => 0,
+            Self::InTurn(outcomes) => outcomes
+                .iter()
+                .filter(|outcome| is_committed(outcome))
+                .count(),
+        }
+    }
 }
 
 /// How a statement is answered.

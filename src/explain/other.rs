@@ -42,11 +42,21 @@ pub(super) fn batch(row: &OneRow) -> Explanation {
             locks::THE_STATEMENTS_OWN.to_owned(),
         ],
     };
+    let alike = row.repeat.as_ref().map(|repeat| Way {
+        when: "When others of the same wait, with what they add together".to_owned(),
+        sends: vec![
+            Sent::Text(statements::BEGIN.to_owned()),
+            Sent::Original,
+            Sent::text(shown(&repeat.text)),
+            Sent::Text(statements::COMMIT.to_owned()),
+        ],
+        locks: vec![locks::THE_STATEMENTS_OWN.to_owned()],
+    });
     let note =
         "One of the sessions runs the statements of all that wait. Transactions run it as it came.";
     Explanation {
         reason: Reason::Batched,
-        ways: vec![alone, together],
+        ways: [alone, together].into_iter().chain(alike).collect(),
         notes: vec![note.to_owned()],
     }
 }

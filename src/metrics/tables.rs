@@ -12,6 +12,8 @@ pub struct TableCounts {
     folds: AtomicU64,
     batches: AtomicU64,
     combined: AtomicU64,
+    batched: AtomicU64,
+    changeovers: AtomicU64,
 }
 
 /// A snapshot of the counters of one hot table.
@@ -27,6 +29,10 @@ pub struct TableCounted {
     pub batches: u64,
     /// Increments of this table in those batches.
     pub combined: u64,
+    /// Other writes of one row that shared a transaction, or of which one answered several.
+    pub batched: u64,
+    /// How often the table came from rest to slots.
+    pub changeovers: u64,
 }
 
 impl TableCounts {
@@ -52,6 +58,17 @@ impl TableCounts {
         self.combined.fetch_add(increments, Ordering::Relaxed);
     }
 
+    /// Counts writes of one row, other than increments, that were written together.
+    pub fn count_batched(&self, statements: usize) {
+        let statements = u64::try_from(statements).unwrap_or(u64::MAX);
+        self.batched.fetch_add(statements, Ordering::Relaxed);
+    }
+
+    /// Counts that the table has come from rest to slots.
+    pub fn count_changeover(&self) {
+        self.changeovers.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// A snapshot of what has been counted so far.
     pub fn counted(&self) -> TableCounted {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -61,6 +78,8 @@ impl TableCounts {
             folds: read(&self.folds),
             batches: read(&self.batches),
             combined: read(&self.combined),
+            batched: read(&self.batched),
+            changeovers: read(&self.changeovers),
         }
     }
 }

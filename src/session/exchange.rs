@@ -29,7 +29,7 @@ impl Session {
     /// Forwards the whole command at the front of the client's stream, and returns the sequence id of its last packet.
     /// Not cancel safe.
     pub(crate) async fn pass_command(&mut self) -> Result<u8, Error> {
-        self.heed_refusal().await?;
+        self.prepare_upstream().await?;
         self.link.pass_command().await
     }
 
@@ -166,7 +166,7 @@ impl Session {
 
     /// Writes commands to the upstream.
     pub(crate) async fn write_upstream(&mut self, packets: &[u8]) -> Result<(), Error> {
-        self.heed_refusal().await?;
+        self.prepare_upstream().await?;
         self.link.write_upstream(packets).await
     }
 
@@ -188,12 +188,16 @@ impl Session {
         Ok(rows)
     }
 
-    /// Pings the upstream before anything is sent after a packet that was too large: the server may have closed the
-    /// connection.
-    async fn heed_refusal(&mut self) -> Result<(), Error> {
+    /// Does what must be done before anything else is sent.
+    async fn prepare_upstream(&mut self) -> Result<(), Error> {
+        // The server may have closed the connection after a packet that was too large.
         if self.link.owes_refusal() {
             Box::pin(self.ping()).await?;
             self.link.forget_refusal();
+        }
+        if let Some(id) = self.state.last_insert_id_due.take() {
+            let text = format!("DO LAST_INSERT_ID({id})");
+            Box::pin(self.insist(text)).await?;
         }
         Ok(())
     }

@@ -42,6 +42,24 @@ impl Amount {
         })
     }
 
+    /// The sum of so many of it, unless it is too large to be exact.
+    pub fn times(self, count: u32) -> Option<Self> {
+        Some(Self {
+            unscaled: self.unscaled.checked_mul(i128::from(count))?,
+            ..self
+        })
+    }
+
+    /// Digits after the decimal point.
+    pub fn scale(self) -> u8 {
+        self.scale
+    }
+
+    /// The number, if it is a whole one.
+    pub fn whole(self) -> Option<i128> {
+        (self.scale == 0).then_some(self.unscaled)
+    }
+
     /// Whether neither it nor its negative is more than `limit`.
     pub fn is_within(self, limit: Self) -> bool {
         let magnitude = Self {

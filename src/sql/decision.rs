@@ -21,7 +21,7 @@ pub enum Decision<'a> {
     /// Add to the base row of a table without slots.
     Combine(&'a Arc<Increment>),
     /// Write one row of a table without slots, with others that do.
-    Batch(&'a OneRow),
+    Batch(&'a Arc<OneRow>),
     /// Send a text in which each counter is base + SUM(slots).
     Read(&'a Read),
     /// Move slots into base, then run the client's bytes.

@@ -16,12 +16,13 @@ use crate::sql::Amount;
 use crate::sql::comparison::compared_parameters;
 use crate::sql::context::{Context, bare, ident};
 use crate::sql::key::{self, KeyValueKind, WholeKey};
-use crate::sql::plan::{Fold, Increment, ParameterDelta, Plan, Reason};
+use crate::sql::plan::{Addend, AddendValue, Fold, Increment, ParameterDelta, Plan, Reason};
 use crate::sql::predicate::Target;
 use crate::sql::rows;
 use crate::sql::template::{Filling, Piece, Template};
 use crate::sql::touch::Touch;
 use text::{base_text, predicate_text, rights_text, update_text, upsert_text};
+pub(super) use text::{predicate_range, schema_qualifications};
 
 /// `counter = counter + constant`.
 #[derive(Clone, Debug)]
@@ -37,7 +38,7 @@ pub(super) struct Delta<'a> {
 
 impl Delta<'_> {
     /// The signed delta of the statement's counter in this position, as an operand after another: ` + 1`, ` - (?)`.
-    fn signed(&self, position: usize) -> Template {
+    pub(super) fn signed(&self, position: usize) -> Template {
         let mut own = Template::text(if self.subtracted { "- " } else { "+ " });
         match self.parameter {
             Some(position) => own.push(Piece::Operand(position)),
@@ -57,6 +58,43 @@ impl Delta<'_> {
         Some(match self.subtracted {
             true => amount.negated(),
             false => amount,
+        })
+    }
+
+    /// The counter, as a position in the table's columns.
+    pub(super) fn column(&self) -> usize {
+        self.counter.column
+    }
+
+    /// What limits its values.
+    pub(super) fn bounds(&self) -> &Bounds {
+        self.bounds
+    }
+
+    /// Whether the counter has no negative values.
+    pub(super) fn is_unsigned(&self) -> bool {
+        let (Domain::Integer { unsigned, .. } | Domain::Decimal { unsigned, .. }) =
+            self.counter.domain;
+        unsigned
+    }
+
+    /// What it adds; `None` if that is zero, or not an exact number.
+    pub(super) fn addend(&self) -> Option<Addend> {
+        let slot = Amount::parse(&self.bounds.slot)?;
+        let scale = match self.counter.domain {
+            Domain::Integer { .. } => 0,
+            Domain::Decimal { scale, .. } => scale,
+        };
+        Some(Addend {
+            value: match self.parameter {
+                Some(parameter) => AddendValue::Parameter {
+                    parameter,
+                    negated: self.subtracted,
+                },
+                None => AddendValue::Amount(self.amount().filter(|amount| !amount.is_zero())?),
+            },
+            scale,
+            most: slot,
         })
     }
 

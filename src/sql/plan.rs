@@ -1,10 +1,14 @@
 //! The plan of a statement: data, computed once, cached, printable.
 
+mod one_row;
+
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, HotTable};
 use crate::sql::Amount;
 use crate::sql::template::Template;
+
+pub use one_row::{Addend, AddendValue, OneRow, Repeat, RepeatedAs};
 
 /// What the session knows of itself that changes the meaning of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -218,23 +222,6 @@ pub struct Increment {
     /// The way that is always right: fold, then the original. Its scope is also what the transaction
     /// remembers as incremented.
     pub exact: Fold,
-}
-
-/// A write that concerns one row of a table without slots, and depends on nothing but that row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OneRow {
-    /// The table.
-    pub table: Arc<HotTable>,
-    /// The key, as a predicate. Writes with the same one wait for each other.
-    pub key: Template,
-    /// Parameters in the key.
-    pub key_parameters: Vec<KeyParameter>,
-    /// The statement itself, with its parameters to be filled in.
-    pub text: Template,
-    /// It contains LAST_INSERT_ID(..), which sets what LAST_INSERT_ID() returns in the session that runs it.
-    pub sets_last_insert_id: bool,
-    /// The same for all texts that differ in their constants only.
-    pub shape: u64,
 }
 
 /// A value of the key that the client sends as a parameter.

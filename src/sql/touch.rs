@@ -127,7 +127,7 @@ pub(super) fn is_now(value: &Expr) -> bool {
 }
 
 /// The fractional digits of NOW() and its synonyms; `None` for anything else.
-fn now(value: &Expr) -> Option<u8> {
+pub(super) fn now(value: &Expr) -> Option<u8> {
     const SYNONYMS: [&str; 4] = ["NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"];
     let Expr::Function(function) = bare(value) else {
         return None;

@@ -4,6 +4,7 @@ mod confined;
 mod insert;
 mod mentions;
 pub(super) mod one_row;
+mod repeat;
 mod rows_in_the_way;
 mod sums;
 

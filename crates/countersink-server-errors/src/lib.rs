@@ -76,6 +76,7 @@ error_codes! {
     WARN_DATA_TRUNCATED = 1265, "A value was truncated for its column.";
     ER_CANT_AGGREGATE_2COLLATIONS = 1267, "Illegal mix of collations.";
     ER_UNKNOWN_COLLATION = 1273, "Unknown collation.";
+    ER_WARN_DEPRECATED_SYNTAX = 1287, "The syntax is deprecated, or what it names.";
     ER_NON_UPDATABLE_TABLE = 1288, "The table or view cannot be updated.";
     ER_OPTION_PREVENTS_STATEMENT = 1290, "An option of the server, such as read_only, forbids the statement.";
     ER_TRUNCATED_WRONG_VALUE = 1292, "A text is no value of the type.";

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::oneshot;
 
-use super::{Addition, Call, CombineKey, Group, Member, Outcome, Work};
+use super::{Addition, Call, CombineKey, Group, Member, Outcome, Repeated, Told, Work};
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
 use crate::sql::Amount;
@@ -39,7 +39,7 @@ pub struct Step {
     /// For how many sessions it is.
     count: usize,
     seats: VecDeque<oneshot::Sender<Call>>,
-    outcome: Option<Outcome>,
+    told: Option<Told>,
     /// It has run, and changed nothing.
     is_idle: bool,
 }
@@ -85,6 +85,17 @@ impl Part {
                 false => Err(call),
             };
         }
+        if let Work::Itself {
+            text,
+            repeated: Some(_),
+            ..
+        } = &work
+            && let Some(step) = self.steps.iter_mut().find(|step| step.is_of(text))
+        {
+            step.count += 1;
+            step.seats.push_back(call);
+            return Ok(());
+        }
         if self.steps.len() >= MOST_STEPS {
             return Err(call);
         }
@@ -98,12 +109,15 @@ impl Part {
     /// changed nothing when they ran last: if it changes nothing again, that answers them all, for each would have
     /// found the row as the first one did.
     pub(super) fn gather(&mut self, idle: &[Arc<[u8]>]) {
-        self.steps.retain(|step| !step.is_deserted());
+        for step in &mut self.steps {
+            step.let_go();
+        }
+        self.steps.retain(|step| step.count > 0);
         for text in idle {
             let mut first: Option<usize> = None;
             let mut at = 0;
             while at < self.steps.len() {
-                let is_it = matches!(&self.steps[at].work, Work::Itself { text: other, .. } if other == text);
+                let is_it = self.steps[at].is_of(text);
                 match first {
                     Some(first) if is_it => {
                         let step = self.steps.remove(at);
@@ -169,7 +183,7 @@ impl Step {
             work,
             count: 1,
             seats: VecDeque::new(),
-            outcome: None,
+            told: None,
             is_idle: false,
         }
     }
@@ -189,10 +203,25 @@ impl Step {
         self.work.sets_last_insert_id()
     }
 
-    /// Whether it is a statement for which nobody waits.
-    fn is_deserted(&self) -> bool {
-        matches!(self.work, Work::Itself { .. })
-            && self.seats.iter().all(oneshot::Sender::is_closed)
+    /// How several of it are written as one.
+    pub fn repeated(&self) -> Option<&Repeated> {
+        match &self.work {
+            Work::Itself { repeated, .. } => repeated.as_ref(),
+            Work::Sum(_) => None,
+        }
+    }
+
+    /// Leaves out sessions that have gone, unless what they add is in the sum already.
+    fn let_go(&mut self) {
+        if let Work::Itself { .. } = self.work {
+            self.seats.retain(|seat| !seat.is_closed());
+            self.count = self.seats.len();
+        }
+    }
+
+    /// Whether it is this statement.
+    fn is_of(&self, text: &Arc<[u8]>) -> bool {
+        matches!(&self.work, Work::Itself { text: own, .. } if own == text)
     }
 
     /// Whether it is of increments of this kind.
@@ -218,27 +247,29 @@ impl Step {
         }
     }
 
-    /// Reports the outcome to all sessions that wait for it. A statement that stood for several and has changed
-    /// something is the first one's: the others are still to be run.
+    /// Reports the outcome to all sessions that wait for it. The leader knows its own.
     fn tell(&mut self, unsettled: &Outcome, is_leaders: bool) {
-        let outcome = self.outcome.take();
-        let outcome = outcome.as_ref().unwrap_or(unsettled);
-        let is_firsts_alone = matches!(
-            (&self.work, outcome),
-            (Work::Itself { .. }, Outcome::Committed(_))
-        ) && !self.is_idle;
-        let mut is_first = !is_leaders;
-        for call in self.seats.drain(..) {
-            let told = match is_firsts_alone && !std::mem::take(&mut is_first) {
-                true => Outcome::NotWritten,
-                false => outcome.clone(),
-            };
-            call.send(Call::Done(told)).ok();
+        let told = self.told.take();
+        let told = told.unwrap_or_else(|| Told::All(unsettled.clone()));
+        for (position, call) in (usize::from(is_leaders)..).zip(self.seats.drain(..)) {
+            call.send(Call::Done(told.to(position))).ok();
         }
     }
 }
 
 impl Work {
+    /// Has it run by itself if it is of such a shape.
+    pub fn forget_repeats(&mut self, is_one_by_one: impl Fn(u64) -> bool) {
+        if let Self::Itself {
+            shape, repeated, ..
+        } = self
+            && repeated.is_some()
+            && is_one_by_one(*shape)
+        {
+            *repeated = None;
+        }
+    }
+
     /// Whether it may set what LAST_INSERT_ID() returns.
     pub fn sets_last_insert_id(&self) -> bool {
         matches!(
@@ -318,9 +349,9 @@ impl Batch {
 
     /// Sets the outcome of a step of a part; its sessions learn it when the batch is dropped. `is_idle`: it has changed
     /// nothing.
-    pub fn settle(&mut self, (part, step): (usize, usize), outcome: Outcome, is_idle: bool) {
+    pub fn settle(&mut self, (part, step): (usize, usize), told: Told, is_idle: bool) {
         let step = &mut self.parts[part].steps[step];
-        step.outcome = Some(outcome);
+        step.told = Some(told);
         step.is_idle = is_idle;
     }
 

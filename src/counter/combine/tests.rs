@@ -44,9 +44,29 @@ fn statement(id: u32, text: &str) -> Member {
             text: text.as_bytes().into(),
             shape: 0,
             sets_last_insert_id: false,
+            repeated: None,
         },
         ..addition_to_base(id, 0)
     }
+}
+
+/// The same, of which one statement does what several do.
+fn repeatable(id: u32, text: &str) -> Member {
+    let plan = crate::sql::planned_in_fixture(
+        "UPDATE tallies SET views = views - 1 WHERE id = 1 AND views >= 1",
+    );
+    let Plan::Batch(row) = plan else {
+        panic!("it is a write of one row");
+    };
+    let mut member = statement(id, text);
+    if let Work::Itself { repeated, .. } = &mut member.work {
+        *repeated = Some(Repeated {
+            row,
+            parameters: Vec::new(),
+            amounts: vec![Amount::from(-1)],
+        });
+    }
+    member
 }
 
 /// What the steps of a part run, each with the number of its sessions.
@@ -124,7 +144,7 @@ fn who_comes_while_a_key_is_in_flight_is_added_up() {
     assert_eq!(shown(part), owned(&[("+ 7", 2)]));
     assert!(part.is_leaders());
     batch.send();
-    batch.settle((0, 0), committed(), false);
+    batch.settle((0, 0), Told::All(committed()), false);
     drop(batch);
     assert!(matches!(told(&mut third), Outcome::Committed(_)));
     assert!(
@@ -256,8 +276,8 @@ fn statements_of_a_row_without_slots_are_steps_of_one_part() {
     let steps = owned(&[("+ 3", 2), ("SET 6", 1), ("SET 6", 1)]);
     assert_eq!(shown(&batch.parts()[0]), steps);
     assert_eq!(batch.parts()[0].leaders_step(), Some(0));
-    batch.settle((0, 0), committed(), false);
-    batch.settle((0, 1), committed(), false);
+    batch.settle((0, 0), Told::All(committed()), false);
+    batch.settle((0, 1), Told::InTurn(vec![committed()]), false);
     drop(batch);
     assert!(matches!(told(&mut waiting[1]), Outcome::Committed(_)));
     assert!(matches!(told(&mut waiting[2]), Outcome::Committed(_)));
@@ -269,7 +289,7 @@ fn sold_out() -> (Batch, [oneshot::Receiver<Call>; 4]) {
     let group = group();
     let mut first = lead(group.enter(statement(1, "BUY"), false));
     let mut waiting = [(); 4].map(|()| wait(group.enter(statement(1, "BUY"), false)));
-    first.settle((0, 0), committed(), true);
+    first.settle((0, 0), Told::All(committed()), true);
     drop(first);
     let batch = called_to_lead(&mut waiting[0]);
     assert_eq!(shown(&batch.parts()[0]), owned(&[("BUY", 4)]));
@@ -279,7 +299,7 @@ fn sold_out() -> (Batch, [oneshot::Receiver<Call>; 4]) {
 #[test]
 fn a_statement_that_changes_nothing_answers_all_that_are_like_it() {
     let (mut batch, mut waiting) = sold_out();
-    batch.settle((0, 0), committed(), true);
+    batch.settle((0, 0), Told::All(committed()), true);
     drop(batch);
     for called in &mut waiting[1..] {
         assert!(matches!(told(called), Outcome::Committed(_)));
@@ -289,7 +309,7 @@ fn a_statement_that_changes_nothing_answers_all_that_are_like_it() {
 #[test]
 fn a_statement_that_changes_something_after_all_is_the_leaders_alone() {
     let (mut batch, mut waiting) = sold_out();
-    batch.settle((0, 0), committed(), false);
+    batch.settle((0, 0), Told::InTurn(vec![committed()]), false);
     drop(batch);
     for called in &mut waiting[1..] {
         assert!(matches!(told(called), Outcome::NotWritten));
@@ -302,10 +322,10 @@ fn a_statement_that_changes_something_after_all_is_the_first_ones_where_the_lead
     let mut first = lead(group.enter(statement(1, "BUY"), false));
     let mut leader = wait(group.enter(statement(1, "SET 5"), false));
     let mut waiting = [(); 3].map(|()| wait(group.enter(statement(1, "BUY"), false)));
-    first.settle((0, 0), committed(), true);
+    first.settle((0, 0), Told::All(committed()), true);
     drop(first);
     let mut batch = called_to_lead(&mut leader);
-    batch.settle((0, 1), committed(), false);
+    batch.settle((0, 1), Told::InTurn(vec![committed()]), false);
     drop(batch);
     let told = waiting.each_mut().map(told);
     assert!(matches!(
@@ -316,6 +336,30 @@ fn a_statement_that_changes_something_after_all_is_the_first_ones_where_the_lead
             Outcome::NotWritten
         ]
     ));
+}
+
+#[test]
+fn statements_that_can_be_repeated_are_one_step() {
+    let group = group();
+    let first = lead(group.enter(statement(1, "SET 5"), false));
+    let mut waiting = [(); 4].map(|()| wait(group.enter(repeatable(1, "BUY"), false)));
+    let mut other = wait(group.enter(repeatable(1, "BUY 2"), false));
+    waiting[2].close();
+    drop(first);
+    let mut batch = called_to_lead(&mut waiting[0]);
+    assert_eq!(
+        shown(&batch.parts()[0]),
+        owned(&[("BUY", 3), ("BUY 2", 1)]),
+        "one has gone"
+    );
+    let told_in_turn = Told::InTurn(vec![committed(), committed()]);
+    assert_eq!(told_in_turn.committed(3), 2);
+    batch.settle((0, 0), told_in_turn, false);
+    batch.settle((0, 1), Told::All(committed()), true);
+    drop(batch);
+    assert!(matches!(told(&mut waiting[1]), Outcome::Committed(_)));
+    assert!(matches!(told(&mut waiting[3]), Outcome::NotWritten));
+    assert!(matches!(told(&mut other), Outcome::Committed(_)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::counter::combine::{Addition, Batch, Outcome, Part, Work};
+use crate::counter::combine::{Addition, Batch, Outcome, Part, Told, Work};
 use crate::counter::fold::{BEGIN, COMMIT};
 use crate::counter::unpoisoned;
 use crate::session::Session;
@@ -81,10 +81,9 @@ impl Session {
             }
         };
         let mut own = Outcome::NotWritten;
-        self.count_batch(
-            batch.parts().iter().flat_map(Part::steps_of_table),
-            &outcomes,
-        );
+        let told: Vec<_> = outcomes.iter().cloned().map(Told::All).collect();
+        let steps = batch.parts().iter().flat_map(Part::steps_of_table);
+        self.count_batch(steps.zip(&told));
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let (part, text) = (&batch.parts()[index], &texts[index]);
             if matches!(&outcome, Outcome::Committed(_)) && text.upsert.is_some() {
@@ -110,7 +109,7 @@ impl Session {
             if part.is_leaders() {
                 own = outcome;
             }
-            batch.settle((index, 0), told, false);
+            batch.settle((index, 0), Told::All(told), false);
         }
         self.give_slots_back();
         drop(batch);
@@ -164,7 +163,7 @@ impl Session {
             && batch.is_single()
         {
             let is_idle = changes_nothing(&outcome);
-            batch.settle((0, 0), outcome, is_idle);
+            batch.settle((0, 0), Told::All(outcome), is_idle);
         }
         self.release(&held).await
     }

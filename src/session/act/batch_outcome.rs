@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::catalog::HotTable;
-use crate::counter::combine::{Addition, Outcome, Step, Work};
+use crate::counter::combine::{Addition, Outcome, Step, Told, Work};
 use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::link::internal::affected_rows;
@@ -84,31 +84,36 @@ impl Session {
     /// Counts the statements of a batch that were written, in all and for each table.
     pub(crate) fn count_batch<'a>(
         &self,
-        steps: impl Iterator<Item = (&'a Arc<HotTable>, &'a Step)>,
-        outcomes: &[Outcome],
+        steps: impl Iterator<Item = ((&'a Arc<HotTable>, &'a Step), &'a Told)>,
     ) {
-        // Those of a table are the increments.
-        let mut by_table: Vec<(&HotTable, usize)> = Vec::new();
+        // Of each table: increments, and other writes.
+        let mut by_table: Vec<(&HotTable, [usize; 2])> = Vec::new();
         let mut all = 0;
-        let steps = steps.zip(outcomes);
-        let written = steps.filter(|(_, outcome)| matches!(outcome, Outcome::Committed(_)));
-        for ((table, step), _) in written {
+        for ((table, step), told) in steps {
             let table: &HotTable = table;
-            let sessions = step.count();
-            all += sessions;
-            if !matches!(step.work(), Work::Sum(_)) {
+            let sessions = told.committed(step.count());
+            if sessions == 0 {
                 continue;
             }
-            match by_table.iter_mut().find(|(other, _)| is_same(other, table)) {
-                Some((_, count)) => *count += sessions,
-                None => by_table.push((table, sessions)),
+            all += sessions;
+            let known = by_table.iter().position(|(other, _)| is_same(other, table));
+            let at = known.unwrap_or(by_table.len());
+            if known.is_none() {
+                by_table.push((table, [0; 2]));
             }
+            let kind = usize::from(!matches!(step.work(), Work::Sum(_)));
+            by_table[at].1[kind] += sessions;
         }
         if all > 0 {
             self.metrics().count_batch(all);
         }
-        for (table, count) in by_table {
-            self.hot.count(table, |counts| counts.count_batch(count));
+        for (table, [increments, others]) in by_table {
+            self.hot.count(table, |counts| {
+                if increments > 0 {
+                    counts.count_batch(increments);
+                }
+                counts.count_batched(others);
+            });
         }
     }
 }

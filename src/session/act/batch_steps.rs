@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::counter::combine::{Answer, Batch, Message, Outcome, Part, Step, Work};
+use crate::counter::combine::{Answer, Batch, Message, Outcome, Part, Repeated, Step, Told, Work};
 use crate::counter::fold::{BEGIN, COMMIT};
 use crate::session::Session;
 use crate::session::act::batch_outcome::{
@@ -28,13 +28,21 @@ use crate::wire::status;
 const AT_ONCE: usize = 32;
 
 /// What is sent for a step.
-enum Sent {
+pub(super) enum Sent {
     Sum(Texts),
     Itself {
         text: Arc<[u8]>,
         shape: u64,
         /// It is asked for its messages: statements of its shape leave some.
         is_asked: bool,
+    },
+    /// The first of several, of which one statement does what the others do.
+    Repeated {
+        text: Arc<[u8]>,
+        shape: u64,
+        is_asked: bool,
+        repeated: Repeated,
+        others: u32,
     },
 }
 
@@ -50,7 +58,7 @@ enum Ran {
 }
 
 /// What has ended a transaction before all of its statements had run.
-enum End {
+pub(super) enum End {
     Error(Vec<u8>),
     /// The row could not be locked.
     NotLocked(Vec<u8>),
@@ -63,13 +71,19 @@ enum End {
 }
 
 /// The statements of one transaction.
-struct Steps {
-    sent: Vec<Sent>,
+pub(super) struct Steps {
+    pub(super) sent: Vec<Sent>,
     ran: Vec<Ran>,
+    /// Of how many others than the first one a statement has done the work, and how each of them is answered.
+    pub(super) others: Vec<Vec<Answer>>,
     /// What has ended them early, and at which.
-    end: Option<(usize, End)>,
+    pub(super) end: Option<(usize, End)>,
     /// Shapes of statements that have left messages, and were not asked for them.
-    unasked: Vec<u64>,
+    pub(super) unasked: Vec<u64>,
+    /// Shapes of statements of which one does not do what several do.
+    pub(super) one_by_one: Vec<u64>,
+    /// What LAST_INSERT_ID() returned before, where one of them may set it.
+    own_id: Option<u64>,
 }
 
 /// What became of a batch of one row.
@@ -83,60 +97,46 @@ pub(crate) enum Led {
 impl Session {
     /// What LAST_INSERT_ID() returns in this session.
     async fn last_insert_id(&mut self) -> Result<u64, Error> {
-        let InternalResponse::Row(row) = self.insist("SELECT LAST_INSERT_ID()").await? else {
-            return Err(Malformed.into());
-        };
-        let number = row.into_iter().next().flatten();
-        let number = number.and_then(|digits| String::from_utf8(digits).ok()?.parse().ok());
-        number.ok_or(Malformed.into())
-    }
-
-    /// Makes LAST_INSERT_ID() return this.
-    pub(crate) async fn set_last_insert_id(&mut self, id: u64) -> Result<(), Error> {
-        self.insist(&format!("DO LAST_INSERT_ID({id})")).await?;
-        Ok(())
+        let answer = self.insist(OWN_ID).await?;
+        id_in(&answer).ok_or(Malformed.into())
     }
 
     /// Writes a batch of one row.
     pub(crate) async fn lead_steps(&mut self, mut batch: Batch) -> Result<Led, Error> {
         let part = &batch.parts()[0];
         let leaders = part.leaders_step();
-        let sent = part.steps().iter().map(|step| match step.work() {
-            Work::Sum(sum) => Sent::Sum(Texts::of_base(part.table(), sum)),
-            Work::Itself { text, shape, .. } => Sent::Itself {
-                text: Arc::clone(text),
-                shape: *shape,
-                is_asked: self.shared.leaves_messages(*shape),
-            },
-        });
+        let sent = part.steps().iter().map(|step| self.sent(part, step));
         let mut steps = Steps {
             ran: part.steps().iter().map(|_| Ran::Not).collect(),
+            others: part.steps().iter().map(|_| Vec::new()).collect(),
             sent: sent.collect(),
             end: None,
             unasked: Vec::new(),
+            one_by_one: Vec::new(),
+            own_id: None,
         };
         let set_last_insert_id = part.steps().iter().map(Step::sets_last_insert_id);
         let set_last_insert_id: Vec<bool> = set_last_insert_id.collect();
-        let own_id = match set_last_insert_id.contains(&true) {
-            true => Some(self.last_insert_id().await?),
-            false => None,
-        };
+        let is_one_kind = matches!(steps.sent[..], [Sent::Repeated { .. }]);
+        if set_last_insert_id.contains(&true) {
+            steps.own_id = self.state.last_insert_id_due.take();
+            if steps.own_id.is_none() && !is_one_kind {
+                steps.own_id = Some(self.last_insert_id().await?);
+            }
+        }
         let late = || batch.give_lane_back();
         let outcomes = patiently(self.write_steps(&mut steps, &batch), late).await?;
-        if let Some(own_id) = own_id {
-            // Statements of other sessions have set it.
-            self.set_last_insert_id(own_id).await?;
-        }
         let Some(mut outcomes) = outcomes else {
+            self.state.last_insert_id_due = steps.own_id;
             return Ok(Led::NoRow(batch));
         };
-        for (outcome, sets) in outcomes.iter_mut().zip(set_last_insert_id) {
-            if sets && is_id_uncertain(outcome) {
+        for (outcome, sets) in outcomes.iter_mut().zip(&set_last_insert_id) {
+            if *sets && is_id_uncertain(outcome) {
                 *outcome = Outcome::NotWritten;
             }
         }
-        self.count_batch(batch.parts()[0].steps_of_table(), &outcomes);
         let mut own = Outcome::NotWritten;
+        let mut told_all = Vec::new();
         for (index, outcome) in outcomes.into_iter().enumerate() {
             // Only the leader was killed.
             let told = match &outcome {
@@ -146,12 +146,52 @@ impl Session {
             if leaders == Some(index) {
                 own = outcome;
             }
-            let is_itself = matches!(steps.sent[index], Sent::Itself { .. });
+            let is_itself = !matches!(steps.sent[index], Sent::Sum(_));
             let is_idle = is_itself && changes_nothing(&told);
+            let others = std::mem::take(&mut steps.others[index]);
+            let told = match told {
+                // What has changed the row is the first one's.
+                Outcome::Committed(_) if is_itself && !is_idle => {
+                    let others = others.into_iter().map(Outcome::Committed);
+                    Told::InTurn([told].into_iter().chain(others).collect())
+                }
+                told => Told::All(told),
+            };
+            told_all.push((told, is_idle));
+        }
+        let told = told_all.iter().map(|(told, _)| told);
+        self.count_batch(batch.parts()[0].steps_of_table().zip(told));
+        for (index, (told, is_idle)) in told_all.into_iter().enumerate() {
             batch.settle((0, index), told, is_idle);
         }
         drop(batch);
+        // Statements of other sessions have set it.
+        self.state.last_insert_id_due = steps.own_id.or(self.state.last_insert_id_due);
         Ok(Led::Done(own))
+    }
+
+    /// What is sent for a step.
+    fn sent(&self, part: &Part, step: &Step) -> Sent {
+        let (text, shape) = match step.work() {
+            Work::Sum(sum) => return Sent::Sum(Texts::of_base(part.table(), sum)),
+            Work::Itself { text, shape, .. } => (Arc::clone(text), *shape),
+        };
+        let is_asked = self.shared.leaves_messages(shape);
+        let others = u32::try_from(step.count() - 1).unwrap_or(u32::MAX);
+        match step.repeated().filter(|_| others > 0) {
+            Some(repeated) => Sent::Repeated {
+                text,
+                shape,
+                is_asked,
+                repeated: repeated.clone(),
+                others,
+            },
+            None => Sent::Itself {
+                text,
+                shape,
+                is_asked,
+            },
+        }
     }
 
     /// Runs the statements in one transaction, and commits it. Returns `None` if there is no such row.
@@ -166,16 +206,26 @@ impl Session {
             batch.send();
             return Ok(Some(vec![self.write_step(text).await?]));
         }
-        match self.lock_row(part).await? {
+        let is_one_kind = matches!(steps.sent[..], [Sent::Repeated { .. }]);
+        let end = match is_one_kind {
+            // It locks the row, or makes it.
+            true => self.begin(steps).await?,
+            false => self.lock_row(part).await?,
+        };
+        match end {
             None => {
-                // A deadlock would end the transaction, and what is sent behind it be committed by itself.
-                batch.send();
+                if !is_one_kind {
+                    // A deadlock would end the transaction, and what is sent behind it be committed by itself.
+                    batch.send();
+                }
                 self.run_steps(steps).await?;
+                self.run_repeats(steps).await?;
             }
             Some(end) => steps.end = Some((0, end)),
         }
         let (at, end) = match steps.end.take() {
             None => {
+                batch.send();
                 return match self.run_internal(COMMIT).await? {
                     InternalResponse::Err(error) => {
                         self.roll_back_own().await?;
@@ -196,6 +246,9 @@ impl Session {
         self.roll_back_own().await?;
         for &shape in &steps.unasked {
             self.shared.learn_messages(shape);
+        }
+        for &shape in &steps.one_by_one {
+            self.shared.learn_one_by_one(shape);
         }
         if let End::NoRow = end {
             return Ok(None);
@@ -235,6 +288,28 @@ impl Session {
             InternalResponse::Err(error) if is_the_leaders(&error) => Outcome::Failed(error.into()),
             InternalResponse::Err(error) => failed(error),
             InternalResponse::Row(_) => return Err(Malformed.into()),
+        })
+    }
+
+    /// Opens a transaction. Returns why that has failed.
+    async fn begin(&mut self, steps: &mut Steps) -> Result<Option<End>, Error> {
+        let mut out = Vec::new();
+        let sets_id = steps.sent.iter().any(Sent::sets_last_insert_id);
+        let keeps_id = sets_id && steps.own_id.is_none();
+        if keeps_id {
+            encode_query(&mut out, OWN_ID, self.link.capabilities);
+        }
+        encode_query(&mut out, BEGIN.as_bytes(), self.link.capabilities);
+        self.write_upstream(&out).await?;
+        if keeps_id {
+            steps.own_id = id_in(&self.read_internal().await?);
+        }
+        let begun = self.read_internal().await?;
+        Ok(match begun {
+            InternalResponse::Err(error) => Some(End::Error(error)),
+            // It was killed when it asked.
+            _ if keeps_id && steps.own_id.is_none() => Some(End::Closed),
+            _ => None,
         })
     }
 
@@ -311,6 +386,20 @@ impl Session {
     }
 }
 
+/// Asks for what LAST_INSERT_ID() returns.
+const OWN_ID: &[u8] = b"SELECT LAST_INSERT_ID()";
+
+/// The answer to [`OWN_ID`].
+fn id_in(answer: &InternalResponse) -> Option<u64> {
+    let InternalResponse::Row(row) = answer else {
+        return None;
+    };
+    std::str::from_utf8(row.first()?.as_deref()?)
+        .ok()?
+        .parse()
+        .ok()
+}
+
 /// The answer to a statement that has failed for itself. The error is raised again where it is the only message.
 fn refused(error: Vec<u8>, messages: Option<Vec<Message>>) -> Answer {
     let are_several = |messages: &Vec<Message>| {
@@ -324,18 +413,19 @@ fn refused(error: Vec<u8>, messages: Option<Vec<Message>>) -> Answer {
 }
 
 /// Whether the account lacks the right.
-fn is_command_denied(error: &[u8]) -> bool {
+pub(super) fn is_command_denied(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| lacks_privilege(err.code))
 }
 
-/// Whether an OK does not say if LAST_INSERT_ID(..) was evaluated: it reports neither a value nor a change. The
-/// statement may run once more, then.
+/// Whether a response does not say if LAST_INSERT_ID(..) was evaluated, and to what: an OK that reports neither a value nor
+/// a change, or an ERR. The statement may run once more, then.
 fn is_id_uncertain(outcome: &Outcome) -> bool {
-    let Outcome::Committed(answer) = outcome else {
-        return false;
-    };
-    OkPacket::decode(&answer.payload)
-        .is_ok_and(|ok| ok.affected_rows == 0 && ok.last_insert_id == 0)
+    match outcome {
+        Outcome::Committed(answer) => OkPacket::decode(&answer.payload)
+            .is_ok_and(|ok| ok.affected_rows == 0 && ok.last_insert_id == 0),
+        Outcome::Failed(answer) => is_of_the_statement(&answer.payload),
+        Outcome::NotWritten | Outcome::Lost => false,
+    }
 }
 
 impl Sent {
@@ -343,12 +433,19 @@ impl Sent {
     fn text(&self) -> Option<&[u8]> {
         match self {
             Self::Sum(texts) => texts.update.as_deref(),
-            Self::Itself { text, .. } => Some(text),
+            Self::Itself { text, .. } | Self::Repeated { text, .. } => Some(text),
         }
     }
 
+    fn sets_last_insert_id(&self) -> bool {
+        matches!(self, Self::Repeated { repeated, .. } if repeated.row.sets_last_insert_id)
+    }
+
     fn is_asked(&self) -> bool {
-        matches!(self, Self::Itself { is_asked: true, .. })
+        matches!(
+            self,
+            Self::Itself { is_asked: true, .. } | Self::Repeated { is_asked: true, .. }
+        )
     }
 
     /// The OK for the client whose statement has got this one; `None` if a sum has found no row.
@@ -359,7 +456,7 @@ impl Sent {
                 let (capabilities, language) = (session.link.capabilities, session.state.info());
                 texts.answer(ok, capabilities, language).map(Some)
             }
-            Self::Itself { .. } => {
+            Self::Itself { .. } | Self::Repeated { .. } => {
                 patch_status(&mut ok, status::IN_TRANS | status::IN_TRANS_READONLY, 0);
                 Ok(Some(ok))
             }
@@ -382,7 +479,9 @@ impl Steps {
                 let in_transaction = is_in_transaction(&ok);
                 let warnings = OkPacket::decode(&ok)?.warnings;
                 match &self.sent[index] {
-                    Sent::Itself { shape, .. } if warnings > 0 && messages.is_none() => {
+                    Sent::Itself { shape, .. } | Sent::Repeated { shape, .. }
+                        if warnings > 0 && messages.is_none() =>
+                    {
                         self.unasked.push(*shape);
                         end = Some(End::Unasked);
                     }
@@ -400,7 +499,9 @@ impl Steps {
                 }
             }
             InternalResponse::Err(error) if is_of_the_statement(&error) => {
-                if let (Sent::Itself { shape, .. }, None) = (&self.sent[index], &messages) {
+                if let (Sent::Itself { shape, .. } | Sent::Repeated { shape, .. }, None) =
+                    (&self.sent[index], &messages)
+                {
                     self.unasked.push(*shape);
                     end = Some(End::Unasked);
                 }
@@ -417,6 +518,14 @@ impl Steps {
         }
         self.end = self.end.take().or(end.map(|end| (index, end)));
         Ok(())
+    }
+
+    /// The OK of a statement that has run in the open transaction.
+    pub(super) fn written(&self, index: usize) -> Option<&Answer> {
+        match &self.ran[index] {
+            Ran::Written(answer) => Some(answer),
+            _ => None,
+        }
     }
 
     /// The outcome of each statement. What was committed by itself is, whatever has become of the transaction.

@@ -67,7 +67,10 @@ impl Session {
         candidate: &Candidate<'_>,
     ) -> Result<Option<Replied>, Error> {
         for _ in 0..ROUNDS {
-            let member = candidate.member.clone();
+            let mut member = candidate.member.clone();
+            member
+                .work
+                .forget_repeats(|shape| self.shared.run_one_by_one(shape));
             let slots = &self.shared.slots;
             let first = slots.first(&member.table);
             let is_known = slots.knows(&member.table, &member.key.slot_row, first);
@@ -235,7 +238,7 @@ impl Session {
         self.count_combined(candidate);
         if candidate.member.work.sets_last_insert_id() {
             let id = OkPacket::decode(&answer.payload)?.last_insert_id;
-            self.set_last_insert_id(id).await?;
+            self.state.last_insert_id_due = Some(id);
         }
         // The upstream would report on another statement.
         let messages = answer.messages.as_ref().map(|messages| messages.to_vec());

@@ -16,6 +16,7 @@ use crate::sql::{Decision, Values, decide};
 mod as_in_snapshot;
 mod batch_leader;
 mod batch_outcome;
+mod batch_repeats;
 mod batch_steps;
 mod candidate;
 mod combine;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::counter::SlotRow;
-use crate::counter::combine::{CombineKey, Member, Work};
+use crate::counter::combine::{CombineKey, Member, Repeated, Work};
 use crate::session::Session;
 use crate::session::act::candidate::Candidate;
 use crate::session::act::invocation::{Form, Invocation};
@@ -17,7 +17,7 @@ impl Session {
     /// Writes one row, together with other sessions that do so now.
     pub(crate) async fn write_one_row(
         &mut self,
-        row: &OneRow,
+        row: &Arc<OneRow>,
         invocation: Invocation<'_>,
     ) -> Result<Replied, Error> {
         let Invocation {
@@ -45,7 +45,7 @@ impl Session {
     }
 
     /// The statement as a member of a batch. `None` if another session could not run it as this one does.
-    fn member(&self, row: &OneRow, invocation: &Invocation<'_>) -> Option<Member> {
+    fn member(&self, row: &Arc<OneRow>, invocation: &Invocation<'_>) -> Option<Member> {
         let arguments = &invocation.arguments;
         let literals = arguments.literals().unwrap_or_default();
         let names_one_key = row.key_parameters.iter().all(|key| {
@@ -83,6 +83,13 @@ impl Session {
                 text: text.into(),
                 shape: row.shape,
                 sets_last_insert_id: row.sets_last_insert_id,
+                repeated: row.repeat.as_ref().and_then(|repeat| {
+                    Some(Repeated {
+                        row: Arc::clone(row),
+                        amounts: repeat.amounts(literals)?,
+                        parameters: literals.to_vec(),
+                    })
+                }),
             },
         })
     }

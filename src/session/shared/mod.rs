@@ -49,6 +49,8 @@ pub struct Shared {
     shapes: quick_cache::sync::Cache<u64, Shape>,
     /// Shapes of statements that have left messages: a warning, or an error.
     with_messages: quick_cache::sync::Cache<u64, ()>,
+    /// Shapes of statements of which one did not do what several do.
+    one_by_one: quick_cache::sync::Cache<u64, ()>,
     /// Every metric.
     pub metrics: Arc<Metrics>,
     /// The statements that pass, while somebody asks for a report.
@@ -121,6 +123,7 @@ impl Shared {
             rights: Rights::default(),
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             with_messages: quick_cache::sync::Cache::new(MOST_SHAPES),
+            one_by_one: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics,
             traffic: Traffic::default(),
             sessions: Arc::default(),
@@ -191,6 +194,16 @@ impl Shared {
     /// Whether statements of this shape are known to leave messages.
     pub(crate) fn leaves_messages(&self, shape: u64) -> bool {
         self.with_messages.get(&shape).is_some()
+    }
+
+    /// Remembers that statements of this shape are to run one by one.
+    pub(crate) fn learn_one_by_one(&self, shape: u64) {
+        self.one_by_one.insert(shape, ());
+    }
+
+    /// Whether statements of this shape are to run one by one.
+    pub(crate) fn run_one_by_one(&self, shape: u64) -> bool {
+        self.one_by_one.get(&shape).is_some()
     }
 
     /// The hot tables now.

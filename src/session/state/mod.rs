@@ -76,6 +76,9 @@ pub(crate) struct State {
     pub definitions: HashMap<Vec<u8>, Arc<Definitions>>,
     /// Shapes of statements whose text the server accepts.
     pub understood: Understood,
+    /// What LAST_INSERT_ID() has to return, where another session has run the statement: the upstream is told before it
+    /// is sent anything else.
+    pub last_insert_id_due: Option<u64>,
     /// What the client may ask about its last statement, kept where the upstream would report on another.
     pub diagnostics: Option<Diagnostics>,
     /// What SET TRANSACTION has set for the next transaction only.
@@ -175,6 +178,7 @@ impl State {
             last_prepared: 0,
             definitions: HashMap::new(),
             understood: Understood::default(),
+            last_insert_id_due: None,
             diagnostics: None,
             one_shot: OneShot::default(),
             running: Running::default(),

@@ -1,5 +1,7 @@
 //! The statements that go to the slot table instead.
 
+use std::ops::Range;
+
 use sqlparser::ast::{Expr, Update};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
@@ -22,6 +24,21 @@ pub(super) fn predicate_text(
     let Some(predicate) = &update.selection else {
         return Some(None);
     };
+    let range = predicate_range(context, update)?;
+    let mut edits = schema_qualifications(context, predicate)?;
+    edits.sort_by_key(|edit| edit.range.start);
+    debug_assert!(
+        is_plain(context, target, predicate),
+        "only plain predicates are moved to another statement"
+    );
+    Some(Some(context.spliced(range, &edits)))
+}
+
+/// Where the predicate of an UPDATE with WHERE is in the text.
+pub(in crate::sql) fn predicate_range(
+    context: &Context<'_>,
+    update: &Update,
+) -> Option<Range<usize>> {
     let tokens = &context.syntax.tokens;
     let keyword = tokens.iter().position(|token| token.is(Keyword::WHERE))?;
     let mut end = tokens
@@ -34,18 +51,14 @@ pub(super) fn predicate_text(
             .get(end + 1)
             .filter(|token| token.is(Keyword::LIMIT))?;
     }
-    let range = tokens.get(keyword + 1)?.range.start..tokens.get(end)?.range.end;
-    let mut edits = schema_qualifications(context, predicate)?;
-    edits.sort_by_key(|edit| edit.range.start);
-    debug_assert!(
-        is_plain(context, target, predicate),
-        "only plain predicates are moved to another statement"
-    );
-    Some(Some(context.spliced(range, &edits)))
+    Some(tokens.get(keyword + 1)?.range.start..tokens.get(end)?.range.end)
 }
 
 /// Edits that cut `schema.` off `schema.table.column`.
-fn schema_qualifications(context: &Context<'_>, predicate: &Expr) -> Option<Vec<Edit>> {
+pub(in crate::sql) fn schema_qualifications(
+    context: &Context<'_>,
+    predicate: &Expr,
+) -> Option<Vec<Edit>> {
     let mut edits = Vec::new();
     let complete = sqlparser::ast::visit_expressions(predicate, |expr| {
         if let Some([schema, written, _]) = column_path(expr) {

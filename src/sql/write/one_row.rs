@@ -9,8 +9,8 @@ use sqlparser::ast::{
     TableObject, UnaryOperator, Update, visit_expressions,
 };
 
-use super::is_one_or_more;
 use super::rows_in_the_way::inserted_values;
+use super::{is_one_or_more, repeat};
 use crate::sql::context::{Context, bare, column_path, ident, quoted};
 use crate::sql::increment::shape;
 use crate::sql::key::{self, KeyValueKind};
@@ -46,6 +46,7 @@ pub(in crate::sql) fn plan(context: &Context<'_>, statement: &Statement) -> Opti
     let is_certain = is_alike.is_continue() && is_told && !target.table.has_triggers;
     is_certain.then(|| OneRow {
         table: Arc::clone(target.table),
+        repeat: repeat::plan(context, &target, statement, &key),
         key,
         key_parameters,
         text: context.spliced(0..context.text.len(), &[]),

@@ -1,14 +1,12 @@
 //! A row without slots: whatever waits for it runs in one transaction, and what goes wrong with one statement, or with
 //! the session that runs them all, is nobody else's concern.
 
-use std::time::Duration;
-
 use countersink::driver::{Driver, Reply};
 use countersink_sandbox::Flavour;
 use tokio::sync::Mutex;
 
 use super::stage::{Answer, LOCK_WAITS, Stage, answers, clients, code, is_one_row, send, until};
-use crate::support::client::{number, rows, run};
+use crate::support::client::{number, number_of_transactions, rows, run};
 use crate::support::on_both;
 
 on_both![
@@ -19,6 +17,7 @@ on_both![
     a_lost_connection_is_the_leaders_alone,
     a_lock_wait_timeout_is_for_all_behind_it,
     warnings_are_those_of_each_statement,
+    warnings_of_the_text_alone_are_told_to_all,
     numbers_of_a_sequence_are_drawn_once_each,
 ];
 
@@ -113,8 +112,7 @@ async fn what_is_in_stock_again_is_sold_once(flavour: Flavour) {
     });
     let direct = Mutex::new(stage.direct().await);
     until("both wait for the lock", async || {
-        tokio::time::sleep(Duration::from_millis(120)).await;
-        number(&mut *direct.lock().await, LOCK_WAITS).await == 2
+        number_of_transactions(&mut *direct.lock().await, LOCK_WAITS).await == 2
     })
     .await;
     run(&mut locker, "COMMIT").await;
@@ -221,6 +219,31 @@ async fn warnings_are_those_of_each_statement(flavour: Flavour) {
         assert!(together(&stage).1 - before.1 > 1, "some of them met");
     }
     assert_eq!(stage.value("views", 1).await, "20");
+}
+
+/// The most usual upsert there is, of whose VALUES() MySQL warns each time: it does not keep clients from being added up.
+async fn warnings_of_the_text_alone_are_told_to_all(flavour: Flavour) {
+    let stage = Stage::new(flavour, "rows_values", "slots: 0").await;
+    let upsert = "INSERT INTO posts (id, title, views, score, likes) VALUES (1, '', 2, 0, 0) \
+         ON DUPLICATE KEY UPDATE views = views + VALUES(views)";
+    for round in 0..2 {
+        let locker = stage.lock("posts WHERE id = 1").await;
+        let before = together(&stage);
+        let sent = stage.queue(clients(&stage, 6).await, upsert).await;
+        drop(locker);
+        for answer in sent {
+            let (mut client, answer) = answer.await.expect("it does not panic");
+            assert!(matches!(answer, Ok(Reply::Ok(2))), "{answer:?}");
+            let messages = rows(&mut client, "SHOW WARNINGS").await;
+            let expected = usize::from(flavour == Flavour::MySql);
+            assert_eq!(messages.len(), expected, "{messages:?}");
+        }
+        let (batches, statements) = together(&stage);
+        if round > 0 {
+            assert_eq!((batches - before.0, statements - before.1), (1, 5));
+        }
+    }
+    assert_eq!(stage.value("views", 1).await, "24");
 }
 
 async fn numbers_of_a_sequence_are_drawn_once_each(flavour: Flavour) {

@@ -7,7 +7,7 @@ use countersink::driver::{Driver, Error, Reply};
 use countersink_sandbox::{Address, Flavour};
 use tokio::task::JoinHandle;
 
-use crate::support::client::{connect, number, rows, run, run_all};
+use crate::support::client::{connect, number, number_of_transactions, rows, run, run_all};
 use crate::support::proxy::Proxy;
 use crate::support::twin::twin;
 
@@ -39,17 +39,31 @@ impl Stage {
     }
 
     async fn at(server: &'static Address, name: &str, rule: &str) -> Self {
+        Self::of_tables(
+            server,
+            name,
+            TABLES,
+            &format!("columns: [views, score], {rule}"),
+        )
+        .await
+    }
+
+    pub(super) async fn of_tables(
+        server: &'static Address,
+        name: &str,
+        tables: &str,
+        rule: &str,
+    ) -> Self {
         let schema = format!("cs_combining_{name}");
         let mut direct = connect(server, None).await;
         run_all(
             &mut direct,
             &format!(
-                "DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema}; {TABLES}"
+                "DROP DATABASE IF EXISTS {schema}; CREATE DATABASE {schema}; USE {schema}; {tables}"
             ),
         )
         .await;
-        let rules =
-            format!("counters:\n- {{table: {schema}.posts, columns: [views, score], {rule}}}\n");
+        let rules = format!("counters:\n- {{table: {schema}.posts, {rule}}}\n");
         let proxy = Proxy::start(server, &rules);
         Self {
             schema,
@@ -145,9 +159,7 @@ impl Stage {
     pub(super) async fn until_blocked(&self, direct: &mut Driver) {
         let direct = tokio::sync::Mutex::new(direct);
         until("a statement waits for a lock", async || {
-            // The table is made anew for who has not looked for a tenth of a second.
-            tokio::time::sleep(Duration::from_millis(120)).await;
-            number(*direct.lock().await, LOCK_WAITS).await > 0
+            number_of_transactions(*direct.lock().await, LOCK_WAITS).await > 0
         })
         .await;
     }
