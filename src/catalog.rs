@@ -56,17 +56,39 @@ impl Catalog {
         }
     }
 
-    /// The observed tables alone, as if their rules were in force.
+    /// The same while the tables that may rest do.
+    #[must_use]
+    pub fn at_rest(&self) -> Self {
+        let tables = self.tables.iter().cloned();
+        let (resting, tables) = tables.partition::<Vec<_>, _>(|table| table.may_rest);
+        let resting = resting.iter().map(|table| Arc::new(table.at_rest()));
+        Self {
+            tables,
+            without_slots: resting.chain(self.without_slots.iter().cloned()).collect(),
+            observed: self.observed.clone(),
+            ..*self
+        }
+    }
+
+    /// The observed tables alone, as if their rules were in force, and those that may rest did.
     #[must_use]
     pub fn of_those_observed(&self) -> Self {
         let observed = self.observed.iter().cloned();
         let (tables, without_slots) = observed.partition(|table| table.slots > 0);
-        Self {
+        let in_force = Self {
             tables,
             without_slots,
             observed: Vec::new(),
             ..*self
-        }
+        };
+        in_force.at_rest()
+    }
+
+    /// The tables that have a slot table, at rest or not.
+    pub fn with_slot_tables(&self) -> impl Iterator<Item = &Arc<HotTable>> {
+        let resting = self.without_slots.iter();
+        let resting = resting.filter(|table| table.is_at_rest());
+        self.tables.iter().chain(resting)
     }
 
     /// The hot table that `schema.name` names, by the server's rules of letter case.
@@ -125,6 +147,11 @@ impl HotTable {
             slots: 0,
             ..self.clone()
         }
+    }
+
+    /// Whether it does without slots until they are needed.
+    pub fn is_at_rest(&self) -> bool {
+        self.may_rest && self.slots == 0
     }
 
     /// Position of the column `name` (column names know no letter case).

@@ -160,6 +160,14 @@ impl Now {
                 "Increments that were written together with others",
                 |counted| counted.combined,
             ),
+            (
+                "batched_statements",
+                "Other writes of one row that were written together",
+                |counted| counted.batched,
+            ),
+            ("changeovers", "Changes from rest to slots", |counted| {
+                counted.changeovers
+            }),
         ] {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             for (table, counts) in hot.tables() {
@@ -168,12 +176,18 @@ impl Now {
                 count.encode(family.encode_family(&label)?)?;
             }
         }
+        let help = "1 while the table does without slots until they are needed, else 0";
+        let mut rest = encoder.encode_descriptor("at_rest", help, None, MetricType::Gauge)?;
+        for (table, _) in hot.tables() {
+            let label = [("table", full_name(table))];
+            ConstGauge::new(i64::from(table.is_at_rest())).encode(rest.encode_family(&label)?)?;
+        }
         self.slots(encoder)
     }
 
     fn slots(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         let hot = self.0.hot();
-        let tables = hot.catalog.tables.iter();
+        let tables = hot.catalog.with_slot_tables();
         let used: Vec<_> = tables
             .map(|table| ([("table", full_name(table))], self.0.slots.in_use(table)))
             .collect();
@@ -239,7 +253,7 @@ impl Now {
             MetricType::Gauge,
         )?;
         let lags = Lags::new(&self.0, Instant::now());
-        for table in &self.0.hot().catalog.tables {
+        for table in self.0.hot().catalog.with_slot_tables() {
             let label = [("table", full_name(table))];
             ConstGauge::new(lags.of(table)).encode(lag.encode_family(&label)?)?;
         }
@@ -249,7 +263,7 @@ impl Now {
             Some(&Unit::Seconds),
             MetricType::Gauge,
         )?;
-        for table in &self.0.hot().catalog.tables {
+        for table in self.0.hot().catalog.with_slot_tables() {
             let label = [("table", full_name(table))];
             let seconds = table.rollup.as_secs_f64();
             ConstGauge::new(seconds).encode(interval.encode_family(&label)?)?;

@@ -6,7 +6,7 @@ use super::error::{Error, Problem};
 use super::letter_case::is_same;
 use super::read::{ColumnFacts, Facts, ForeignKeyFacts};
 use super::{Column, HotTable};
-use crate::config::{Rule, did_you_mean};
+use crate::config::{Rest, Rule, did_you_mean};
 use columns::{counter, touches};
 
 pub(crate) use columns::is_checked;
@@ -62,7 +62,7 @@ pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>
         has_triggers: has_triggers(facts),
         slots: rule.slots,
         rollup: rule.rollup,
-        may_rest: rule.may_rest(),
+        may_rest: rule.slots > 0 && rule.rest == Rest::Auto,
     })
 }
 

@@ -65,9 +65,9 @@ impl Rule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rest {
     /// Until transactions come to wait for each other's rows.
+    #[default]
     Auto,
     /// Never.
-    #[default]
     Never,
 }
 

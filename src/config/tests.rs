@@ -54,7 +54,7 @@ fn only_upstream_and_counters_are_required() {
     assert_eq!(rule.slot_table.to_string(), "shop.posts_slots");
     assert_eq!((rule.slots, rule.mode), (64, Mode::Enforce));
     assert_eq!(rule.rollup, Duration::from_secs(1));
-    assert_eq!(rule.rest, Rest::Never);
+    assert_eq!(rule.rest, Rest::Auto);
     assert!(rule.acts());
 }
 

@@ -29,8 +29,8 @@ const TABLES: &str =
 async fn start(schema: &str) -> WithHttp {
     let rules = format!(
         "counters:
-- {{table: {schema}.posts, columns: [views], slots: 32}}
-- {{table: {schema}.stocks, columns: [sold, amount], slots: 64}}
+- {{table: {schema}.posts, columns: [views], slots: 32, rest: never}}
+- {{table: {schema}.stocks, columns: [sold, amount], slots: 64, rest: never}}
 - {{table: {schema}.tallies, columns: [hits], slots: 0}}
 - {{table: {schema}.likes, columns: [given], mode: observe}}
 "
@@ -74,7 +74,7 @@ fn it_shows_what_was_acknowledged() {
             ("reasons", "folded:unsigned-decrement", done.taken),
             ("reasons", "forwarded:no-counter", done.titled),
             ("reasons", "forwarded:observed", done.given),
-            ("would", "slotted", done.given),
+            ("would", "combined", done.given),
         ] {
             let row = format!(
                 "[...document.querySelectorAll('#{list} li')].find(row => row.dataset.name === '{reason}')?.querySelector('.rate').title"

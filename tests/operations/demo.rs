@@ -104,7 +104,7 @@ fn what_is_kept_can_be_connected_to_as_printed() {
         let proxied = demo.wait_for("  proxy  ").replacen("proxy", "", 1);
         let direct = demo.wait_for("  direct  ").replacen("direct", "", 1);
         assert_eq!(ask(&proxied, "SELECT views FROM posts WHERE id = 42"), read);
-        let sum = "SELECT p.views + SUM(s.views) FROM posts p JOIN posts_slots s USING (id) WHERE id = 42";
+        let sum = "SELECT views + (SELECT COALESCE(SUM(views), 0) FROM posts_slots WHERE id = 42) FROM posts WHERE id = 42";
         assert_eq!(ask(&direct, sum), read);
         let ended = demo.interrupted_by(&["INT"]);
         assert_eq!(ended.code, Some(130), "{}", ended.errors);

@@ -352,6 +352,6 @@ async fn start(schema: &str, settings: &str) -> WithHttp {
 
 fn rules(schema: &str, settings: &str) -> String {
     format!(
-        "{settings}counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n- {{table: {schema}.tallies, columns: [hits], slots: 0}}\n"
+        "{settings}counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h, rest: never}}\n- {{table: {schema}.tallies, columns: [hits], slots: 0}}\n"
     )
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use countersink::cli::prepare_with;
-use countersink::config::Config;
+use countersink::config::{Config, Rest};
 use countersink::counter::control::Control;
 use countersink::counter::rollup::{Error, RollUp};
 use countersink::server::{Rules, Server};
@@ -94,8 +94,16 @@ impl Proxy {
     }
 }
 
-fn config_of(text: &str) -> Config {
-    Config::from_str(text, &|_| None).unwrap_or_else(|error| panic!("{error} in:\n{text}"))
+/// The rules in `text`. Tables do not rest unless it says how: most tests are of slots, which are to be in use then.
+pub fn config_of(text: &str) -> Config {
+    let config = Config::from_str(text, &|_| None);
+    let mut config = config.unwrap_or_else(|error| panic!("{error} in:\n{text}"));
+    if !text.contains("rest:") {
+        for rule in &mut config.rules {
+            rule.rest = Rest::Never;
+        }
+    }
+    config
 }
 
 impl Proxy {

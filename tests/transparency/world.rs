@@ -13,7 +13,7 @@ use countersink_sandbox::{Address, Flavour};
 use crate::case::Session;
 use crate::difference::Exchange;
 use crate::random::OBSERVED;
-use crate::support::client::{connect, number, run, run_all};
+use crate::support::client::{connect, rows, run, run_all};
 use tables::{COLD, CREATE, CREATE_RELATED, HOT, Hot, RELATED};
 use values::{FILL, FILL_RELATED, INTO_SLOTS, RELATED_INTO_SLOTS, REWIND};
 
@@ -142,20 +142,23 @@ impl World {
 
     /// Puts the same values into the tables of the server behind the proxy, a part of them into slots.
     pub async fn fill_with_slots(&self, server: &Address, rewind: bool) {
-        let slots = self
+        let names: Vec<_> = self
             .hot()
-            .map(|hot| format!("DELETE FROM {}_slots;\n", hot.name));
-        let mut script = slots.collect::<String>();
+            .map(|hot| format!("{}_slots", hot.name))
+            .collect();
+        let mut into_slots = String::new();
         // At rest, nobody reads them.
         if !self.rests {
-            script += INTO_SLOTS;
+            into_slots += INTO_SLOTS;
         }
         if !self.rests && self.has_related {
-            script += RELATED_INTO_SLOTS;
+            into_slots += RELATED_INTO_SLOTS;
         }
         const ATTEMPTS: usize = 10;
         for _ in 0..ATTEMPTS {
-            self.until_slots_are_there(server).await;
+            let there = self.slots_that_are_there(server, &names).await;
+            let empty = there.iter().map(|name| format!("DELETE FROM {name};\n"));
+            let script = empty.collect::<String>() + &into_slots;
             match self.fill_and(&script, server, rewind).await {
                 Ok(()) => return,
                 // The proxy has only now seen the DDL that the sequence before ended with.
@@ -166,19 +169,21 @@ impl World {
         panic!("slot tables come and go");
     }
 
-    /// DDL takes slot tables away; they are made anew when all proxies have seen what has become of the table.
-    async fn until_slots_are_there(&self, server: &Address) {
+    /// DDL takes slot tables away. They are made anew when all proxies have seen what has become of the table; at rest,
+    /// when slots are needed again.
+    async fn slots_that_are_there(&self, server: &Address, names: &[String]) -> Vec<String> {
         let mut driver = connect(server, Some(&self.schema)).await;
-        let names: Vec<_> = self
-            .hot()
-            .map(|hot| format!("'{}_slots'", hot.name))
-            .collect();
-        let there = format!(
-            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ({})",
-            names.join(", ")
+        let quoted: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
+        let question = format!(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ({})",
+            quoted.join(", ")
         );
         let deadline = Instant::now() + Duration::from_secs(30);
-        while number(&mut driver, &there).await < i64::try_from(names.len()).expect("few") {
+        loop {
+            let there = rows(&mut driver, &question).await;
+            if self.rests || there.len() == names.len() {
+                return there.into_iter().flatten().collect();
+            }
             assert!(Instant::now() < deadline, "a slot table has not come back");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -221,7 +221,7 @@ function showSlots(number, strip, table, before, seconds) {
   const slots = table.slots_busy_seconds;
   strip.classList.toggle("absent", slots.length === 0);
   if (slots.length === 0) {
-    write(number, "none");
+    write(number, table.is_at_rest ? "at rest" : "none");
     strip.replaceChildren();
     return;
   }

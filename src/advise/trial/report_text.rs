@@ -17,15 +17,17 @@ pub(super) fn no_counter(spot: &Spot) -> String {
     set.extend(spot.columns(Sets::Other));
     if !sequences.is_empty() {
         return format!(
-            "{} is a sequence, handed out by LAST_INSERT_ID(): each client needs a value of its own, which slots cannot give; \
-             hand out numbers in blocks, or use AUTO_INCREMENT",
+            "{} is a sequence, handed out by LAST_INSERT_ID(), and slots cannot give each client a value of its own. With a rule \
+             that names it, clients that draw in autocommit share a commit while the table rests; what that gains is not \
+             estimated here, `countersink bench --work sequence` measures it",
             named(sequences)
         );
     }
     if !upserted.is_empty() {
         return format!(
             "{} is added to by INSERT .. ON DUPLICATE KEY UPDATE, which has to run on the row itself, for it may be the one that \
-             inserts it; where the application runs UPDATE first, and INSERT only when no row was found, a rule helps",
+             inserts it. With a rule that names it, upserts of one row in autocommit share a commit while the table rests; what \
+             that gains is not estimated here, `countersink bench --work upsert` measures it",
             named(upserted)
         );
     }
@@ -51,7 +53,8 @@ pub(super) fn not_slotted(fates: &[PredictedPlan]) -> String {
         .max_by(|left, right| left.waiting.total_cmp(&right.waiting));
     match heaviest {
         Some(fate) => format!(
-            "what waits for it would not go to slots ({}): {}",
+            "what waits for it would not go to slots ({}): {} While the table rests, writes of one row in autocommit share a \
+             commit all the same: `countersink explain` says which",
             fate.reason.code(),
             fate.reason.why()
         ),
@@ -140,7 +143,7 @@ pub(super) fn against(candidate: &Candidate, seconds: Option<f64>) -> Vec<String
             None => "some statements".to_owned(),
         };
         against.push(format!(
-            "{often} would move the slots into the row first ({}), which is slower than without a rule: {}",
+            "while slots are in use, {often} would move them into the row first ({}), which is slower than without a rule: {}",
             fate.reason.code(),
             fate.reason.why()
         ));

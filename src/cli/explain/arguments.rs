@@ -63,6 +63,9 @@ pub(in crate::cli) struct ExplainArguments {
     /// Explain as in an open transaction, rather than in autocommit.
     #[arg(long)]
     pub(super) transaction: bool,
+    /// Explain as while slots are in use, rather than at rest. A running proxy knows which it is.
+    #[arg(long, conflicts_with = "proxy")]
+    pub(super) in_motion: bool,
 }
 
 /// Parses a list of modes. Nothing else may get into SQL.

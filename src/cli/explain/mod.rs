@@ -32,7 +32,10 @@ pub(super) fn run(arguments: &ExplainArguments, runtime: &Runtime) -> Result<Str
         return Ok(printed(&statements, &explained));
     }
     let rules = &arguments.file.rules;
-    let (config, catalog, snapshot) = known(arguments, rules, runtime)?;
+    let (config, mut catalog, snapshot) = known(arguments, rules, runtime)?;
+    if !arguments.in_motion {
+        catalog = catalog.at_rest();
+    }
     if let Some(file) = &arguments.save_catalog {
         std::fs::write(file, snapshot.to_yaml()).map_err(|source| Error::Unwritable {
             file: file.clone(),
@@ -137,7 +140,9 @@ fn standard_input() -> Result<String, Error> {
 
 /// The schema of all hot tables, if there is only one.
 fn only_schema(catalog: &Catalog) -> Option<String> {
-    let mut schemas: Vec<_> = catalog.tables.iter().map(|table| &table.schema).collect();
+    let tables = catalog.tables.iter().chain(&catalog.without_slots);
+    let mut schemas: Vec<_> = tables.map(|table| &table.schema).collect();
+    schemas.sort_unstable();
     schemas.dedup();
     match schemas.as_slice() {
         [schema] => Some((*schema).clone()),

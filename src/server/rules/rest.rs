@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::standing::{Side, Stage};
 use super::{Keeper, LOOK_AROUND};
 use crate::counter::agreement::Claim;
+use crate::metrics::TableCounts;
 
 /// How long a change waits for transactions and statements that are under way.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -89,6 +90,10 @@ impl Keeper {
         if standing.wants_slots() && is_released {
             let side = Side::Base;
             standing.stage = Stage::Changing { since, side };
+            if let Some(table) = &standing.table {
+                let hot = self.shared.hot();
+                hot.count(table, TableCounts::count_changeover);
+            }
             return Ok(());
         }
         if standing.wants_slots() && Instant::now() < until {

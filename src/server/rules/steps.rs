@@ -224,9 +224,13 @@ impl Keeper {
             return Err("the server to tell other proxies".to_owned());
         }
         let since = self.history.number() + 1;
-        self.standings[index].stage = match self.standings[index].rests() {
-            // The slot table stays, so transactions from before may still read it.
-            true => Stage::Out { since: Some(since) },
+        let standing = &mut self.standings[index];
+        standing.stage = match standing.rests() {
+            true => {
+                tracing::info!("{}: at rest", standing.rule.table);
+                // The slot table stays, so transactions from before may still read it.
+                Stage::Out { since: Some(since) }
+            }
             false => Stage::Leaving { since },
         };
         self.publish();

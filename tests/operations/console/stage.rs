@@ -44,7 +44,7 @@ impl Stage {
         let tables = format!("{POSTS}; {}", POSTS.replace("posts", "Posts"));
         create_schema(upstream, schema, &tables).await;
         let rule = format!(
-            "- {{table: {schema}.Posts, columns: [views], rollup: 1h, slot_table: other_slots}}\n"
+            "- {{table: {schema}.Posts, columns: [views], rollup: 1h, rest: never, slot_table: other_slots}}\n"
         );
         Self::with_rules(upstream, upstream, schema, ("", &rule))
     }
@@ -78,7 +78,7 @@ impl Stage {
     ) -> Self {
         let rules = format!(
             "admin: 127.0.0.1:0\nadmin_account: {{password: {PASSWORD}}}\n{settings}\
-             counters:\n- {{table: {schema}.posts, columns: [views, likes], rollup: 1h}}\n{more}"
+             counters:\n- {{table: {schema}.posts, columns: [views, likes], rollup: 1h, rest: never}}\n{more}"
         );
         let (folder, file) = rules_file(&(rules_head(control) + &rules));
         let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];

@@ -35,6 +35,31 @@ async fn a_server_is_asked_and_left_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_table_that_may_rest_is_explained_as_it_rests() {
+    let statements = format!("{INCREMENT}; SELECT views FROM posts");
+    for server in servers() {
+        let sandbox = Sandbox::new(&server, TABLES).await;
+        let rules = sandbox.rules("columns: [views]");
+        for (arguments, plans) in [
+            (&[&*statements][..], ["combined", "forwarded:on-base"]),
+            (&["--in-motion", &statements], ["slotted", "summed"]),
+            (
+                &["--transaction", &statements],
+                ["combined", "forwarded:on-base"],
+            ),
+        ] {
+            let (code, output, errors) = explain(&rules, arguments);
+            assert_eq!(code, 0, "{errors}");
+            let named: Vec<_> = output
+                .lines()
+                .filter_map(|line| line.strip_prefix("plan:   "))
+                .collect();
+            assert_eq!(named, plans, "{arguments:?}: {output}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_catalog_in_a_file_says_the_same_without_a_server() {
     for server in servers() {
         let sandbox = Sandbox::new(&server, TABLES).await;

@@ -14,6 +14,6 @@ const TABLES: &str = "\
     INSERT INTO ~.posts VALUES (1, 7, 10), (42, 7, 100)";
 
 /// Its rule.
-const RULE: &str = "columns: [views]";
+const RULE: &str = "columns: [views]\nrest: never";
 
 const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 42";

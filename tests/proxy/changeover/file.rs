@@ -23,19 +23,25 @@ fn on_mariadb() {
 /// A rules file, and what the proxy says when it has come to be in force.
 const CHANGES: &[(&str, &str)] = &[
     // More columns.
-    ("columns: [views, likes], rollup: 1h", ": in force"),
+    (
+        "columns: [views, likes], rollup: 1h, rest: never",
+        ": in force",
+    ),
     // What takes effect in place.
     (
-        "columns: [likes, views], rollup: 20ms, slots: 8",
+        "columns: [likes, views], rollup: 20ms, slots: 8, rest: never",
         "read, and in force",
     ),
     // Fewer columns, and more slots; then none.
-    ("columns: [likes], rollup: 1h, slots: 64", ": in force"),
+    (
+        "columns: [likes], rollup: 1h, slots: 64, rest: never",
+        ": in force",
+    ),
     (
         "columns: [likes, views], slots: 0",
         "slots are empty and not used any more",
     ),
-    ("columns: [views], rollup: 1h", ": in force"),
+    ("columns: [views], rollup: 1h, rest: never", ": in force"),
     (
         "columns: [views], mode: off",
         "slots are empty and not used any more",
@@ -45,7 +51,8 @@ const CHANGES: &[(&str, &str)] = &[
 async fn changes(flavour: Flavour) {
     let mut stage = Stage::new(flavour, "cs_over_file").await;
     let head = rules_head(&stage.upstream);
-    let (_folder, file) = rules_file(&(head.clone() + &stage.rule("columns: [views], rollup: 1h")));
+    let (_folder, file) =
+        rules_file(&(head.clone() + &stage.rule("columns: [views], rollup: 1h, rest: never")));
     let mut serving = Serving::start(&file).expect("it serves");
     let address = Address {
         host: serving.address.ip().to_string(),

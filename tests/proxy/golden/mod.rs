@@ -11,7 +11,6 @@ mod responses;
 use std::fmt::Write;
 
 use countersink::catalog::{self, Catalog, Snapshot};
-use countersink::config::Config;
 use countersink::counter::control::Control;
 use countersink::driver::{Driver, Reply};
 use countersink::explain::{Line, Part, Situation, explain_plan, show};
@@ -21,7 +20,7 @@ use countersink_sandbox::{Address, Flavour};
 
 use crate::support;
 use crate::support::client::{connect, rows, run, run_all};
-use crate::support::proxy::{Proxy, rules_head};
+use crate::support::proxy::{Proxy, config_of, rules_head};
 use crate::support::twin::single;
 use case::{Case, File};
 
@@ -174,7 +173,7 @@ impl World {
         let snapshot = snapshot(&(rules_head(server) + &rules)).await;
         let yaml = snapshot.to_yaml().replace(&schema, SCHEMA);
         let snapshot = Snapshot::from_yaml(&yaml).expect("a catalog that we wrote");
-        let catalog = catalog::offline(&snapshot, &config(&(rules_head(server) + &file.rules)));
+        let catalog = catalog::offline(&snapshot, &config_of(&(rules_head(server) + &file.rules)));
         Self {
             schema,
             server: server.clone(),
@@ -253,12 +252,8 @@ async fn explained(driver: &mut Driver, statement: &str) -> Vec<Line> {
     lines.collect()
 }
 
-fn config(rules: &str) -> Config {
-    Config::from_str(rules, &|_| None).unwrap_or_else(|error| panic!("{error} in:\n{rules}"))
-}
-
 async fn snapshot(rules: &str) -> Snapshot {
-    let config = config(rules);
+    let config = config_of(rules);
     let control = Control::open(&config).await.expect("the control account");
     let mut conn = control.connect().await.expect("a connection");
     let (_, snapshot) = catalog::survey(&mut conn, &config).await.expect("tables");

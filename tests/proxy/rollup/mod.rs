@@ -8,7 +8,6 @@ mod stopping;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use countersink::config::Config;
 use countersink::counter::control::Control;
 use countersink::counter::rollup::RollUp;
 use countersink::driver::Reply;
@@ -17,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::support::client::{connect, number, rows, run};
 use crate::support::on_both;
-use crate::support::proxy::Proxy;
+use crate::support::proxy::{Proxy, config_of};
 use stage::{POSTS, Stage, deadline};
 
 on_both![
@@ -511,7 +510,7 @@ async fn slot_rows_that_nobody_uses_are_deleted(flavour: Flavour) {
     run(&mut client, &increment(1)).await;
     stage.until_base_is(1, 1).await;
     // Beside the proxy's own roll-up, which is patient, one that is not.
-    let config = Config::from_str(&stage.rules, &|_| None).expect("rules");
+    let config = config_of(&stage.rules);
     let control = Control::open(&config).await.expect("a control account");
     let hasty = RollUp::new(control, Arc::default()).with_idle(Duration::ZERO);
     let shared = Arc::clone(&stage.proxy.shared);

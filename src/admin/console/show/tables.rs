@@ -118,7 +118,7 @@ pub(super) const SLOTS: Report = Report {
         text("schema", "schema of the table"),
         text("table", "the table"),
         text("slot_table", "schema and name of its slot table"),
-        integer("slots", "most slots of a row"),
+        integer("slots", "most slots of a row; 0 while the table is at rest"),
         integer(
             "first",
             "the lowest slot of this proxy: several in front of one server take ranges of their own",
@@ -131,7 +131,7 @@ pub(super) const SLOTS: Report = Report {
     ],
     rows: |desk| {
         let hot = desk.shared.hot();
-        let tables = hot.catalog.tables.iter().map(|table| {
+        let tables = hot.catalog.with_slot_tables().map(|table| {
             let leased = desk.shared.slots.leased(table);
             vec![
                 table.schema.as_str().into(),
@@ -161,7 +161,7 @@ pub(super) const ROLLUP: Report = Report {
     ],
     rows: |desk| {
         let (hot, now) = (desk.shared.hot(), Instant::now());
-        let tables = hot.catalog.tables.iter().map(|table| {
+        let tables = hot.catalog.with_slot_tables().map(|table| {
             vec![
                 table.schema.as_str().into(),
                 table.name.as_str().into(),
