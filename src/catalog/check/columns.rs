@@ -24,9 +24,23 @@ pub(super) fn counter(facts: &Facts, name: &str) -> Result<Counter, Vec<Problem>
     })
 }
 
-/// Whether a CHECK names the column.
+/// Whether a CHECK names the column, other than to say what its type says already.
 pub(crate) fn is_checked(facts: &Facts, column: &str) -> bool {
-    facts.checks.iter().any(|clause| mentions(clause, column))
+    let mut checks = facts.checks.iter();
+    checks.any(|clause| mentions(clause, column) && !is_implied(facts, clause, column))
+}
+
+/// Whether a CHECK is `column >= 0` of an UNSIGNED column, which Django gives each of its fields for positive numbers.
+fn is_implied(facts: &Facts, clause: &str, column: &str) -> bool {
+    let mut columns = facts.columns.iter();
+    let is_unsigned = columns.any(|facts| {
+        is_same(&facts.name, column) && facts.column_type.to_lowercase().contains("unsigned")
+    });
+    let bare: String = clause
+        .chars()
+        .filter(|letter| !matches!(letter, '(' | ')' | ' '))
+        .collect();
+    is_unsigned && is_same(&bare, &format!("`{column}`>=0"))
 }
 
 /// The columns that an increment may set to its time: those named, and those that set themselves.

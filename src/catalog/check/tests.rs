@@ -114,10 +114,32 @@ fn a_table_that_fits() {
 #[test]
 fn a_check_takes_the_bounds_of_its_counters() {
     let mut facts = posts();
-    facts.checks = vec!["(`views` >= 0)".to_owned()];
+    facts.checks = vec!["(`views` < 100)".to_owned()];
     let table = hot_table(&rule("views, rating"), &facts).unwrap();
     assert_eq!(table.counters[0].bounds, None);
     assert!(table.counters[1].bounds.is_some());
+}
+
+/// Django declares it of each PositiveIntegerField.
+#[test]
+fn a_check_that_the_type_implies_is_none() {
+    let mut facts = posts();
+    for (column_type, clause, is_checked) in [
+        ("int unsigned", "(`views` >= 0)", false),
+        ("int(10) unsigned", "`views` >= 0", false),
+        ("int unsigned", "(`views` >= 1)", true),
+        ("int unsigned", "(`views` >= 0) and (`views` < 10)", true),
+        ("int", "(`views` >= 0)", true),
+    ] {
+        facts.columns[2].column_type = column_type.to_owned();
+        facts.checks = vec![clause.to_owned()];
+        let table = hot_table(&rule("views, rating"), &facts).unwrap();
+        assert_eq!(
+            table.counters[0].bounds.is_none(),
+            is_checked,
+            "{column_type}: {clause}"
+        );
+    }
 }
 
 #[test]
