@@ -25,7 +25,9 @@ Examples:
   BENCH_PASSWORD=.. countersink bench --upstream db.test:3306 --user bench --password-env BENCH_PASSWORD
   countersink bench --clients 1,64,1024 --modes direct,proxy
   countersink bench --think 5ms                     transactions that stay open for 5 ms after the increment
-  countersink bench --work guarded --slots 0        decrements of a stock, where the table has no slots
+  countersink bench --work guarded                  decrements of a stock
+  countersink bench --work reads --keys 1000 --modes cold,proxy
+                                                    what a rule costs the reads of its table
   countersink bench --reads 20% --keys 1000         a fifth of the statements reads, a fifth of the rows is hot
   countersink bench --json > bench.json             figures for programs; docs/performance.md has the fields
 
@@ -35,6 +37,7 @@ Modes:
   direct  all clients increment the same row
   slots   the hand-written pattern, direct: INSERT .. ON DUPLICATE KEY UPDATE into one of --slots rows, at random
   proxy   the statements of `direct`, through a Countersink that this command runs
+  cold    the same on a table that no rule names; only if --modes names it
 
 All of it happens in a schema of its own, which must not exist yet and which is removed at the end, also after Ctrl-C
 or an error. The account needs to be allowed to create and drop it:

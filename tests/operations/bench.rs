@@ -164,6 +164,26 @@ fn transactions_with_reads_of_many_keys_count_exactly() {
 }
 
 #[test]
+fn what_a_rule_costs_is_measured_against_a_table_without_one() {
+    let servers = servers();
+    block_on(async {
+        let bench = Bench::new(&servers[0]).await;
+        let workload = ["--work", "mix", "--keys", "20", "--modes", "cold,proxy"];
+        let figures =
+            bench.figures(&[&workload[..], &["--clients", "4", "--turn", "200ms"]].concat());
+        for mode in ["cold", "proxy"] {
+            assert!(exact(&figures, mode) > 0, "{mode}");
+        }
+        for mode in figures["levels"][0]["modes"].as_array().expect("modes") {
+            let count = |what: &str| mode[what]["count"].as_u64();
+            assert!(count("reads") > count("increments"), "{mode}");
+        }
+        let summary = figures["summary"][0].as_str().expect("a sentence");
+        assert!(summary.contains("on a table without a rule"), "{summary}");
+    });
+}
+
+#[test]
 fn the_report_says_what_is_gained_and_what_a_read_costs() {
     let servers = servers();
     block_on(async {

@@ -9,7 +9,28 @@ const NOISE: f64 = 1.05;
 
 /// Conclusions as plain text. Empty if the measured modes do not permit any.
 pub(super) fn sentences(figures: &Figures) -> Vec<String> {
-    gain(figures).into_iter().chain(read(figures)).collect()
+    let sentences = gain(figures).into_iter().chain(over_cold(figures));
+    sentences.chain(read(figures)).collect()
+}
+
+/// What the rule costs, or gains.
+fn over_cold(figures: &Figures) -> Option<String> {
+    let levels = figures.levels.iter().filter_map(|level| {
+        let spread = level.gain(Mode::Cold, Mode::Proxy)?;
+        let (lowest, highest) = (times(spread.lowest), times(spread.highest));
+        Some(format!(
+            "{} at {} ({lowest} to {highest})",
+            times(spread.median),
+            level.clients
+        ))
+    });
+    let levels: Vec<_> = levels.collect();
+    (!levels.is_empty()).then(|| {
+        format!(
+            "As a multiple of the same through Countersink on a table without a rule, by clients: {}.",
+            levels.join(", ")
+        )
+    })
 }
 
 fn gain(figures: &Figures) -> Option<String> {
@@ -89,6 +110,20 @@ mod tests {
                 .ends_with("does not pay for this workload on this server.")
         );
         assert!(gains(&[(1, 2.0), (4, 1.0), (64, 3.0)]).ends_with("It pays from 64 on."));
+    }
+
+    #[test]
+    fn what_a_rule_costs_is_said() {
+        let mut figures = figures();
+        assert_eq!(over_cold(&figures), None);
+        let mut level = Level::new(64, &[Mode::Cold, Mode::Proxy]);
+        level.ways[0].rates = vec![100.0, 100.0, 200.0];
+        level.ways[1].rates = vec![97.0, 110.0, 196.0];
+        figures.levels = vec![level];
+        assert_eq!(
+            over_cold(&figures).expect("a sentence"),
+            "As a multiple of the same through Countersink on a table without a rule, by clients: 0.98x at 64 (0.97x to 1.1x)."
+        );
     }
 
     #[test]

@@ -15,11 +15,12 @@ use crate::clients::Latencies;
 const FORMAT: u32 = 1;
 
 /// The pairs of modes to compare: the second mode's rate is divided by the first one's.
-const PAIRS: [(Mode, Mode); 5] = [
+const PAIRS: [(Mode, Mode); 6] = [
     (Mode::Direct, Mode::Proxy),
     (Mode::Direct, Mode::Slots),
     (Mode::Slots, Mode::Proxy),
     (Mode::Rows, Mode::Proxy),
+    (Mode::Cold, Mode::Proxy),
     (Mode::Direct, Mode::Rows),
 ];
 

@@ -16,6 +16,8 @@ pub enum Mode {
     Direct,
     /// The hand-written pattern, direct: INSERT .. ON DUPLICATE KEY UPDATE into one of many slots.
     Slots,
+    /// As `proxy`, on a table that no rule names: what the proxy costs by itself.
+    Cold,
     /// All increment the same row, through Countersink.
     Proxy,
 }
@@ -28,6 +30,7 @@ impl Mode {
             Self::Rows => "rows",
             Self::Direct => "direct",
             Self::Slots => "slots",
+            Self::Cold => "cold",
             Self::Proxy => "proxy",
         }
     }
@@ -37,11 +40,16 @@ impl Mode {
         matches!(self, Self::Direct | Self::Slots | Self::Proxy)
     }
 
+    /// Whether it goes through the proxy.
+    pub(super) fn is_proxied(self) -> bool {
+        matches!(self, Self::Cold | Self::Proxy)
+    }
+
     pub(super) fn paint(self) -> Paint {
         match self {
             Self::Direct => Paint::Direct,
             Self::Proxy => Paint::Proxy,
-            Self::Wire | Self::Rows | Self::Slots => Paint::Plain,
+            Self::Wire | Self::Rows | Self::Slots | Self::Cold => Paint::Plain,
         }
     }
 }

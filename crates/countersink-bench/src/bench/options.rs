@@ -65,14 +65,19 @@ impl Options {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use clap::ValueEnum;
 
     /// The defaults of `countersink bench`.
     pub(in super::super) fn options() -> Options {
         Options {
             schema: "countersink_bench".to_owned(),
             clients: vec![1, 4, 16, 64],
-            modes: Mode::value_variants().to_vec(),
+            modes: vec![
+                Mode::Wire,
+                Mode::Rows,
+                Mode::Direct,
+                Mode::Slots,
+                Mode::Proxy,
+            ],
             workload: Workload {
                 work: Work::Increment,
                 rounds: 5,

@@ -34,7 +34,7 @@ impl<'a, P: Proxy> Course<'a, P> {
 
     /// Runs all turns. When dropped, the clients and the proxy stop.
     pub async fn run(&self, facts: Facts) -> Result<Figures, Error> {
-        let proxy = match self.options.modes.contains(&Mode::Proxy) {
+        let proxy = match self.options.modes.iter().any(|mode| mode.is_proxied()) {
             true => {
                 let rules = rules(&self.options.schema, self.options.workload.slots);
                 Some(P::start(&rules, self.upstream).await?)
@@ -117,7 +117,7 @@ impl<'a, P: Proxy> Course<'a, P> {
 
     fn account(&self, mode: Mode, proxied: Option<&P::Account>) -> P::Account {
         let account = match (mode, proxied) {
-            (Mode::Proxy, Some(proxied)) => proxied,
+            (mode, Some(proxied)) if mode.is_proxied() => proxied,
             _ => self.upstream,
         };
         account.in_schema(&self.options.schema)

@@ -12,12 +12,13 @@ pub(super) const MARK: &str = "made_by_countersink_bench";
 pub(super) const PROXIED: &str = "bench_proxied";
 
 /// All tables that may exist, including the proxy's slot table. A schema with other tables must not be removed.
-pub(super) const TABLES: [&str; 7] = [
+pub(super) const TABLES: [&str; 8] = [
     MARK,
     "bench_rows",
     "bench_direct",
     "bench_slotted",
     "bench_slotted_slots",
+    "bench_cold",
     PROXIED,
     "bench_proxied_slots",
 ];
@@ -33,6 +34,7 @@ impl Mode {
             Self::Rows => Some("bench_rows"),
             Self::Direct => Some("bench_direct"),
             Self::Slots => Some("bench_slotted"),
+            Self::Cold => Some("bench_cold"),
             Self::Proxy => Some(PROXIED),
         }
     }
@@ -40,7 +42,7 @@ impl Mode {
     /// The table of its slots, if there is one.
     fn slots(self) -> Option<&'static str> {
         match self {
-            Self::Wire | Self::Rows | Self::Direct => None,
+            Self::Wire | Self::Rows | Self::Direct | Self::Cold => None,
             Self::Slots => Some("bench_slotted_slots"),
             Self::Proxy => Some("bench_proxied_slots"),
         }
@@ -90,7 +92,7 @@ impl Mode {
         };
         Job {
             increment: Statement::new(&increment),
-            reads: (workload.reads > 0.0).then(|| self.reads(base, workload.reads)),
+            reads: self.reads_of(workload, base),
             transaction: workload.think.map(|think| Transaction { think }),
             keys: match self {
                 Self::Rows => Keys::Own,
@@ -107,6 +109,18 @@ impl Mode {
             reads: self.base().map(|base| self.reads(base, 1.0)),
             transaction: None,
             ..job
+        }
+    }
+
+    /// The reads among a client's statements, if there are any.
+    fn reads_of(self, workload: &Workload, base: &str) -> Option<Reads> {
+        let asked_for = (workload.reads > 0.0).then_some(workload.reads);
+        match workload.work {
+            Work::Mix => Some(Reads {
+                statement: Statement::new(&Work::Reads.statement(base)),
+                share: asked_for.unwrap_or(Work::READS_OF_A_MIX),
+            }),
+            _ => asked_for.map(|share| self.reads(base, share)),
         }
     }
 

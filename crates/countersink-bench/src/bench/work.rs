@@ -22,6 +22,10 @@ pub enum Work {
     Upsert,
     /// Draw the next number of a sequence by LAST_INSERT_ID(n + 1).
     Sequence,
+    /// Read whole rows by their keys.
+    Reads,
+    /// Increment the first row, and read others: nine of ten statements, or as many as --reads says.
+    Mix,
 }
 
 /// What `stock` and `credit` begin with, and more than a run takes.
@@ -38,6 +42,8 @@ impl Work {
             Self::Set => "set",
             Self::Upsert => "upsert",
             Self::Sequence => "sequence",
+            Self::Reads => "reads",
+            Self::Mix => "mix",
         }
     }
 
@@ -51,6 +57,8 @@ impl Work {
             Self::Set => "Absolute values",
             Self::Upsert => "Upserts",
             Self::Sequence => "Numbers drawn from a sequence",
+            Self::Reads => "Reads of whole rows",
+            Self::Mix => "Increments of the first row and reads of others",
         }
     }
 
@@ -63,6 +71,9 @@ impl Work {
         )
     }
 
+    /// The share of the reads in a mix.
+    pub(super) const READS_OF_A_MIX: f64 = 0.9;
+
     /// The counters among them.
     pub(super) const COUNTERS: &str = "views, stock, credit";
 
@@ -70,6 +81,8 @@ impl Work {
     pub(super) fn statement(self, table: &str) -> String {
         let set = match self {
             Self::Increment => "views = views + 1",
+            Self::Reads => return format!("SELECT * FROM {table} WHERE id = {{key}}"),
+            Self::Mix => return format!("UPDATE {table} SET views = views + 1 WHERE id = 1"),
             Self::Guarded | Self::Soldout => "stock = stock - 1",
             Self::Unsigned => "credit = credit - 1",
             Self::Set => "views = 5",
@@ -92,10 +105,10 @@ impl Work {
     /// How many statements a row has counted, as an expression. `None` where the statements leave no trace.
     pub(super) fn counted(self) -> Option<String> {
         match self {
-            Self::Increment | Self::Upsert | Self::Sequence => Some("views".to_owned()),
+            Self::Increment | Self::Upsert | Self::Sequence | Self::Mix => Some("views".to_owned()),
             Self::Guarded => Some(format!("{STOCK} - stock")),
             Self::Unsigned => Some(format!("{STOCK} - credit")),
-            Self::Soldout | Self::Set => None,
+            Self::Soldout | Self::Set | Self::Reads => None,
         }
     }
 
@@ -104,7 +117,7 @@ impl Work {
         match self {
             Self::Guarded => "-stock",
             Self::Unsigned => "-credit",
-            Self::Increment | Self::Upsert | Self::Sequence | Self::Soldout | Self::Set => "views",
+            _ => "views",
         }
     }
 }
