@@ -14,7 +14,7 @@ use super::rows_in_the_way::inserted_values;
 use crate::catalog::{Bounds, Domain};
 use crate::sql::context::{Context, Edit, bare, base_path, column_path, ident, quoted};
 use crate::sql::increment::{self, Delta, predicate_range, schema_qualifications};
-use crate::sql::key;
+use crate::sql::key::{self, KeyValueKind};
 use crate::sql::plan::{Repeat, RepeatedAs};
 use crate::sql::predicate::{Target, conjuncts};
 use crate::sql::syntax;
@@ -125,6 +125,14 @@ fn column_of_values(context: &Context<'_>, target: &Target<'_>, expr: &Expr) -> 
 
 /// The argument of a call of one of these functions with one argument.
 fn call_of_one<'e>(expr: &'e Expr, names: &[&str]) -> Option<&'e Expr> {
+    match arguments(expr, names)?.as_slice() {
+        [argument] => Some(argument),
+        _ => None,
+    }
+}
+
+/// The arguments of a call of one of these functions.
+fn arguments<'e>(expr: &'e Expr, names: &[&str]) -> Option<Vec<&'e Expr>> {
     let Expr::Function(function) = bare(expr) else {
         return None;
     };
@@ -132,16 +140,24 @@ fn call_of_one<'e>(expr: &'e Expr, names: &[&str]) -> Option<&'e Expr> {
         return None;
     };
     let name = &ident(name)?.value;
+    let is_one_of_them = names.iter().any(|known| name.eq_ignore_ascii_case(known));
     let FunctionArguments::List(list) = &function.args else {
         return None;
     };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else {
-        return None;
-    };
-    names
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known))
-        .then_some(argument)
+    let arguments = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => Some(argument),
+        _ => None,
+    });
+    is_one_of_them.then(|| arguments.collect())?
+}
+
+/// A limit that a sum is not to pass: the other argument of GREATEST or LEAST.
+struct Limit {
+    /// Which of the deltas.
+    delta: usize,
+    /// How a value that has not passed it compares with it.
+    operator: &'static str,
+    value: Template,
 }
 
 /// What is assigned.
@@ -150,8 +166,12 @@ struct Assignments<'a> {
     deltas: Vec<Delta<'a>>,
     /// `column = LAST_INSERT_ID(column + n)`: which of the deltas.
     sequence: Option<usize>,
+    /// `column = GREATEST(column - n, 0)`, and its like.
+    limits: Vec<Limit>,
     /// Other columns, with the values that they get.
     constants: Vec<(usize, Template)>,
+    /// Parameters that must be exact numbers.
+    numbers: Vec<u16>,
 }
 
 impl<'a> Assignments<'a> {
@@ -172,6 +192,7 @@ impl<'a> Assignments<'a> {
         let is_handed_out = call_of_one(value, &["LAST_INSERT_ID"]);
         if let Some(counter) = table.counter(column) {
             let value = is_handed_out.unwrap_or(value);
+            let value = self.limited(context, value).unwrap_or(value);
             if let Ok(delta) = increment::delta(context, target, counter, value) {
                 if is_handed_out.is_some() {
                     let is_whole = matches!(counter.domain, Domain::Integer { .. });
@@ -182,13 +203,46 @@ impl<'a> Assignments<'a> {
                 return Some(());
             }
         }
-        is_handed_out.is_none().then_some(())?;
+        let has_limit = self
+            .limits
+            .iter()
+            .any(|limit| limit.delta == self.deltas.len());
+        (is_handed_out.is_none() && !has_limit).then_some(())?;
         let constant = match touch::now(value) {
             Some(digits) => Template::text(format!("NOW({digits})")),
             None => key::key_value(context, value)?.text,
         };
         self.constants.push((column, constant));
         Some(())
+    }
+
+    /// What GREATEST or LEAST limits, if one of its two arguments is a number. The next delta is to have that limit.
+    fn limited<'e>(&mut self, context: &Context<'_>, value: &'e Expr) -> Option<&'e Expr> {
+        let (arguments, operator) = match arguments(value, &["GREATEST"]) {
+            Some(arguments) => (arguments, ">="),
+            None => (arguments(value, &["LEAST"])?, "<="),
+        };
+        let [left, right] = arguments.as_slice() else {
+            return None;
+        };
+        let limit = |expr: &Expr| {
+            key::key_value(context, expr)
+                .filter(|value| !matches!(value.kind, KeyValueKind::Text | KeyValueKind::Bytes))
+        };
+        let (sum, limit) = match (limit(left), limit(right)) {
+            (None, Some(limit)) => (left, limit),
+            (Some(limit), None) => (right, limit),
+            _ => return None,
+        };
+        if let KeyValueKind::Parameter(parameter) = limit.kind {
+            self.numbers.push(parameter);
+        }
+        self.limits.push(Limit {
+            delta: self.deltas.len(),
+            operator,
+            value: limit.text,
+        });
+        Some(sum)
     }
 
     /// The delta of the counter that an expression is, if it gets one.
@@ -398,10 +452,20 @@ impl<'a> Assignments<'a> {
                 text.append(&delta.signed(position)).push_text("))");
             }
         }
+        for limit in &self.limits {
+            let delta = &self.deltas[limit.delta];
+            let name = name(delta.column());
+            // Neither before nor behind any of them.
+            text.push_text(format!(" AND {alias}.{name} {} ", limit.operator));
+            text.append(&limit.value);
+            text.push_text(format!(" AND {alias}.{name} {} (", limit.operator));
+            text.append(&limit.value).push_text(" - (0 ");
+            text.append(&delta.signed(limit.delta)).push_text("))");
+        }
         Some(Repeat {
             text,
             amounts,
-            numbers,
+            numbers: [numbers, self.numbers.clone()].concat(),
             answered: match self.sequence {
                 Some(position) => RepeatedAs::Sequence(position),
                 None => answered,
@@ -422,135 +486,4 @@ fn range_of(expr: &Expr) -> Option<std::ops::Range<usize>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::sql::fixture::plan_of;
-    use crate::sql::plan::{Plan, Repeat};
-
-    fn repeat(text: &str) -> Option<Repeat> {
-        match plan_of(text) {
-            Plan::Batch(row) => row.repeat.clone(),
-            plan => panic!("{text}: {plan:?}"),
-        }
-    }
-
-    /// What is sent for three.
-    fn for_three(text: &str, parameters: &[&str]) -> Option<String> {
-        let parameters: Vec<Vec<u8>> = parameters
-            .iter()
-            .map(|text| text.as_bytes().to_vec())
-            .collect();
-        let repeat = repeat(text)?;
-        let amounts = repeat.amounts(&parameters)?;
-        let text = repeat.render(&parameters, &amounts, 3)?;
-        Some(String::from_utf8(text).expect("UTF-8"))
-    }
-
-    const VIEWS: &str = "`tallies`.`views` BETWEEN -1000000000 AND 1000000000";
-
-    #[test]
-    fn what_adds_constants_under_conditions_that_hold_in_between_is_repeated() {
-        for (text, set, condition) in [
-            (
-                "UPDATE tallies SET views = views - 2 WHERE id = 42 AND views >= 2",
-                "`views` = `views` - 6",
-                "(id = 42 AND views >= 2) AND (id = 42 AND (`tallies`.`views` - 4) >= 2)",
-            ),
-            (
-                "UPDATE tallies SET views = views + 1, title = 'x' WHERE id = 42 AND views + 1 <= score AND author_id = 7",
-                "`views` = `views` + 3, `title` = 'x'",
-                "(id = 42 AND views + 1 <= score AND author_id = 7) \
-                 AND (id = 42 AND (`tallies`.`views` + 2) + 1 <= score AND author_id = 7)",
-            ),
-            (
-                "UPDATE shop.tallies SET views = views + 1 WHERE shop.tallies.id = 42 AND shop.tallies.views BETWEEN 1 AND 9 LIMIT 1",
-                "`views` = `views` + 3",
-                "(`tallies`.id = 42 AND `tallies`.views BETWEEN 1 AND 9) \
-                 AND (`tallies`.id = 42 AND (`tallies`.`views` + 2) BETWEEN 1 AND 9)",
-            ),
-            (
-                "UPDATE tallies SET views = LAST_INSERT_ID(views + 1) WHERE id = 42",
-                "`views` = LAST_INSERT_ID(`views` + 3)",
-                "(id = 42)",
-            ),
-            (
-                "INSERT INTO tallies VALUES (42, 1, 'a', 5, 0, 0) ON DUPLICATE KEY UPDATE views = views + VALUES(views), title = VALUES(title)",
-                "`views` = `views` + 15, `title` = 'a'",
-                "(`id` = 42)",
-            ),
-        ] {
-            assert_eq!(
-                for_three(text, &[]),
-                Some(format!(
-                    "UPDATE `shop`.`tallies` AS `tallies` SET {set} WHERE {condition} AND {VIEWS}"
-                )),
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn unsigned_counters_do_not_fall_below_zero_on_the_way() {
-        let text = for_three(
-            "UPDATE tallies SET likes = likes - 1 WHERE id = 42 AND likes > 0",
-            &[],
-        );
-        let text = text.expect("it is repeated");
-        assert!(
-            text.ends_with(" AND `tallies`.`likes` >= (0 - (0 - 3))"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn parameters_must_be_exact_numbers() {
-        const BUY: &str = "UPDATE tallies SET views = views - ? WHERE id = ? AND views >= ?";
-        let text = for_three(BUY, &["2", "42", "'2'"]).expect("it is repeated");
-        assert!(text.contains("SET `views` = `views` - 6 WHERE (id = 42 AND views >= '2') AND (id = 42 AND (`tallies`.`views` - 4) >= '2')"), "{text}");
-        for amount in ["'2'", "0", "1.5", "NULL", "2e0"] {
-            assert_eq!(for_three(BUY, &[amount, "42", "2"]), None, "{amount}");
-        }
-        const WITHIN: &str =
-            "UPDATE tallies SET views = views - 1 WHERE id = 42 AND views - ? >= 0";
-        assert!(for_three(WITHIN, &["2"]).is_some());
-        assert_eq!(for_three(WITHIN, &["'2'"]), None);
-    }
-
-    #[test]
-    fn more_than_a_value_may_change_by_is_not_done_at_once() {
-        let repeat =
-            repeat("UPDATE tallies SET views = views - 4000000 WHERE id = 42 AND views > 0");
-        let repeat = repeat.expect("it is repeated");
-        let amounts = repeat.amounts(&[]).expect("exact");
-        assert!(repeat.render(&[], &amounts, 1).is_some());
-        assert_eq!(repeat.render(&[], &amounts, 2), None);
-    }
-
-    #[test]
-    fn what_may_come_out_otherwise_in_between_is_not_repeated() {
-        for text in [
-            "UPDATE tallies SET views = 5 WHERE id = 42",
-            "UPDATE tallies SET views = GREATEST(views - 1, 0) WHERE id = 42",
-            "UPDATE tallies SET views = views - 0 WHERE id = 42 AND views > 0",
-            "UPDATE tallies SET views = views - 1 WHERE id = 42 AND views <> 0",
-            "UPDATE tallies SET views = views - 1 WHERE id = 42 AND views = 5",
-            "UPDATE tallies SET views = views - 1 WHERE id = 42 AND NOT views > 5",
-            "UPDATE tallies SET views = views - 1 WHERE id = 42 AND (views > 5 OR title = 'x')",
-            "UPDATE tallies SET views = views - 1 WHERE id = 42 AND views NOT BETWEEN 1 AND 5",
-            "UPDATE tallies SET views = views - 1 WHERE id = 42 AND views * 2 > 5",
-            "UPDATE tallies SET views = views - 1 WHERE id = 42 AND views > title",
-            "UPDATE tallies SET views = views - 1 WHERE id = 42 AND views - '1' > 5",
-            "UPDATE tallies SET views = views - 1, title = 'x' WHERE id = 42 AND views > 0 AND title = 'y'",
-            "UPDATE tallies SET views = views - 1, id = 42 WHERE id = 42 AND views > 0",
-            "UPDATE tallies SET views = views - 1, likes = views WHERE id = 42 AND views > 0",
-            "UPDATE tallies SET score = LAST_INSERT_ID(score + 1) WHERE id = 42",
-            "INSERT INTO tallies VALUES (42, 1, 'a', 5, 0, 0)",
-            "INSERT INTO tallies VALUES (42, 1, 'a', 5, 0, 0) ON DUPLICATE KEY UPDATE views = VALUES(likes) + views",
-            "INSERT INTO tallies VALUES (42, 1, 'a', 5, 0, 0) ON DUPLICATE KEY UPDATE views = IF(views > 5, 1, 2)",
-            "INSERT INTO tallies VALUES (42, 1, 'a', 5, 0, 0) ON DUPLICATE KEY UPDATE title = 'b'",
-            "REPLACE INTO tallies VALUES (42, 1, 'a', 5, 0, 0)",
-            "DELETE FROM tallies WHERE id = 42",
-        ] {
-            assert_eq!(repeat(text), None, "{text}");
-        }
-    }
-}
+mod tests;

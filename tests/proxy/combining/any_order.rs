@@ -62,6 +62,8 @@ const WRITES: &[&str] = &[
     "UPDATE posts SET score = score - 0.5, title = 'd' WHERE id = 1 AND score - 0.5 >= 0",
     "UPDATE posts SET views = LAST_INSERT_ID(views - {n}), title = 'q' WHERE id = 1 AND views IS NOT NULL",
     "UPDATE posts SET views = views + 1, likes = {n} WHERE id = 1 AND views <= likes",
+    "UPDATE posts SET views = GREATEST(views - 1, {n}) WHERE id = 1",
+    "UPDATE posts SET views = LEAST(views + 2, 7), likes = GREATEST(0, likes - 1) WHERE id = 1",
     "INSERT INTO posts VALUES (1, 'u', 1, 0.5, 1) ON DUPLICATE KEY UPDATE score = VALUES(score) + score, title = VALUES(title), likes = likes - 1",
 ];
 
