@@ -1,8 +1,9 @@
 //! Countersink: a MySQL proxy that makes hot counter rows fast without changing the application.
 //!
 //! Thousands of clients that run `UPDATE posts SET views = views + 1 WHERE id = 42` wait for each other's row lock.
-//! Through Countersink their increments go to rows of a slot table that no other client holds, and reads add the slots
-//! up again. For every counter `c` of a row with key `k`
+//! Through Countersink those that wait for a row are written by one of them, in one transaction. While transactions hold
+//! the row, increments go to rows of a slot table that no other client holds, and reads add the slots up again. For every
+//! counter `c` of a row with key `k`
 //!
 //! ```text
 //! value(k, c) = base.c + SUM(slots.c where key = k)
@@ -40,11 +41,12 @@
 //! 1. the packet is looked at where it lies; a statement that names no hot table (a byte search, [`sql::Prefilter`])
 //!    is passed on as it came, and its response is followed by packet headers alone ([`wire::response`]);
 //! 2. otherwise [`sql::plan()`] makes its [`sql::plan::Plan`], once for each shape or text;
-//! 3. [`sql::decide`] says what the session's locks and variables make of the plan, and the session acts on that. An
-//!    increment goes to a slot, together with other waiting ones (in a transaction: once such transactions are known to
-//!    do nothing else). A read is sent as base + SUM(slots). Any other write moves
-//!    the slots into base first (fold) and then runs as it came, in one transaction. Only a write of another table,
-//!    where a fold would show in the client's snapshot, reads counters as sums;
+//! 3. [`sql::decide`] says what the session's locks and variables make of the plan, and the session acts on that. While
+//!    the table rests, a write of one row in autocommit is written together with those that wait for the row
+//!    ([`counter::combine`]), and all else passes. While slots are in use, an increment goes to a slot, together with
+//!    other waiting ones (in a transaction: once such transactions are known to do nothing else). A read is sent as base
+//!    + SUM(slots). Any other write moves the slots into base first (fold) and then runs as it came, in one transaction.
+//!    Only a write of another table, where a fold would show in the client's snapshot, reads counters as sums;
 //! 4. the client gets the response that MySQL would have given: row counts, info text, column definitions and status
 //!    flags are those of its own statement;
 //! 5. later, in the background, [`counter::rollup`] moves the values in slots into base.
