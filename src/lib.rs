@@ -44,9 +44,10 @@
 //! 3. [`sql::decide`] says what the session's locks and variables make of the plan, and the session acts on that. While
 //!    the table rests, a write of one row in autocommit is written together with those that wait for the row
 //!    ([`counter::combine`]), and all else passes. While slots are in use, an increment goes to a slot, together with
-//!    other waiting ones (in a transaction: once such transactions are known to do nothing else). A read is sent as base
-//!    + SUM(slots). Any other write moves the slots into base first (fold) and then runs as it came, in one transaction.
-//!    Only a write of another table, where a fold would show in the client's snapshot, reads counters as sums;
+//!    other waiting ones (in a transaction: once such transactions are known to do nothing else). A read is sent as
+//!    base + SUM(slots). Any other write moves the slots into base first (fold) and then runs as it came, in one
+//!    transaction. Only a write of another table, where a fold would show in the client's snapshot, reads counters as
+//!    sums;
 //! 4. the client gets the response that MySQL would have given: row counts, info text, column definitions and status
 //!    flags are those of its own statement;
 //! 5. later, in the background, [`counter::rollup`] moves the values in slots into base.
