@@ -75,16 +75,12 @@ pub struct CombineKey {
 }
 
 impl CombineKey {
-    /// For the statements of a row of a table without slots. What the row is known for does not matter there.
+    /// For the statements of a row of a table without slots.
     pub fn of_base(row: SlotRow) -> Self {
         Self {
             shape: None,
             times: Vec::new(),
-            slot_row: SlotRow {
-                has_one_text: false,
-                guarded: Vec::new(),
-                ..row
-            },
+            slot_row: row,
         }
     }
 }

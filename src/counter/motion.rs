@@ -124,7 +124,8 @@ impl Motion {
     /// An increment in autocommit is about to be written to this row.
     pub fn pass(&self, table: &HotTable, predicate: &[u8]) {
         let mut tables = unpoisoned(&self.tables);
-        if let Some(table) = tables.get_mut(&name_of(table))
+        if !tables.is_empty()
+            && let Some(table) = tables.get_mut(&name_of(table))
             && table.held.contains_key(&hash(predicate))
         {
             self.count(table, Instant::now());

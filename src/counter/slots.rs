@@ -51,6 +51,16 @@ pub struct SlotRow {
     pub server: u64,
 }
 
+impl SlotRow {
+    /// For a row of a table without slots, known by its key to the sessions of one server.
+    pub fn of_base(predicate: Vec<u8>) -> Self {
+        Self {
+            predicate,
+            ..Self::default()
+        }
+    }
+}
+
 /// What rows of a slot may have been opened, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Opening {

@@ -34,17 +34,23 @@ pub fn transaction_control(
     kind: Kind,
     variables: &SessionVariables,
 ) -> Option<TransactionControl> {
+    // Most statements are of other kinds, and need no second look.
+    if !matches!(
+        kind,
+        Kind::Begin | Kind::Rollback | Kind::Savepoint | Kind::Release
+    ) {
+        return None;
+    }
     let is_single =
         memchr(b';', text).is_none() || !Words::new(text, variables).has_inner_mark(b';');
-    let may_hide = memmem::find(text, b"/*").is_some();
-    match kind {
-        Kind::Begin if is_single && !may_hide => {
-            return Some(TransactionControl::Begin {
-                snapshot: mentions(text, b"SNAPSHOT"),
-            });
-        }
-        Kind::Rollback | Kind::Savepoint | Kind::Release if is_single => {}
-        _ => return None,
+    if !is_single {
+        return None;
+    }
+    if kind == Kind::Begin {
+        let may_hide = memmem::find(text, b"/*").is_some();
+        return (!may_hide).then(|| TransactionControl::Begin {
+            snapshot: mentions(text, b"SNAPSHOT"),
+        });
     }
     let mut words = Words::new(text, variables);
     if words

@@ -72,8 +72,10 @@ impl Session {
                 .work
                 .forget_repeats(|shape| self.shared.run_one_by_one(shape));
             let slots = &self.shared.slots;
-            let first = slots.first(&member.table);
-            let is_known = slots.knows(&member.table, &member.key.slot_row, first);
+            let is_known = member.table.slots > 0 && {
+                let first = slots.first(&member.table);
+                slots.knows(&member.table, &member.key.slot_row, first)
+            };
             let call = match group.enter(member, is_known) {
                 Entered::Lead(batch) => Call::Lead(batch),
                 Entered::Wait(called) => {
@@ -86,7 +88,7 @@ impl Session {
             };
             let outcome = match call {
                 Call::Done(outcome) => outcome,
-                Call::Lead(batch) => match self.lead(batch, candidate).await? {
+                Call::Lead(batch) => match Box::pin(self.lead(batch, candidate)).await? {
                     BatchOutcome::Answered(done) => return Ok(Some(done)),
                     BatchOutcome::Written(outcome) => outcome,
                 },

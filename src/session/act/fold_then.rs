@@ -31,9 +31,9 @@ impl Session {
         if self.state.last.leaves_doubt {
             self.run_internal("DO 0").await?;
         }
-        if let Some(done) = self
-            .write_with_sums(fold, parameters, original, context)
-            .await?
+        // Boxed, like all that is rare or takes round trips of its own: every statement makes the future that this is in.
+        if let Some(done) =
+            Box::pin(self.write_with_sums(fold, parameters, original, context)).await?
         {
             return Ok(done);
         }
@@ -72,12 +72,11 @@ impl Session {
             return self.run_original(original, context).await;
         }
         if self.is_query_in_snapshot(fold) {
-            return self.query_in_snapshot(&folds, original, context).await;
+            return Box::pin(self.query_in_snapshot(&folds, original, context)).await;
         }
         if !self.state.in_transaction() {
-            return self
-                .fold_in_own_transaction(fold.reason, &folds, original, context)
-                .await;
+            let done = self.fold_in_own_transaction(fold.reason, &folds, original, context);
+            return Box::pin(done).await;
         }
         // The server accepts the text of an increment, unless its table has been altered since. An increment that is
         // refused then leaves locks behind, but begins no transaction.
@@ -100,8 +99,7 @@ impl Session {
         if let (true, [only]) = (writes_alone, &fold.folds[..]) {
             self.note_locking_write(&only.table);
         }
-        self.fold_in_transaction(fold, &folds, parameters, original, context)
-            .await
+        Box::pin(self.fold_in_transaction(fold, &folds, parameters, original, context)).await
     }
 
     /// Folds and runs the original in a transaction of the proxy's own. Each statement of the fold keeps base +

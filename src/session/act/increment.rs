@@ -74,7 +74,7 @@ impl Session {
         let is_alone = !self.state.in_transaction();
         let done = match self.combine_increment(&slotting).await? {
             Some(done) => Ok(done),
-            None => self.slot_alone(&slotting).await,
+            None => Box::pin(self.slot_alone(&slotting)).await,
         };
         if is_alone {
             // An error does not report that the transaction has ended, but there was none that could hold a slot.
@@ -171,6 +171,9 @@ impl Session {
     /// Identifies a slot row. Base has been checked for room for these counters, not for others, and on this server,
     /// not on another to which the upstream's address has led or will lead.
     fn slot_row(&self, predicate: &[u8], increment: &Increment) -> SlotRow {
+        if increment.table.slots == 0 {
+            return SlotRow::of_base(predicate.to_vec());
+        }
         SlotRow {
             predicate: predicate.to_vec(),
             has_one_text: has_one_text(predicate, &increment.table),

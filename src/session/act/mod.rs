@@ -61,8 +61,7 @@ impl Session {
                 self.run_original(original, context).await
             }
             Decision::Write(write) => {
-                self.write(write, arguments.literals(), original, context)
-                    .await
+                Box::pin(self.write(write, arguments.literals(), original, context)).await
             }
             Decision::Observe(observed) => {
                 self.metrics().count_observed(observed.reason());
@@ -81,13 +80,13 @@ impl Session {
                 self.increment_by(increment, arguments.values(), literals, original, context)
                     .await
             }
-            Decision::Read(read) => self.read_in_form(read, invocation).await,
-            Decision::Fold(fold) => self.fold_or_read(fold, invocation).await,
-            Decision::Ddl(ddl) => self.ddl(ddl, original, context).await,
-            Decision::Shadow(tables) => self.shadow(tables, original, context).await,
+            Decision::Read(read) => Box::pin(self.read_in_form(read, invocation)).await,
+            Decision::Fold(fold) => Box::pin(self.fold_or_read(fold, invocation)).await,
+            Decision::Ddl(ddl) => Box::pin(self.ddl(ddl, original, context)).await,
+            Decision::Shadow(tables) => Box::pin(self.shadow(tables, original, context)).await,
             // PREPARE is possible only in the text protocol, and `command::statement` has handled it there.
             Decision::Prepare => self.run_original(original, context).await,
-            Decision::LockTables(lock) => self.lock_tables(lock, original, context).await,
+            Decision::LockTables(lock) => Box::pin(self.lock_tables(lock, original, context)).await,
         }
     }
 

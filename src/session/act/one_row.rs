@@ -73,11 +73,7 @@ impl Session {
             }
         };
         Some(Member {
-            key: Arc::new(CombineKey::of_base(SlotRow {
-                predicate: rendered(&row.key),
-                server: self.shared.slots.hash_of(&self.server),
-                ..SlotRow::default()
-            })),
+            key: Arc::new(CombineKey::of_base(SlotRow::of_base(rendered(&row.key)))),
             table: Arc::clone(&row.table),
             work: Work::Itself {
                 text: text.into(),

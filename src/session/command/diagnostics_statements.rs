@@ -72,8 +72,8 @@ impl Session {
         let may_have_body = matches!(kind, Kind::Ddl | Kind::Other | Kind::With);
         match sql::diagnostics::question(text, &variables) {
             Some(question) if !may_have_body && !sql::is_several(text, &variables) => {
-                self.answer_question(diagnostics, &question, text, kind, context)
-                    .await
+                let answered = self.answer_question(diagnostics, &question, text, kind, context);
+                Box::pin(answered).await
             }
             _ => Ok(QuestionOutcome::Not),
         }

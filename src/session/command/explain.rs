@@ -34,7 +34,7 @@ impl Session {
         found: Option<Found>,
     ) -> Result<Replied, Error> {
         if asks_to_explain(text, kind_of(text)) {
-            return self.explain(text, context).await;
+            return Box::pin(self.explain(text, context)).await;
         }
         let text = &*self.executed(text).await?;
         self.statement(text, original, context, found).await

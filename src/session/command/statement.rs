@@ -8,6 +8,7 @@ use crate::session::error::Error;
 use crate::session::plan::Found;
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::one_shot::Effect;
+use crate::session::state::running::Access;
 use crate::session::text::{kind_of, may_change_the_catalog};
 use crate::sql::{self, Kind};
 
@@ -25,7 +26,7 @@ impl Session {
             let variables = self.variables().await?.unwrap_or_default();
             if let Some(command) = sql::prepare::command(text, &variables) {
                 let is_execute = kind == Kind::Execute || kind == Kind::Other;
-                let done = self.sql_prepared(command, original, context).await?;
+                let done = Box::pin(self.sql_prepared(command, original, context)).await?;
                 if is_execute || done.failed {
                     self.after_one_shot(&Effect::Ends, done.failed);
                 }
@@ -38,11 +39,15 @@ impl Session {
             QuestionOutcome::Not => None,
         };
         self.state.running.control = self.control_in(text, kind);
-        self.state.running.access = self.access_in(Some(text), kind);
+        // A write by itself leaves no transaction to report about.
+        self.state.running.access = match kind.is_write() && !self.state.in_transaction() {
+            true => Access::default(),
+            false => self.access_in(Some(text), kind),
+        };
         self.before(kind);
         self.watch(Some(text), kind).await?;
         let done = match edited {
-            Some(edited) => self.act_with(&edited, text, original, context).await?,
+            Some(edited) => Box::pin(self.act_with(&edited, text, original, context)).await?,
             None => {
                 let found = match found {
                     None => self.find_or_plan(text).await?,
