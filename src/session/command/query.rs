@@ -189,8 +189,8 @@ mod tests {
         size_of::<F>()
     }
 
-    /// Each statement that concerns a hot table allocates this future and copies it there. At 12 KB that took a third of
-    /// all the proxy's own instructions for an increment.
+    /// Each statement that concerns a hot table allocates this future and copies it there. At 12 KB that took more than
+    /// a quarter of the proxy's own instructions for an increment.
     #[test]
     fn the_future_of_a_statement_is_small() {
         let size = size_of_future(|session| session.hot_query(Vec::new(), None));
