@@ -114,7 +114,7 @@ pub struct HotTable {
     pub slot_name: String,
     /// All columns in their ordinal order, invisible ones too.
     pub columns: Vec<Column>,
-    /// The primary key: positions in `columns`, in key order. Never empty.
+    /// The primary key: positions in `columns`, in key order. Empty where the table has none; it has no slots then.
     pub primary_key: Vec<usize>,
     /// The counters that the rule names.
     pub counters: Vec<Counter>,
@@ -147,6 +147,11 @@ impl HotTable {
             slots: 0,
             ..self.clone()
         }
+    }
+
+    /// Whether it has no primary key. Such a table may be hot as long as it has one row.
+    pub fn is_keyless(&self) -> bool {
+        self.primary_key.is_empty()
     }
 
     /// Whether it does without slots until they are needed.

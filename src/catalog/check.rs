@@ -35,7 +35,7 @@ pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>
         return Err(reasons.errors); // Of a view, nothing else would make sense.
     }
     reasons.add("table", engine(facts).into_iter().chain(triggers(facts)));
-    let primary_key = reasons.unless("table", primary_key(facts));
+    let primary_key = reasons.unless("table", primary_key(rule, facts));
     let counters = rule
         .columns
         .iter()
@@ -200,10 +200,10 @@ fn triggers(facts: &Facts) -> impl Iterator<Item = Problem> {
         })
 }
 
-/// Positions of the key's columns, in key order.
-fn primary_key(facts: &Facts) -> Result<Vec<usize>, Vec<Problem>> {
+/// Positions of the key's columns, in key order. Without slots there need not be a key.
+fn primary_key(rule: &Rule, facts: &Facts) -> Result<Vec<usize>, Vec<Problem>> {
     let table = || full_name(facts);
-    if facts.primary_key().next().is_none() {
+    if facts.primary_key().next().is_none() && rule.slots > 0 {
         return Err(vec![Problem::NoPrimaryKey { table: table() }]);
     }
     let (mut positions, mut problems) = (Vec::new(), Vec::new());

@@ -171,8 +171,10 @@ pub enum Problem {
         /// The foreign key.
         key: String,
     },
-    /// No primary key.
-    #[error("{table} has no primary key, by which slots find their row; add one")]
+    /// No primary key, for a rule with slots.
+    #[error(
+        "{table} has no primary key, by which slots find their row; add one, or set slots: 0 if the table has one row only"
+    )]
     NoPrimaryKey {
         /// `schema.table`.
         table: String,

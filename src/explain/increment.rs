@@ -1,5 +1,6 @@
 //! Increments: the slot row, base when that is not known, and the ways out.
 
+use super::other::locked;
 use super::{Explanation, Sent, Situation, Way, base, fold, shown, slots};
 use crate::reason::Reason;
 use crate::sql::plan::{Increment, Scope};
@@ -22,7 +23,10 @@ pub(super) fn explain(increment: &Increment, situation: &Situation) -> Explanati
 pub(super) fn explain_base(increment: &Increment) -> Explanation {
     let together = increment.update.as_ref().map(|update| Way {
         when: "When others of its kind wait, with what they add together".to_owned(),
-        sends: vec![Sent::Text(shown(update))],
+        sends: match increment.table.is_keyless() {
+            true => locked(&increment.table, "TRUE", [Sent::Text(shown(update))]),
+            false => vec![Sent::Text(shown(update))],
+        },
         locks: vec![format!("{}: the one row, X", base(&increment.table))],
     });
     let alone = Way {

@@ -7,7 +7,7 @@ use crate::catalog::HotTable;
 use crate::counter::fold as statements;
 use crate::counter::withdrawal;
 use crate::reason::Reason;
-use crate::sql::base_path;
+use crate::sql::lock_around;
 use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, OneRow};
 
 fn all_of(tables: &[Arc<HotTable>]) -> Vec<Keys> {
@@ -24,19 +24,9 @@ pub(super) fn batch(row: &OneRow) -> Explanation {
         when: "Alone".to_owned(),
         ..Way::original()
     };
-    let lock = format!(
-        "SELECT 1 FROM {} WHERE {} FOR UPDATE",
-        base_path(&row.table),
-        shown(&row.key)
-    );
     let together = Way {
         when: "When others wait for the same row".to_owned(),
-        sends: vec![
-            Sent::Text(statements::BEGIN.to_owned()),
-            Sent::Text(lock),
-            Sent::Original,
-            Sent::Text(statements::COMMIT.to_owned()),
-        ],
+        sends: locked(&row.table, &shown(&row.key), [Sent::Original]),
         locks: vec![
             format!("{}: the one row, X", base(&row.table)),
             locks::THE_STATEMENTS_OWN.to_owned(),
@@ -44,12 +34,19 @@ pub(super) fn batch(row: &OneRow) -> Explanation {
     };
     let alike = row.repeat.as_ref().map(|repeat| Way {
         when: "When others of the same wait, with what they add together".to_owned(),
-        sends: vec![
-            Sent::Text(statements::BEGIN.to_owned()),
-            Sent::Original,
-            Sent::text(shown(&repeat.text)),
-            Sent::Text(statements::COMMIT.to_owned()),
-        ],
+        sends: match row.table.is_keyless() {
+            true => locked(
+                &row.table,
+                &shown(&row.key),
+                [Sent::Original, Sent::text(shown(&repeat.text))],
+            ),
+            false => vec![
+                Sent::Text(statements::BEGIN.to_owned()),
+                Sent::Original,
+                Sent::text(shown(&repeat.text)),
+                Sent::Text(statements::COMMIT.to_owned()),
+            ],
+        },
         locks: vec![locks::THE_STATEMENTS_OWN.to_owned()],
     });
     let note =
@@ -59,6 +56,26 @@ pub(super) fn batch(row: &OneRow) -> Explanation {
         ways: [alone, together].into_iter().chain(alike).collect(),
         notes: vec![note.to_owned()],
     }
+}
+
+/// A transaction that locks the row first. Where the table has no primary key, it looks again at the end whether there is
+/// one row.
+pub(super) fn locked(
+    table: &HotTable,
+    key: &str,
+    sends: impl IntoIterator<Item = Sent>,
+) -> Vec<Sent> {
+    let (before, behind) = lock_around(table);
+    let lock = format!("{before}{key}{behind}");
+    let again = table.is_keyless().then(|| Sent::Text(lock.clone()));
+    let first = [Sent::Text(statements::BEGIN.to_owned()), Sent::Text(lock)];
+    let last = Sent::Text(statements::COMMIT.to_owned());
+    first
+        .into_iter()
+        .chain(sends)
+        .chain(again)
+        .chain([last])
+        .collect()
 }
 
 /// DDL.

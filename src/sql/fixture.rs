@@ -125,10 +125,25 @@ pub(super) fn tallies() -> Arc<HotTable> {
     })
 }
 
+/// shop.drawn (number INT, note TEXT), a table without a primary key.
+pub(super) fn drawn() -> Arc<HotTable> {
+    Arc::new(HotTable {
+        name: "drawn".to_owned(),
+        slot_name: "drawn_slots".to_owned(),
+        columns: vec![column("number", "int"), column("note", "text")],
+        primary_key: Vec::new(),
+        counters: vec![Counter {
+            column: 0,
+            ..posts().counters[0].clone()
+        }],
+        ..HotTable::clone(&tallies())
+    })
+}
+
 pub(super) fn catalog() -> Catalog {
     Catalog {
         tables: vec![posts(), hits()],
-        without_slots: vec![tallies()],
+        without_slots: vec![tallies(), drawn()],
         observed: Vec::new(),
         lower_case_table_names: 0,
         mariadb: false,

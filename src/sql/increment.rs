@@ -275,10 +275,11 @@ pub(super) fn plan(
             false => Plan::Fold(Box::new(fold(Reason::TouchColumn))),
         };
     }
-    let whole_key = update
-        .selection
-        .as_ref()
-        .and_then(|predicate| key::whole_key(context, target, predicate));
+    let is_keyless = target.table.is_keyless();
+    let whole_key = match &update.selection {
+        Some(predicate) => key::whole_key(context, target, predicate),
+        None => is_keyless.then(WholeKey::default),
+    };
     if let Some(reason) = obstacle(
         context,
         target,
@@ -291,6 +292,7 @@ pub(super) fn plan(
     let Some(predicate) = predicate_text(context, target, update) else {
         return Plan::Fold(Box::new(fold(Reason::Unresolved)));
     };
+    let predicate = predicate.or_else(|| is_keyless.then(key::only_row));
     let compared_parameters = match &update.selection {
         Some(predicate) => compared_parameters(context, target, predicate),
         None => Some(Vec::new()),
@@ -408,7 +410,7 @@ fn obstacle(
         Some(Reason::UnsignedDecrement)
     } else if deltas.iter().any(too_large) {
         Some(Reason::NoRoom)
-    } else if context.variables.safe_updates && whole_key.is_none() {
+    } else if context.variables.safe_updates && (whole_key.is_none() || target.table.is_keyless()) {
         // The server may refuse the original with 1175; its own words are then the answer.
         Some(Reason::Unresolved)
     } else if (is_named_as_slots(context, target)

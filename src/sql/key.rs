@@ -234,7 +234,15 @@ pub(super) fn has_familiar_precedence(context: &Context<'_>) -> bool {
     })
 }
 
+/// The predicate that stands for the one row of a table without a primary key.
+pub(super) fn only_row() -> Template {
+    Template::text("TRUE")
+}
+
 fn key_predicate(target: &Target<'_>, tests: &[&KeyTest]) -> Template {
+    if tests.is_empty() {
+        return only_row();
+    }
     let mut predicate = Template::default();
     for (index, test) in tests.iter().enumerate() {
         let name = quoted(&target.table.columns[test.column].name);
@@ -252,7 +260,7 @@ fn key_predicate(target: &Target<'_>, tests: &[&KeyTest]) -> Template {
 }
 
 /// A predicate that names one whole primary key by equality and says nothing else.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WholeKey {
     /// Parameters in it.
     pub(super) parameters: Vec<KeyParameter>,

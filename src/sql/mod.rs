@@ -62,7 +62,6 @@ pub(crate) use fixture::{plan_of as planned_in_fixture, posts as posts_in_fixtur
 pub use amount::Amount;
 pub use calls::may_call_routines;
 pub use comparison::compares_alike;
-pub(crate) use context::base_path;
 pub use decision::{Circumstances, Decision, TableLocks, Values, decide};
 pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest, reads_the_same};
 pub use effect::glance;
@@ -81,3 +80,4 @@ pub use table_query::is_table_query;
 pub use tally::{Sets, Tally, tally};
 pub use transaction_control::{TransactionControl, locks_for_update, transaction_control};
 pub use words::may_test_for_null;
+pub use write::one_row::lock_around;

@@ -412,6 +412,8 @@ mod tests {
             )
             .starts_with("update: ")
         );
+        let whole = b"UPDATE drawn SET number = number + 1";
+        assert_eq!(planned_with(careful(), whole), "forward OnBase");
     }
 
     #[test]

@@ -258,6 +258,14 @@ impl Step {
 }
 
 impl Work {
+    /// The same for all texts that differ in their constants only.
+    pub fn shape(&self) -> u64 {
+        match self {
+            Self::Sum(sum) => sum.increment.shape,
+            Self::Itself { shape, .. } => *shape,
+        }
+    }
+
     /// Has it run by itself if it is of such a shape.
     pub fn forget_repeats(&mut self, is_one_by_one: impl Fn(u64) -> bool) {
         if let Self::Itself {

@@ -54,7 +54,8 @@ impl Session {
             return self.lead_alone(batch, candidate).await;
         }
         if let [part] = batch.parts()
-            && !matches!(part.steps(), [step] if matches!(step.work(), Work::Sum(_)))
+            && (part.table().is_keyless()
+                || !matches!(part.steps(), [step] if matches!(step.work(), Work::Sum(_))))
         {
             return match self.lead_steps(batch).await? {
                 Led::Done(outcome) => Ok(BatchOutcome::Written(outcome)),

@@ -15,7 +15,7 @@ use crate::session::error::Error;
 use crate::session::link::internal::InternalResponse;
 use crate::session::link::rewrite::patch_status;
 use crate::session::state::combining::Combining;
-use crate::sql::base_path;
+use crate::sql;
 use crate::wire::command::encode_query;
 use crate::wire::error_code::lacks_privilege;
 use crate::wire::reader::Malformed;
@@ -68,6 +68,8 @@ pub(super) enum End {
     Closed,
     /// There is no such row.
     NoRow,
+    /// The table, which has no primary key, has several rows: what is written for several clients is for one row.
+    SeveralRows,
 }
 
 /// The statements of one transaction.
@@ -117,7 +119,7 @@ impl Session {
         };
         let set_last_insert_id = part.steps().iter().map(Step::sets_last_insert_id);
         let set_last_insert_id: Vec<bool> = set_last_insert_id.collect();
-        let is_one_kind = matches!(steps.sent[..], [Sent::Repeated { .. }]);
+        let is_one_kind = steps.need_no_lock(part);
         if set_last_insert_id.contains(&true) {
             steps.own_id = self.state.last_insert_id_due.take();
             if steps.own_id.is_none() && !is_one_kind {
@@ -206,11 +208,11 @@ impl Session {
             batch.send();
             return Ok(Some(vec![self.write_step(text).await?]));
         }
-        let is_one_kind = matches!(steps.sent[..], [Sent::Repeated { .. }]);
+        let is_one_kind = steps.need_no_lock(part);
         let end = match is_one_kind {
             // It locks the row, or makes it.
             true => self.begin(steps).await?,
-            false => self.lock_row(part).await?,
+            false => self.begin_and_lock(part).await?,
         };
         match end {
             None => {
@@ -220,6 +222,11 @@ impl Session {
                 }
                 self.run_steps(steps).await?;
                 self.run_repeats(steps).await?;
+                if part.table().is_keyless() && steps.end.is_none() {
+                    // Under READ COMMITTED another row may have been inserted, and written, since the first one was locked.
+                    let end = self.lock_again(part).await?;
+                    steps.end = end.map(|end| (steps.sent.len(), end));
+                }
             }
             Some(end) => steps.end = Some((0, end)),
         }
@@ -250,8 +257,14 @@ impl Session {
         for &shape in &steps.one_by_one {
             self.shared.learn_one_by_one(shape);
         }
-        if let End::NoRow = end {
-            return Ok(None);
+        match end {
+            End::NoRow => return Ok(None),
+            End::SeveralRows => {
+                for step in part.steps() {
+                    self.shared.learn_several_rows(step.work().shape());
+                }
+            }
+            _ => {}
         }
         Ok(Some(steps.outcomes(|index, _| match &end {
             End::Error(error) | End::NotLocked(error) if is_the_leaders(error) => {
@@ -315,33 +328,41 @@ impl Session {
 
     /// Opens a transaction, and locks the row in it. Whatever the statements do to the row, nobody else comes between
     /// them then, nor is there a shared lock that would have to become an exclusive one. Returns why that has failed.
-    async fn lock_row(&mut self, part: &Part) -> Result<Option<End>, Error> {
-        let table = base_path(part.table());
-        let lock: [&[u8]; 5] = [
-            b"SELECT 1 FROM ",
-            table.as_bytes(),
-            b" WHERE ",
-            &part.slot_row().predicate,
-            b" FOR UPDATE",
-        ];
+    async fn begin_and_lock(&mut self, part: &Part) -> Result<Option<End>, Error> {
         let mut out = Vec::new();
         encode_query(&mut out, BEGIN.as_bytes(), self.link.capabilities);
-        encode_query(&mut out, &lock.concat(), self.link.capabilities);
+        encode_query(&mut out, &lock(part), self.link.capabilities);
         self.write_upstream(&out).await?;
         let begun = self.read_internal().await?;
-        let locked = self.read_internal().await?;
-        Ok(match (begun, locked) {
-            (InternalResponse::Err(error), _) => Some(End::Error(error)),
-            (_, InternalResponse::Err(error)) => {
+        let locked = self.read_lock().await?;
+        Ok(match begun {
+            InternalResponse::Err(error) => Some(End::Error(error)),
+            _ => locked,
+        })
+    }
+
+    /// Locks the row again: whether it is still the only one.
+    async fn lock_again(&mut self, part: &Part) -> Result<Option<End>, Error> {
+        self.write_query(&lock(part)).await?;
+        self.read_lock().await
+    }
+
+    /// Reads the response to [`lock`]. Returns why the row is not locked.
+    async fn read_lock(&mut self) -> Result<Option<End>, Error> {
+        Ok(match self.read_internal_rows(2).await? {
+            Err(error) => {
                 if is_command_denied(&error) {
                     // It may write the row, but not lock it.
                     self.state.combining = Combining::Alone;
                 }
                 Some(End::NotLocked(error))
             }
-            // Without a row there is nothing to lock but the gap, which others lock as well.
-            (_, InternalResponse::Row(row)) if row.is_empty() => Some(End::NoRow),
-            _ => None,
+            Ok(rows) => match rows.len() {
+                // Without a row there is nothing to lock but the gap, which others lock as well.
+                0 => Some(End::NoRow),
+                1 => None,
+                _ => Some(End::SeveralRows),
+            },
         })
     }
 
@@ -384,6 +405,17 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// The query that locks the row.
+fn lock(part: &Part) -> Vec<u8> {
+    let (before, behind) = sql::lock_around(part.table());
+    [
+        before.as_bytes(),
+        &part.slot_row().predicate,
+        behind.as_bytes(),
+    ]
+    .concat()
 }
 
 /// Asks for what LAST_INSERT_ID() returns.
@@ -465,6 +497,11 @@ impl Sent {
 }
 
 impl Steps {
+    /// Whether the first statement locks the row, or makes it, as well as a lock would.
+    fn need_no_lock(&self, part: &Part) -> bool {
+        matches!(self.sent[..], [Sent::Repeated { .. }]) && !part.table().is_keyless()
+    }
+
     /// Takes in the response to a statement.
     fn take(
         &mut self,

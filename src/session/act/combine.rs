@@ -68,6 +68,9 @@ impl Session {
     ) -> Result<Option<Replied>, Error> {
         for _ in 0..ROUNDS {
             let mut member = candidate.member.clone();
+            if member.table.is_keyless() && self.shared.meets_several_rows(member.work.shape()) {
+                return Ok(None);
+            }
             member
                 .work
                 .forget_repeats(|shape| self.shared.run_one_by_one(shape));

@@ -30,6 +30,9 @@ use registry::Sessions;
 /// for good.
 const MIXED_COUNTS: Duration = Duration::from_secs(60);
 
+/// How long a table without a primary key that had several rows is left alone.
+const SEVERAL_ROWS_COUNT: Duration = Duration::from_secs(60);
+
 /// How many shapes of statements are remembered.
 const MOST_SHAPES: usize = 1024;
 
@@ -51,6 +54,8 @@ pub struct Shared {
     with_messages: quick_cache::sync::Cache<u64, ()>,
     /// Shapes of statements of which one did not do what several do.
     one_by_one: quick_cache::sync::Cache<u64, ()>,
+    /// Shapes of statements whose table, without a primary key, did not have one row, and when that was.
+    of_several_rows: quick_cache::sync::Cache<u64, Instant>,
     /// Every metric.
     pub metrics: Arc<Metrics>,
     /// The statements that pass, while somebody asks for a report.
@@ -124,6 +129,7 @@ impl Shared {
             shapes: quick_cache::sync::Cache::new(MOST_SHAPES),
             with_messages: quick_cache::sync::Cache::new(MOST_SHAPES),
             one_by_one: quick_cache::sync::Cache::new(MOST_SHAPES),
+            of_several_rows: quick_cache::sync::Cache::new(MOST_SHAPES),
             metrics,
             traffic: Traffic::default(),
             sessions: Arc::default(),
@@ -204,6 +210,17 @@ impl Shared {
     /// Whether statements of this shape are to run one by one.
     pub(crate) fn run_one_by_one(&self, shape: u64) -> bool {
         self.one_by_one.get(&shape).is_some()
+    }
+
+    /// Remembers that the table of these statements, which has no primary key, has several rows.
+    pub(crate) fn learn_several_rows(&self, shape: u64) {
+        self.of_several_rows.insert(shape, Instant::now());
+    }
+
+    /// Whether the table of these statements, which has no primary key, had several rows a short while ago.
+    pub(crate) fn meets_several_rows(&self, shape: u64) -> bool {
+        let last = self.of_several_rows.get(&shape);
+        last.is_some_and(|last| last.elapsed() < SEVERAL_ROWS_COUNT)
     }
 
     /// The hot tables now.

@@ -11,18 +11,29 @@ use sqlparser::ast::{
 
 use super::rows_in_the_way::inserted_values;
 use super::{is_one_or_more, repeat};
-use crate::sql::context::{Context, bare, column_path, ident, quoted};
+use crate::catalog::HotTable;
+use crate::sql::context::{Context, bare, base_path, column_path, ident, quoted};
 use crate::sql::increment::shape;
 use crate::sql::key::{self, KeyValueKind};
 use crate::sql::plan::{KeyParameter, OneRow, Scope};
 use crate::sql::predicate::{Target, is_plain_operator, is_plain_value};
 use crate::sql::template::Template;
 
+/// What stands before and behind the predicate in the query that locks one row. Of a table without a primary key it locks
+/// a second row too, which shows that there is one.
+pub fn lock_around(table: &HotTable) -> (String, &'static str) {
+    let behind = match table.is_keyless() {
+        true => " LIMIT 2 FOR UPDATE",
+        false => " FOR UPDATE",
+    };
+    (format!("SELECT 1 FROM {} WHERE ", base_path(table)), behind)
+}
+
 /// Longer texts are not kept for others to run.
 const MOST_TEXT: usize = 4096;
 
-/// The plan of a write of a table without slots, if all of this is certain: it names one primary key, meets no trigger,
-/// and reads nothing but the row and its own constants.
+/// The plan of a write of a table without slots, if all of this is certain: it names one primary key (or updates a table
+/// that has none), meets no trigger, and reads nothing but the row and its own constants.
 pub(in crate::sql) fn plan(context: &Context<'_>, statement: &Statement) -> Option<OneRow> {
     let is_short = context.text.len() <= MOST_TEXT && !context.syntax.has_modifier;
     is_short.then_some(())?;
@@ -66,7 +77,12 @@ fn updated<'a>(context: &Context<'a>, update: &Update) -> Option<Found<'a>> {
         && update.or.is_none()
         && update.optimizer_hints.is_empty();
     let target = Target::of(context, &update.table).filter(|_| is_simple)?;
-    let key = named_key(context, &target, update.selection.as_ref()?)?;
+    let key = match target.table.is_keyless() {
+        // The server may refuse it with 1175.
+        true if context.variables.safe_updates => return None,
+        true => (key::only_row(), Vec::new()),
+        false => named_key(context, &target, update.selection.as_ref()?)?,
+    };
     Some((target, key))
 }
 
@@ -83,6 +99,8 @@ fn deleted<'a>(context: &Context<'a>, delete: &Delete) -> Option<Found<'a>> {
         return None;
     };
     let target = Target::of(context, from).filter(|_| is_simple)?;
+    // The row that all others wait for must stay.
+    (!target.table.is_keyless()).then_some(())?;
     let key = named_key(context, &target, delete.selection.as_ref()?)?;
     Some((target, key))
 }
@@ -105,7 +123,7 @@ fn inserted<'a>(context: &Context<'a>, insert: &Insert) -> Option<Found<'a>> {
     let TableObject::TableName(name) = &insert.table else {
         return None;
     };
-    let table = context.hot(name)?;
+    let table = context.hot(name).filter(|table| !table.is_keyless())?;
     let target = Target::unaliased(context, table, name.0.last().and_then(ident));
     let rows = match insert.source.as_deref() {
         None => 1,
@@ -255,6 +273,36 @@ mod tests {
             planned("UPDATE tallies SET views = ? WHERE id = ?"),
             "batch `id` = <?1>: UPDATE tallies SET views = <?0> WHERE id = <?1>"
         );
+    }
+
+    #[test]
+    fn without_a_primary_key_the_only_row_is_the_one() {
+        for text in [
+            "UPDATE drawn SET number = LAST_INSERT_ID(number + 1)",
+            "UPDATE drawn SET number = number - 1 WHERE number > 0",
+            "UPDATE drawn SET number = 5 LIMIT 1",
+        ] {
+            assert_eq!(planned(text), format!("batch TRUE: {text}"));
+        }
+        for text in [
+            "UPDATE drawn SET number = number + 1",
+            "UPDATE drawn d SET d.number = d.number + 1 WHERE 1 LIMIT 2",
+        ] {
+            let plan = planned(text);
+            assert!(
+                plan.starts_with("combine: UPDATE `shop`.`drawn` AS "),
+                "{plan}"
+            );
+        }
+        for text in [
+            "DELETE FROM drawn",
+            "INSERT INTO drawn VALUES (1, 'a')",
+            "REPLACE INTO drawn VALUES (1, 'a')",
+            "UPDATE drawn SET number = number + 1 ORDER BY number",
+            "UPDATE drawn SET number = (SELECT 1)",
+        ] {
+            assert_eq!(planned(text), "forward OnBase", "{text}");
+        }
     }
 
     #[test]

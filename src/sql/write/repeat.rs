@@ -29,18 +29,25 @@ pub(super) fn plan(
     key: &Template,
 ) -> Option<Repeat> {
     match statement {
-        Statement::Update(update) => updates(context, target, update),
+        Statement::Update(update) => updates(context, target, update, key),
         Statement::Insert(insert) => upserts(context, target, insert, key),
         _ => None,
     }
 }
 
-fn updates(context: &Context<'_>, target: &Target<'_>, update: &Update) -> Option<Repeat> {
-    let predicate = update.selection.as_ref()?;
+fn updates(
+    context: &Context<'_>,
+    target: &Target<'_>,
+    update: &Update,
+    key: &Template,
+) -> Option<Repeat> {
     let mut sets = Assignments::default();
     for assignment in &update.assignments {
         sets.add(context, target, assignment, &assignment.value)?;
     }
+    let Some(predicate) = &update.selection else {
+        return sets.repeat(target, key.clone(), Vec::new(), RepeatedAs::Update);
+    };
     let (range, mut edits) = (
         predicate_range(context, update)?,
         schema_qualifications(context, predicate)?,

@@ -52,8 +52,7 @@ async fn of_another_engine() {
 
 #[tokio::test]
 async fn without_a_primary_key() {
-    let expected =
-        "table: ~.posts has no primary key, by which slots find their row; add one (line 4)";
+    let expected = "table: ~.posts has no primary key, by which slots find their row; add one, or set slots: 0 if the table has one row only (line 4)";
     refused(
         "CREATE TABLE ~.posts (id INT, views INT)",
         "columns: [views]",

@@ -12,12 +12,16 @@ use super::stage::{
 };
 use crate::support::client::{number_of_transactions, prepare, rows, run};
 use crate::support::on_both;
+use crate::support::twin::twin;
 
 on_both![
     without_slots_the_row_itself_takes_the_sum,
     without_slots_who_adds_nothing_changes_nothing,
     without_slots_the_limits_of_the_type_are_mysqls,
     without_slots_a_value_is_cut_to_its_type_as_mysql_does,
+    without_a_key_the_only_row_takes_the_sum,
+    without_a_key_several_rows_are_left_alone,
+    without_a_key_a_second_row_may_come_meanwhile,
 ];
 
 async fn without_slots_the_row_itself_takes_the_sum(flavour: Flavour) {
@@ -123,6 +127,118 @@ async fn without_slots_a_value_is_cut_to_its_type_as_mysql_does(flavour: Flavour
         .filter(|answer| matches!(answer, Ok(Reply::Ok(0))))
         .count();
     assert_eq!((written, cut), (2, 3), "{answers:?}");
+}
+
+/// A table of one row, which no statement needs to name.
+const KEYLESS: &str = "CREATE TABLE posts (id INT, views INT); INSERT INTO posts VALUES (1, 0)";
+
+const COUNT: &str = "UPDATE posts SET views = views + 1";
+const DRAW: &str = "UPDATE posts SET views = LAST_INSERT_ID(views + 10)";
+
+async fn keyless(flavour: Flavour, name: &str) -> Stage {
+    let rule = "columns: [views], slots: 0";
+    Stage::of_tables(&twin(flavour).proxied, name, KEYLESS, rule).await
+}
+
+async fn without_a_key_the_only_row_takes_the_sum(flavour: Flavour) {
+    for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
+        let stage = keyless(flavour, "keyless").await;
+        let mut writers = clients(&stage, 7).await;
+        for client in &mut writers {
+            let set = format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}");
+            run(client, &set).await;
+        }
+        let locker = stage.lock("posts").await;
+        let drawing = writers.split_off(4);
+        let mut sent = stage.queue(writers, COUNT).await;
+        for (position, client) in drawing.into_iter().enumerate() {
+            sent.push(send(client, DRAW.to_owned()));
+            stage.until_waiting(position as u64 + 4).await;
+        }
+        let before = stage.proxy.shared.metrics.combined();
+        drop(locker);
+        let mut drawn = Vec::new();
+        for (position, sent) in sent.into_iter().enumerate() {
+            let (mut client, answer) = sent.await.expect("it runs");
+            assert!(is_one_row(&answer), "{answer:?}");
+            if position >= 4 {
+                drawn.extend(rows(&mut client, "SELECT LAST_INSERT_ID()").await.remove(0));
+            }
+        }
+        drawn.sort();
+        assert_eq!(drawn, ["14", "24", "34"], "{isolation}");
+        let (batches, statements) = stage.proxy.shared.metrics.combined();
+        let together = (batches - before.0, statements - before.1);
+        assert_eq!(
+            together,
+            (1, 6),
+            "all that waited for the first one, under {isolation}"
+        );
+        let found = rows(&mut stage.direct().await, "SELECT views FROM posts").await;
+        assert_eq!(found, [["34"]]);
+    }
+}
+
+/// Each of them writes all rows, whatever else they hold.
+async fn without_a_key_several_rows_are_left_alone(flavour: Flavour) {
+    let stage = keyless(flavour, "several").await;
+    let mut direct = stage.direct().await;
+    run(
+        &mut direct,
+        "INSERT INTO posts VALUES (2, NULL), (3, 2147483640)",
+    )
+    .await;
+    let writers = clients(&stage, 5).await;
+    let locker = stage.lock("posts").await;
+    let sent = stage.queue(writers, COUNT).await;
+    drop(locker);
+    for answer in answers(sent).await {
+        assert!(matches!(answer, Ok(Reply::Ok(2))), "{answer:?}");
+    }
+    assert_eq!(stage.proxy.shared.metrics.combined(), (0, 0));
+    let found = rows(&mut direct, "SELECT COALESCE(views, 'NULL') FROM posts").await;
+    assert_eq!(found, [["5"], ["NULL"], ["2147483645"]]);
+}
+
+/// READ COMMITTED locks no gaps, so another row can come while a batch runs. Here it waits for a parent in the middle: of the sum,
+/// the first row has no room for it, and the second has.
+async fn without_a_key_a_second_row_may_come_meanwhile(flavour: Flavour) {
+    const TABLES: &str = "CREATE TABLE parents (id INT PRIMARY KEY); INSERT INTO parents VALUES (1), (2);
+        CREATE TABLE posts (id INT, views INT, parent INT, FOREIGN KEY (parent) REFERENCES parents (id));
+        INSERT INTO posts VALUES (1, 2147483000, 1)";
+    let rule = "columns: [views], slots: 0";
+    let server = &twin(flavour).proxied;
+    let stage = Stage::of_tables(server, "meanwhile", TABLES, rule).await;
+    let mut writers = clients(&stage, 4).await;
+    for client in &mut writers {
+        run(
+            client,
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        )
+        .await;
+    }
+    let row = stage.lock("posts").await;
+    let parent = stage.lock("parents WHERE id = 2").await;
+    let waiting = writers.split_off(1);
+    let first = stage.queue(writers, COUNT).await.remove(0);
+    let texts = ["UPDATE posts SET parent = 2", COUNT, COUNT];
+    let mut sent = Vec::new();
+    for (position, (client, text)) in waiting.into_iter().zip(texts).enumerate() {
+        sent.push(send(client, text.to_owned()));
+        stage.until_waiting(position as u64 + 1).await;
+    }
+    drop(row);
+    let (_, answer) = first.await.expect("it runs");
+    assert!(is_one_row(&answer), "{answer:?}");
+    let mut direct = stage.direct().await;
+    stage.until_blocked(&mut direct).await;
+    run(&mut direct, "INSERT INTO posts VALUES (2, 0, 1)").await;
+    drop(parent);
+    for answer in answers(sent).await {
+        assert!(matches!(answer, Ok(Reply::Ok(2))), "{answer:?}");
+    }
+    let found = rows(&mut direct, "SELECT views, parent FROM posts ORDER BY id").await;
+    assert_eq!(found, [["2147483003", "2"], ["2", "2"]]);
 }
 
 /// COM_STMT_EXECUTE with one BIGINT.

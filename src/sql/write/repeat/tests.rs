@@ -108,6 +108,19 @@ fn parameters_must_be_exact_numbers() {
 }
 
 #[test]
+fn without_a_primary_key_no_condition_is_needed() {
+    let text = for_three("UPDATE drawn SET number = LAST_INSERT_ID(number + 1)", &[]);
+    assert_eq!(
+        text.expect("it is repeated"),
+        "UPDATE `shop`.`drawn` AS `drawn` SET `number` = LAST_INSERT_ID(`number` + 3) WHERE TRUE \
+         AND `drawn`.`number` BETWEEN -1000000000 AND 1000000000"
+    );
+    let text = for_three("UPDATE drawn SET number = number - 1 WHERE number > 0", &[]);
+    let condition = "WHERE (number > 0) AND ((`drawn`.`number` - 2) > 0) AND";
+    assert!(text.expect("it is repeated").contains(condition));
+}
+
+#[test]
 fn more_than_a_value_may_change_by_is_not_done_at_once() {
     let repeat = repeat("UPDATE tallies SET views = views - 4000000 WHERE id = 42 AND views > 0");
     let repeat = repeat.expect("it is repeated");
