@@ -1,6 +1,7 @@
 //! A rule for each hot table, tried without being switched on: can the table be hot, and what would be done with the
 //! statements that were seen?
 
+mod keyless;
 mod predicted_plans;
 mod present;
 mod report_text;
@@ -227,6 +228,13 @@ impl Trial<'_> {
         candidate: &mut Candidate,
         mut rule: Rule,
     ) -> Result<(), check::Error> {
+        if self.is_keyless() {
+            if let Some(why) = keyless::why_not(conn, candidate).await {
+                candidate.verdict = Verdict::PassedOver(why);
+                return Ok(());
+            }
+            rule.slots = 0;
+        }
         let config = self.with(&rule);
         let examination = catalog::examine(conn, &config).await?;
         candidate.findings = check::check(conn, &config).await?.findings;
@@ -257,6 +265,12 @@ impl Trial<'_> {
         candidate.findings.retain(is_worth_telling);
         self.decide(candidate, &rule, &all);
         Ok(())
+    }
+
+    /// Whether the table has no primary key, as far as it can be seen.
+    fn is_keyless(&self) -> bool {
+        let facts = self.facts.as_ref();
+        facts.is_some_and(|facts| facts.primary_key().next().is_none())
     }
 
     fn decide(&self, candidate: &mut Candidate, rule: &Rule, catalog: &Catalog) {
@@ -309,6 +323,9 @@ impl Trial<'_> {
             }
         };
         candidate.against = against(candidate, self.evidence.are_executions.then_some(seconds));
+        if rule.slots == 0 && candidate.spot.in_transaction.is_none() {
+            candidate.against.push(keyless::UNSEEN.to_owned());
+        }
         debug_assert!(catalog.tables.len() <= 1, "one rule is tried at a time");
     }
 
@@ -319,7 +336,10 @@ impl Trial<'_> {
             table: rule.table.clone(),
             columns: rule.columns.clone(),
             touch: rule.touch.clone(),
-            slots: slots(candidate).max(fewest),
+            slots: match rule.slots {
+                0 => 0,
+                _ => slots(candidate).max(fewest),
+            },
             replaces: present.map(|present| Replaced {
                 line: present.line,
                 is_off: present.mode == Mode::Off,

@@ -91,13 +91,14 @@ pub(crate) async fn examine(conn: &mut Conn, config: &Config) -> Result<Examinat
                 problems: vec![problem],
             },
         };
-        examination.catalog.tables.extend(
-            examined
-                .table
-                .iter()
-                .filter(|table| table.slots > 0)
-                .cloned(),
-        );
+        if let Some(table) = &examined.table {
+            let catalog = &mut examination.catalog;
+            let tables = match table.slots {
+                0 => &mut catalog.without_slots,
+                _ => &mut catalog.tables,
+            };
+            tables.push(Arc::clone(table));
+        }
         examination.tables.push(examined);
     }
     Ok(examination)

@@ -2,7 +2,7 @@
 
 use countersink_sandbox::Flavour;
 
-use crate::advise::advice::{Advice, advise_as};
+use crate::advise::advice::{Advice, advise, advise_as};
 use crate::advise::{SCHEMA, load};
 use crate::support;
 use crate::support::binary::{Binary, countersink, rules_file};
@@ -47,6 +47,31 @@ fn what_no_rule_can_help_is_said_with_the_reason() {
                 let why = table["why"].as_str().expect("a reason");
                 assert!(why.contains(reason), "{reason}: {why}");
             }
+        }
+    });
+}
+
+/// Its only row needs no key, and no slots.
+#[test]
+fn a_table_of_one_row_without_a_primary_key_gets_a_rule_without_slots() {
+    support::block_on(async {
+        for flavour in Flavour::ALL {
+            let (server, _alone) = alone(flavour).await;
+            let load = load::keyless();
+            load.make(server, SCHEMA).await;
+            let playing = load.play(server, SCHEMA).await;
+            let advice = advise(server).await;
+            playing.stop().await;
+            let drawn = advice.table(&format!("{SCHEMA}.drawn"));
+            assert_eq!(drawn["verdict"], "advised", "{advice}");
+            assert_eq!(drawn["rule"]["slots"], 0, "{advice}");
+            let held = advice.table(&format!("{SCHEMA}.held"));
+            let (said, expected) = match flavour {
+                Flavour::MySql => (&held["why"], "stand in transactions"),
+                // It does not show them.
+                Flavour::MariaDb => (&held["against"], "was not seen"),
+            };
+            assert!(said.to_string().contains(expected), "{said}");
         }
     });
 }

@@ -36,6 +36,10 @@ pub fn faults() -> Load {
     Load::read(include_str!("faults.load"))
 }
 
+pub fn keyless() -> Load {
+    Load::read(include_str!("keyless.load"))
+}
+
 impl Load {
     fn read(text: &'static str) -> Self {
         let mut load = Self {

@@ -288,8 +288,8 @@ fn script(dice: &mut StdRng, grammar: Grammar) -> Script {
     let is_left_out = match grammar {
         Grammar::Keyed => false,
         Grammar::OneRow => !first.starts_with("UPDATE"),
-        // Which row it takes is left to the server.
-        Grammar::Keyless => first.ends_with("LIMIT 1"),
+        // Which row is the first or the last is left to the server.
+        Grammar::Keyless => first.ends_with("LIMIT 1") || first.contains("LAST_INSERT_ID"),
     };
     if is_left_out {
         return script(dice, grammar);
