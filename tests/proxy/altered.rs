@@ -19,6 +19,7 @@ on_both![
     what_the_server_refuses_is_planned_anew,
     what_is_refused_in_a_transaction,
     a_column_more_is_shown_within_a_second,
+    messages_outlive_a_look_at_the_tables,
 ];
 
 const TABLE: &str = "CREATE TABLE posts (id INT PRIMARY KEY, title VARCHAR(20) NULL, views INT NOT NULL, \
@@ -99,11 +100,14 @@ struct Stage {
 
 impl Stage {
     async fn new(flavour: Flavour, schema: &str) -> Self {
+        Self::with(flavour, schema, "rollup: 1h").await
+    }
+
+    async fn with(flavour: Flavour, schema: &str, rule: &str) -> Self {
         let server = single(flavour);
         let direct = create_schema(server, schema, TABLE).await;
-        let rules = format!(
-            "counters:\n- {{table: {schema}.posts, columns: [views, likes], rollup: 1h}}\n"
-        );
+        let rules =
+            format!("counters:\n- {{table: {schema}.posts, columns: [views, likes], {rule}}}\n");
         Self {
             server,
             proxy: Proxy::start(server, &rules),
@@ -293,5 +297,40 @@ async fn a_column_more_is_shown_within_a_second(flavour: Flavour) {
         )
         .await;
         assert_eq!(number(&mut proxied.driver, value).await, 101);
+    }
+}
+
+/// A session that has temporary tables asks again which of them hide hot ones. What its last statement has left is still
+/// there then.
+async fn messages_outlive_a_look_at_the_tables(flavour: Flavour) {
+    for (schema, rule) in [
+        ("cs_altered_folded", "rest: never"),
+        ("cs_altered_at_rest", "rest: auto"),
+    ] {
+        let stage = Stage::with(flavour, schema, rule).await;
+        for question in [
+            "SHOW WARNINGS",
+            "SHOW COUNT(*) WARNINGS",
+            "SELECT ROW_COUNT()",
+        ] {
+            let (plain, proxied) = stage.clients(question, Way::New).await;
+            let mut answers = Vec::new();
+            for mut client in [plain, proxied] {
+                for text in [
+                    "CREATE TEMPORARY TABLE own (n INT)",
+                    "SET sql_mode = ''",
+                    "UPDATE posts SET views = 7 WHERE id = 1",
+                    "UPDATE posts SET views = 'x' WHERE id = 1",
+                ] {
+                    run(&mut client.driver, text).await;
+                }
+                let mut other = connect(&stage.proxy.address, Some(&stage.schema)).await;
+                run(&mut other, "ALTER TABLE posts ADD COLUMN more INT").await;
+                answers.push(client.ask(question).await);
+                run(&mut other, "ALTER TABLE posts DROP COLUMN more").await;
+            }
+            let (theirs, ours) = (shown(&answers[0]), shown(&answers[1]));
+            assert_eq!(ours, theirs, "{question}, {rule}");
+        }
     }
 }

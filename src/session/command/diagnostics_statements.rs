@@ -37,7 +37,14 @@ impl Session {
     /// diagnostics that MySQL has.
     pub(crate) async fn keep_what_it_may_ask_for(&mut self, text: &[u8]) -> Result<(), Error> {
         let is_query_due = self.state.variables.is_none() || self.state.temporary.are_doubted;
-        if !is_query_due || self.state.diagnostics.is_some() {
+        if !is_query_due {
+            return Ok(());
+        }
+        if let Some(kept) = self.state.diagnostics.take() {
+            self.state.diagnostics = Some(match kept.are_upstream() {
+                true => self.complete(kept).await?,
+                false => kept,
+            });
             return Ok(());
         }
         if may_ask(text) || sql::prepare::may_execute(text) {
@@ -47,6 +54,15 @@ impl Session {
             self.state.diagnostics = Some(Diagnostics::of(&[], messages));
         }
         Ok(())
+    }
+
+    /// The same, with the messages that the upstream still has.
+    async fn complete(&mut self, kept: Diagnostics) -> Result<Diagnostics, Error> {
+        let messages = self.take_messages().await?;
+        Ok(Diagnostics {
+            row_count: kept.row_count,
+            ..Diagnostics::of(&[], messages)
+        })
     }
 
     /// Answers what a statement asks about the one before it, if the upstream would report on an internal statement.

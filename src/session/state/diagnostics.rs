@@ -51,6 +51,11 @@ impl Diagnostics {
         }
     }
 
+    /// Whether the upstream still has messages, which are not kept here.
+    pub(crate) fn are_upstream(&self) -> bool {
+        self.messages.is_none() && self.counts != Some((0, 0))
+    }
+
     /// Removes the messages: the statement has left none, or a later COM_STMT_PREPARE has cleared them.
     pub(crate) fn clear_messages(&mut self) {
         self.messages = None;

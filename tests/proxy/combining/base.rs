@@ -19,6 +19,7 @@ on_both![
     without_slots_who_adds_nothing_changes_nothing,
     without_slots_the_limits_of_the_type_are_mysqls,
     without_slots_a_value_is_cut_to_its_type_as_mysql_does,
+    a_temporary_table_of_the_same_name_is_its_sessions,
     without_a_key_the_only_row_takes_the_sum,
     without_a_key_several_rows_are_left_alone,
     without_a_key_a_second_row_may_come_meanwhile,
@@ -127,6 +128,30 @@ async fn without_slots_a_value_is_cut_to_its_type_as_mysql_does(flavour: Flavour
         .filter(|answer| matches!(answer, Ok(Reply::Ok(0))))
         .count();
     assert_eq!((written, cut), (2, 3), "{answers:?}");
+}
+
+/// It hides the hot table from its own session, whatever waits for the row of that.
+async fn a_temporary_table_of_the_same_name_is_its_sessions(flavour: Flavour) {
+    for (name, rule) in [("hidden", "slots: 0"), ("hidden_at_rest", "slots: 8")] {
+        let stage = Stage::new(flavour, name, rule).await;
+        let mut writers = clients(&stage, 3).await;
+        let mut hiding = writers.remove(0);
+        let table = "CREATE TEMPORARY TABLE posts (id INT PRIMARY KEY, views INT NOT NULL)";
+        run(&mut hiding, table).await;
+        run(&mut hiding, "INSERT INTO posts VALUES (1, 40)").await;
+        let locker = stage.lock("posts WHERE id = 1").await;
+        let sent = stage.queue(writers, INCREMENT).await;
+        run(&mut hiding, INCREMENT).await;
+        assert_eq!(rows(&mut hiding, "SELECT views FROM posts").await, [["41"]]);
+        drop(locker);
+        for answer in answers(sent).await {
+            assert!(is_one_row(&answer), "{answer:?}");
+        }
+        assert_eq!(stage.value("views", 1).await, "2", "{rule}");
+        run(&mut hiding, "DROP TEMPORARY TABLE posts").await;
+        run(&mut hiding, INCREMENT).await;
+        assert_eq!(stage.value("views", 1).await, "3", "{rule}");
+    }
 }
 
 /// A table of one row, which no statement needs to name.
