@@ -248,8 +248,15 @@ async fn reads_while_slots_are_away(flavour: Flavour) {
         run(&mut client, "ROLLBACK").await;
     }
     let mut client = stage.client().await;
-    // Behind it they are made anew.
+    // Behind it they are made anew, once the proxies agree.
     run(&mut client, "ALTER TABLE posts COMMENT = 'again'").await;
+    let slot_tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
+                       AND TABLE_NAME = 'posts_slots'";
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while number(&mut stage.direct, slot_tables).await == 0 {
+        assert!(Instant::now() < deadline, "the slot table is made again");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     run(&mut client, INCREMENT).await;
     assert_eq!(number(&mut client, VALUE).await, 1);
     run(&mut client, "START TRANSACTION WITH CONSISTENT SNAPSHOT").await;
