@@ -58,7 +58,7 @@ pub(super) fn batch(row: &OneRow) -> Explanation {
     }
 }
 
-/// A transaction that locks the row first. Where the table has no primary key, it looks again at the end whether there is
+/// A transaction that locks the row first. Where the table has no primary key, it looks again at the end: there must be
 /// one row.
 pub(super) fn locked(
     table: &HotTable,
