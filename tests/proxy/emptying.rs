@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use countersink::counter::withdrawal;
 use countersink::driver::{Driver, Reply};
 use countersink_sandbox::{Address, Flavour};
 use tokio::task::JoinHandle;
@@ -13,6 +14,7 @@ use tokio::task::JoinHandle;
 use crate::support::client::{connect, create_schema, number, rows, run, run_all};
 use crate::support::on_both;
 use crate::support::proxy::Proxy;
+use crate::support::thorough::of_all;
 use crate::support::twin::single;
 
 on_both![
@@ -21,6 +23,7 @@ on_both![
     accounts_that_may_not_lock_tables,
     ddl_is_answered_when_the_catalog_has_been_read,
     reads_while_slots_are_away,
+    ddl_is_answered_when_slots_are_there_again,
     queries_that_their_snapshot_cannot_show,
 ];
 
@@ -56,6 +59,12 @@ impl Stage {
         connect(&self.proxy.address, Some(self.schema)).await
     }
 
+    async fn has_slots(&mut self) -> bool {
+        let slot_tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
+                           AND TABLE_NAME = 'posts_slots'";
+        number(&mut self.direct, slot_tables).await == 1
+    }
+
     /// Waits until a task has ended, or its session waits for a lock, or the proxy does so for it.
     async fn until_it_waits(&mut self, session: u32, task: &JoinHandle<Driver>) {
         let waits = format!(
@@ -64,11 +73,7 @@ impl Stage {
              WHERE own.id = {session} AND one.state LIKE 'Waiting for table%metadata lock'",
             self.schema
         );
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !task.is_finished() && number(&mut self.direct, &waits).await == 0 {
-            assert!(Instant::now() < deadline, "it ends, or waits");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until(async || task.is_finished() || number(&mut self.direct, &waits).await > 0).await;
     }
 }
 
@@ -117,10 +122,11 @@ async fn increments_behind_it_stay(flavour: Flavour) {
 /// The row is there at the end only where it was inserted behind the TRUNCATE, and no increment changes a row before.
 async fn increments_around_it(flavour: Flavour) {
     const CLIENTS: usize = 6;
-    const ROUNDS: i64 = 24;
+    const LAST: u32 = 24;
+    let step = LAST / of_all(&format!("emptying on {flavour}, rounds"), 8, LAST);
     let stage = Stage::new(flavour, "cs_emptying_around").await;
     let mut inserted_behind = 0;
-    for round in 0..ROUNDS {
+    for round in (0..LAST).step_by(step as usize) {
         let mut client = stage.client().await;
         run(&mut client, "DELETE FROM posts").await;
         let counts = Arc::new(Counts::default());
@@ -132,7 +138,7 @@ async fn increments_around_it(flavour: Flavour) {
         counts.wait_for_more(20).await;
         let (_, emptied) = spawn(stage.client().await, &["TRUNCATE posts"]);
         // At another moment in each round.
-        counts.wait_for_more(round).await;
+        counts.wait_for_more(i64::from(round)).await;
         run(&mut client, INSERT).await;
         emptied.await.expect("it is emptied");
         counts.wait_for_more(40).await;
@@ -247,16 +253,25 @@ async fn reads_while_slots_are_away(flavour: Flavour) {
         assert_eq!(number(&mut client, VALUE).await, 0, "behind {end}");
         run(&mut client, "ROLLBACK").await;
     }
+    // The proxy finds that they are gone, and makes them anew. A snapshot from before has nothing but base.
+    let mut before = stage.client().await;
+    run(&mut before, "BEGIN").await;
+    assert_eq!(number(&mut before, VALUE).await, 0);
+    until(async || stage.has_slots().await).await;
     let mut client = stage.client().await;
-    // Behind it they are made anew, once the proxies agree.
+    run(&mut client, INCREMENT).await;
+    assert_eq!(
+        number(&mut before, VALUE).await,
+        0,
+        "a snapshot from before"
+    );
+    run(&mut before, "COMMIT").await;
+    assert_eq!(number(&mut before, VALUE).await, 1);
+    run(&mut stage.direct, "DROP TABLE posts_slots").await;
+    // Behind DDL they are there again.
     run(&mut client, "ALTER TABLE posts COMMENT = 'again'").await;
-    let slot_tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
-                       AND TABLE_NAME = 'posts_slots'";
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while number(&mut stage.direct, slot_tables).await == 0 {
-        assert!(Instant::now() < deadline, "the slot table is made again");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    assert!(stage.has_slots().await);
+    run(&mut stage.direct, "UPDATE posts SET views = 0").await;
     run(&mut client, INCREMENT).await;
     assert_eq!(number(&mut client, VALUE).await, 1);
     run(&mut client, "START TRANSACTION WITH CONSISTENT SNAPSHOT").await;
@@ -264,6 +279,54 @@ async fn reads_while_slots_are_away(flavour: Flavour) {
     match client.query(VALUE).await.expect("an answer") {
         Reply::Err(error) => assert_eq!(error.code, 1412),
         other => panic!("{other:?}"),
+    }
+}
+
+/// Somebody else has the lock that the proxy needs for it, so that its first try fails.
+async fn ddl_is_answered_when_slots_are_there_again(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_emptying_again").await;
+    let lock = {
+        let hot = stage.proxy.shared.hot();
+        withdrawal::lock_name(&hot.catalog.tables[0])
+    };
+    run(&mut stage.direct, "BEGIN").await;
+    run(&mut stage.direct, VALUE).await;
+    let (emptier, emptied) = spawn(stage.client().await, &["TRUNCATE posts"]);
+    stage.until_it_waits(emptier, &emptied).await;
+    // The TRUNCATE has it until it has run. Then comes who has asked for it next.
+    let mut holder = connect(stage.server, None).await;
+    let session = holder.thread_id();
+    let release = withdrawal::release(&lock);
+    let held = tokio::spawn(async move {
+        assert_eq!(number(&mut holder, &withdrawal::lock(&lock, 60)).await, 1);
+        holder
+    });
+    let waits = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {session} AND state = 'User lock'"
+    );
+    until(async || number(&mut stage.direct, &waits).await == 1).await;
+    run(&mut stage.direct, "COMMIT").await;
+    let mut holder = held.await.expect("it has the lock");
+    let since = Instant::now();
+    let proxy = &stage.proxy;
+    until(async || {
+        let rules = proxy.rules.show();
+        let why = rules[0].waits_for.as_deref();
+        why.is_some_and(|why| why.contains("DDL"))
+    })
+    .await;
+    run(&mut holder, &release).await;
+    let was_held = since.elapsed();
+    emptied.await.expect("it is emptied");
+    // It is not waited for longer than a second.
+    assert!(stage.has_slots().await || was_held > Duration::from_millis(900));
+}
+
+async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so().await {
+        assert!(Instant::now() < deadline, "it comes to be so");
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

@@ -42,6 +42,9 @@ const LOOK_AROUND: Duration = Duration::from_secs(5);
 /// How often a rule that is being switched on or off is looked at.
 const STEP: Duration = Duration::from_millis(100);
 
+/// The same, while DDL is to be answered as soon as its slot table is there again.
+const STEP_FOR_DDL: Duration = Duration::from_millis(10);
+
 /// How long the start waits for rules to be in force: the other proxies may keep them from it for longer.
 const START: Duration = Duration::from_secs(2);
 
@@ -141,6 +144,8 @@ pub(super) struct Keeper {
     shown: Arc<ArcSwap<Vec<RuleStatus>>>,
     requests: mpsc::Receiver<Request>,
     refreshes: mpsc::Receiver<oneshot::Sender<()>>,
+    /// DDL for which the tables have been read again, and which is not answered yet.
+    refreshed: Vec<oneshot::Sender<()>>,
 }
 
 impl Keeper {
@@ -176,6 +181,7 @@ impl Keeper {
             losses: 0,
             requests,
             refreshes,
+            refreshed: Vec::new(),
         };
         (keeper, rules)
     }
@@ -206,6 +212,7 @@ impl Keeper {
         loop {
             let is_under_way = !self.standings.iter().all(Standing::is_settled);
             let wake = match is_under_way {
+                true if !self.refreshed.is_empty() => Instant::now() + STEP_FOR_DDL,
                 true => Instant::now() + STEP,
                 false => next_look.min(next_look_around),
             };
@@ -213,7 +220,8 @@ impl Keeper {
                 Some(request) = self.requests.recv() => self.serve(request).await,
                 Some(done) = self.refreshes.recv() => {
                     self.read_tables_again().await;
-                    done.send(()).ok();
+                    self.refreshed.push(done);
+                    self.answer_ddl();
                 }
                 () = self.claims.lost() => {}
                 () = self.shared.motion.needed() => {}
@@ -230,6 +238,7 @@ impl Keeper {
                 self.look_around().await;
             }
             self.step_all().await;
+            self.answer_ddl();
         }
     }
 

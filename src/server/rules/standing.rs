@@ -24,6 +24,8 @@ pub(super) struct Standing {
     pub is_unreadable: bool,
     /// The table has changed so that it needs other slots: the rule goes out of force, and comes back.
     pub is_remade: bool,
+    /// Its slot table was away and is being made again. DDL is not answered before that is done, or this time has come.
+    pub restored_by: Option<Instant>,
     /// Who needs slots, if its table may rest without them.
     pub needs: Needs,
     /// Drained: base alone is the value from now on, whatever the mode.
@@ -112,6 +114,7 @@ impl Standing {
             misfit: None,
             is_unreadable: false,
             is_remade: false,
+            restored_by: None,
             needs: Needs::default(),
             is_drained: false,
             is_gone: false,

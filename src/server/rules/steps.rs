@@ -168,6 +168,7 @@ impl Keeper {
         // the row by then.
         self.shared.slots.forget_all(&table);
         self.standings[index].stage = Stage::Serving;
+        self.standings[index].restored_by = None;
         self.publish();
         tracing::info!("{}: in force", self.standings[index].rule.table);
         Ok(())

@@ -1,8 +1,10 @@
 //! The tables of the rules, as the server has them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
+use tokio::time::Instant;
 
 use super::standing::{Side, Stage, Standing};
 use super::{Keeper, find};
@@ -11,6 +13,9 @@ use crate::config::{Config, Mode, Rule};
 use crate::counter::control;
 use crate::counter::provision;
 use crate::counter::withdrawal;
+
+/// How long DDL waits at most for slot tables that are made again: the other proxies may keep them away for longer.
+const RESTORED: Duration = Duration::from_secs(1);
 
 /// What keeps a rule from its table.
 #[derive(Debug, thiserror::Error)]
@@ -134,6 +139,7 @@ impl Keeper {
                     // A proxy that increments in slots as before does no harm: there are none.
                     let (since, side) = (0, Side::Slots);
                     self.standings[index].stage = Stage::Changing { since, side };
+                    self.standings[index].restored_by = Some(Instant::now() + RESTORED);
                 }
             }
         }
@@ -141,6 +147,23 @@ impl Keeper {
             self.publish();
             self.step_all().await;
         }
+    }
+
+    /// Answers DDL, unless slot tables are still away because of it. A snapshot from before they are made again could not
+    /// read them.
+    pub(super) fn answer_ddl(&mut self) {
+        if !self.is_restoring() {
+            for done in self.refreshed.drain(..) {
+                done.send(()).ok();
+            }
+        }
+    }
+
+    /// Whether DDL is to wait for a slot table.
+    pub(super) fn is_restoring(&self) -> bool {
+        let now = Instant::now();
+        let mut times = self.standings.iter().filter_map(|rule| rule.restored_by);
+        times.any(|time| now < time)
     }
 
     async fn has_slots_of(&self, table: &HotTable) -> Result<bool, Obstacle> {

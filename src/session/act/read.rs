@@ -19,6 +19,7 @@ use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::Keys;
+use crate::session::state::variables::Isolation;
 use crate::sql::plan::{ConsistentRead, Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
 use crate::sql::template::{Filling, KnownSlots};
@@ -442,6 +443,10 @@ impl Session {
                 return Ok(Prepared::Refused(error));
             }
         };
+        if self.has_only_base_of(read) {
+            self.count_read(read, reason);
+            return Ok(Prepared::Folded(None));
+        }
         if self.state.in_transaction() {
             if let Some(fold) = &read.folded_first {
                 let bound = Bound::of(fold, Some(parameters));
@@ -488,6 +493,16 @@ impl Session {
             self.forget_what_is_locked(read);
         }
         Ok(Prepared::Summed(reason))
+    }
+
+    /// Whether base alone is what the read sees: its transaction's snapshot is from when the slot tables were gone. They
+    /// may be there again, and the server would refuse to read them (1412).
+    fn has_only_base_of(&self, read: &Read) -> bool {
+        let is_consistent = self.state.in_transaction() && !read.locks_rows();
+        let of_snapshot = &self.state.transaction.without_slots;
+        is_consistent
+            && self.state.isolation() == Some(Isolation::RepeatableRead)
+            && read.tables.iter().all(|table| of_snapshot.contains(table))
     }
 
     /// Forgets slot rows that the read locks: no batch may write them in one transaction with increments of other
