@@ -198,8 +198,8 @@ async fn warnings_are_those_of_each_statement(flavour: Flavour) {
     let stage = Stage::new(flavour, "rows_warnings", "slots: 0").await;
     let upsert = "INSERT INTO posts (id, title, views, score, likes) VALUES (1, '', 2, 0, 0) \
          ON DUPLICATE KEY UPDATE views = views + VALUES(views), score = '1.234'";
-    // Once to learn that it warns; from then on the messages are asked for.
-    for _ in 0..2 {
+    // Once to learn that it warns, by a batch that is rolled back; from then on the messages are asked for.
+    for is_known in [false, true] {
         let locker = stage.lock("posts WHERE id = 1").await;
         let before = together(&stage);
         let sent = stage.queue(clients(&stage, 5).await, upsert).await;
@@ -216,7 +216,8 @@ async fn warnings_are_those_of_each_statement(flavour: Flavour) {
         assert!(!shown[0].is_empty(), "it warns");
         shown.dedup();
         assert_eq!(shown.len(), 1, "{shown:?}");
-        assert!(together(&stage).1 - before.1 > 1, "some of them met");
+        let together = together(&stage).1 - before.1;
+        assert!(together > 1 || !is_known, "some of them met");
     }
     assert_eq!(stage.value("views", 1).await, "20");
 }

@@ -21,7 +21,7 @@ use vanishing::{AMBIGUOUS, live_and_vanish};
 
 const CLIENTS: usize = 64;
 /// Of each client: in every run, and where everything is asked for.
-const INCREMENTS: usize = 200;
+const INCREMENTS: usize = 100;
 const INCREMENTS_OF_ALL: usize = 1_000;
 
 /// The values, added up directly.
@@ -118,13 +118,17 @@ fn increments(flavour: Flavour) -> usize {
 /// sum of its ledger.
 async fn increments_absolute_values_deletes_and_reads_at_once(flavour: Flavour) {
     const BOOKKEEPERS: usize = 12;
-    const TRANSACTIONS: u64 = 150;
+    let transactions = of_all(
+        &format!("exact on {flavour}, transactions of each bookkeeper"),
+        50,
+        150,
+    );
     let stage = Stage::new(flavour, "cs_exact_mixed").await;
     let direct = stage
-        .mixed(&stage.twin.plain, BOOKKEEPERS, TRANSACTIONS)
+        .mixed(&stage.twin.plain, BOOKKEEPERS, transactions)
         .await;
     let proxied = stage
-        .mixed(&stage.proxy.address, BOOKKEEPERS, TRANSACTIONS)
+        .mixed(&stage.proxy.address, BOOKKEEPERS, transactions)
         .await;
     eprintln!("mixed on {flavour}: errors directly {direct:?}, through the proxy {proxied:?}");
     let unexpected: Vec<_> = proxied
@@ -154,7 +158,8 @@ async fn increments_absolute_values_deletes_and_reads_at_once(flavour: Flavour) 
 /// proxy there must not be more.
 async fn several_rows_in_random_order(flavour: Flavour) {
     const CLIENTS: u64 = 12;
-    const TRANSACTIONS: u64 = 120;
+    let what = format!("exact on {flavour}, transactions of several rows");
+    let transactions = of_all(&what, 40, 120);
     let stage = Stage::new(flavour, "cs_exact_random_order").await;
     let mut errors = Vec::new();
     for address in [&stage.twin.plain, &stage.proxy.address] {
@@ -163,7 +168,7 @@ async fn several_rows_in_random_order(flavour: Flavour) {
             let mut client = connect(address, Some(&stage.schema)).await;
             tasks.spawn(async move {
                 let mut errors = Errors::new();
-                for round in 0..TRANSACTIONS {
+                for round in 0..transactions {
                     // One that fails is rolled back, and not repeated: both sides do the same work.
                     if let Err(code) = write_several(&mut client, mix(number << 32 | round)).await {
                         *errors.entry(code).or_default() += 1;
@@ -183,7 +188,7 @@ async fn several_rows_in_random_order(flavour: Flavour) {
     }
     eprintln!(
         "random order on {flavour}: of {} transactions failed directly {:?}, through the proxy {:?}",
-        CLIENTS * TRANSACTIONS,
+        CLIENTS * transactions,
         errors[0],
         errors[1]
     );
@@ -226,7 +231,8 @@ async fn write_several(client: &mut Driver, chance: u64) -> Result<(), u16> {
 
 async fn clients_that_vanish(flavour: Flavour) {
     const VANISHING: usize = 32;
-    const LIVES: u64 = 25;
+    let what = format!("exact on {flavour}, lives of each client");
+    let lives = of_all(&what, 10, 25);
     let stage = Stage::new(flavour, "cs_exact_vanish").await;
     let address = stage.proxy.address.clone();
     let (acknowledged, errors) = stage
@@ -234,7 +240,7 @@ async fn clients_that_vanish(flavour: Flavour) {
             let address = address.clone();
             async move {
                 let mut outcome = Outcome::default();
-                for life in 0..LIVES {
+                for life in 0..lives {
                     let chance = mix(to_number(number).unsigned_abs() << 32 | life);
                     live_and_vanish(&mut client, chance, &mut outcome).await;
                     client = connect(&address, Some("cs_exact_vanish")).await;
@@ -266,13 +272,14 @@ async fn clients_that_vanish(flavour: Flavour) {
 /// nobody knows yet what they will do; then they queue on the row as without the proxy.
 async fn transactions_that_read_what_they_have_incremented(flavour: Flavour) {
     const READERS: usize = 16;
-    const TRANSACTIONS: usize = 60;
+    let what = format!("exact on {flavour}, transactions of each reader");
+    let transactions = of_all(&what, 25, 60);
     let stage = Stage::new(flavour, "cs_exact_own_reads").await;
     let started = Instant::now();
     let (acknowledged, errors) = stage
         .clients(READERS, |_, mut client| async move {
             let mut outcome = Outcome::default();
-            for _ in 0..TRANSACTIONS {
+            for _ in 0..transactions {
                 run(&mut client, "BEGIN").await;
                 let done = match increment(&mut client, 1, 1).await {
                     Ok(()) => outcome_of(&mut client, "SELECT views FROM posts WHERE id = 1").await,
