@@ -23,7 +23,7 @@ static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 /// Statements before those that count: buffers, caches and timers come into being.
 const WARM_UP: usize = 100;
 /// In every run, and where everything is asked for.
-const STATEMENTS: usize = 500;
+const STATEMENTS: usize = 250;
 const STATEMENTS_OF_ALL: usize = 2_000;
 /// How often the statements are run at most. What belongs to a statement allocates in each round; what the process
 /// does once in a while (the control account's pool every 30 s, the test harness when a test has run for 60 s) in one.
