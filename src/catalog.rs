@@ -25,7 +25,7 @@ pub(crate) use check::definition;
 pub use error::{Error, Problem};
 pub(crate) use examine::{Examination, Examined, examine};
 pub(crate) use load::version;
-pub use load::{load, offline, survey};
+pub use load::{load, load_present, offline, survey};
 pub use snapshot::{NotACatalog, Snapshot};
 pub use socket_accounts::refuse_socket_accounts;
 

@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use http_body_util::Full;
@@ -23,6 +23,7 @@ use super::port::Port;
 use super::status::Status;
 use super::{dashboard, exposition};
 use crate::counter::control::Control;
+use crate::counter::unpoisoned;
 use crate::session::Shared;
 use crate::traffic::Keys;
 
@@ -53,8 +54,9 @@ const FOREIGN: &str = "this port is for this machine: ask for it by its address,
 /// What is shown.
 #[derive(Debug)]
 pub struct State {
-    shared: Arc<Shared>,
-    control: Control,
+    serving: OnceLock<Serving>,
+    /// Why the proxy does not serve yet.
+    waits_for: Mutex<String>,
     stopping: AtomicBool,
     started: Instant,
     /// The same by the clock, in seconds since 1970.
@@ -65,19 +67,43 @@ pub struct State {
     hashed: Keys,
 }
 
+/// A proxy that serves.
+#[derive(Debug)]
+struct Serving {
+    shared: Arc<Shared>,
+    control: Control,
+}
+
 impl State {
-    /// Of a proxy that serves.
-    pub fn new(shared: Arc<Shared>, control: Control) -> Self {
+    /// Of a proxy that does not serve yet.
+    pub fn starting() -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
-            shared,
-            control,
+            serving: OnceLock::new(),
+            waits_for: Mutex::new("starting".to_owned()),
             stopping: AtomicBool::new(false),
             started: Instant::now(),
             started_at: since_1970.map_or(0.0, |since| since.as_secs_f64()),
             is_local: AtomicBool::new(false),
             hashed: Keys::hashed(),
         }
+    }
+
+    /// The proxy does not serve yet, because of this.
+    pub fn waits_for(&self, why: &str) {
+        why.clone_into(&mut unpoisoned(&self.waits_for));
+    }
+
+    /// The proxy serves from now on.
+    pub fn serves(&self, shared: Arc<Shared>, control: Control) {
+        let serving = Serving { shared, control };
+        self.serving.set(serving).expect("it starts once");
+    }
+
+    /// The error is why it does not serve yet.
+    fn serving(&self) -> Result<&Serving, String> {
+        let serving = self.serving.get();
+        serving.ok_or_else(|| format!("not serving yet: {}", unpoisoned(&self.waits_for)))
     }
 
     /// The proxy was told to stop, and is no longer ready for clients.
@@ -140,22 +166,24 @@ async fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Byt
     if is_local && !names_this_machine(request) {
         return plain(StatusCode::FORBIDDEN, FOREIGN);
     }
-    match request.uri().path() {
-        "/metrics" => metrics(state),
-        "/status.json" => status(state),
-        "/traffic.json" if is_of_another_site(request) => plain(StatusCode::FORBIDDEN, FOREIGN),
-        "/traffic.json" => traffic(state, is_local),
-        "/healthz" => plain(StatusCode::OK, "ok\n"),
-        "/readyz" => match ready(state).await {
-            Ok(()) => plain(StatusCode::OK, "ready\n"),
-            Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
-        },
-        "/" => entrance(request),
-        path => match dashboard::asset(path) {
+    let answered = match request.uri().path() {
+        "/metrics" => state.serving().map(metrics),
+        "/status.json" => state.serving().map(|serving| status(state, serving)),
+        "/traffic.json" if is_of_another_site(request) => Ok(plain(StatusCode::FORBIDDEN, FOREIGN)),
+        "/traffic.json" => state
+            .serving()
+            .map(|serving| traffic(state, serving, is_local)),
+        "/healthz" => Ok(plain(StatusCode::OK, "ok\n")),
+        "/readyz" => ready(state)
+            .await
+            .map(|()| plain(StatusCode::OK, "ready\n")),
+        "/" => Ok(entrance(request)),
+        path => Ok(match dashboard::asset(path) {
             Some(asset) => of_type(StatusCode::OK, asset.content_type, asset.text),
             None => plain(StatusCode::NOT_FOUND, HELP),
-        },
-    }
+        }),
+    };
+    answered.unwrap_or_else(|why| plain(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")))
 }
 
 /// Browsers get the page; other clients get the list of paths.
@@ -176,9 +204,9 @@ fn entrance(request: &Request<Incoming>) -> Response<Full<Bytes>> {
     response
 }
 
-fn status(state: &State) -> Response<Full<Bytes>> {
+fn status(state: &State, serving: &Serving) -> Response<Full<Bytes>> {
     let status = Status::now(
-        &state.shared,
+        &serving.shared,
         (state.started, state.started_at),
         state.is_stopping(),
     );
@@ -188,20 +216,20 @@ fn status(state: &State) -> Response<Full<Bytes>> {
     }
 }
 
-fn metrics(state: &State) -> Response<Full<Bytes>> {
-    match exposition::text(&state.shared) {
+fn metrics(serving: &Serving) -> Response<Full<Bytes>> {
+    match exposition::text(&serving.shared) {
         Ok(text) => of_type(StatusCode::OK, exposition::CONTENT_TYPE, text),
         Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }
 }
 
 /// What passes. Keys are users' data, and shown only to requests from this machine.
-fn traffic(state: &State, is_local: bool) -> Response<Full<Bytes>> {
+fn traffic(state: &State, serving: &Serving, is_local: bool) -> Response<Full<Bytes>> {
     let keys = match is_local {
         true => &Keys::Shown,
         false => &state.hashed,
     };
-    let report = state.shared.traffic.look(keys);
+    let report = serving.shared.traffic.look(keys);
     let text = serde_json::to_string(&report).expect("plain data can be written");
     of_type(StatusCode::OK, "application/json", text)
 }
@@ -233,10 +261,11 @@ async fn ready(state: &State) -> Result<(), String> {
     if state.is_stopping() {
         return Err("stopping".to_owned());
     }
-    if state.shared.sessions.is_paused() {
+    let serving = state.serving()?;
+    if serving.shared.sessions.is_paused() {
         return Err("paused".to_owned());
     }
-    let look = state.control.log_in_anew();
+    let look = serving.control.log_in_anew();
     match tokio::time::timeout(READY_TIMEOUT, look).await {
         Ok(looked) => looked.map_err(|error| error.to_string()),
         Err(_) => Err(format!("upstream: no answer within {READY_TIMEOUT:?}")),

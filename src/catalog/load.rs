@@ -27,6 +27,25 @@ pub async fn load(conn: &mut Conn, config: &Config) -> Result<Catalog, Error> {
 ///
 /// As [`load`].
 pub async fn survey(conn: &mut Conn, config: &Config) -> Result<(Catalog, Snapshot), Error> {
+    look_at(conn, config, Err).await
+}
+
+/// [`load`], but rules whose tables are not there are left out.
+///
+/// # Errors
+///
+/// As [`load`].
+pub async fn load_present(conn: &mut Conn, config: &Config) -> Result<Catalog, Error> {
+    let (catalog, _) = look_at(conn, config, |_| Ok(())).await?;
+    Ok(catalog)
+}
+
+/// Goes through the rules. `absent` says what becomes of one whose table is not there, by its error.
+async fn look_at(
+    conn: &mut Conn,
+    config: &Config,
+    absent: impl Fn(Error) -> Result<(), Error>,
+) -> Result<(Catalog, Snapshot), Error> {
     let upstream = |problem| Error {
         place: Box::new(Place::field("upstream")),
         problem,
@@ -36,10 +55,14 @@ pub async fn survey(conn: &mut Conn, config: &Config) -> Result<(Catalog, Snapsh
     let mut snapshot = Snapshot::new(&server);
     let mut hot = HotTables::of(&snapshot);
     for rule in planning(config) {
-        let facts = describe(conn, &server, rule).await;
-        let facts = facts.map_err(|problem| about(rule, problem))?;
-        hot.add(rule, &facts)?;
-        snapshot.tables.push(facts);
+        match describe(conn, &server, rule).await {
+            Ok(facts) => {
+                hot.add(rule, &facts)?;
+                snapshot.tables.push(facts);
+            }
+            Err(problem @ Problem::NoTable { .. }) => absent(about(rule, problem))?,
+            Err(problem) => return Err(about(rule, problem)),
+        }
     }
     Ok((hot.catalog, snapshot))
 }

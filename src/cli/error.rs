@@ -152,6 +152,24 @@ impl Error {
         }
     }
 
+    /// Whether waiting may help: the server is not there yet, or has just gone, or a session has a slot table in use.
+    pub(super) fn may_pass(&self) -> bool {
+        use counter::provision::Problem as Provision;
+        match self {
+            Self::InFile { source, .. } => source.may_pass(),
+            Self::Control(error) => !error.is_configuration(),
+            Self::Catalog(error) => is_of_the_connection(&error.problem),
+            Self::Provision { problem, .. } => match &**problem {
+                Provision::NoConnection { source } => !source.is_configuration(),
+                Provision::InUse { .. } | Provision::Withdrawn { .. } => true,
+                Provision::Failed { source, .. } => matches!(source, mysql_async::Error::Io(_)),
+                Provision::Catalog(problem) => is_of_the_connection(problem),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// 2 for errors to correct in rules.yaml, on the command line or in the tables; 1 for all others.
     pub fn exit_code(&self) -> u8 {
         use counter::provision::Problem as Provision;
@@ -195,4 +213,9 @@ impl Error {
             },
         }
     }
+}
+
+fn is_of_the_connection(problem: &catalog::Problem) -> bool {
+    use mysql_async::Error::Io;
+    matches!(problem, catalog::Problem::Query { source: Io(_), .. })
 }

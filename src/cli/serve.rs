@@ -2,11 +2,14 @@
 
 use std::future::Future;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mysql_async::Conn;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
 
 use super::Error;
 use crate::admin::{self, Desk, Port, RecentLog, State};
@@ -16,23 +19,34 @@ use crate::counter::control::Control;
 use crate::counter::provision;
 use crate::server::{Rules, Server};
 
-/// Prepares, then serves until the process is told to stop.
+/// The pauses between two tries to reach the server: the first, which grows, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+
+/// Prepares, then serves until the process is told to stop. Waits for a server that is not there yet.
 pub(super) async fn serve(
     config: Config,
     file: &Path,
     take_over: bool,
     log: Arc<RecentLog>,
 ) -> Result<(), Error> {
-    let control = Control::open(&config).await?;
-    let catalog = prepare_with(&control, &config).await?;
     let stop = stop_signal().map_err(|source| Error::Runtime { source })?;
+    let mut stop = pin!(stop);
     let hangups = signal(SignalKind::hangup()).map_err(|source| Error::Runtime { source })?;
     let upstream = config.upstream.to_string();
-    // All ports are opened before anything is announced or served.
-    let http = match config.http.clone() {
-        Some(address) => Some(Port::open("http", address, take_over).await?),
-        None => None,
+    let state = Arc::new(State::starting());
+    let mut tasks = JoinSet::new();
+    if let Some(address) = config.http.clone() {
+        let port = Port::open("http", address, take_over).await?;
+        tasks.spawn(admin::serve_http(port, Arc::clone(&state)));
+    }
+    let (control, catalog) = tokio::select! {
+        prepared = until_prepared(&config, &state) => prepared?,
+        () = &mut stop => {
+            tracing::info!("stopped before the server could be reached");
+            return Ok(());
+        }
     };
+    // Both ports are opened before anything is announced or served.
     let console = match config.admin.clone() {
         Some(admin) => {
             let port = Port::open("admin", admin.address.clone(), take_over).await?;
@@ -47,34 +61,60 @@ pub(super) async fn serve(
         .map_err(|source| Error::Runtime { source })?;
     tracing::info!("listening on {address}, upstream {upstream}");
     let shared = server.shared();
-    let state = Arc::new(State::new(Arc::clone(&shared), control.clone()));
-    let mut tasks = vec![tokio::spawn(reload_on_hangup(server.rules(), hangups))];
-    if let Some(port) = http {
-        tasks.push(tokio::spawn(admin::serve_http(port, Arc::clone(&state))));
-    }
+    state.serves(Arc::clone(&shared), control.clone());
+    tasks.spawn(reload_on_hangup(server.rules(), hangups));
     if let Some((port, admin)) = console {
         let desk = Desk::new(Arc::clone(&shared), control, server.rules(), log);
-        let desk = Arc::new(desk);
-        tasks.push(tokio::spawn(admin::serve_console(port, admin, desk)));
+        tasks.spawn(admin::serve_console(port, admin, Arc::new(desk)));
     }
     tell_systemd(NotifyState::Ready);
     let stop = async {
         tokio::select! {
-            () = stop => {}
+            () = &mut stop => {}
             () = shared.sessions.asked_to_stop() => {}
         }
         state.stop();
         tell_systemd(NotifyState::Stopping);
     };
     server.run(stop).await;
-    for task in tasks {
-        task.abort();
-    }
+    drop(tasks);
     for (reason, count) in shared.metrics.statements() {
         tracing::info!("{count} statements: {reason}");
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Prepares as soon as the server is there. The error is one that waiting does not help.
+async fn until_prepared(config: &Config, state: &State) -> Result<(Control, Catalog), Error> {
+    let [mut pause, longest] = PAUSES;
+    let mut told = String::new();
+    loop {
+        let why = match prepare_present(config).await {
+            Err(error) if error.may_pass() => error.to_string(),
+            prepared => return prepared,
+        };
+        if why != told {
+            tracing::warn!("not serving yet: {why}");
+            state.waits_for(&why);
+            told = why;
+        }
+        tell_systemd(NotifyState::Status(&told));
+        // It takes the time that a start may take from the last such word.
+        tell_systemd(NotifyState::ExtendTimeoutUsec(30_000_000));
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// Like [`prepare`], but rules whose tables are not there yet hold nothing up.
+async fn prepare_present(config: &Config) -> Result<(Control, Catalog), Error> {
+    let control = Control::open(config).await?;
+    let mut conn = control.connect().await?;
+    let catalog = catalog::load_present(&mut conn, config).await?;
+    provide(&mut conn, config, &catalog).await?;
+    drop(conn);
+    Ok((control, catalog))
 }
 
 /// Reloads the rules at each SIGHUP.
@@ -126,19 +166,23 @@ pub async fn prepare(config: &Config) -> Result<Catalog, Error> {
 pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog, Error> {
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
-    catalog::refuse_socket_accounts(&mut conn, config).await?;
+    provide(&mut conn, config, &catalog).await?;
+    Ok(catalog)
+}
+
+/// Provides the slot tables of the catalog, once nothing speaks against it.
+async fn provide(conn: &mut Conn, config: &Config, catalog: &Catalog) -> Result<(), Error> {
+    catalog::refuse_socket_accounts(conn, config).await?;
     let by_rule = |error| Error::provision(error, config);
-    provision::refuse_unserved(&mut conn, config, &catalog)
+    provision::refuse_unserved(conn, config, catalog)
         .await
         .map_err(by_rule)?;
-    can_be_emptied(&mut conn, config, &catalog).await?;
-    let report = provision::provision(&mut conn, &catalog)
-        .await
-        .map_err(by_rule)?;
+    can_be_emptied(conn, config, catalog).await?;
+    let report = provision::provision(conn, catalog).await.map_err(by_rule)?;
     for line in report.to_string().lines() {
         tracing::info!("slot table {line}");
     }
-    Ok(catalog)
+    Ok(())
 }
 
 /// Checks that the slots of rules that do not rewrite can be folded into base. Such a rule is in force until its slots
@@ -155,7 +199,7 @@ async fn can_be_emptied(conn: &mut Conn, config: &Config, catalog: &Catalog) -> 
                 }],
                 ..config.clone()
             };
-            catalog::load(conn, &one).await?;
+            catalog::load_present(conn, &one).await?;
             tracing::info!(
                 "{}: slots hold values, which are moved into the rows first",
                 rule.table

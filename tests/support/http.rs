@@ -57,8 +57,8 @@ impl WithHttp {
         let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];
         let mut binary = Binary::start(&arguments);
         let mut address_behind = |text: &str| binary.address_behind(text).expect("it serves");
-        let listening = address_behind("listening on ");
         let http = address_behind("http://");
+        let listening = address_behind("listening on ");
         Self {
             binary,
             clients: Address {
@@ -78,29 +78,12 @@ impl WithHttp {
 
     /// The same with further headers, each with its line's end.
     pub fn ask_with(&self, line: &str, headers: &str) -> Answer {
-        let mut stream = TcpStream::connect(self.http).expect("it listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let host = match headers.contains("Host: ") {
-            true => String::new(),
-            false => format!("Host: {}\r\n", self.http),
-        };
-        let request = format!("{line}\r\n{host}Connection: close\r\n{headers}\r\n");
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-        let status = head.split(' ').nth(1).expect("a status");
-        Answer {
-            status: status.parse().expect("a number"),
-            head: head.to_owned(),
-            body: body.to_owned(),
-        }
+        ask(self.http, line, headers)
     }
 
     /// Status and body of the answer to a GET.
     pub fn get(&self, path: &str) -> (u16, String) {
-        let answer = self.ask(&format!("GET {path} HTTP/1.1"));
-        (answer.status, answer.body)
+        get(self.http, path)
     }
 
     fn exposition(&self) -> String {
@@ -134,5 +117,31 @@ impl WithHttp {
             }
         });
         names.collect()
+    }
+}
+
+/// Status and body of the answer to a GET at this address.
+pub fn get(http: SocketAddr, path: &str) -> (u16, String) {
+    let answer = ask(http, &format!("GET {path} HTTP/1.1"), "");
+    (answer.status, answer.body)
+}
+
+fn ask(http: SocketAddr, line: &str, headers: &str) -> Answer {
+    let mut stream = TcpStream::connect(http).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let host = match headers.contains("Host: ") {
+        true => String::new(),
+        false => format!("Host: {http}\r\n"),
+    };
+    let request = format!("{line}\r\n{host}Connection: close\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    let status = head.split(' ').nth(1).expect("a status");
+    Answer {
+        status: status.parse().expect("a number"),
+        head: head.to_owned(),
+        body: body.to_owned(),
     }
 }

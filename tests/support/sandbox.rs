@@ -100,16 +100,20 @@ impl Sandbox {
         path
     }
 
-    /// As [`Sandbox::rules_as`], by the server's owner and with one rule for `~.posts`.
-    pub fn rules(&self, rule: &str) -> PathBuf {
+    /// The server's owner, as rules.yaml names an account.
+    pub fn owner(&self) -> String {
         let (user, password) = (self.server.user(), self.server.pass());
-        let account = format!(
+        format!(
             "{{user: '{}', password: '{}'}}",
             user.unwrap_or_default(),
             password.unwrap_or_default()
-        );
+        )
+    }
+
+    /// As [`Sandbox::rules_as`], by the server's owner and with one rule for `~.posts`.
+    pub fn rules(&self, rule: &str) -> PathBuf {
         self.rules_as(
-            &account,
+            &self.owner(),
             &format!(
                 "counters:\n- table: ~.posts\n  {}\n",
                 rule.replace('\n', "\n  ")

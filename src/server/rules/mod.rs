@@ -358,6 +358,7 @@ fn status(standing: &Standing) -> RuleStatus {
             }
             (Stage::Changing { .. } | Stage::Leaving { .. }, true) => "switching on",
             (Stage::Changing { .. } | Stage::Leaving { .. }, false) => "switching off",
+            (Stage::Out { .. }, _) if standing.misfit.is_some() => "waiting",
             (Stage::Out { .. }, true) => "switching on",
             (Stage::Out { .. }, false) => match standing.place() {
                 Some(Place::Observed) => "observed",

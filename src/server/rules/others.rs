@@ -22,7 +22,9 @@ impl Keeper {
         let misfits: Vec<_> = misfits.map(|(index, _)| index).collect();
         for index in misfits {
             self.read_table_again(index).await;
-            if self.standings[index].misfit.is_none() {
+            let standing = &self.standings[index];
+            if standing.misfit.is_none() {
+                tracing::info!("{}: fits its rule", standing.rule.table);
                 self.publish();
             }
         }

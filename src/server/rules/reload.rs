@@ -27,7 +27,10 @@ impl Keeper {
             return Err(obstacle.to_string());
         }
         self.step_all().await;
-        let waits = self.standings.iter().filter(|rule| !rule.is_settled());
+        let waits = self
+            .standings
+            .iter()
+            .filter(|rule| rule.misfit.is_some() || !rule.is_settled());
         Ok(match waits.count() {
             0 => format!("{} read, and in force", path.display()),
             1 => format!("{} read; a rule is on its way", path.display()),
@@ -38,16 +41,21 @@ impl Keeper {
     /// Replaces all rules by those of `config`, or changes nothing.
     async fn put_in_force(&mut self, config: Config) -> Result<(), Obstacle> {
         let mut conn = self.control.connect().await?;
-        catalog::load(&mut conn, &config).await?;
+        catalog::load_present(&mut conn, &config).await?;
         drop(conn);
         let config = self.keep_what_needs_a_restart(config);
         let mut tables = Vec::new();
         for rule in &config.rules {
             let table = match rule.plans() {
-                true => Some(self.load(rule).await?),
-                false => None,
+                true => match self.load(rule).await {
+                    Err(Obstacle::Absent(why)) => Err(why),
+                    loaded => Ok(Some(loaded?)),
+                },
+                false => Ok(None),
             };
-            if let Some(table) = table.as_ref().filter(|_| self.grows(rule)) {
+            if let Ok(Some(table)) = &table
+                && self.grows(rule)
+            {
                 self.provision(table).await?;
             }
             tables.push(table);
@@ -96,10 +104,19 @@ impl Keeper {
         kept
     }
 
-    /// Adds a rule of the file to the list, or changes the one that is there.
-    fn take_over(&mut self, rule: &Rule, table: Option<Arc<HotTable>>) {
+    /// Adds a rule of the file to the list, or changes the one that is there. The error is why its table is not there.
+    fn take_over(&mut self, rule: &Rule, table: Result<Option<Arc<HotTable>>, String>) {
         let number = self.history.number() + 1;
         let same = |standing: &&mut Standing| standing.rule.table == rule.table;
+        let (table, misfit) = match table {
+            Ok(table) => (table, None),
+            Err(why) => (None, Some(why)),
+        };
+        if let Some(why) = &misfit
+            && !self.standings.iter().any(|known| known.misfit == misfit)
+        {
+            tracing::warn!("{why}; the rule waits for that");
+        }
         let mut table = Some(table);
         for standing in self.standings.iter_mut().filter(same) {
             let change = Change::between(&standing.rule, rule);
@@ -112,7 +129,7 @@ impl Keeper {
             };
             standing.is_gone = false;
             standing.is_drained = false;
-            standing.misfit = None;
+            standing.misfit = misfit.clone();
             standing.rule = rule.clone();
             standing.table = table.or(standing.table.take());
             if change == Change::Grows {
@@ -121,8 +138,10 @@ impl Keeper {
         }
         if let Some(table) = table {
             let stage = Stage::Out { since: None };
-            self.standings
-                .push(Standing::new(rule.clone(), table, stage));
+            self.standings.push(Standing {
+                misfit,
+                ..Standing::new(rule.clone(), table, stage)
+            });
         }
     }
 

@@ -20,6 +20,9 @@ const RESTORED: Duration = Duration::from_secs(1);
 /// What keeps a rule from its table.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Obstacle {
+    /// There is no such table yet, or the control account may not see it.
+    #[error("{0}")]
+    Absent(String),
     /// The table does not fit it, or its slot table does not.
     #[error("{0}")]
     Misfit(String),
@@ -42,6 +45,7 @@ impl From<catalog::Error> for Obstacle {
         let text = error.to_string();
         match error.problem {
             Problem::Query { .. } => Self::Passing(text),
+            Problem::NoTable { .. } => Self::Absent(text),
             problem if problem.is_beside_counters() => Self::Beside(text),
             _ => Self::Misfit(text),
         }
@@ -67,11 +71,27 @@ impl Keeper {
         };
         let catalog = Arc::clone(&self.shared.hot().catalog);
         let mut table = find(&catalog, rule);
+        let mut misfit = None;
+        if rule.plans() && table.is_none() {
+            match self.load(rule).await {
+                Ok(loaded) => table = Some(loaded),
+                Err(obstacle) => {
+                    tracing::warn!("{obstacle}; the rule waits for that");
+                    misfit = Some(obstacle.to_string());
+                }
+            }
+        }
+        let out = Stage::Out { since: None };
+        if misfit.is_some() {
+            return vec![Standing {
+                misfit,
+                ..Standing::new(rule.clone(), None, out)
+            }];
+        }
         if rule.has_slots() {
             return vec![Standing::new(rule.clone(), table, in_the_middle())];
         }
         let mut standings = Vec::new();
-        let out = Stage::Out { since: None };
         if self.has_slot_table(rule).await {
             let with_slots = Rule {
                 mode: Mode::Off,
@@ -93,9 +113,6 @@ impl Keeper {
                 }
                 (_, None) => {}
             }
-        }
-        if rule.plans() && table.is_none() {
-            table = self.load(rule).await.ok();
         }
         standings.push(Standing::new(rule.clone(), table, out));
         standings
@@ -222,7 +239,8 @@ impl Keeper {
             Ok(table) => standing.see_table(table),
             Err(obstacle) => {
                 standing.table = standing.table.take().filter(|_| !is_out);
-                standing.is_unreadable = matches!(obstacle, Obstacle::Misfit(_));
+                let is_lost = matches!(obstacle, Obstacle::Absent(_) | Obstacle::Misfit(_));
+                standing.is_unreadable = is_lost;
                 let why = Some(obstacle.to_string());
                 if standing.misfit != why {
                     tracing::warn!("{} is forwarded from now on: {obstacle}", rule.table);

@@ -6,38 +6,6 @@ use crate::support::{Sandbox, countersink, servers};
 const RULE: &str = "counters:\n- {table: ~.posts, columns: [views]}\n";
 
 #[tokio::test]
-async fn nobody_answers() {
-    for server in servers() {
-        let sandbox = Sandbox::new(&server, POSTS).await;
-        let rules = sandbox.rules("columns: [views]");
-        let text = std::fs::read_to_string(&rules).unwrap();
-        let closed = std::net::TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
-        let text = text.replacen(
-            &format!(":{}", server.tcp_port()),
-            &format!(":{}", closed.port()),
-            1,
-        );
-        std::fs::write(&rules, text).unwrap();
-        let (code, errors) = serve(&sandbox, &rules).await;
-        assert_eq!(code, 1, "{errors}");
-        assert!(
-            errors.contains(&format!(
-                "upstream: 127.0.0.1:{} cannot be reached: ",
-                closed.port()
-            )),
-            "{errors}"
-        );
-        assert!(
-            errors.contains("; start the server, or correct upstream"),
-            "{errors}"
-        );
-    }
-}
-
-#[tokio::test]
 async fn a_wrong_password_is_answered_with_statements() {
     for server in servers() {
         let mut sandbox = Sandbox::new(&server, POSTS).await;

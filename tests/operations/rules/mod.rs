@@ -9,3 +9,4 @@ mod serving;
 mod slot_tables;
 mod stage;
 mod tables;
+mod waiting;

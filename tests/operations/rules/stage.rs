@@ -23,6 +23,18 @@ pub(super) async fn refused(tables: &str, rule: &str, expected: &str) {
 /// By `provision` and by `serve`.
 pub(super) async fn refused_in(sandbox: &Sandbox, rule: &str, expected: &str) {
     let rules = sandbox.rules(rule);
+    let provision = refused_by_provision(sandbox, rule, expected);
+    let (code, errors) = serve(sandbox, &rules).await;
+    assert!(
+        errors.contains(&provision),
+        "expected {provision}\ngot {errors}"
+    );
+    assert_eq!(code, 2, "{errors}");
+}
+
+/// By `provision` alone: `serve` waits. Returns what is expected, in full.
+pub(super) fn refused_by_provision(sandbox: &Sandbox, rule: &str, expected: &str) -> String {
+    let rules = sandbox.rules(rule);
     let expected = format!(
         "countersink: {}: counters[0] ({}.posts): {}",
         rules.display(),
@@ -30,14 +42,12 @@ pub(super) async fn refused_in(sandbox: &Sandbox, rule: &str, expected: &str) {
         expected.replace('~', &sandbox.schema)
     );
     let (code, output, errors) = countersink(&["provision"], &rules);
-    for (code, errors) in [(code, errors), serve(sandbox, &rules).await] {
-        assert!(
-            errors.contains(&expected),
-            "expected {expected}\ngot {errors}{output}"
-        );
-        assert_eq!(code, 2, "{errors}");
-    }
-    assert_eq!(output, "", "nothing is done");
+    assert!(
+        errors.contains(&expected),
+        "expected {expected}\ngot {errors}"
+    );
+    assert_eq!((code, &*output), (2, ""), "nothing is done: {errors}");
+    expected
 }
 
 /// Serves, asks through the proxy and stops it; its exit code, and what it said.

@@ -36,7 +36,7 @@ pub(super) const RULES: Report = Report {
         ),
         text(
             "stage",
-            "how far it is in force: `enforced`, `at rest`, `observed`, `off`, `drained`, or `changing over`, `switching on` and `switching off`",
+            "how far it is in force: `enforced`, `at rest`, `observed`, `off`, `drained`; `waiting` for a table that fits it; or `changing over`, `switching on` and `switching off`",
         ),
         text(
             "waits_for",

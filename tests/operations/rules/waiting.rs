@@ -1,0 +1,146 @@
+//! What `serve` waits for: a server that is not there yet, and tables that are made later.
+
+use std::path::Path;
+
+use countersink_sandbox::Address;
+use mysql_async::prelude::Queryable;
+use tokio::net::TcpListener;
+
+use super::stage::{POSTS, slot_tables, through};
+use crate::support::binary::{Binary, Ended, Serving};
+use crate::support::forwarder::Forwarder;
+use crate::support::http::get;
+use crate::support::{Sandbox, servers};
+
+/// Has the rules lead to another port of this machine, and open one for HTTP.
+fn lead_to(rules: &Path, sandbox: &Sandbox, port: u16) {
+    let text = std::fs::read_to_string(rules).expect("rules");
+    let server = format!(":{}\n", sandbox.server.tcp_port());
+    let text = text.replacen(&server, &format!(":{port}\nhttp: 127.0.0.1:0\n"), 1);
+    std::fs::write(rules, text).expect("rules can be written");
+}
+
+fn serve(rules: &Path) -> Binary {
+    let rules = rules.to_str().expect("UTF-8");
+    Binary::start(&["serve", "--listen", "127.0.0.1:0", "--rules", rules])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_there_yet_is_waited_for() {
+    for server in servers() {
+        let sandbox = Sandbox::new(&server, POSTS).await;
+        let rules = sandbox.rules("columns: [views]");
+        let address = Address {
+            host: server.ip_or_hostname().to_owned(),
+            port: server.tcp_port(),
+            user: server.user().unwrap_or_default().to_owned(),
+            password: server.pass().unwrap_or_default().to_owned(),
+        };
+        let forwarder = Forwarder::start(&address).await;
+        let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let closed = nobody.local_addr().expect("an address");
+        drop(nobody);
+        forwarder.lead_to(&Address {
+            port: closed.port(),
+            ..address.clone()
+        });
+        lead_to(&rules, &sandbox, forwarder.upstream().port);
+        let mut binary = serve(&rules);
+        let http = binary.address_behind("http://").expect("it is there");
+        let why = binary.wait_for("not serving yet: upstream: ");
+        let why = why.expect("it does not end");
+        let (_, why) = why.trim_end().split_once(" not serving").expect("why");
+        let unavailable = (503, format!("not serving{why}\n"));
+        for path in ["/readyz", "/metrics", "/status.json", "/traffic.json"] {
+            assert_eq!(get(http, path), unavailable, "{path}");
+        }
+        assert_eq!(get(http, "/healthz"), (200, "ok\n".to_owned()));
+        forwarder.lead_to(&address);
+        let listening = binary.address_behind("listening on ");
+        let serving = Serving {
+            binary,
+            address: listening.expect("it serves"),
+        };
+        assert_eq!(get(http, "/readyz"), (200, "ready\n".to_owned()));
+        let posts = format!("SELECT COUNT(*) FROM {}.posts", sandbox.schema);
+        let mut client = through(&sandbox, &serving).await;
+        let asked = client.query_first(posts).await;
+        assert_eq!(asked.expect("an answer"), Some(0));
+        let Ended { code, errors, .. } = serving.stop();
+        assert_eq!(code, Some(0), "{errors}");
+        assert_eq!(errors.matches("not serving yet").count(), 1, "{errors}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_never_comes_is_waited_for_until_the_signal() {
+    for server in servers() {
+        let sandbox = Sandbox::new(&server, POSTS).await;
+        let rules = sandbox.rules("columns: [views]");
+        let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = nobody.local_addr().expect("an address").port();
+        drop(nobody);
+        lead_to(&rules, &sandbox, port);
+        let mut binary = serve(&rules);
+        let why = binary.wait_for("not serving yet: ").expect("it waits");
+        let expected = format!("upstream: 127.0.0.1:{port} cannot be reached: ");
+        assert!(why.contains(&expected), "{why}");
+        assert!(
+            why.contains("; start the server, or correct upstream"),
+            "{why}"
+        );
+        binary.signal("TERM");
+        let Ended { code, errors, .. } = binary.wait();
+        assert_eq!(code, Some(0), "{errors}");
+    }
+}
+
+/// An application is installed through the proxy.
+#[tokio::test]
+async fn a_rule_waits_for_its_table() {
+    const OTHERS: &str = "CREATE TABLE ~.authors (id INT PRIMARY KEY, followers INT NOT NULL); \
+                          INSERT INTO ~.authors VALUES (1, 0)";
+    for server in servers() {
+        let sandbox = Sandbox::new(&server, OTHERS).await;
+        let rules = sandbox.rules_as(
+            &sandbox.owner(),
+            "counters:\n- {table: ~.posts, columns: [views], rest: never}\n- {table: ~.authors, columns: [followers]}\n",
+        );
+        let mut serving = Serving::start(&rules).expect("it serves");
+        let mut client = through(&sandbox, &serving).await;
+        let run = async |client: &mut mysql_async::Conn, text: &str| {
+            let text = text.replace('~', &sandbox.schema);
+            let done = client.query_drop(&text).await;
+            done.unwrap_or_else(|error| panic!("{text}: {error}"));
+        };
+        run(
+            &mut client,
+            "UPDATE ~.authors SET followers = followers + 1",
+        )
+        .await;
+        run(
+            &mut client,
+            &POSTS.replace("BIGINT UNSIGNED PRIMARY", "INT PRIMARY"),
+        )
+        .await;
+        run(&mut client, "INSERT INTO ~.posts (id) VALUES (1)").await;
+        let increment = "UPDATE ~.posts SET views = views + 1 WHERE id = 1";
+        run(&mut client, increment).await;
+        let in_force = format!("{}.posts: in force", sandbox.schema);
+        serving.binary.wait_for(&in_force).expect("it is in force");
+        let slot_tables = slot_tables(&sandbox).await;
+        assert!(
+            slot_tables.contains(&"posts_slots".to_owned()),
+            "{slot_tables:?}"
+        );
+        run(&mut client, increment).await;
+        let value = format!("SELECT views FROM {}.posts", sandbox.schema);
+        let value: Option<u64> = client.query_first(value).await.expect("an answer");
+        assert_eq!(value, Some(2));
+        let Ended { code, errors, .. } = serving.stop();
+        assert_eq!(code, Some(0), "{errors}");
+        let waits = format!("no table {}.posts can be seen", sandbox.schema);
+        assert!(errors.contains(&waits), "{errors}");
+        assert!(errors.contains("; the rule waits for that"), "{errors}");
+    }
+}
