@@ -12,11 +12,11 @@ use hyper::client::conn::http1;
 use hyper::header::HOST;
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::RulesArguments;
-use crate::config::{Config, HostPort};
+use crate::config::{Address, Config, HostPort};
+use crate::net::{Transport, dial};
 
 /// What `--help` ends with.
 pub(super) const EXAMPLES: &str = "\
@@ -108,20 +108,21 @@ impl Error {
 /// The text to print for a healthy proxy.
 pub(super) async fn health(config: &Config, arguments: &HealthArguments) -> Result<String, Error> {
     let (field, address) = match (&config.http, arguments.ready) {
-        (Some(http), _) => ("http", http),
-        (None, false) => ("listen", &config.listen),
+        (Some(http), _) => ("http", Address::Tcp(http.clone())),
+        (None, false) => ("listen", config.listen.addresses()[0].clone()),
         (None, true) => return Err(Error::NoAddress),
     };
-    if address.port == 0 {
-        return Err(Error::AnyPort { field });
-    }
-    let address = reachable(address);
+    let address = match address {
+        Address::Tcp(HostPort { port: 0, .. }) => return Err(Error::AnyPort { field }),
+        Address::Tcp(address) => Address::Tcp(reachable(&address)),
+        Address::Unix(_) => address,
+    };
     let asked = async {
-        let stream = TcpStream::connect((address.host.as_str(), address.port)).await;
-        let stream = stream.map_err(|source| Error::Unreachable {
+        let unreachable = |source| Error::Unreachable {
             address: address.to_string(),
             source,
-        })?;
+        };
+        let stream = dial(&address).await.map_err(unreachable)?;
         match (field, arguments.ready) {
             ("http", true) => ask(stream, &address, "/readyz").await,
             ("http", false) => ask(stream, &address, "/healthz").await,
@@ -152,7 +153,11 @@ fn reachable(address: &HostPort) -> HostPort {
     }
 }
 
-async fn ask(stream: TcpStream, address: &HostPort, path: &'static str) -> Result<String, Error> {
+async fn ask(
+    stream: Box<dyn Transport>,
+    address: &Address,
+    path: &'static str,
+) -> Result<String, Error> {
     let (status, body) = get(stream, address, path)
         .await
         .map_err(|source| Error::NoHttp {
@@ -171,8 +176,8 @@ async fn ask(stream: TcpStream, address: &HostPort, path: &'static str) -> Resul
 }
 
 async fn get(
-    stream: TcpStream,
-    address: &HostPort,
+    stream: Box<dyn Transport>,
+    address: &Address,
     path: &str,
 ) -> Result<(StatusCode, String), Box<dyn std::error::Error + Send + Sync>> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;

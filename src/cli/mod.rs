@@ -27,7 +27,7 @@ use std::sync::Arc;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::admin::RecentLog;
-use crate::config::{Config, HostPort};
+use crate::config::{Config, Listen};
 
 pub use error::Error;
 pub use serve::{prepare, prepare_with};
@@ -140,8 +140,8 @@ struct ServeArguments {
     #[command(flatten)]
     file: RulesArguments,
     /// Where to listen, instead of the rules file's `listen`.
-    #[arg(long, value_name = "HOST:PORT", value_parser = HostPort::parse)]
-    listen: Option<HostPort>,
+    #[arg(long, value_name = "ADDRESS,..", value_parser = Listen::parse)]
+    listen: Option<Listen>,
     /// Listen beside a running Countersink, which you then stop with SIGTERM: no client is refused.
     #[arg(long)]
     take_over: bool,

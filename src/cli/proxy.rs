@@ -53,9 +53,7 @@ async fn serving(config: Config) -> Result<Proxy, Error> {
     let control = Control::open(&config).await?;
     let catalog = serve::prepare_with(&control, &config).await?;
     let server = Server::bind(config, None, (catalog, control), false).await?;
-    let address = server
-        .address()
-        .map_err(|source| Error::Runtime { source })?;
+    let address = server.address().expect("its rules name a port");
     let (stop, stopped) = oneshot::channel();
     // It also stops when the sender is dropped.
     let serving = tokio::spawn(server.run(async {
@@ -103,7 +101,7 @@ mod tests {
             let rules = demo::rules(listen, upstream);
             let config = config(&rules, &account("[::1]:1")).expect("rules");
             let listen = HostPort::parse(listen).expect("an address");
-            assert_eq!(config.listen, listen);
+            assert_eq!(config.listen, listen.into());
             assert_eq!(config.upstream, Address::Tcp(HostPort::from(upstream)));
         }
     }

@@ -56,10 +56,14 @@ pub(super) async fn serve(
     };
     let with = (catalog, control.clone());
     let server = Server::bind(config, Some(file.to_owned()), with, take_over).await?;
-    let address = server
-        .address()
+    let addresses = server
+        .addresses()
         .map_err(|source| Error::Runtime { source })?;
-    tracing::info!("listening on {address}, upstream {upstream}");
+    let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+    tracing::info!(
+        "listening on {}, upstream {upstream}",
+        addresses.join(" and ")
+    );
     let shared = server.shared();
     state.serves(Arc::clone(&shared), control.clone());
     tasks.spawn(reload_on_hangup(server.rules(), hangups));

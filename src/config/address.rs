@@ -1,4 +1,4 @@
-//! Addresses: `host:port`, `[::1]:port`, `unix:/path`.
+//! Addresses: `host:port`, `[::1]:port`, `unix:/path`; and several of them to listen on.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -80,8 +80,50 @@ impl From<SocketAddr> for HostPort {
     }
 }
 
+/// Where clients connect: at one address, or at several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen(Vec<Address>);
+
+impl Listen {
+    /// Parses addresses to listen on, with commas in between, as `serve --listen` gives them.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them and what would be right.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        listen(&Text::plain(text))
+    }
+
+    /// All of them, in the order in which they are written.
+    pub fn addresses(&self) -> &[Address] {
+        &self.0
+    }
+}
+
+impl From<HostPort> for Listen {
+    fn from(address: HostPort) -> Self {
+        Self(vec![Address::Tcp(address)])
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, address) in self.0.iter().enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            write!(formatter, "{comma}{address}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The longest path of a socket that is listened on, in bytes. The system has room for 107, and the socket is made
+/// under a longer name.
+const LONGEST_PATH: usize = 96;
+
 const TCP_EXAMPLE: &str = "host:port, as in 127.0.0.1:6033 or [::1]:6033";
 const EXAMPLE: &str = "host:port, as in 127.0.0.1:3306 or [::1]:3306, or unix:/path/to/mysqld.sock";
+const LISTEN_EXAMPLE: &str =
+    "host:port, as in 127.0.0.1:6033 or [::1]:6033, or unix:/path/to/mysqld.sock";
 
 /// An address to connect to.
 pub(super) fn upstream(text: &Text) -> Result<Address, Problem> {
@@ -103,8 +145,33 @@ pub(super) fn upstream(text: &Text) -> Result<Address, Problem> {
     }
 }
 
-/// An address to listen on.
-pub(super) fn listen(text: &Text) -> Result<HostPort, Problem> {
+/// Addresses for clients to connect to.
+pub(super) fn listen(text: &Text) -> Result<Listen, Problem> {
+    let mut addresses = Vec::new();
+    for written in text.value.split(',').map(str::trim) {
+        let refuse = |why| Problem::Address {
+            value: text.to_string(),
+            why,
+            example: LISTEN_EXAMPLE,
+        };
+        let address = match written.strip_prefix("unix:") {
+            Some("") => return Err(refuse("the path is missing")),
+            Some(path) if path.len() > LONGEST_PATH => {
+                return Err(refuse("the path has more than 96 bytes"));
+            }
+            Some(path) => Address::Unix(path.into()),
+            None => Address::Tcp(host_port(written).map_err(refuse)?),
+        };
+        if addresses.contains(&address) {
+            return Err(refuse("an address stands there twice"));
+        }
+        addresses.push(address);
+    }
+    Ok(Listen(addresses))
+}
+
+/// An address of a port for operators.
+pub(super) fn port(text: &Text) -> Result<HostPort, Problem> {
     host_port(&text.value).map_err(|why| Problem::Address {
         value: text.to_string(),
         why,
@@ -113,13 +180,13 @@ pub(super) fn listen(text: &Text) -> Result<HostPort, Problem> {
 }
 
 impl HostPort {
-    /// Parses an address to listen on, as `--listen` gives it.
+    /// Parses an address to listen on, as `demo --listen` gives it.
     ///
     /// # Errors
     ///
     /// What is wrong with it and what would be right.
     pub fn parse(text: &str) -> Result<Self, Problem> {
-        listen(&Text::plain(text))
+        port(&Text::plain(text))
     }
 }
 
@@ -206,6 +273,28 @@ mod tests {
             assert_eq!(
                 shown(text).unwrap_err(),
                 format!("`{text}` is not an address: {why}; write {EXAMPLE}")
+            );
+        }
+    }
+
+    #[test]
+    fn several_addresses_may_be_listened_on() {
+        let parsed = |text: &str| Listen::parse(text).map(|listen| listen.to_string());
+        let several = "127.0.0.1:6033, [::1]:0, unix:/run/countersink/mysqld.sock";
+        assert_eq!(parsed(several).unwrap(), several);
+        assert_eq!(parsed("a:1,b:2").unwrap(), "a:1, b:2");
+        let long = format!("unix:/{}", "a".repeat(LONGEST_PATH));
+        for (text, why) in [
+            ("6033", "the port is missing"),
+            ("a:1, 6033", "the port is missing"),
+            ("a:1,", "the port is missing"),
+            ("unix:", "the path is missing"),
+            (&*long, "the path has more than 96 bytes"),
+            ("a:1, a:1", "an address stands there twice"),
+        ] {
+            assert_eq!(
+                parsed(text).unwrap_err().to_string(),
+                format!("`{text}` is not an address: {why}; write {LISTEN_EXAMPLE}")
             );
         }
     }

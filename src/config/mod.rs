@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-pub use address::{Address, HostPort};
+pub use address::{Address, HostPort, Listen};
 pub use admin::{Admin, PasswordHashes};
 pub(crate) use error::line_suffix;
 pub use error::{Error, Place, Problem};
@@ -35,7 +35,7 @@ pub use secret::Secret;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Where clients connect; port 0 lets the system choose one.
-    pub listen: HostPort,
+    pub listen: Listen,
     /// The MySQL or MariaDB server that the proxy connects to.
     pub upstream: Address,
     /// The SQL console, if there is one.

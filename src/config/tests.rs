@@ -153,7 +153,7 @@ fn errors_name_rule_field_line_and_remedy() {
         (&with_rule("columns: [views]\n  rest: sometimes"), "counters[0] (shop.posts): rest: `sometimes` is not known here; write auto or never (line 5)".to_owned()),
         (&with_rule("columns: [views]\n  rollup: 0s"), "counters[0] (shop.posts): rollup: `0s` is too short; choose a duration from 10ms to 24h (line 5)".to_owned()),
         (&with_rule("columns: [views]\n  touch: [VIEWS]"), "counters[0] (shop.posts): touch: `VIEWS` is also one of the columns; a column either counts or is touched (line 3)".to_owned()),
-        (&with("listen: 6033"), "listen: `6033` is not an address: the port is missing; write host:port, as in 127.0.0.1:6033 or [::1]:6033 (line 2)".to_owned()),
+        (&with("listen: 6033"), "listen: `6033` is not an address: the port is missing; write host:port, as in 127.0.0.1:6033 or [::1]:6033, or unix:/path/to/mysqld.sock (line 2)".to_owned()),
         (&with("handshake_timeout: 20m"), "handshake_timeout: `20m` is too long; choose a duration from 100ms to 10m (line 2)".to_owned()),
         (&with("max_connections: 0"), "max_connections: `0` is not a whole number from 1 to 1000000; the default is 10000 (line 2)".to_owned()),
         (&with("tls: {certificate: c.pem}"), "tls.key: is missing; a certificate needs its key".to_owned()),

@@ -4,10 +4,12 @@ mod buffer;
 mod cut;
 mod dial;
 mod options;
+mod origin;
 mod packet_stream;
 pub mod tls;
 
 pub use cut::{Cut, Cuttable};
 pub use dial::dial;
 pub use options::prepare;
+pub use origin::Origin;
 pub use packet_stream::{PacketStream, ReadError, Transport};

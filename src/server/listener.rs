@@ -1,19 +1,119 @@
-//! The port that clients connect to. A new process may take it over from a running one.
+//! Where clients connect: TCP ports and unix sockets. A new process may take them over from a running one.
 
+use std::fs;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use tokio::net::{TcpListener, TcpSocket, lookup_host};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream, lookup_host};
 
-use crate::config::HostPort;
+use crate::config::{Address, HostPort};
+use crate::net::{Cut, Cuttable, Origin, Transport, prepare};
 
 /// Connections that wait to be accepted; the system has a limit of its own (net.core.somaxconn).
 const BACKLOG: u32 = 4096;
 
+/// A connection as it is accepted.
+#[derive(Debug)]
+pub(super) enum Accepted {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Accepted {
+    /// The connection on the thread that calls this, where it stays, until it is cut.
+    pub(super) fn on_this_thread(self, cut: &Arc<Cut>) -> io::Result<Box<dyn Transport>> {
+        let cut = Arc::clone(cut);
+        Ok(match self {
+            Self::Tcp(stream) => {
+                let stream = TcpStream::from_std(stream.into_std()?)?;
+                if let Err(error) = prepare(&stream) {
+                    tracing::debug!("cannot set socket options: {error}");
+                }
+                Box::new(Cuttable::new(stream, cut))
+            }
+            Self::Unix(stream) => {
+                let stream = UnixStream::from_std(stream.into_std()?)?;
+                Box::new(Cuttable::new(stream, cut))
+            }
+        })
+    }
+}
+
+/// An address that is listened on.
+#[derive(Debug)]
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, SocketFile),
+}
+
+impl Listener {
+    /// Listens. `take_over` says that another process may have the address, which is to end.
+    pub(super) async fn open(address: &Address, take_over: bool) -> io::Result<Self> {
+        match address {
+            Address::Tcp(address) => listen(address, take_over).await.map(Self::Tcp),
+            Address::Unix(path) => {
+                let (listener, file) = listen_at(path, take_over)?;
+                Ok(Self::Unix(listener, file))
+            }
+        }
+    }
+
+    /// The address as it is now: a port that the system has chosen is in it.
+    pub(super) fn address(&self) -> io::Result<Address> {
+        Ok(match self {
+            Self::Tcp(listener) => Address::Tcp(listener.local_addr()?.into()),
+            Self::Unix(_, file) => Address::Unix(file.path.clone()),
+        })
+    }
+
+    /// The port, if it is one.
+    pub(super) fn port(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().ok(),
+            Self::Unix(..) => None,
+        }
+    }
+
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(Accepted, Origin)>> {
+        match self {
+            Self::Tcp(listener) => listener.poll_accept(context).map_ok(|(stream, address)| {
+                let origin = Origin::Tcp(address);
+                (Accepted::Tcp(stream), origin)
+            }),
+            Self::Unix(listener, _) => listener
+                .poll_accept(context)
+                .map_ok(|(stream, _)| (Accepted::Unix(stream), Origin::Unix)),
+        }
+    }
+}
+
+/// Accepts the next connection of any of them, which come first by turns. Cancel safe.
+pub(super) async fn accept(
+    listeners: &[Listener],
+    turn: &mut usize,
+) -> io::Result<(Accepted, Origin)> {
+    poll_fn(|context| {
+        for _ in 0..listeners.len() {
+            *turn = (*turn + 1) % listeners.len();
+            if let Poll::Ready(accepted) = listeners[*turn].poll_accept(context) {
+                return Poll::Ready(accepted);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
 /// Listens at the first address of the host that is available. All processes that share a port must say so
 /// (SO_REUSEPORT, manual: socket(7)), so each does. But unless it is to `take_over` the port, a port in use is refused,
 /// because a second proxy on the same port is usually a mistake.
-pub(super) async fn listen(address: &HostPort, take_over: bool) -> io::Result<TcpListener> {
+async fn listen(address: &HostPort, take_over: bool) -> io::Result<TcpListener> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in lookup_host((address.host.as_str(), address.port)).await? {
         match at(address, take_over) {
@@ -43,6 +143,66 @@ fn bound(address: SocketAddr, shared: bool) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
+/// The file of a unix socket. It is removed when this is dropped, unless another process has taken it over by then.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    path: PathBuf,
+    /// Device and inode.
+    id: (u64, u64),
+}
+
+impl SocketFile {
+    fn of(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            id: id(path)?,
+        })
+    }
+}
+
+fn id(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if id(&self.path).is_ok_and(|now| now == self.id) {
+            fs::remove_file(&self.path).ok();
+        }
+    }
+}
+
+/// Listens at a unix socket. Everybody may connect to it, as to the server's own: who comes in is for the server to say.
+fn listen_at(path: &Path, take_over: bool) -> io::Result<(UnixListener, SocketFile)> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => {
+            let why = "a file that is no socket has this name";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+        }
+        Ok(_) if !take_over && StdUnixStream::connect(path).is_ok() => {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        Ok(_) | Err(_) => {}
+    }
+    // It gets its name when it can be connected to: who has the name before is replaced without a moment in between.
+    let mut before = path.as_os_str().to_owned();
+    before.push(format!(".{}", std::process::id()));
+    let before = PathBuf::from(before);
+    fs::remove_file(&before).ok();
+    let listener = UnixListener::bind(&before)?;
+    let named = fs::set_permissions(&before, fs::Permissions::from_mode(0o777))
+        .and_then(|()| fs::rename(&before, path))
+        .and_then(|()| SocketFile::of(path));
+    match named {
+        Ok(file) => Ok((listener, file)),
+        Err(error) => {
+            fs::remove_file(&before).ok();
+            Err(error)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +225,47 @@ mod tests {
         drop(first);
         drop(second);
         listen(&same, false).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_socket_is_left_to_whoever_takes_it_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mysqld.sock");
+        let (first, first_file) = listen_at(&path, false).unwrap();
+        let refused = listen_at(&path, false).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+        let (second, second_file) = listen_at(&path, true).unwrap();
+        drop((first, first_file));
+        assert!(path.exists(), "it is the second one's");
+        let client = StdUnixStream::connect(&path).unwrap();
+        second.accept().await.unwrap();
+        drop((client, second, second_file));
+        assert!(!path.exists(), "it goes with who listened there");
+    }
+
+    #[tokio::test]
+    async fn a_socket_of_a_process_that_was_killed_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mysqld.sock");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists(), "it is left behind");
+        let (listener, file) = listen_at(&path, false).unwrap();
+        let client = StdUnixStream::connect(&path).unwrap();
+        listener.accept().await.unwrap();
+        drop((client, listener, file));
+    }
+
+    #[tokio::test]
+    async fn a_file_of_another_kind_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rules.yaml");
+        fs::write(&path, "counters: []").unwrap();
+        for take_over in [false, true] {
+            let refused = listen_at(&path, take_over).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "counters: []");
+        let names = fs::read_dir(folder.path()).unwrap();
+        assert_eq!(names.count(), 1, "nothing else is left there");
     }
 }

@@ -16,19 +16,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::catalog::Catalog;
-use crate::config::{ClientTls, Config, UpstreamTls, Verify};
+use crate::config::{Address, ClientTls, Config, UpstreamTls, Verify};
 use crate::counter::control::Control;
 use crate::counter::node::{self, Claims, Node};
 use crate::counter::rollup::RollUp;
 use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
-use crate::net::{self, Cut, Cuttable};
+use crate::net::{Cut, Origin};
 use crate::session::connect::{self, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
+use listener::{Accepted, Listener};
 use refusals::Refusals;
 use rules::Keeper;
 pub use rules::{Answer, RuleStatus, Rules};
@@ -80,7 +80,7 @@ pub enum Error {
 
 /// A server that listens and does not accept yet.
 pub struct Server {
-    listener: TcpListener,
+    listeners: Vec<Listener>,
     config: Arc<ArcSwap<Config>>,
     setup: Arc<ConnectSetup>,
     shared: Arc<Shared>,
@@ -104,11 +104,14 @@ impl Server {
         (catalog, control): (Catalog, Control),
         take_over: bool,
     ) -> Result<Self, Error> {
-        let listening = listener::listen(&config.listen, take_over).await;
-        let listener = listening.map_err(|source| Error::Listen {
-            address: config.listen.to_string(),
-            source,
-        })?;
+        let mut listeners = Vec::new();
+        for address in config.listen.addresses() {
+            let listening = Listener::open(address, take_over).await;
+            listeners.push(listening.map_err(|source| Error::Listen {
+                address: address.to_string(),
+                source,
+            })?);
+        }
         let setup = Arc::new(setup(&config)?);
         let workers = Workers::start().map_err(|source| Error::Threads { source })?;
         let (requests, refreshes) = mpsc::channel(16);
@@ -149,7 +152,7 @@ impl Server {
         });
         keeper.start().await;
         Ok(Self {
-            listener,
+            listeners,
             config,
             setup,
             shared,
@@ -165,9 +168,14 @@ impl Server {
         })
     }
 
-    /// The address that clients connect to.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    /// The addresses that clients connect to, with the ports that the system has chosen.
+    pub fn addresses(&self) -> io::Result<Vec<Address>> {
+        self.listeners.iter().map(Listener::address).collect()
+    }
+
+    /// The first of them that is a TCP port, if any.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listeners.iter().find_map(Listener::port)
     }
 
     /// What the sessions share: metrics among it.
@@ -195,7 +203,8 @@ impl Server {
         let config = Arc::clone(&self.config);
         let shared = Arc::clone(&self.shared);
         let mut clients = Clients {
-            listener: self.listener,
+            listeners: self.listeners,
+            turn: 0,
             places: Arc::new(Semaphore::new(self.config.load().max_connections)),
             setup: self.setup,
             shared: self.shared,
@@ -215,7 +224,7 @@ impl Server {
         let settled = tokio::time::timeout(SETTLING, clients.accept()).await;
         debug_assert!(settled.is_err(), "it accepts until it is told to stop");
         let mut sessions = clients.sessions;
-        drop(clients.listener);
+        drop(clients.listeners);
         let all_ended = async { while sessions.join_next().await.is_some() {} };
         if tokio::time::timeout_at(deadline, all_ended).await.is_err() {
             tracing::warn!(
@@ -258,7 +267,9 @@ async fn finished(mut roll_up: JoinHandle<()>, rolled_up: impl Fn() -> u64) -> b
 
 /// The clients that connect, and their sessions.
 struct Clients {
-    listener: TcpListener,
+    listeners: Vec<Listener>,
+    /// Which of them had the last one.
+    turn: usize,
     /// One for each session that may be there.
     places: Arc<Semaphore>,
     setup: Arc<ConnectSetup>,
@@ -288,8 +299,8 @@ impl Clients {
         loop {
             let place = Arc::clone(&self.places).acquire_owned().await;
             let place = place.expect("the semaphore is never closed");
-            match self.listener.accept().await {
-                Ok((client, peer)) => {
+            match listener::accept(&self.listeners, &mut self.turn).await {
+                Ok((client, origin)) => {
                     let on_thread = self.workers.place();
                     let runtime = on_thread.runtime.clone();
                     let setup = Arc::clone(&self.setup);
@@ -297,7 +308,7 @@ impl Clients {
                     let config = self.config.load_full();
                     let refusals = Arc::clone(&self.refusals);
                     let session = async move {
-                        serve((client, peer), &setup, shared, config, &refusals).await;
+                        serve((client, origin), &setup, shared, config, &refusals).await;
                         drop((place, on_thread));
                     };
                     self.sessions.spawn_on(session, &runtime);
@@ -314,42 +325,38 @@ impl Clients {
 
 /// One client, from its connection to its close, on the thread where it stays.
 async fn serve(
-    (accepted, peer): (TcpStream, SocketAddr),
+    (accepted, origin): (Accepted, Origin),
     setup: &ConnectSetup,
     shared: Arc<Shared>,
     config: Arc<Config>,
     refusals: &Refusals,
 ) {
-    let client = match accepted.into_std().and_then(TcpStream::from_std) {
+    let cut = Arc::<Cut>::default();
+    let client = match accepted.on_this_thread(&cut) {
         Ok(client) => client,
         Err(error) => {
-            tracing::warn!(%peer, "cannot serve: {error}");
+            tracing::warn!(peer = %origin, "cannot serve: {error}");
             return;
         }
     };
     let metrics = Arc::clone(&shared.metrics);
     let _session = metrics.count_session();
-    if let Err(error) = net::prepare(&client) {
-        tracing::debug!(%peer, "cannot set socket options: {error}");
-    }
-    let cut = Arc::<Cut>::default();
-    let client = Cuttable::new(client, Arc::clone(&cut));
     // Boxed, so that the session's task does not stay as large as a login needs to be.
-    let connected = match Box::pin(connect::connect(client, peer, setup)).await {
+    let connected = match Box::pin(connect::connect(client, origin, setup)).await {
         Ok(connected) => connected,
         Err(error) => {
-            refusals.note(peer, &error, &metrics);
+            refusals.note(origin, &error, &metrics);
             return;
         }
     };
     let bypass = config.bypass.clone();
     drop(config);
-    let mut session = Session::new(connected, (peer, cut), shared, bypass);
+    let mut session = Session::new(connected, (origin, cut), shared, bypass);
     match session.run().await {
-        Ok(()) => tracing::debug!(%peer, "session closed"),
+        Ok(()) => tracing::debug!(peer = %origin, "session closed"),
         Err(error) => {
             metrics.count_lost(error.fault());
-            tracing::info!(%peer, "session lost: {error}");
+            tracing::info!(peer = %origin, "session lost: {error}");
         }
     }
     session.part().await;

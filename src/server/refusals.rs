@@ -1,6 +1,5 @@
 //! Clients that were not connected: counted by the side at fault, and logged at its level.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,6 +7,7 @@ use tokio::sync::Notify;
 use tracing::Level;
 
 use crate::metrics::{Fault, Metrics};
+use crate::net::Origin;
 use crate::session::connect::ConnectError;
 
 /// The least time between two warnings about one side. While the server is down, every client that connects is refused.
@@ -29,7 +29,7 @@ impl Refusals {
     }
 
     /// Takes in that this client was not connected.
-    pub(super) fn note(&self, peer: SocketAddr, error: &ConnectError, metrics: &Metrics) {
+    pub(super) fn note(&self, peer: Origin, error: &ConnectError, metrics: &Metrics) {
         let fault = error.fault();
         metrics.count_refused(fault);
         if fault != Fault::Upstream {

@@ -1,6 +1,5 @@
 //! The command phase: one command after another. Each gets its response before the next is looked at.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::config::Bypass;
 use crate::counter::server::Server;
-use crate::net::{Cut, PacketStream, ReadError};
+use crate::net::{Cut, Origin, PacketStream, ReadError};
 use crate::session::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
 use crate::session::error::Error;
 use crate::session::exchange::Alone;
@@ -84,7 +83,7 @@ impl Session {
     /// A session after its login, with its client's address and the handle that cuts the client off.
     pub fn new(
         connected: Connected,
-        client: (SocketAddr, Arc<Cut>),
+        client: (Origin, Arc<Cut>),
         shared: Arc<Shared>,
         bypass: Bypass,
     ) -> Self {

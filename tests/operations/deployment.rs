@@ -204,7 +204,9 @@ fn the_account_of_compose_has_the_grants_that_its_rules_need() {
     let scraped = read("docker/prometheus/prometheus.yml");
     assert!(scraped.contains(&format!("\"countersink:{}\"", http.port)));
     let dockerfile = read("docker/Dockerfile");
-    let exposed = format!("EXPOSE {} {}", rules.listen.port, http.port);
+    let listen = rules.listen.to_string();
+    let (_, port) = listen.rsplit_once(':').expect("a port");
+    let exposed = format!("EXPOSE {port} {}", http.port);
     assert!(dockerfile.lines().any(|line| line == exposed), "{exposed}");
 }
 

@@ -18,7 +18,7 @@ impl Check<'_> {
         address: Option<Scalar>,
         account: Option<RawAccount>,
     ) -> Result<Option<Admin>, Error> {
-        let address = self.field("admin", address, address::listen)?;
+        let address = self.field("admin", address, address::port)?;
         let (address, account) = match (address, account) {
             (None, None) => return Ok(None),
             (None, Some(_)) => {

@@ -59,7 +59,6 @@ pub(in crate::config) fn config(
         environment,
         rule: None,
     };
-    let host_port = |field, scalar: Option<Scalar>| check.field(field, scalar, address::listen);
     let upstream = check
         .field("upstream", raw.upstream, address::upstream)?
         .ok_or_else(|| {
@@ -74,12 +73,14 @@ pub(in crate::config) fn config(
     let mut upstream_tls = raw.upstream_tls.unwrap_or_default();
     let most = |text: &Text| number(text, (1, 1_000_000), "the default is 10000");
     Ok(Config {
-        listen: host_port("listen", raw.listen)?.unwrap_or_else(|| HostPort {
-            host: "127.0.0.1".to_owned(),
-            port: 6033,
-        }),
+        listen: check
+            .field("listen", raw.listen, address::listen)?
+            .unwrap_or_else(|| {
+                let host = "127.0.0.1".to_owned();
+                HostPort { host, port: 6033 }.into()
+            }),
         admin: check.admin(raw.admin, raw.admin_account)?,
-        http: host_port("http", raw.http)?,
+        http: check.field("http", raw.http, address::port)?,
         control: check.account(raw.control.unwrap_or_default())?,
         tls: check.client_tls(raw.tls.unwrap_or_default())?,
         upstream_public_key: check

@@ -67,10 +67,11 @@ impl Sides {
         }
     }
 
-    /// The plugin of this name, if its client sends a secret unencrypted and the secret would leave TLS here.
+    /// The plugin of this name, if its client sends a secret unencrypted and the secret would leave TLS, or this
+    /// machine, here.
     fn exposes(self, plugin: &[u8]) -> Option<&'static str> {
-        let leaves_tls = self.client == Protection::Tls && self.upstream == Protection::Plain;
-        in_the_clear(plugin).filter(|_| leaves_tls)
+        let is_exposed = self.client != Protection::Plain && self.upstream == Protection::Plain;
+        in_the_clear(plugin).filter(|_| is_exposed)
     }
 
     /// Whether authentication data for `plugin` in the client's first packet would be useless to the upstream, or must

@@ -1,6 +1,5 @@
 //! Connects an accepted client to the upstream and logs it in.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::time::timeout;
@@ -10,7 +9,7 @@ use super::error::ConnectError;
 use super::handshake::{Entry, Handshake, turn_away};
 use super::peer::Peer;
 use super::setup::ConnectSetup;
-use crate::net::{PacketStream, Transport, dial};
+use crate::net::{Origin, PacketStream, Transport, dial};
 use crate::wire::handshake::Attributes;
 
 /// A logged-in client and its upstream connection. Both sides are ready for the next command.
@@ -52,17 +51,17 @@ pub struct Login {
 }
 
 /// Connects an accepted client: dials the upstream and relays the handshake. On failure, the client has been sent the
-/// error where possible. `peer` is for the log. Not cancel safe; when dropped, it closes both sides.
+/// error where possible. Not cancel safe; when dropped, it closes both sides.
 pub async fn connect(
-    client: impl Transport + 'static,
-    peer: SocketAddr,
+    client: Box<dyn Transport>,
+    origin: Origin,
     setup: &ConnectSetup,
 ) -> Result<Connected, ConnectError> {
-    tracing::trace!(%peer, upstream = %setup.upstream, "dialing");
-    let mut client = PacketStream::new(Box::new(client));
+    tracing::trace!(peer = %origin, upstream = %setup.upstream, "dialing");
+    let mut client = PacketStream::new(client);
     let dialed = timeout(setup.handshake_timeout, dial(&setup.upstream)).await;
     let error = match dialed {
-        Ok(Ok(upstream)) => return relay(client, upstream, setup).await,
+        Ok(Ok(upstream)) => return relay((client, origin), upstream, setup).await,
         Ok(Err(error)) => ConnectError::Unreachable(error),
         Err(_) => ConnectError::UpstreamSilent(setup.handshake_timeout),
     };
@@ -73,12 +72,12 @@ pub async fn connect(
 
 /// Relays the handshake between an accepted client and a dialed upstream.
 pub(super) async fn relay(
-    mut client: PacketStream,
+    (mut client, origin): (PacketStream, Origin),
     upstream: Box<dyn Transport>,
     setup: &ConnectSetup,
 ) -> Result<Connected, ConnectError> {
     let mut upstream = PacketStream::new(upstream);
-    let entry = Handshake::new(&mut client, &mut upstream, setup)
+    let entry = Handshake::new((&mut client, origin), &mut upstream, setup)
         .run()
         .await?;
     client.scrub();

@@ -9,8 +9,8 @@ use super::exchange::{Exchange, Verdict};
 use super::leave::{Stage, leave};
 use super::peer::{Patience, Peer};
 use super::setup::{ConnectSetup, UpstreamTls};
-use crate::net::PacketStream;
 use crate::net::tls::UpstreamConnector;
+use crate::net::{Origin, PacketStream};
 use crate::wire::capability;
 use crate::wire::handshake::{HandshakeResponse, InitialHandshake, SSL_REQUEST_LENGTH};
 use crate::wire::packet::HEADER_LENGTH;
@@ -38,7 +38,7 @@ pub(super) struct Entry {
 
 impl<'a, 's> Handshake<'a, 's> {
     pub(super) fn new(
-        client: &'a mut PacketStream,
+        (client, origin): (&'a mut PacketStream, Origin),
         upstream: &'a mut PacketStream,
         setup: &'s ConnectSetup,
     ) -> Self {
@@ -48,7 +48,10 @@ impl<'a, 's> Handshake<'a, 's> {
             setup,
             patience: Patience::new(setup.handshake_timeout),
             sides: Sides {
-                client: Protection::Plain,
+                client: match origin {
+                    Origin::Unix => Protection::Local,
+                    Origin::Tcp(_) => Protection::Plain,
+                },
                 upstream: match setup.upstream.is_local() {
                     true => Protection::Local,
                     false => Protection::Plain,
@@ -200,11 +203,11 @@ impl<'a, 's> Handshake<'a, 's> {
     ) -> Result<Option<&'s UpstreamConnector>, ConnectError> {
         let setup = self.setup;
         let offered = initial_handshake.capabilities & capability::SSL != 0;
-        let has_tls = self.sides.client == Protection::Tls;
+        let client = self.sides.client;
         match &setup.upstream_tls {
             _ if setup.upstream.is_local() => Ok(None),
             UpstreamTls::Disabled => Ok(None),
-            UpstreamTls::AsClient { .. } if !has_tls => Ok(None),
+            UpstreamTls::AsClient { .. } if client == Protection::Plain => Ok(None),
             UpstreamTls::Preferred(connector)
             | UpstreamTls::Required(connector)
             | UpstreamTls::AsClient { connector, .. }
@@ -216,6 +219,8 @@ impl<'a, 's> Handshake<'a, 's> {
             | UpstreamTls::AsClient {
                 is_required: false, ..
             } => Ok(None),
+            // It has not asked for TLS.
+            UpstreamTls::AsClient { .. } if client == Protection::Local => Ok(None),
             UpstreamTls::Required(_) | UpstreamTls::AsClient { .. } => {
                 Err(ConnectError::UpstreamWithoutTls)
             }

@@ -4,7 +4,6 @@
 //! written only at login and close.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
-use crate::net::Cut;
+use crate::net::{Cut, Origin};
 use crate::reason::Reason;
 use crate::wire::command;
 
@@ -53,7 +52,7 @@ impl Sessions {
     pub(crate) fn enter(
         self: &Arc<Self>,
         id: u32,
-        (client, cut): (SocketAddr, Arc<Cut>),
+        (client, cut): (Origin, Arc<Cut>),
         login: Account,
     ) -> Entry {
         let seen = Arc::new(Seen {
@@ -194,7 +193,7 @@ impl Account {
 #[derive(Debug)]
 struct Seen {
     id: u32,
-    client: SocketAddr,
+    client: Origin,
     /// Cuts the client off.
     cut: Arc<Cut>,
     connected: Instant,
@@ -261,8 +260,8 @@ fn command_name(command_byte: u8) -> &'static str {
 pub struct Glimpse {
     /// The thread id that the client sees, which is the upstream's.
     pub id: u32,
-    /// The client's address.
-    pub client: SocketAddr,
+    /// Where the client is.
+    pub client: Origin,
     /// User name.
     pub user: String,
     /// The current schema, as far as the proxy knows. After a `USE` in a text, it is updated by the next statement
@@ -379,7 +378,7 @@ mod tests {
     use super::*;
 
     fn enter(sessions: &Arc<Sessions>, id: u32) -> Entry {
-        let client = "127.0.0.1:50000".parse().expect("an address");
+        let client = Origin::Tcp(([127, 0, 0, 1], 50000).into());
         let account = Account::new(b"ann", Some(b"shop"));
         sessions.enter(id, (client, Arc::default()), account)
     }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder};
 use tokio::net::TcpStream;
 
 use super::stage::{POSTS, through};
@@ -53,6 +54,45 @@ async fn until_nobody_listens(serving: &Serving) {
     while TcpStream::connect(serving.address).await.is_ok() {
         assert!(Instant::now() < deadline, "it goes on listening");
         tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn clients_come_over_a_unix_socket_too() {
+    let table = "CREATE TABLE ~.posts (id INT PRIMARY KEY, views INT NOT NULL); INSERT INTO ~.posts VALUES (1, 0)";
+    for server in servers() {
+        let mut sandbox = Sandbox::new(&server, table).await;
+        // Nobody has logged in as this one: the server wants the password itself.
+        let user = sandbox.user("BY 'secret'").await;
+        sandbox.run(&format!("GRANT ALL ON ~.* TO '{user}'")).await;
+        let socket = sandbox.folder.path().join("mysqld.sock");
+        let listen = format!("127.0.0.1:0,unix:{}", socket.display());
+        let rules = sandbox.rules("columns: [views]");
+        let serving = Serving::start_with(&rules, &["--listen", &listen]);
+        let serving = serving.expect("it serves");
+        let mut over_tcp = through(&sandbox, &serving).await;
+        let options = OptsBuilder::default()
+            .socket(socket.to_str())
+            .user(Some(user))
+            .pass(Some("secret"))
+            .db_name(Some(sandbox.schema.clone()));
+        let mut client = Conn::new(options).await.expect("a login over the socket");
+        let increment = format!("UPDATE {}.posts SET views = views + 1", sandbox.schema);
+        for client in [&mut client, &mut over_tcp] {
+            client.query_drop(&increment).await.expect("counted");
+        }
+        let value: Option<u64> = client
+            .query_first("SELECT views FROM posts")
+            .await
+            .expect("it is read");
+        assert_eq!(value, Some(2));
+        let Ended { code, errors, .. } = serving.stop();
+        assert_eq!(code, Some(0), "{errors}");
+        assert!(
+            errors.contains(&format!(" and unix:{}", socket.display())),
+            "{errors}"
+        );
+        assert!(!socket.exists(), "it goes with the proxy");
     }
 }
 

@@ -141,6 +141,64 @@ async fn a_secret_in_the_clear_passes_where_the_client_sends_it_so_and_to_a_unix
     assert_eq!(stage.upstream.receive(1).await, sent);
 }
 
+/// A client on a unix socket that `plugin` asks for its password.
+async fn asked_over_a_socket(setup: ConnectSetup, plugin: &str) -> Stage {
+    let mut stage = Stage::from(Origin::Unix, setup);
+    stage.greet().await;
+    let sent = response(CLIENT, SCRAMBLE, "caching_sha2_password");
+    stage.client.send(1, &sent).await;
+    stage.upstream.receive(1).await;
+    let question = match plugin {
+        "caching_sha2_password" => FULL.to_vec(),
+        other => switch(other, NONCE),
+    };
+    stage.upstream.send(2, &question).await;
+    assert_eq!(stage.client.receive(2).await, question);
+    stage
+}
+
+#[tokio::test]
+async fn from_a_unix_socket_to_another_passes_as_it_comes() {
+    for (plugin, sent) in [
+        ("caching_sha2_password", &b"secret\0"[..]),
+        ("mysql_clear_password", b"secret\0"),
+        // It takes no unix socket for secure.
+        ("sha256_password", b"\x01"),
+    ] {
+        let mut stage = asked_over_a_socket(local_upstream(), plugin).await;
+        stage.client.send(3, sent).await;
+        assert_eq!(stage.upstream.receive(3).await, sent, "{plugin}");
+    }
+}
+
+#[tokio::test]
+async fn from_a_unix_socket_to_a_plain_upstream_under_the_key_that_is_known_beforehand() {
+    let pem = key().public_pem().await.unwrap().as_bytes().into();
+    let setup = ConnectSetup {
+        upstream_key: Some(pem),
+        ..plain()
+    };
+    let mut stage = asked_over_a_socket(setup, "caching_sha2_password").await;
+    stage.client.send(3, b"secret\0").await;
+    let encrypted = stage.upstream.receive(3).await;
+    let password = key().decrypt(&encrypted, NONCE).await.unwrap();
+    assert_eq!(password[..], *b"secret\0");
+    stage.upstream.send(4, OK).await;
+    assert_eq!(stage.client.receive(4).await, OK);
+    stage.success().await;
+}
+
+#[tokio::test]
+async fn from_a_unix_socket_to_a_plain_upstream_nothing_goes_in_the_clear() {
+    for plugin in ["caching_sha2_password", "mysql_clear_password", "dialog"] {
+        let mut stage = asked_over_a_socket(plain(), plugin).await;
+        stage.client.send(3, b"secret\0").await;
+        let told = stage.client.receive(4).await;
+        assert_eq!(code(&told), 1105, "{plugin}");
+        assert_eq!(stage.upstream.receive(3).await, [b'-'; 20], "{plugin}");
+    }
+}
+
 #[tokio::test]
 async fn caching_sha2_from_a_plain_client_to_a_unix_socket() {
     let mut stage = Stage::new(local_upstream());

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use super::connected::relay;
 use super::{ConnectError, ConnectSetup, Connected, PasswordKey, UpstreamTls};
 use crate::config::{Address, HostPort};
-use crate::net::{PacketStream, Transport, tls};
+use crate::net::{Origin, PacketStream, Transport, tls};
 use crate::wire::capability;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 
@@ -73,11 +73,16 @@ struct Stage {
 
 impl Stage {
     fn new(setup: ConnectSetup) -> Self {
+        Self::from(Origin::Tcp(([127, 0, 0, 1], 1).into()), setup)
+    }
+
+    /// With a client that has connected from there.
+    fn from(origin: Origin, setup: ConnectSetup) -> Self {
         let (client, client_end) = duplex(1 << 20);
         let (upstream, upstream_end) = duplex(1 << 20);
         let relay = tokio::spawn(async move {
             let client = PacketStream::new(Box::new(client_end));
-            relay(client, Box::new(upstream_end), &setup).await
+            relay((client, origin), Box::new(upstream_end), &setup).await
         });
         Self {
             client: Script(client),
@@ -102,6 +107,12 @@ impl Stage {
     async fn success(self) -> Connected {
         self.relay.await.unwrap().expect("connected")
     }
+}
+
+/// The code of an ERR payload.
+fn code(payload: &[u8]) -> u16 {
+    assert_eq!(payload[0], 0xFF, "{payload:?}");
+    u16::from_le_bytes([payload[1], payload[2]])
 }
 
 /// No TLS on either side.

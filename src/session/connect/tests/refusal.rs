@@ -3,11 +3,6 @@
 use super::*;
 use crate::metrics::Fault;
 
-fn code(payload: &[u8]) -> u16 {
-    assert_eq!(payload[0], 0xFF, "{payload:?}");
-    u16::from_le_bytes([payload[1], payload[2]])
-}
-
 /// The upstream gets a login of an account that does not exist, rather than an aborted handshake, and then sees the
 /// connection close.
 async fn upstream_is_left_politely(upstream: &mut Script) {
@@ -61,8 +56,7 @@ async fn an_unreachable_upstream_is_named_with_the_remedy() {
         ..plain()
     };
     let (client, end) = duplex(4096);
-    let peer = "127.0.0.1:1".parse().unwrap();
-    let connected = super::super::connect(end, peer, &setup).await;
+    let connected = super::super::connect(Box::new(end), Origin::Unix, &setup).await;
     assert!(matches!(connected, Err(ConnectError::Unreachable(_))));
     let told = Script(client).receive(0).await;
     assert_eq!(code(&told), 1429);

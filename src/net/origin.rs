@@ -1,0 +1,32 @@
+//! Where clients come from.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+/// Where a client has connected from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Over TCP, from this address.
+    Tcp(SocketAddr),
+    /// Over a unix socket, from this machine.
+    Unix,
+}
+
+impl Origin {
+    /// The host alone. It is `localhost` for a unix socket, as in SHOW PROCESSLIST.
+    pub fn host(&self) -> String {
+        match self {
+            Self::Tcp(address) => address.ip().to_string(),
+            Self::Unix => "localhost".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(formatter),
+            Self::Unix => formatter.write_str("localhost"),
+        }
+    }
+}
