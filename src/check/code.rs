@@ -53,7 +53,7 @@ codes! {
     /// Accounts of the proxy's own user of the operating system, over a unix socket.
     SocketAccounts, "socket-accounts", Error;
     /// The server is a replica, or closed for writes.
-    ReadOnly, "read-only", Error;
+    ReadOnly, "read-only", Warning;
     /// No such table can be seen.
     NoTable, "no-table", Error;
     /// A view, a sequence, a system-versioned table.

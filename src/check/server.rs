@@ -35,9 +35,9 @@ pub(super) fn findings(config: &Config, evidence: &Evidence) -> Vec<Finding> {
 }
 
 fn read_only(evidence: &Evidence) -> Option<Finding> {
-    let reason = "the server has read_only on, as replicas do: slot tables cannot be made and nothing can be rolled up";
+    let reason = "the server has read_only on, as replicas do: reads are exact there, but nothing can be incremented";
     let finding = Finding::new(Code::ReadOnly, None, reason);
-    let advice = "name the primary server as upstream, or open this one for writes (SET GLOBAL read_only = OFF)";
+    let advice = "for writes, name the primary server as upstream, or open this one for them (SET GLOBAL read_only = OFF)";
     evidence.read_only.then(|| finding.advice(advice))
 }
 

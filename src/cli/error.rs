@@ -33,6 +33,9 @@ pub enum Error {
         /// What went wrong.
         problem: Box<counter::provision::Problem>,
     },
+    /// The server does not say whether it is read-only.
+    #[error("cannot ask the server whether it is read-only: {0}")]
+    ReadOnly(mysql_async::Error),
     /// A roll-up failed.
     #[error("roll-up of {table}: {source}")]
     RollUp {
@@ -159,6 +162,7 @@ impl Error {
             Self::InFile { source, .. } => source.may_pass(),
             Self::Control(error) => !error.is_configuration(),
             Self::Catalog(error) => is_of_the_connection(&error.problem),
+            Self::ReadOnly(error) => matches!(error, mysql_async::Error::Io(_)),
             Self::Provision { problem, .. } => match &**problem {
                 Provision::NoConnection { source } => !source.is_configuration(),
                 Provision::InUse { .. } | Provision::Withdrawn { .. } => true,
@@ -189,6 +193,7 @@ impl Error {
             Self::Man(super::man::Error::NoCommand(_)) => 2,
             Self::Advise(error) => error.exit_code(),
             Self::Control(_)
+            | Self::ReadOnly(_)
             | Self::Check(_)
             | Self::Output(_)
             | Self::Man(_)

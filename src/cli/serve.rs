@@ -17,6 +17,7 @@ use crate::catalog::{self, Catalog};
 use crate::config::{Config, Mode, Rule};
 use crate::counter::control::Control;
 use crate::counter::provision;
+use crate::counter::server::is_read_only;
 use crate::server::{Rules, Server};
 
 /// The pauses between two tries to reach the server: the first, which grows, and the longest.
@@ -182,6 +183,9 @@ async fn provide(conn: &mut Conn, config: &Config, catalog: &Catalog) -> Result<
         .await
         .map_err(by_rule)?;
     can_be_emptied(conn, config, catalog).await?;
+    if is_read_only(conn).await.map_err(Error::ReadOnly)? {
+        return Ok(());
+    }
     let report = provision::provision(conn, catalog).await.map_err(by_rule)?;
     for line in report.to_string().lines() {
         tracing::info!("slot table {line}");

@@ -35,6 +35,19 @@ pub(super) async fn ask(conn: &mut Conn) -> Result<Server, DriverFailure> {
     Ok(Server::new(&identity.flatten().unwrap_or_default()))
 }
 
+/// Whether the server is read-only, as a replica is. An account with the right privilege could write nevertheless, so
+/// the proxy asks before it writes of its own accord.
+///
+/// # Errors
+///
+/// What the server says.
+pub async fn is_read_only(conn: &mut Conn) -> Result<bool, DriverFailure> {
+    let value: Option<String> = conn
+        .query_first("SELECT CAST(@@GLOBAL.read_only AS CHAR)")
+        .await?;
+    Ok(!matches!(value.as_deref(), Some("0" | "OFF")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,6 +23,7 @@ use super::control::{Control, Error as ControlError};
 use super::fold;
 use super::node::short;
 use super::quote;
+use super::server::is_read_only;
 use crate::catalog::HotTable;
 use crate::wire::error_code::ER_NO_SUCH_TABLE;
 
@@ -58,6 +59,9 @@ pub enum Error {
     /// The server refuses a statement.
     #[error(transparent)]
     Server(#[from] DriverFailure),
+    /// A replica, which refuses the DDL as well.
+    #[error("the server is read-only")]
+    ReadOnly,
     /// The runtime of the control account ends.
     #[error("the proxy stops")]
     Stopped,
@@ -111,6 +115,9 @@ impl Withdrawal {
             let (control, tables, name) = (control.clone(), tables.to_vec(), lock.clone());
             control.clone().spawn(async move {
                 let mut conn = control.roll_up_connection().await?;
+                if is_read_only(&mut conn).await? {
+                    return Err(Error::ReadOnly);
+                }
                 conn.query_drop(self::lock(&name, 0)).await?;
                 conn.query_drop(format!("SET SESSION lock_wait_timeout = {seconds}"))
                     .await?;

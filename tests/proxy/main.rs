@@ -16,6 +16,7 @@ mod golden;
 mod killed;
 mod lock_waits;
 mod packet_size;
+mod replica;
 mod rollup;
 mod sql_prepared;
 mod stalled;

@@ -24,7 +24,7 @@ use rand::RngExt;
 
 use super::control::Control;
 use super::fold::{FoldStatements, OpenRow};
-use super::server::Server;
+use super::server::{Server, is_read_only};
 use super::{KeyForm, Slots};
 use crate::catalog::HotTable;
 use crate::metrics::Metrics;
@@ -252,16 +252,23 @@ impl RollUp {
     async fn connection(&mut self) -> Result<Conn, Error> {
         // The address may lead to another server now.
         let server = self.control.server();
-        if let Some(conn) = self.conn.take().filter(|_| self.server == server) {
-            return Ok(conn);
+        let kept = self.conn.take().filter(|_| self.server == server);
+        let mut conn = match kept {
+            Some(conn) => conn,
+            None => {
+                self.server = server;
+                let mut conn = self.control.roll_up_connection().await?;
+                if self.locks_gaps {
+                    conn.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                        .await?;
+                }
+                conn
+            }
+        };
+        match is_read_only(&mut conn).await? {
+            true => Err(Error::ReadOnly),
+            false => Ok(conn),
         }
-        self.server = server;
-        let mut conn = self.control.roll_up_connection().await?;
-        if self.locks_gaps {
-            conn.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                .await?;
-        }
-        Ok(conn)
     }
 
     /// Rolls up one table; what could not be rolled up is marked again. Whether the slot table is to be searched for

@@ -30,6 +30,9 @@ pub enum Error {
          are moved by the statements that need them alone"
     )]
     Unnamed,
+    /// A replica: what happens on its source is what happens here.
+    #[error("the server is read-only; slots are rolled up on its source")]
+    ReadOnly,
     /// The server answered with something that cannot be.
     #[error("an answer that no server gives; nothing was moved")]
     Malformed,

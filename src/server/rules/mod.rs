@@ -137,6 +137,8 @@ pub(super) struct Keeper {
     /// The other proxies that use a slot table, by the connections on which they say so: the number of each, and when
     /// it was last heard.
     partners: HashMap<(TableName, u64), (usize, Instant)>,
+    /// Whether the server was read-only when it was last asked.
+    is_replica: bool,
     /// How often this proxy had lost its own number when its rules were last agreed upon.
     losses: u64,
     history: History,
@@ -178,6 +180,7 @@ impl Keeper {
             claims,
             standings: Vec::new(),
             partners: HashMap::new(),
+            is_replica: false,
             losses: 0,
             requests,
             refreshes,

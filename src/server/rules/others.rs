@@ -14,6 +14,7 @@ impl Keeper {
         if let Err(why) = self.see_partners().await {
             tracing::debug!("other proxies cannot be told: {why}");
         }
+        self.see_replica().await;
         self.see_others_needs().await;
         self.see_drains().await;
         self.restore_slots().await;

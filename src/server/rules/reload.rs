@@ -67,6 +67,9 @@ impl Keeper {
         for (rule, table) in config.rules.iter().zip(tables) {
             self.take_over(rule, table);
         }
+        for standing in &mut self.standings {
+            standing.needs.replica = self.is_replica;
+        }
         self.config.store(Arc::new(config));
         // A drain that is under way goes on.
         self.see_drains().await;

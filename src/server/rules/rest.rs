@@ -9,8 +9,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::standing::{Side, Stage};
+use super::tables::Obstacle;
 use super::{Keeper, LOOK_AROUND};
 use crate::counter::agreement::Claim;
+use crate::counter::server::is_read_only;
 use crate::metrics::TableCounts;
 
 /// How long a change waits for transactions and statements that are under way.
@@ -54,6 +56,32 @@ impl Keeper {
                 self.standings[index].needs.others = Some(Instant::now() + 2 * LOOK_AROUND);
             }
         }
+    }
+
+    /// Asks whether the server is read-only. On a replica, slots change by what the proxies of its source do, which
+    /// nobody tells here: no table may rest there.
+    pub(super) async fn see_replica(&mut self) {
+        let asked = async {
+            let mut conn = self.control.connect().await?;
+            Ok::<_, Obstacle>(is_read_only(&mut conn).await?)
+        };
+        let Ok(is_replica) = asked.await else {
+            return;
+        };
+        if is_replica != self.is_replica {
+            let what = match is_replica {
+                true => {
+                    "read-only, as a replica is: reads add up slots, which are its source's to fill and to empty"
+                }
+                false => "not read-only any more",
+            };
+            tracing::info!("the server is {what}");
+        }
+        self.is_replica = is_replica;
+        for standing in &mut self.standings {
+            standing.needs.replica = is_replica;
+        }
+        self.say();
     }
 
     async fn is_needed_by_others(&self, index: usize) -> bool {

@@ -43,6 +43,8 @@ pub(super) struct Standing {
 pub(super) struct Needs {
     /// The sessions of this proxy do.
     pub here: bool,
+    /// The server is read-only: what its source puts into slots comes at any time.
+    pub replica: bool,
     /// Other proxies are taken to need them until then.
     pub others: Option<Instant>,
     /// It does not come to rest before this time.
@@ -53,7 +55,7 @@ pub(super) struct Needs {
 
 impl Needs {
     fn any(self) -> bool {
-        self.here || self.others.is_some() || self.stays_until.is_some()
+        self.here || self.replica || self.others.is_some() || self.stays_until.is_some()
     }
 }
 
@@ -220,7 +222,8 @@ impl Standing {
             claims.insert(Claim::Reads.name(slots));
             claims.insert(self.knows());
         }
-        if self.may_have_slots() && (self.needs.here || !self.rule.may_rest()) {
+        let needs_slots = self.needs.here || self.needs.replica || !self.rule.may_rest();
+        if self.may_have_slots() && needs_slots {
             claims.insert(Claim::Motion.name(slots));
         }
         match side {

@@ -123,6 +123,9 @@ impl Keeper {
     /// Makes sure that the table has its slot table. Does not wait for the server's metadata locks: all sessions that
     /// use the slot table would queue after it.
     pub(super) async fn provision(&self, table: &Arc<HotTable>) -> Result<(), Obstacle> {
+        if self.is_replica {
+            return Ok(());
+        }
         let catalog = Catalog {
             tables: vec![Arc::clone(table)],
             ..Catalog::clone(&self.shared.hot().catalog)

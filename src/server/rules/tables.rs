@@ -40,6 +40,12 @@ impl From<control::Error> for Obstacle {
     }
 }
 
+impl From<mysql_async::Error> for Obstacle {
+    fn from(error: mysql_async::Error) -> Self {
+        Self::Passing(error.to_string())
+    }
+}
+
 impl From<catalog::Error> for Obstacle {
     fn from(error: catalog::Error) -> Self {
         let text = error.to_string();
@@ -142,6 +148,9 @@ impl Keeper {
     /// the value for all, and another proxy may have come to act by that: so the proxies agree first, as for a rule
     /// that comes into force.
     pub(super) async fn restore_slots(&mut self) {
+        if self.is_replica {
+            return;
+        }
         let mut is_any_away = false;
         for index in 0..self.standings.len() {
             let standing = &self.standings[index];
@@ -206,6 +215,7 @@ impl Keeper {
         self.read_table_again(index).await;
         let standing = &self.standings[index];
         let provided = match &standing.table {
+            Some(_) if self.is_replica => Ok(provision::Report::default()),
             Some(table) if standing.wants_slots() => {
                 let catalog = Catalog {
                     tables: vec![Arc::clone(table)],

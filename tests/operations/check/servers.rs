@@ -69,7 +69,7 @@ async fn servers_with_settings() {
         sandbox.run("SET GLOBAL read_only = ON").await;
         let replica = Found::of(&rules);
         assert_eq!(replica.codes(), ["read-only", "slot-table-missing"]);
-        assert_eq!(replica.exit, 2);
+        assert_eq!(replica.exit, 3);
         sandbox.run("SET GLOBAL read_only = OFF").await;
     }
 }
