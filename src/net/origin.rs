@@ -12,16 +12,7 @@ pub enum Origin {
     Unix,
 }
 
-impl Origin {
-    /// The host alone. It is `localhost` for a unix socket, as in SHOW PROCESSLIST.
-    pub fn host(&self) -> String {
-        match self {
-            Self::Tcp(address) => address.ip().to_string(),
-            Self::Unix => "localhost".to_owned(),
-        }
-    }
-}
-
+/// As SHOW PROCESSLIST has it.
 impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

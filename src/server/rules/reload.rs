@@ -90,21 +90,20 @@ impl Keeper {
     /// The new rules; settings that need a restart stay as they are.
     fn keep_what_needs_a_restart(&self, new: Config) -> Config {
         let old = self.config.load();
-        let kept = Config {
-            rules: new.rules.clone(),
-            bypass: new.bypass.clone(),
-            drain_timeout: new.drain_timeout,
-            slot_table: new.slot_table.clone(),
-            ..Config::clone(&old)
-        };
-        // `serve --listen` replaces the file's.
-        let listen = old.listen.clone();
-        if kept != (Config { listen, ..new }) {
+        let changed = need_a_restart(&old, &new);
+        if !changed.is_empty() {
             tracing::warn!(
-                "the rules file changes more than counters, bypass and drain_timeout, which takes a restart"
+                "the rules file changes {} too, which takes a restart (serve --take-over loses no client)",
+                changed.join(", ")
             );
         }
-        kept
+        Config {
+            rules: new.rules,
+            bypass: new.bypass,
+            drain_timeout: new.drain_timeout,
+            slot_table: new.slot_table,
+            ..Config::clone(&old)
+        }
     }
 
     /// Adds a rule of the file to the list, or changes the one that is there. The error is why its table is not there.
@@ -177,4 +176,43 @@ pub(super) fn last_change(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path)
         .and_then(|data| data.modified())
         .ok()
+}
+
+/// The settings that differ, of those that a running proxy keeps. `listen` is not among them: `serve --listen` replaces
+/// the file's.
+fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
+    let Config {
+        listen: _,
+        upstream,
+        admin,
+        http,
+        control,
+        tls,
+        upstream_tls,
+        upstream_public_key,
+        handshake_timeout,
+        max_connections,
+        slot_table: _,
+        drain_timeout: _,
+        bypass: _,
+        rules: _,
+    } = new;
+    let settings = [
+        ("upstream", *upstream != old.upstream),
+        ("admin", *admin != old.admin),
+        ("http", *http != old.http),
+        ("control", *control != old.control),
+        ("tls", *tls != old.tls),
+        (
+            "upstream_tls",
+            *upstream_tls != old.upstream_tls || *upstream_public_key != old.upstream_public_key,
+        ),
+        (
+            "handshake_timeout",
+            *handshake_timeout != old.handshake_timeout,
+        ),
+        ("max_connections", *max_connections != old.max_connections),
+    ];
+    let changed = settings.into_iter().filter(|(_, changed)| *changed);
+    changed.map(|(name, _)| name).collect()
 }
