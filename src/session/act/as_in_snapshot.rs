@@ -45,7 +45,11 @@ impl Refusal {
     fn of(error: Vec<u8>) -> Self {
         match failure(&error) {
             Failure::TheClients => Self::Its(error),
-            Failure::Ours => Self::Outgrown,
+            Failure::Ours => {
+                let error = String::from_utf8_lossy(&error);
+                tracing::debug!("1412: rows cannot be shown as in the snapshot: {error}");
+                Self::Outgrown
+            }
         }
     }
 

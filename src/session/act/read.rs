@@ -315,6 +315,8 @@ impl Session {
                 match of_snapshot.contains(table) {
                     true => {}
                     false if may_be_old => {
+                        let name = &table.slot_name;
+                        tracing::debug!("1412: {name} is away, perhaps since after the snapshot");
                         let error = error_payload(DEFINITION_CHANGED);
                         return self.reply_err(context, &error).await;
                     }
