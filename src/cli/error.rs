@@ -33,6 +33,11 @@ pub enum Error {
         /// What went wrong.
         problem: Box<counter::provision::Problem>,
     },
+    /// Slot tables are to be made on a replica.
+    #[error(
+        "the server is read-only; run this on its source, from which slot tables are replicated"
+    )]
+    Replica,
     /// The server does not say whether it is read-only.
     #[error("cannot ask the server whether it is read-only: {0}")]
     ReadOnly(mysql_async::Error),
@@ -193,6 +198,7 @@ impl Error {
             Self::Man(super::man::Error::NoCommand(_)) => 2,
             Self::Advise(error) => error.exit_code(),
             Self::Control(_)
+            | Self::Replica
             | Self::ReadOnly(_)
             | Self::Check(_)
             | Self::Output(_)

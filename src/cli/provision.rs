@@ -5,6 +5,7 @@ use crate::catalog;
 use crate::config::Config;
 use crate::counter::control::Control;
 use crate::counter::provision;
+use crate::counter::server::is_read_only;
 
 /// The text to print: the report, or the statements.
 pub(super) async fn provision(config: &Config, print: bool) -> Result<String, Error> {
@@ -19,6 +20,9 @@ async fn text(control: &Control, config: &Config, print: bool) -> Result<String,
     let catalog = catalog::load(&mut conn, config).await?;
     if print {
         return Ok(provision::print(config, &catalog));
+    }
+    if is_read_only(&mut conn).await.map_err(Error::ReadOnly)? {
+        return Err(Error::Replica);
     }
     let report = provision::provision(&mut conn, &catalog).await;
     report

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::check::found::{Found, run_all};
 use crate::check::{POSTS, RULE};
 use crate::support::twin::{installation, options};
-use crate::support::{Sandbox, servers};
+use crate::support::{Sandbox, countersink, servers};
 
 fn opts(address: &Address) -> Opts {
     OptsBuilder::default()
@@ -70,6 +70,10 @@ async fn servers_with_settings() {
         let replica = Found::of(&rules);
         assert_eq!(replica.codes(), ["read-only", "slot-table-missing"]);
         assert_eq!(replica.exit, 3);
+        // The account might write nevertheless.
+        let (code, output, errors) = countersink(&["provision"], &rules);
+        assert_eq!((code, &*output), (1, ""), "{errors}");
+        assert!(errors.contains("the server is read-only"), "{errors}");
         sandbox.run("SET GLOBAL read_only = OFF").await;
     }
 }
