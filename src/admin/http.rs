@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use http_body_util::Full;
@@ -17,7 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SetOnce};
 
 use super::port::Port;
 use super::status::Status;
@@ -54,7 +54,7 @@ const FOREIGN: &str = "this port is for this machine: ask for it by its address,
 /// What is shown.
 #[derive(Debug)]
 pub struct State {
-    serving: OnceLock<Serving>,
+    serving: SetOnce<Serving>,
     /// Why the proxy does not serve yet.
     waits_for: Mutex<String>,
     stopping: AtomicBool,
@@ -79,7 +79,7 @@ impl State {
     pub fn starting() -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
-            serving: OnceLock::new(),
+            serving: SetOnce::new(),
             waits_for: Mutex::new("starting".to_owned()),
             stopping: AtomicBool::new(false),
             started: Instant::now(),
@@ -125,9 +125,13 @@ pub async fn serve(port: Port, state: Arc<State>) {
     if let Ok(address) = listener.local_addr() {
         let is_local = address.ip().is_loopback();
         state.is_local.store(is_local, Ordering::Relaxed);
-        tracing::info!(
-            "dashboard at http://{address}/dashboard, metrics at http://{address}/metrics"
-        );
+        let state = Arc::clone(&state);
+        tokio::spawn(async move {
+            state.serving.wait().await;
+            tracing::info!(
+                "dashboard at http://{address}/dashboard, metrics at http://{address}/metrics"
+            );
+        });
     }
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {

@@ -57,8 +57,8 @@ impl WithHttp {
         let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];
         let mut binary = Binary::start(&arguments);
         let mut address_behind = |text: &str| binary.address_behind(text).expect("it serves");
-        let http = address_behind("http://");
         let listening = address_behind("listening on ");
+        let http = address_behind("http://");
         Self {
             binary,
             clients: Address {

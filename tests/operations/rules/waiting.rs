@@ -1,5 +1,6 @@
 //! What `serve` waits for: a server that is not there yet, and tables that are made later.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use countersink_sandbox::Address;
@@ -12,12 +13,20 @@ use crate::support::forwarder::Forwarder;
 use crate::support::http::get;
 use crate::support::{Sandbox, servers};
 
-/// Has the rules lead to another port of this machine, and open one for HTTP.
-fn lead_to(rules: &Path, sandbox: &Sandbox, port: u16) {
+/// Has the rules lead to another port of this machine, and open one for HTTP, where it then is.
+async fn lead_to(rules: &Path, sandbox: &Sandbox, port: u16) -> SocketAddr {
+    let http = free_address().await;
     let text = std::fs::read_to_string(rules).expect("rules");
     let server = format!(":{}\n", sandbox.server.tcp_port());
-    let text = text.replacen(&server, &format!(":{port}\nhttp: 127.0.0.1:0\n"), 1);
+    let text = text.replacen(&server, &format!(":{port}\nhttp: {http}\n"), 1);
     std::fs::write(rules, text).expect("rules can be written");
+    http
+}
+
+/// Where nobody listens.
+async fn free_address() -> SocketAddr {
+    let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    nobody.local_addr().expect("an address")
 }
 
 fn serve(rules: &Path) -> Binary {
@@ -37,16 +46,13 @@ async fn a_server_that_is_not_there_yet_is_waited_for() {
             password: server.pass().unwrap_or_default().to_owned(),
         };
         let forwarder = Forwarder::start(&address).await;
-        let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let closed = nobody.local_addr().expect("an address");
-        drop(nobody);
+        let closed = free_address().await;
         forwarder.lead_to(&Address {
             port: closed.port(),
             ..address.clone()
         });
-        lead_to(&rules, &sandbox, forwarder.upstream().port);
+        let http = lead_to(&rules, &sandbox, forwarder.upstream().port).await;
         let mut binary = serve(&rules);
-        let http = binary.address_behind("http://").expect("it is there");
         let why = binary.wait_for("not serving yet: upstream: ");
         let why = why.expect("it does not end");
         let (_, why) = why.trim_end().split_once(" not serving").expect("why");
@@ -77,10 +83,8 @@ async fn a_server_that_never_comes_is_waited_for_until_the_signal() {
     for server in servers() {
         let sandbox = Sandbox::new(&server, POSTS).await;
         let rules = sandbox.rules("columns: [views]");
-        let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let port = nobody.local_addr().expect("an address").port();
-        drop(nobody);
-        lead_to(&rules, &sandbox, port);
+        let port = free_address().await.port();
+        lead_to(&rules, &sandbox, port).await;
         let mut binary = serve(&rules);
         let why = binary.wait_for("not serving yet: ").expect("it waits");
         let expected = format!("upstream: 127.0.0.1:{port} cannot be reached: ");
