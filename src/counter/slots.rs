@@ -33,6 +33,8 @@ pub struct Slots {
     hasher: RandomState,
     /// Number of this proxy among those in front of the server.
     node: AtomicU16,
+    /// How many ranges there are to be, a power of two: by the highest number that a proxy has, as far as is known.
+    ranges: AtomicU16,
     /// What is to be rolled up.
     dirty: Arc<Dirty>,
 }
@@ -184,9 +186,15 @@ impl Default for Slots {
             known: quick_cache::sync::Cache::new(MOST_KNOWN),
             hasher: RandomState::new(),
             node: AtomicU16::new(0),
+            ranges: AtomicU16::new(1),
             dirty: Arc::default(),
         }
     }
+}
+
+/// How many ranges there are to be where this is the highest number of a proxy.
+fn ranges_for(highest: u16) -> u16 {
+    (highest.min(Bounds::MAX_SLOTS - 1) + 1).next_power_of_two()
 }
 
 impl Slots {
@@ -194,7 +202,7 @@ impl Slots {
     /// that increment at one time. When all are taken, one is shared by chance.
     pub fn lease(&self, table: &Arc<HotTable>) -> SlotLease {
         let pool = self.pool(table);
-        let most = usize::from(table.slots.max(1));
+        let most = usize::from(self.width(table));
         let mut places = unpoisoned(&pool.places);
         if places.len() < most {
             places.resize(most, Place::default());
@@ -207,10 +215,10 @@ impl Slots {
         self.lease_in(table, pool, place, slot, free.is_none())
     }
 
-    /// The slots of this proxy's range.
+    /// The slots of this proxy's range; none where the table has no slots.
     pub(super) fn range(&self, table: &HotTable) -> Range<u16> {
         let first = self.first(table);
-        first..first + table.slots
+        first..first + self.width(table).min(table.slots)
     }
 
     /// The slots of this proxy's range that are leased now, lowest first.
@@ -278,17 +286,36 @@ impl Slots {
         &self.dirty
     }
 
-    /// This proxy is the one of this number among several: it leases slots of a range of its own, as long as there are
-    /// enough of them.
+    /// This proxy is the one of this number among several: it leases slots of a range of its own.
     pub fn set_node(&self, number: u16) {
-        self.node.store(number, Ordering::Relaxed);
+        self.change(&self.node, number);
+    }
+
+    /// Another proxy has this number, and none has a higher one. Where proxies differ in that for a while, their ranges
+    /// overlap, which costs waits.
+    pub fn set_highest(&self, number: u16) {
+        self.change(&self.ranges, ranges_for(number));
+    }
+
+    fn change(&self, one: &AtomicU16, to: u16) {
+        if one.swap(to, Ordering::Relaxed) != to {
+            // Slots that come to this range have been another proxy's.
+            self.known.clear();
+        }
+    }
+
+    /// How many slots this proxy's range has: as many as the table's rule says, or fewer where that would leave none
+    /// for other proxies.
+    fn width(&self, table: &HotTable) -> u16 {
+        let own = ranges_for(self.node.load(Ordering::Relaxed));
+        let ranges = own.max(self.ranges.load(Ordering::Relaxed));
+        table.slots.min(Bounds::MAX_SLOTS / ranges).max(1)
     }
 
     /// The first slot of this proxy's range, which is leased first.
     pub fn first(&self, table: &HotTable) -> u16 {
-        let most = table.slots.max(1);
-        let ranges = (Bounds::MAX_SLOTS / most).max(1);
-        self.node.load(Ordering::Relaxed) % ranges * most
+        let width = self.width(table);
+        self.node.load(Ordering::Relaxed) % (Bounds::MAX_SLOTS / width) * width
     }
 
     /// Whether this slot row has been seen, and is open for its columns if it is open at all.
@@ -391,6 +418,8 @@ fn may_differ(table: &HotTable) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     fn table(slots: u16) -> Arc<HotTable> {
@@ -476,9 +505,8 @@ mod tests {
             (64, 0, 0),
             (64, 1, 64),
             (64, 3, 192),
-            // There are only four ranges.
-            (64, 4, 0),
-            (256, 1, 0),
+            (64, 4, 128),
+            (256, 1, 128),
             (1, 255, 255),
         ] {
             slots.set_node(node);
@@ -488,5 +516,45 @@ mod tests {
                 "{most} slots, node {node}"
             );
         }
+    }
+
+    #[test]
+    fn however_many_proxies_there_are_their_ranges_are_apart() {
+        for most in [1, 3, 64, 100, 256] {
+            for proxies in [1, 2, 4, 5, 16, 64, 255, 256] {
+                let mut taken = HashSet::new();
+                for node in 0..proxies {
+                    let slots = Slots::default();
+                    slots.set_node(node);
+                    slots.set_highest(if node == proxies - 1 { 0 } else { proxies - 1 });
+                    let range = slots.range(&table(most));
+                    assert!(
+                        !range.is_empty() && range.end <= Bounds::MAX_SLOTS,
+                        "{range:?}"
+                    );
+                    for slot in range {
+                        assert!(
+                            taken.insert(slot),
+                            "{proxies} proxies, {most} slots: {slot}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_shrinks_and_grows_with_the_number_of_proxies() {
+        let (slots, table) = (Slots::default(), table(64));
+        let early: Vec<_> = (0..64).map(|_| slots.lease(&table)).collect();
+        slots.set_highest(15);
+        assert_eq!(slots.range(&table), 0..16);
+        assert!(slots.lease(&table).is_shared(), "they are all taken");
+        drop(early);
+        let later: Vec<_> = (0..16).map(|_| slots.lease(&table)).collect();
+        assert!(later.iter().all(|lease| !lease.is_shared()));
+        assert!(slots.lease(&table).is_shared());
+        slots.set_highest(0);
+        assert_eq!(slots.lease(&table).slot(), 16);
     }
 }

@@ -83,10 +83,10 @@ pub(super) async fn delete_abandoned(
     conn: &mut Conn,
     own: Range<u16>,
 ) -> Result<u64, Error> {
-    let most = pass.table.slots.max(1);
+    let width = (own.end - own.start).max(1);
     let mut deleted = 0;
-    for number in 0..(Bounds::MAX_SLOTS / most).max(1) {
-        let range = number * most..number * most + most;
+    for number in 0..Bounds::MAX_SLOTS / width {
+        let range = number * width..(number + 1) * width;
         let lock = node::lock_of(number);
         if range == own || !node::has_locked(conn, &lock).await? {
             continue;

@@ -82,6 +82,9 @@ impl Keeper {
     /// for long is forgotten.
     async fn see_partners(&mut self) -> Result<Here, String> {
         let here = self.here().await?;
+        let highest = here.keys().next_back().copied().unwrap_or_default();
+        let highest = u16::try_from(highest).unwrap_or(u16::MAX);
+        self.shared.slots.set_highest(highest);
         let tables = self.standings.iter().map(|rule| rule.slots().clone());
         let tables: Vec<_> = tables.collect();
         let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;

@@ -36,6 +36,7 @@ on_both![
     clients_that_vanish,
     transactions_that_read_what_they_have_incremented,
     several_proxies,
+    more_proxies_than_ranges_of_64_slots,
     slots_with_the_same_name_in_another_schema,
     a_slot_row_that_another_proxy_has_closed,
     rows_that_go_with_those_of_tables_farther_above,
@@ -522,6 +523,38 @@ async fn rows_that_go_with_those_of_tables_farther_above(flavour: Flavour) {
 }
 
 /// The first slot of a proxy's range.
+/// Of 256 slots, four proxies can have 64 each. For more of them, ranges are halved.
+async fn more_proxies_than_ranges_of_64_slots(flavour: Flavour) {
+    let stage = Stage::new(flavour, "cs_exact_many_proxies").await;
+    let start = |_| Proxy::start(&stage.twin.proxied, &stage.rules);
+    let others: Vec<_> = (0..5).map(start).collect();
+    let all: Vec<_> = others.iter().chain([&stage.proxy]).collect();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let mut slots: Vec<_> = all.iter().flat_map(|proxy| slots_of(proxy)).collect();
+        let count = slots.len();
+        slots.sort_unstable();
+        slots.dedup();
+        if slots.len() == count {
+            break;
+        }
+        assert!(Instant::now() < deadline, "their ranges overlap");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for proxy in &all {
+        stage.show_to(proxy).await;
+    }
+    let expected = stage.work_through(&all).await;
+    stage.expect_value(1, expected).await;
+}
+
+/// Those of its range.
+fn slots_of(proxy: &Proxy) -> Vec<u16> {
+    let hot = proxy.shared.hot();
+    let used = proxy.shared.slots.in_use(&hot.catalog.tables[0]);
+    used.into_iter().map(|used| used.slot).collect()
+}
+
 fn first_slot(proxy: &Proxy) -> u16 {
     let hot = proxy.shared.hot();
     proxy.shared.slots.first(&hot.catalog.tables[0])
