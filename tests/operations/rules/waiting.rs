@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Instant;
 
 use countersink_sandbox::Address;
 use mysql_async::prelude::Queryable;
 use tokio::net::TcpListener;
 
 use super::stage::{POSTS, slot_tables, through};
-use crate::support::binary::{Binary, Ended, Serving};
+use crate::support::binary::{Binary, Ended, PATIENCE, Serving};
 use crate::support::forwarder::Forwarder;
 use crate::support::http::get;
 use crate::support::{Sandbox, servers};
@@ -67,7 +68,11 @@ async fn a_server_that_is_not_there_yet_is_waited_for() {
             binary,
             address: listening.expect("it serves"),
         };
-        assert_eq!(get(http, "/readyz"), (200, "ready\n".to_owned()));
+        // It says that it listens, then it is ready.
+        let deadline = Instant::now() + PATIENCE;
+        while get(http, "/readyz") != (200, "ready\n".to_owned()) {
+            assert!(Instant::now() < deadline, "it is ready");
+        }
         let posts = format!("SELECT COUNT(*) FROM {}.posts", sandbox.schema);
         let mut client = through(&sandbox, &serving).await;
         let asked = client.query_first(posts).await;
