@@ -29,8 +29,8 @@ const TABLES: &str =
 async fn start(schema: &str) -> WithHttp {
     let rules = format!(
         "counters:
-- {{table: {schema}.posts, columns: [views], slots: 32, rest: never}}
-- {{table: {schema}.stocks, columns: [sold, amount], slots: 64, rest: never}}
+- {{table: {schema}.posts, columns: [views], slots: 8, rest: never}}
+- {{table: {schema}.stocks, columns: [sold, amount], slots: 16, rest: never}}
 - {{table: {schema}.tallies, columns: [hits], slots: 0}}
 - {{table: {schema}.likes, columns: [given], mode: observe}}
 "
@@ -92,7 +92,8 @@ fn it_shows_what_was_acknowledged() {
         let shown = cell(SCHEMA, "posts", "Batch");
         page.wait_for(&format!("Math.abs(Number({shown}) - {batch}) < 0.051"));
         let cells = page.evaluate("document.querySelectorAll('#tables .heat g').length");
-        assert_eq!(cells, 32 + 64);
+        // So few that each of the proxies of all tests at this time has a range of them.
+        assert_eq!(cells, 8 + 16);
         page.wait_for(
             "Number(document.querySelector('#tables .glow').getAttribute('opacity')) > 0",
         );
@@ -270,7 +271,7 @@ fn browsers_are_led_there_and_it_may_load_nothing_from_elsewhere() {
             status["tables"][0]["slots_busy_seconds"]
                 .as_array()
                 .map(Vec::len),
-            Some(32)
+            Some(8)
         );
     });
 }

@@ -324,7 +324,7 @@ async fn a_proxy_that_comes_later_asks_the_others(flavour: Flavour) {
 async fn a_proxy_that_is_silent_is_waited_for(flavour: Flavour) {
     let mut stage = Stage::new(flavour, "cs_over_silent").await;
     let table = stage.table();
-    let settings = "columns: [views], rollup: 1h, slots: 16";
+    let settings = "columns: [views], rollup: 1h, slots: 4";
     let (first, second) = (stage.proxy(settings), stage.proxy(settings));
     arrives(&second, "enforced").await;
     let (mut one, mut two) = (stage.client(&first).await, stage.client(&second).await);

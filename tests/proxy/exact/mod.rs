@@ -314,7 +314,7 @@ async fn transactions_that_read_what_they_have_incremented(flavour: Flavour) {
 /// write to the same slots, and nothing is lost.
 async fn several_proxies(flavour: Flavour) {
     /// So few that each of the proxies of all tests at this time has a range.
-    const SLOTS: u16 = 16;
+    const SLOTS: u16 = 8;
     let stage = Stage::with_slots(flavour, "cs_exact_proxies", SLOTS).await;
     stage.show_that_transactions_only_increment().await;
     let other = Proxy::start(&stage.twin.proxied, &stage.rules);
@@ -324,7 +324,7 @@ async fn several_proxies(flavour: Flavour) {
     let mut direct = connect(&stage.twin.proxied, Some(&stage.schema)).await;
     let used = rows(
         &mut direct,
-        "SELECT DISTINCT slot DIV 16 * 16 FROM posts_slots WHERE id = 1 ORDER BY 1",
+        "SELECT DISTINCT slot DIV 8 * 8 FROM posts_slots WHERE id = 1 ORDER BY 1",
     )
     .await;
     let mut ranges =
