@@ -309,6 +309,7 @@ impl Session {
         // The status was certain before the read, and a statement that does not find its tables begins no transaction.
         let is_open = self.state.last.is_in_transaction();
         let may_be_old = is_open && self.may_have_old_snapshot();
+        let mut found_away = Vec::new();
         if !read.locks_rows() {
             for table in read.tables.iter().filter(|table| is_named(table)) {
                 let of_snapshot = &mut self.state.transaction.without_slots;
@@ -320,15 +321,24 @@ impl Session {
                         let error = error_payload(DEFINITION_CHANGED);
                         return self.reply_err(context, &error).await;
                     }
-                    false => of_snapshot.push(Arc::clone(table)),
+                    false => {
+                        of_snapshot.push(Arc::clone(table));
+                        found_away.push(Arc::clone(table));
+                    }
                 }
             }
         }
-        match has_slots_away && read.tables.len() > 1 {
+        let done = match has_slots_away && read.tables.len() > 1 {
             // The other tables' slots may still exist.
-            true => self.read_folded(read, original, context).await,
-            false => self.run_original(original, context).await,
+            true => self.read_folded(read, original, context).await?,
+            false => self.run_original(original, context).await?,
+        };
+        if done.failed {
+            // It may have made no snapshot, and the next read a later one.
+            let of_snapshot = &mut self.state.transaction.without_slots;
+            of_snapshot.retain(|table| !found_away.contains(table));
         }
+        Ok(done)
     }
 
     /// Counts a read once, however often it runs.
