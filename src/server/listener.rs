@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -58,7 +57,7 @@ impl Listener {
         match address {
             Address::Tcp(address) => listen(address, take_over).await.map(Self::Tcp),
             Address::Unix(path) => {
-                let (listener, file) = listen_at(path, take_over)?;
+                let (listener, file) = listen_at(path, take_over).await?;
                 Ok(Self::Unix(listener, file))
             }
         }
@@ -174,13 +173,13 @@ impl Drop for SocketFile {
 }
 
 /// Listens at a unix socket. Everybody may connect to it, as to the server's own: who comes in is for the server to say.
-fn listen_at(path: &Path, take_over: bool) -> io::Result<(UnixListener, SocketFile)> {
+async fn listen_at(path: &Path, take_over: bool) -> io::Result<(UnixListener, SocketFile)> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
             let why = "a file that is no socket has this name";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
-        Ok(_) if !take_over && StdUnixStream::connect(path).is_ok() => {
+        Ok(_) if !take_over && !is_left_behind(path).await => {
             return Err(io::ErrorKind::AddrInUse.into());
         }
         Ok(_) | Err(_) => {}
@@ -203,8 +202,16 @@ fn listen_at(path: &Path, take_over: bool) -> io::Result<(UnixListener, SocketFi
     }
 }
 
+/// Whether nobody listens at this socket any more. Who does not let this process in, or has too many that wait, does.
+async fn is_left_behind(path: &Path) -> bool {
+    let connected = UnixStream::connect(path).await;
+    connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream as StdUnixStream;
+
     use super::*;
 
     #[tokio::test]
@@ -231,10 +238,10 @@ mod tests {
     async fn a_socket_is_left_to_whoever_takes_it_over() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mysqld.sock");
-        let (first, first_file) = listen_at(&path, false).unwrap();
-        let refused = listen_at(&path, false).unwrap_err();
+        let (first, first_file) = listen_at(&path, false).await.unwrap();
+        let refused = listen_at(&path, false).await.unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
-        let (second, second_file) = listen_at(&path, true).unwrap();
+        let (second, second_file) = listen_at(&path, true).await.unwrap();
         drop((first, first_file));
         assert!(path.exists(), "it is the second one's");
         let client = StdUnixStream::connect(&path).unwrap();
@@ -249,7 +256,7 @@ mod tests {
         let path = folder.path().join("mysqld.sock");
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists(), "it is left behind");
-        let (listener, file) = listen_at(&path, false).unwrap();
+        let (listener, file) = listen_at(&path, false).await.unwrap();
         let client = StdUnixStream::connect(&path).unwrap();
         listener.accept().await.unwrap();
         drop((client, listener, file));
@@ -261,7 +268,7 @@ mod tests {
         let path = folder.path().join("rules.yaml");
         fs::write(&path, "counters: []").unwrap();
         for take_over in [false, true] {
-            let refused = listen_at(&path, take_over).unwrap_err();
+            let refused = listen_at(&path, take_over).await.unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), "counters: []");
