@@ -514,8 +514,11 @@ async fn slot_rows_that_nobody_uses_are_deleted(flavour: Flavour) {
     let control = Control::open(&config).await.expect("a control account");
     let hasty = RollUp::new(control, Arc::default()).with_idle(Duration::ZERO);
     let shared = Arc::clone(&stage.proxy.shared);
-    let hasty =
-        tokio::spawn(async move { hasty.keep(&shared.slots, std::future::pending()).await });
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let hasty = tokio::spawn(async move {
+        let stopped = async { drop(stopped.await) };
+        hasty.keep(&shared.slots, stopped).await;
+    });
     let unused = "SELECT COUNT(*) FROM posts_slots WHERE id = 1";
     let mut increments = 0;
     let deadline = deadline();
@@ -524,7 +527,9 @@ async fn slot_rows_that_nobody_uses_are_deleted(flavour: Flavour) {
         run(&mut client, &increment(2)).await;
         increments += 1;
     }
-    hasty.abort();
+    // Aborted, it would take with it what it is about to roll up.
+    drop(stop);
+    hasty.await.expect("it ends");
     run(&mut client, &increment(1)).await;
     stage.until_base_is(1, 2).await;
     stage.until_base_is(2, increments).await;
