@@ -202,7 +202,8 @@ impl Slots {
     /// that increment at one time. When all are taken, one is shared by chance.
     pub fn lease(&self, table: &Arc<HotTable>) -> SlotLease {
         let pool = self.pool(table);
-        let most = usize::from(self.width(table));
+        let (first, width) = self.span(table);
+        let most = usize::from(width);
         let mut places = unpoisoned(&pool.places);
         if places.len() < most {
             places.resize(most, Place::default());
@@ -211,14 +212,14 @@ impl Slots {
         drop(places);
         let place = free.unwrap_or_else(|| rand::rng().random_range(0..most));
         let offset = u16::try_from(place).expect("a table has at most 256 slots");
-        let slot = self.first(table) + offset;
+        let slot = first + offset;
         self.lease_in(table, pool, place, slot, free.is_none())
     }
 
     /// The slots of this proxy's range; none where the table has no slots.
     pub(super) fn range(&self, table: &HotTable) -> Range<u16> {
-        let first = self.first(table);
-        first..first + self.width(table).min(table.slots)
+        let (first, width) = self.span(table);
+        first..first + width.min(table.slots)
     }
 
     /// The slots of this proxy's range that are leased now, lowest first.
@@ -304,18 +305,19 @@ impl Slots {
         }
     }
 
-    /// How many slots this proxy's range has: as many as the table's rule says, or fewer where that would leave none
-    /// for other proxies.
-    fn width(&self, table: &HotTable) -> u16 {
-        let own = ranges_for(self.node.load(Ordering::Relaxed));
-        let ranges = own.max(self.ranges.load(Ordering::Relaxed));
-        table.slots.min(Bounds::MAX_SLOTS / ranges).max(1)
+    /// The first slot of this proxy's range, and how many it has: as many as the table's rule says, or fewer where that
+    /// would leave none for other proxies. No slot is beyond [`Bounds::MAX_SLOTS`], whatever changes meanwhile, so both
+    /// are by one look at the numbers.
+    fn span(&self, table: &HotTable) -> (u16, u16) {
+        let node = self.node.load(Ordering::Relaxed);
+        let ranges = ranges_for(node).max(self.ranges.load(Ordering::Relaxed));
+        let width = table.slots.min(Bounds::MAX_SLOTS / ranges).max(1);
+        (node % (Bounds::MAX_SLOTS / width) * width, width)
     }
 
     /// The first slot of this proxy's range, which is leased first.
     pub fn first(&self, table: &HotTable) -> u16 {
-        let width = self.width(table);
-        self.node.load(Ordering::Relaxed) % (Bounds::MAX_SLOTS / width) * width
+        self.span(table).0
     }
 
     /// Whether this slot row has been seen, and is open for its columns if it is open at all.
