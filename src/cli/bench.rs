@@ -141,7 +141,7 @@ impl BenchArguments {
     }
 
     /// The server. It must accept clients without TLS.
-    fn target(&self) -> Result<Target, super::Error> {
+    async fn target(&self) -> Result<Target, super::Error> {
         match self.target.find()? {
             Named::ByArguments(target) => Ok(target),
             Named::InRules(config) => {
@@ -149,7 +149,7 @@ impl BenchArguments {
                 if needs_tls && self.target.upstream.is_none() && !config.upstream.is_local() {
                     return Err(OnlyWithTls.into());
                 }
-                Ok(Target::from(*config))
+                Ok(Target::of_rules(*config).await?)
             }
         }
     }
@@ -157,7 +157,7 @@ impl BenchArguments {
 
 /// Runs the benchmark. The proxy runs on `runtime`.
 pub(super) fn run(arguments: &BenchArguments, runtime: &Runtime) -> Result<(), super::Error> {
-    let upstream = arguments.target()?.account();
+    let upstream = runtime.block_on(arguments.target())?.account();
     Ok(bench::run::<Proxy>(
         &arguments.options(),
         &upstream,

@@ -87,7 +87,7 @@ mod tests {
             let account = account(address);
             let rules = bench::rules("countersink_bench", 8);
             let config = config(&rules, &account).expect("rules");
-            assert_eq!(config.upstream, account.address);
+            assert_eq!(config.upstream.only(), Some(&account.address));
             assert_eq!(config.control.user, account.user);
             assert_eq!(config.control.password, account.password);
             assert_eq!(config.rules[0].slots, 8);
@@ -102,7 +102,8 @@ mod tests {
             let config = config(&rules, &account("[::1]:1")).expect("rules");
             let listen = HostPort::parse(listen).expect("an address");
             assert_eq!(config.listen, listen.into());
-            assert_eq!(config.upstream, Address::Tcp(HostPort::from(upstream)));
+            let expected = Address::Tcp(HostPort::from(upstream));
+            assert_eq!(config.upstream.only(), Some(&expected));
         }
     }
 }

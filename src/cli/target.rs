@@ -7,6 +7,7 @@ use clap::Args;
 use super::client::Account;
 use super::password;
 use crate::config::{self, Address, Config, Problem, Secret};
+use crate::counter::control::{self, Control};
 
 /// The rules file unless another is named.
 const RULES: &str = "rules.yaml";
@@ -74,7 +75,7 @@ impl TargetArguments {
         }
         let mut config = load(self.rules.as_deref())?;
         if let Some(upstream) = &self.upstream {
-            config.upstream = upstream.clone();
+            config.upstream = upstream.clone().into();
         }
         if let Some(user) = &self.user {
             config.control = config::Account {
@@ -111,13 +112,27 @@ impl Target {
     }
 }
 
-impl From<Config> for Target {
-    fn from(config: Config) -> Self {
-        Self {
-            upstream: config.upstream,
+impl Target {
+    /// The control account at the server of the rules; of several, at the one that takes writes.
+    ///
+    /// # Errors
+    ///
+    /// Which one that is cannot be found out.
+    pub async fn of_rules(config: Config) -> Result<Self, control::Error> {
+        let upstream = match config.upstream.only() {
+            Some(only) => only.clone(),
+            None => {
+                let control = Control::open(&config).await?;
+                let primary = control.route().address();
+                control.close().await;
+                Address::clone(&primary)
+            }
+        };
+        Ok(Self {
+            upstream,
             user: config.control.user,
             password: config.control.password,
-        }
+        })
     }
 }
 

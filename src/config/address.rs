@@ -53,6 +53,67 @@ impl fmt::Display for Address {
     }
 }
 
+/// The server that the proxy connects to, or several, of which it connects to the one that takes writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstreams {
+    first: Address,
+    others: Vec<Address>,
+}
+
+impl Upstreams {
+    /// All of them, in the order in which they are written. There is at least one.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// The one that is written first.
+    pub fn first(&self) -> &Address {
+        &self.first
+    }
+
+    /// The only one, if there are not several.
+    pub fn only(&self) -> Option<&Address> {
+        Some(&self.first).filter(|_| self.others.is_empty())
+    }
+
+    /// Whether all of them are on this host, by their own word.
+    pub fn are_this_host(&self) -> bool {
+        self.addresses().all(Address::is_this_host)
+    }
+
+    /// Whether it is a unix socket. Several are reached over TCP.
+    pub fn is_local(&self) -> bool {
+        self.first.is_local()
+    }
+}
+
+impl From<Address> for Upstreams {
+    fn from(first: Address) -> Self {
+        Self {
+            first,
+            others: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Upstreams {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        separated(formatter, self.addresses())
+    }
+}
+
+/// Writes addresses with commas in between.
+fn separated<'a>(
+    formatter: &mut fmt::Formatter<'_>,
+    addresses: impl Iterator<Item = &'a Address>,
+) -> fmt::Result {
+    for (index, address) in addresses.enumerate() {
+        let comma = if index > 0 { ", " } else { "" };
+        write!(formatter, "{comma}{address}")?;
+    }
+    Ok(())
+}
+
 /// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostPort {
@@ -108,11 +169,7 @@ impl From<HostPort> for Listen {
 
 impl fmt::Display for Listen {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, address) in self.0.iter().enumerate() {
-            let comma = if index > 0 { ", " } else { "" };
-            write!(formatter, "{comma}{address}")?;
-        }
-        Ok(())
+        separated(formatter, self.0.iter())
     }
 }
 
@@ -122,6 +179,7 @@ const LONGEST_PATH: usize = 96;
 
 const TCP_EXAMPLE: &str = "host:port, as in 127.0.0.1:6033 or [::1]:6033";
 const EXAMPLE: &str = "host:port, as in 127.0.0.1:3306 or [::1]:3306, or unix:/path/to/mysqld.sock";
+const TCP_UPSTREAM: &str = "host:port, as in db1:3306 or [::1]:3306";
 const LISTEN_EXAMPLE: &str =
     "host:port, as in 127.0.0.1:6033 or [::1]:6033, or unix:/path/to/mysqld.sock";
 
@@ -143,6 +201,40 @@ pub(super) fn upstream(text: &Text) -> Result<Address, Problem> {
         0 => Err(refuse("nothing can be reached at port 0")),
         _ => Ok(Address::Tcp(tcp)),
     }
+}
+
+/// One of several addresses to connect to: each is another host's, or another port of this one.
+pub(super) fn one_of_several(text: &Text) -> Result<Address, Problem> {
+    match upstream(text)? {
+        Address::Unix(_) => Err(Problem::Address {
+            value: text.to_string(),
+            why: "several servers are reached over TCP",
+            example: TCP_UPSTREAM,
+        }),
+        tcp @ Address::Tcp(_) => Ok(tcp),
+    }
+}
+
+/// Several addresses to connect to.
+pub(super) fn several(addresses: Vec<Address>) -> Result<Upstreams, Problem> {
+    let mut addresses = addresses.into_iter();
+    let first = addresses.next().ok_or(Problem::Empty {
+        remedy: "name the servers, as in upstreams: [db1:3306, db2:3306]",
+    })?;
+    let others: Vec<_> = addresses.collect();
+    let mut before = Vec::with_capacity(others.len());
+    before.push(&first);
+    for other in &others {
+        if before.contains(&other) {
+            return Err(Problem::Address {
+                value: format!("`{other}`"),
+                why: "it stands there twice",
+                example: TCP_UPSTREAM,
+            });
+        }
+        before.push(other);
+    }
+    Ok(Upstreams { first, others })
 }
 
 /// Addresses for clients to connect to.

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-pub use address::{Address, HostPort, Listen};
+pub use address::{Address, HostPort, Listen, Upstreams};
 pub use admin::{Admin, PasswordHashes};
 pub(crate) use error::line_suffix;
 pub use error::{Error, Place, Problem};
@@ -36,8 +36,8 @@ pub use secret::Secret;
 pub struct Config {
     /// Where clients connect; port 0 lets the system choose one.
     pub listen: Listen,
-    /// The MySQL or MariaDB server that the proxy connects to.
-    pub upstream: Address,
+    /// The MySQL or MariaDB server that the proxy connects to, or several of which one takes writes.
+    pub upstream: Upstreams,
     /// The SQL console, if there is one.
     pub admin: Option<Admin>,
     /// Where metrics are shown over HTTP, if anywhere.

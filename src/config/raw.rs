@@ -17,6 +17,7 @@ pub(super) type Scalar = Spanned<String>;
 pub(super) struct RawConfig {
     pub(super) listen: Option<Scalar>,
     pub(super) upstream: Option<Scalar>,
+    pub(super) upstreams: Option<Vec<Scalar>>,
     pub(super) admin: Option<Scalar>,
     pub(super) admin_account: Option<RawAccount>,
     pub(super) http: Option<Scalar>,

@@ -59,6 +59,41 @@ fn only_upstream_and_counters_are_required() {
 }
 
 #[test]
+fn several_servers_may_be_named() {
+    let several = |list: &str| format!("upstreams: {list}\n{RULE}");
+    let config = parse(&several("['db1:3306', db2:3306]")).unwrap();
+    assert_eq!(config.upstream.to_string(), "db1:3306, db2:3306");
+    assert_eq!(config.upstream.only(), None);
+    assert_eq!(config.upstream_tls, UpstreamTls::Preferred);
+    let config = parse(&several("['127.0.0.1:1', localhost:2]")).unwrap();
+    assert_eq!(config.upstream_tls, UpstreamTls::AsClient(None));
+    let config = parse(&several("[db1:3306]")).unwrap();
+    assert_eq!(config.upstream.only(), Some(config.upstream.first()));
+    for (list, error) in [
+        (
+            "[]",
+            "upstreams: is empty; name the servers, as in upstreams: [db1:3306, db2:3306]",
+        ),
+        (
+            "[db1:3306, unix:/run/mysqld.sock]",
+            "upstreams: `unix:/run/mysqld.sock` is not an address: several servers are reached over TCP; write host:port, \
+             as in db1:3306 or [::1]:3306 (line 1)",
+        ),
+        (
+            "[db1:3306, db1:3306]",
+            "upstreams: `db1:3306` is not an address: it stands there twice; write host:port, as in db1:3306 or \
+             [::1]:3306 (line 1)",
+        ),
+        (
+            "[db1:3306]\nupstream: db1:3306",
+            "upstreams: stands beside upstream; name one server by upstream, or several by upstreams (line 1)",
+        ),
+    ] {
+        assert_eq!(refused(&several(list)), error);
+    }
+}
+
+#[test]
 fn everything_can_be_said() {
     let config = parse(
         "listen: '[::1]:7000'\nupstream: unix:/run/mysqld.sock\nadmin: 127.0.0.1:6032\n\
@@ -70,7 +105,10 @@ fn everything_can_be_said() {
     )
     .unwrap();
     assert_eq!(config.listen.to_string(), "[::1]:7000");
-    assert_eq!(config.upstream, Address::Unix("/run/mysqld.sock".into()));
+    assert_eq!(
+        config.upstream.only(),
+        Some(&Address::Unix("/run/mysqld.sock".into()))
+    );
     assert_eq!(config.control.password.reveal(), "hunter2");
     let admin = config.admin.expect("a console");
     assert_eq!(admin.address.to_string(), "127.0.0.1:6032");

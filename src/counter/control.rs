@@ -1,14 +1,14 @@
 //! The control account: the proxy's own connections, for the catalog, slot tables, folds and roll-up.
 
+mod way;
+
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
-use mysql_async::{
-    Conn, DriverError, Error as DriverFailure, IoError, Opts, OptsBuilder, Pool, PoolConstraints,
-    PoolOpts, Row, SslOpts, TlsError, Value,
-};
+use mysql_async::{Conn, DriverError, Error as DriverFailure, IoError, Row, TlsError, Value};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -17,11 +17,14 @@ use super::fold::{self, OpenRow};
 use super::grants;
 use super::key::{Key, KeyForm};
 use super::looks::Looks;
+use super::primary::{self, Look};
 use super::server::{self, Server};
 use super::unpoisoned;
 use crate::catalog::HotTable;
-use crate::config::{Address, Config, UpstreamTls};
+use crate::config::{Address, Config};
+use crate::net::Route;
 use crate::wire::error_code::{ER_NO_SUCH_TABLE, is_login_refused};
+pub(super) use way::Way;
 
 /// How long a fold waits to learn which slot rows exist, before it goes on without knowing.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -33,16 +36,20 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// Connections of the control account, kept in small pools.
 #[derive(Clone, Debug)]
 pub struct Control {
-    pool: Arc<ArcSwap<Pool>>,
-    pool_options: Opts,
+    /// How the server is reached.
+    way: Arc<ArcSwap<Way>>,
+    /// Where sessions find it.
+    route: Arc<Route>,
+    /// As it was at start.
+    config: Arc<Config>,
+    /// Those of several servers that were read-only at start.
+    read_only_at_start: Arc<HashSet<Address>>,
     /// Connections that read what is not committed, and do nothing else.
     looks: Arc<Looks>,
     /// The server to which the address leads.
     server: Arc<watch::Sender<Server>>,
     /// When it was last looked whether that is another one.
     looked: Arc<Mutex<Option<Instant>>>,
-    /// For connections that roll up.
-    roll_ups: Opts,
     /// The runtime in which it was opened, and in which its connections live: the sessions that ask for slot rows may
     /// live in another one, which may end earlier.
     runtime: Handle,
@@ -53,7 +60,6 @@ pub struct Control {
 /// What to tell an operator when a connection fails.
 #[derive(Clone, Debug)]
 struct Remedies {
-    upstream: String,
     user: String,
     grants: Vec<String>,
 }
@@ -89,6 +95,22 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// Of several servers none takes writes.
+    #[error(
+        "upstreams: none takes writes: {states}; let one of them be the primary (SET GLOBAL read_only = OFF), or correct upstreams"
+    )]
+    NoPrimary {
+        /// Each address, and what is the matter with its server.
+        states: String,
+    },
+    /// Several servers take writes, and it is not certain which is to.
+    #[error(
+        "upstreams: {addresses} take writes, and only one can be the primary; let the others be read-only (SET GLOBAL read_only = ON)"
+    )]
+    SeveralPrimaries {
+        /// Their addresses.
+        addresses: String,
+    },
     /// Something else.
     #[error("upstream: {address}: {source}")]
     Other {
@@ -108,45 +130,85 @@ impl Error {
 
 impl Control {
     /// Connects once, to see whether it works and, in TLS modes `preferred` and `as_client`, whether the server has
-    /// TLS.
+    /// TLS. Of several servers it is the one that takes writes.
     ///
     /// # Errors
     ///
     /// Why it does not work, with the remedy.
     pub async fn open(config: &Config) -> Result<Self, Error> {
-        let encrypted = tls(&config.upstream_tls, &config.upstream);
-        match Self::reach(config, encrypted).await {
-            Err(Error::Tls { why, .. }) if is_optional(&config.upstream_tls) => {
-                tracing::debug!("no TLS toward the upstream: {why}");
-                Self::reach(config, None).await
+        let config = Arc::new(config.clone());
+        let (found, read_only) = match config.upstream.only() {
+            Some(address) => (Self::look_at(&config, address).await?, HashSet::new()),
+            None => primary::find(&config).await?,
+        };
+        let Look { way, server, .. } = found;
+        Ok(Self {
+            route: Arc::new(Route::to(way.address.clone())),
+            read_only_at_start: Arc::new(read_only),
+            looks: Arc::new(Looks::new(way.looks.clone())),
+            way: Arc::new(ArcSwap::from_pointee(way)),
+            server: Arc::new(watch::Sender::new(server)),
+            looked: Arc::default(),
+            runtime: Handle::current(),
+            timeout: config.handshake_timeout,
+            remedies: Remedies::of(&config),
+            config,
+        })
+    }
+
+    /// Connects to the server at this address, and asks what it is.
+    pub(super) async fn look_at(config: &Config, address: &Address) -> Result<Look, Error> {
+        let encrypted = Way::encrypted(config, address);
+        match Self::look_by(config, encrypted).await {
+            Err(Error::Tls { why, .. }) if let Some(plain) = Way::plain(config, address) => {
+                tracing::debug!("no TLS toward {address}: {why}");
+                Self::look_by(config, plain).await
             }
-            reached => reached,
+            looked => looked,
         }
     }
 
-    async fn reach(config: &Config, encrypted: Option<SslOpts>) -> Result<Self, Error> {
-        let pool_options = options(config, encrypted.clone());
-        let control = Self {
-            pool: Arc::new(ArcSwap::from_pointee(Pool::new(pool_options.clone()))),
-            pool_options,
-            looks: Arc::new(Looks::new(looking(config, encrypted.clone()))),
-            server: Arc::new(watch::Sender::new(Server::new(b""))),
-            looked: Arc::default(),
-            roll_ups: rolling_up(config, encrypted),
-            runtime: Handle::current(),
-            timeout: config.handshake_timeout,
-            remedies: Remedies {
-                upstream: config.upstream.to_string(),
-                user: config.control.user.clone(),
-                grants: grants::for_control(config, "ACCOUNT"),
-            },
+    async fn look_by(config: &Config, way: Way) -> Result<Look, Error> {
+        let look = async {
+            let mut conn = way.pool.get_conn().await?;
+            let server = server::ask(&mut conn).await?;
+            let writes = server::writes(&mut conn).await?;
+            Ok((server, writes))
         };
-        let mut conn = control.connect().await?;
-        let asked = server::ask(&mut conn).await;
-        let server = asked.map_err(|failure| control.remedies.explain(failure))?;
-        control.server.send_replace(server);
-        drop(conn);
-        Ok(control)
+        let limit = config.handshake_timeout;
+        match tokio::time::timeout(limit, look).await {
+            Ok(Ok((server, writes))) => Ok(Look {
+                way,
+                server,
+                writes,
+            }),
+            Ok(Err(failure)) => Err(Remedies::of(config).explain(&way.address, failure)),
+            Err(_) => Err(no_answer(&way.address, limit)),
+        }
+    }
+
+    /// Where sessions find the server.
+    pub fn route(&self) -> &Arc<Route> {
+        &self.route
+    }
+
+    /// The settings as they were at start.
+    pub(crate) fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// Those of several servers that were read-only at start.
+    pub(crate) fn read_only_at_start(&self) -> &HashSet<Address> {
+        &self.read_only_at_start
+    }
+
+    /// This server takes the place of the one before. Sessions are led there by [`Control::route`], which the caller
+    /// changes once the rest of the proxy has followed.
+    pub(crate) fn move_to(&self, found: Look) {
+        self.looks.lead_to(found.way.looks.clone());
+        self.way.store(Arc::new(found.way));
+        // After the way: who hears of it goes there.
+        self.server.send_replace(found.server);
     }
 
     /// The server to which the address leads, as far as is known.
@@ -176,7 +238,7 @@ impl Control {
             let look = control.looks.ask(None, "DO 0");
             match tokio::time::timeout(LOOK_TIMEOUT, look).await {
                 Ok(Ok(answer)) => control.follow(answer.server),
-                Ok(Err(error)) => tracing::debug!("where {}: {error}", control.remedies.upstream),
+                Ok(Err(error)) => tracing::debug!("where {}: {error}", control.address()),
                 Err(_) => {}
             }
         });
@@ -188,14 +250,13 @@ impl Control {
             let is_another = *known != server;
             if is_another {
                 // Before anybody hears of it.
-                self.pool
-                    .store(Arc::new(Pool::new(self.pool_options.clone())));
+                self.way.store(Arc::new(self.way.load().anew()));
                 *known = server.clone();
             }
             is_another
         });
         if is_another {
-            let upstream = &self.remedies.upstream;
+            let upstream = self.address();
             tracing::warn!(
                 "upstream: {upstream} leads to another server now ({server}); the proxy's own connections follow"
             );
@@ -210,7 +271,8 @@ impl Control {
     ///
     /// Why there is none, with the remedy.
     pub async fn connect(&self) -> Result<Conn, Error> {
-        self.in_time(self.pool.load().get_conn()).await
+        let way = self.way.load_full();
+        self.in_time(&way, way.pool.get_conn()).await
     }
 
     /// A connection that does not wait for locks, and whose locking reads lock no gaps. It belongs to no pool: if it is
@@ -220,7 +282,8 @@ impl Control {
     ///
     /// As [`Control::connect`].
     pub async fn roll_up_connection(&self) -> Result<Conn, Error> {
-        self.in_time(Conn::new(self.roll_ups.clone())).await
+        let way = self.way.load_full();
+        self.in_time(&way, Conn::new(way.roll_ups.clone())).await
     }
 
     /// Logs in and out again. Connections that are open do not show whether the server still lets this host in, and
@@ -232,20 +295,23 @@ impl Control {
     pub async fn log_in_anew(&self) -> Result<(), Error> {
         let conn = self.roll_up_connection().await?;
         let left = conn.disconnect().await;
-        left.map_err(|failure| self.remedies.explain(failure))
+        left.map_err(|failure| self.remedies.explain(&self.address(), failure))
+    }
+
+    /// Where the server is.
+    fn address(&self) -> Address {
+        self.way.load().address.clone()
     }
 
     async fn in_time(
         &self,
+        way: &Way,
         connecting: impl Future<Output = Result<Conn, DriverFailure>>,
     ) -> Result<Conn, Error> {
         match tokio::time::timeout(self.timeout, connecting).await {
             Ok(Ok(conn)) => Ok(conn),
-            Ok(Err(failure)) => Err(self.remedies.explain(failure)),
-            Err(_) => Err(Error::Unreachable {
-                address: self.remedies.upstream.clone(),
-                why: format!("no answer within {:?}", self.timeout),
-            }),
+            Ok(Err(failure)) => Err(self.remedies.explain(&way.address, failure)),
+            Err(_) => Err(no_answer(&way.address, self.timeout)),
         }
     }
 
@@ -329,11 +395,18 @@ impl Control {
 
     /// Closes all connections in good order.
     pub async fn close(self) {
-        let pool = Pool::clone(&self.pool.load());
+        let pool = self.way.load().pool.clone();
         if let Err(error) = pool.disconnect().await {
             tracing::debug!("closing the control connections: {error}");
         }
         self.looks.close().await;
+    }
+}
+
+fn no_answer(address: &Address, limit: Duration) -> Error {
+    Error::Unreachable {
+        address: address.to_string(),
+        why: format!("no answer within {limit:?}"),
     }
 }
 
@@ -356,8 +429,15 @@ fn is_tls(error: &std::io::Error) -> bool {
 }
 
 impl Remedies {
-    fn explain(&self, failure: DriverFailure) -> Error {
-        let address = self.upstream.clone();
+    fn of(config: &Config) -> Self {
+        Self {
+            user: config.control.user.clone(),
+            grants: grants::for_control(config, "ACCOUNT"),
+        }
+    }
+
+    fn explain(&self, address: &Address, failure: DriverFailure) -> Error {
+        let address = address.to_string();
         match failure {
             DriverFailure::Io(IoError::Io(why)) if is_tls(&why) => Error::Tls {
                 address,
@@ -408,92 +488,6 @@ impl Remedies {
             )
             .map(|statement| format!("\n  {statement}"))
             .collect()
-    }
-}
-
-/// The name that certificates are checked against. It makes mysql_async accept any name, as the sessions' connections
-/// do.
-///
-/// mysql_async up to 0.37 ignores an error that has this word in its text, because that is how rustls once reported a
-/// wrong name. Today's text has another wording, but quotes the expected name; no other error of rustls quotes one. If
-/// that changes too, certificates are refused rather than accepted. Later versions of mysql_async compare the error
-/// itself (blackbeam/mysql_async#408), and need no name of this kind.
-const ANY_NAME: &str = "NotValidForName";
-
-/// `None` for a connection without TLS.
-fn tls(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
-    match (tls, upstream) {
-        (UpstreamTls::Disabled, _) | (_, Address::Unix(_)) => None,
-        (UpstreamTls::Preferred | UpstreamTls::AsClient(None), _) => {
-            Some(SslOpts::default().with_danger_accept_invalid_certs(true))
-        }
-        (UpstreamTls::AsClient(Some(verify)) | UpstreamTls::Required(verify), _) => {
-            let verified = SslOpts::default()
-                .with_disable_built_in_roots(true)
-                .with_root_certs(vec![verify.ca.clone().into()]);
-            Some(match verify.host {
-                true => verified,
-                false => verified
-                    .with_danger_skip_domain_validation(true)
-                    .with_danger_tls_hostname_override(Some(ANY_NAME)),
-            })
-        }
-    }
-}
-
-/// Whether a server without TLS will do. The control account has no client whose TLS it could follow.
-fn is_optional(tls: &UpstreamTls) -> bool {
-    matches!(tls, UpstreamTls::Preferred | UpstreamTls::AsClient(None))
-}
-
-fn options(config: &Config, tls: Option<SslOpts>) -> Opts {
-    // MariaDB lets a global switch off CHECK, on which slots rely; MySQL takes that part for a comment.
-    let setup = "SET autocommit = 1, completion_type = 'NO_CHAIN', \
-                 sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
-                 sql_quote_show_create = 1 /*M!100201 , check_constraint_checks = 1 */";
-    builder(config, tls, pool()).setup(vec![setup]).into()
-}
-
-/// For connections that see what is not committed. They keep no state that would have to be reset.
-fn looking(config: &Config, tls: Option<SslOpts>) -> Opts {
-    let setup = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED";
-    builder(config, tls, pool()).setup(vec![setup]).into()
-}
-
-/// Row locks are not waited for at all; tables that are locked, for a second, which is the least (manual:
-/// lock_wait_timeout). The statements name keys and few rows, whatever the server's globals have sessions beware of.
-/// Times are read and written where no hour comes twice.
-fn rolling_up(config: &Config, tls: Option<SslOpts>) -> Opts {
-    let setup = "SET autocommit = 1, completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_big_selects = 1, \
-                 time_zone = '+00:00', \
-                 sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 1, \
-                 innodb_lock_wait_timeout = 1 /*M!100201 , check_constraint_checks = 1 */";
-    let isolation = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
-    builder(config, tls, pool())
-        .setup(vec![setup, isolation])
-        .into()
-}
-
-fn pool() -> PoolOpts {
-    let idle = Duration::from_secs(60);
-    // The default of no idle time opens a new connection for nearly every use.
-    PoolOpts::new()
-        .with_constraints(PoolConstraints::new(0, 8).expect("0 is not more than 8"))
-        .with_inactive_connection_ttl(idle)
-}
-
-fn builder(config: &Config, tls: Option<SslOpts>, pool: PoolOpts) -> OptsBuilder {
-    let builder = OptsBuilder::default()
-        .user(Some(config.control.user.as_str()))
-        .pass(Some(config.control.password.reveal()))
-        .pool_opts(pool)
-        .prefer_socket(false)
-        .tcp_nodelay(true)
-        .connect_attribute("program_name", "countersink")
-        .ssl_opts(tls);
-    match &config.upstream {
-        Address::Tcp(tcp) => builder.ip_or_hostname(tcp.host.clone()).tcp_port(tcp.port),
-        Address::Unix(path) => builder.socket(Some(path.to_string_lossy())),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Connections of the control account that look at what is not committed and do nothing else; each knows its server.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure, Opts, Row};
 use tokio::sync::Semaphore;
@@ -19,7 +20,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// The connections that are idle at the moment.
 #[derive(Debug)]
 pub(super) struct Looks {
-    options: Opts,
+    options: ArcSwap<Opts>,
     idle: Mutex<Vec<Look>>,
     places: Semaphore,
 }
@@ -42,10 +43,15 @@ pub(super) struct Answer {
 impl Looks {
     pub(super) fn new(options: Opts) -> Self {
         Self {
-            options,
+            options: ArcSwap::from_pointee(options),
             idle: Mutex::default(),
             places: Semaphore::new(MOST),
         }
+    }
+
+    /// New connections are made with these options from now on.
+    pub(super) fn lead_to(&self, options: Opts) {
+        self.options.store(Arc::new(options));
     }
 
     /// Asks the server to which `wanted` belongs, or, where that is `None`, the one to which the address leads now. If
@@ -62,7 +68,7 @@ impl Looks {
                 return Ok(self.answered(look, rows));
             }
         }
-        let mut conn = Conn::new(self.options.clone()).await?;
+        let mut conn = Conn::new(Opts::clone(&self.options.load())).await?;
         let mut look = Look {
             server: server::ask(&mut conn).await?,
             conn,

@@ -10,6 +10,7 @@ mod key;
 mod looks;
 pub mod motion;
 pub mod node;
+pub(crate) mod primary;
 pub mod provision;
 pub(crate) mod quote;
 pub mod rights;

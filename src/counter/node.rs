@@ -129,7 +129,8 @@ impl Claims {
         };
     }
 
-    fn lose(&self) {
+    /// The number is no longer this proxy's: it has lost the connection, or has gone to another server.
+    pub(crate) fn lose(&self) {
         self.hold(None, &BTreeSet::new());
         self.losses.fetch_add(1, Ordering::Relaxed);
         self.lost.notify_one();

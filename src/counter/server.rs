@@ -48,6 +48,69 @@ pub async fn is_read_only(conn: &mut Conn) -> Result<bool, DriverFailure> {
     Ok(!matches!(value.as_deref(), Some("0" | "OFF")))
 }
 
+/// Whether a server takes writes, as one of several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// It does.
+    Taken,
+    /// It is read-only, as a replica is.
+    ReadOnly,
+    /// It does not now, as a member of a cluster: why.
+    Unready(String),
+}
+
+impl fmt::Display for Writes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taken => formatter.write_str("takes writes"),
+            Self::ReadOnly => formatter.write_str("is read-only"),
+            Self::Unready(why) => formatter.write_str(why),
+        }
+    }
+}
+
+/// A member of Galera that is not in touch with the majority of its cluster refuses statements.
+const GALERA: &str =
+    "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_cluster_status')";
+
+/// How the members of the group look from this one: its own state, how many are online, and how many there are. Where
+/// there is no group, the id is empty, or there is no row, or no table.
+const GROUP: &str = "SELECT MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, '')), \
+     SUM(MEMBER_STATE = 'ONLINE'), COUNT(*) \
+     FROM performance_schema.replication_group_members WHERE MEMBER_ID <> '' HAVING COUNT(*) > 0";
+
+/// Asks whether the server takes writes.
+///
+/// # Errors
+///
+/// What the server says.
+pub(super) async fn writes(conn: &mut Conn) -> Result<Writes, DriverFailure> {
+    if is_read_only(conn).await? {
+        return Ok(Writes::ReadOnly);
+    }
+    let galera: Option<(String, String)> = conn
+        .query_first("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
+        .await?;
+    if galera.is_some_and(|(_, on)| on == "ON") {
+        let states: Vec<(String, String)> = conn.query(GALERA).await?;
+        let is_amiss = |(_, state): &&(String, String)| !matches!(state.as_str(), "ON" | "Primary");
+        if let Some((name, state)) = states.iter().find(is_amiss) {
+            return Ok(Writes::Unready(format!("has {name} = {state}")));
+        }
+    }
+    // The control account need not see them.
+    let group: Result<Option<(String, u64, u64)>, _> = conn.query_first(GROUP).await;
+    Ok(match group {
+        Ok(Some((state, _, _))) if state != "ONLINE" => {
+            Writes::Unready(format!("is {state} in its group"))
+        }
+        Ok(Some((_, online, members))) if online * 2 <= members => {
+            Writes::Unready("has lost the majority of its group".to_owned())
+        }
+        _ => Writes::Taken,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

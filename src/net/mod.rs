@@ -6,6 +6,7 @@ mod dial;
 mod options;
 mod origin;
 mod packet_stream;
+mod route;
 pub mod tls;
 
 pub use cut::{Cut, Cuttable};
@@ -13,3 +14,4 @@ pub use dial::dial;
 pub use options::prepare;
 pub use origin::Origin;
 pub use packet_stream::{PacketStream, ReadError, Transport};
+pub use route::Route;

@@ -17,7 +17,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::Transport;
-use crate::config::Address;
+use crate::config::{Address, Upstreams};
 
 /// TLS could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -93,21 +93,14 @@ pub fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
 
 /// TLS to the upstream.
 #[derive(Clone)]
-pub struct UpstreamConnector {
-    connector: TlsConnector,
-    server_name: ServerName<'static>,
-}
+pub struct UpstreamConnector(TlsConnector);
 
 impl UpstreamConnector {
-    /// TLS to `upstream`, verified according to `verification`. A unix socket has no host name; it is never wrapped in
-    /// TLS, so any name will do.
-    pub fn new(upstream: &Address, verification: Verification) -> Result<Self, TlsError> {
-        let host = match upstream {
-            Address::Tcp(tcp) => tcp.host.as_str(),
-            Address::Unix(_) => "localhost",
-        };
-        let server_name =
-            ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
+    /// TLS to these servers, verified according to `verification`.
+    pub fn new(upstreams: &Upstreams, verification: Verification) -> Result<Self, TlsError> {
+        for upstream in upstreams.addresses() {
+            server_name(upstream)?;
+        }
         let verifier = UpstreamVerifier {
             verification,
             provider: provider(),
@@ -117,18 +110,29 @@ impl UpstreamConnector {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
-        Ok(Self {
-            connector: TlsConnector::from(Arc::new(config)),
-            server_name,
-        })
+        Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 
-    /// Performs the TLS handshake. Not cancel safe.
-    pub async fn connect<T: Transport>(&self, transport: T) -> io::Result<UpstreamStream<T>> {
-        let name = self.server_name.clone();
-        let stream = self.connector.connect(name, transport).await?;
+    /// Performs the TLS handshake with the server at this address. Not cancel safe.
+    pub async fn connect<T: Transport>(
+        &self,
+        upstream: &Address,
+        transport: T,
+    ) -> io::Result<UpstreamStream<T>> {
+        let name = server_name(upstream).map_err(io::Error::other)?;
+        let stream = self.0.connect(name, transport).await?;
         Ok(UpstreamStream(stream))
     }
+}
+
+/// The name that a server's certificate is checked against. A unix socket has none; it is never wrapped in TLS, so any
+/// name will do.
+fn server_name(upstream: &Address) -> Result<ServerName<'static>, TlsError> {
+    let host = match upstream {
+        Address::Tcp(tcp) => tcp.host.as_str(),
+        Address::Unix(_) => "localhost",
+    };
+    ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))
 }
 
 /// A TLS stream to the upstream that is closed for writing without TLS's close_notify.
@@ -258,10 +262,12 @@ mod tests {
             host: "localhost".to_owned(),
             port: 3306,
         });
-        let connector = UpstreamConnector::new(&upstream, Verification::None).unwrap();
+        let connector =
+            UpstreamConnector::new(&upstream.clone().into(), Verification::None).unwrap();
         let acceptor = self_signed_acceptor(vec!["localhost".to_owned()]).unwrap();
         let (ours, theirs) = duplex(1 << 16);
-        let (client, server) = tokio::join!(connector.connect(ours), acceptor.accept(theirs));
+        let (client, server) =
+            tokio::join!(connector.connect(&upstream, ours), acceptor.accept(theirs));
         let (mut client, mut server) = (client.unwrap(), server.unwrap());
         client.write_all(b"last").await.unwrap();
         client.shutdown().await.unwrap();

@@ -1,6 +1,7 @@
 //! Accepts clients, gives each a session, and closes them when told to stop.
 
 mod altered;
+mod failover;
 mod listener;
 mod pardon;
 mod refusals;
@@ -92,6 +93,7 @@ pub struct Server {
     rights: JoinHandle<()>,
     altered: JoinHandle<()>,
     servers: JoinHandle<()>,
+    failover: JoinHandle<()>,
     workers: Workers,
 }
 
@@ -112,7 +114,7 @@ impl Server {
                 source,
             })?);
         }
-        let setup = Arc::new(setup(&config)?);
+        let setup = Arc::new(setup(&config, &control)?);
         let workers = Workers::start().map_err(|source| Error::Threads { source })?;
         let (requests, refreshes) = mpsc::channel(16);
         let shared = Arc::new(Shared::new(catalog, requests, control.clone()));
@@ -132,6 +134,12 @@ impl Server {
         );
         let control_for_rights = control.clone();
         let control_servers = control.servers();
+        let failover = failover::Failover {
+            control: control.clone(),
+            claims: Arc::clone(&claims),
+            rules: rules.clone(),
+            shared: Arc::clone(&shared),
+        };
         let roll_up = RollUp::new(control.clone(), Arc::clone(&shared.metrics));
         let pardoning = control.clone();
         let listener_of_node = Arc::clone(&shared);
@@ -151,6 +159,7 @@ impl Server {
             }
         });
         keeper.start().await;
+        let failover = tokio::spawn(failover.keep());
         Ok(Self {
             listeners,
             config,
@@ -164,6 +173,7 @@ impl Server {
             rights,
             altered,
             servers,
+            failover,
             workers,
         })
     }
@@ -239,6 +249,7 @@ impl Server {
         self.rights.abort();
         self.altered.abort();
         self.servers.abort();
+        self.failover.abort();
         // Values are as safe in slots; but others read base.
         ended.send(()).ok();
         if !finished(roll_up, || shared.metrics.rolled_up()).await {
@@ -363,7 +374,7 @@ async fn serve(
 }
 
 /// What connections are made with.
-fn setup(config: &Config) -> Result<ConnectSetup, Error> {
+fn setup(config: &Config, control: &Control) -> Result<ConnectSetup, Error> {
     let client_tls = match &config.tls {
         ClientTls::Disabled => None,
         ClientTls::SelfSigned => Some(tls::self_signed_acceptor(vec![
@@ -395,7 +406,8 @@ fn setup(config: &Config) -> Result<ConnectSetup, Error> {
         None => None,
     };
     Ok(ConnectSetup {
-        upstream: config.upstream.clone(),
+        route: Arc::clone(control.route()),
+        failover_patience: failover::patience(&config.upstream),
         upstream_tls,
         client_tls,
         password_key: Arc::new(PasswordKey::new()),

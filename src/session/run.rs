@@ -58,8 +58,8 @@ pub struct Session {
     notices: watch::Receiver<Notice>,
     /// Notice came while a transaction or LOCK TABLES kept the session from heeding it.
     pub(crate) is_behind: bool,
-    /// When the session saw that the server is stopping.
-    stopping: Option<Instant>,
+    /// Why the session is to end, if it is.
+    ending: Option<Ending>,
 }
 
 /// A session that has done nothing for this long is idle. When the server stops, a session that has just come, or is
@@ -71,6 +71,15 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// The command that MySQL takes an empty packet for (COM_SLEEP), which it refuses.
 const NO_COMMAND: u8 = 0x00;
+
+/// Why a session ends when it is between two statements and no transaction is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// The proxy stops, and the session has seen that at this time.
+    Stop(Instant),
+    /// Another server has taken the place of the one that it is on.
+    Elsewhere,
+}
 
 /// Whether the session goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +124,7 @@ impl Session {
             entry,
             notices,
             is_behind: false,
-            stopping: None,
+            ending: None,
         }
     }
 
@@ -208,9 +217,12 @@ impl Session {
             }
             let in_transaction = self.state.in_transaction();
             let closes_at = self
-                .stopping
+                .ending
                 .filter(|_| !in_transaction)
-                .map(|stopping| (self.link.served + QUIET).min(stopping + GRACE));
+                .map(|end| match end {
+                    Ending::Stop(since) => (self.link.served + QUIET).min(since + GRACE),
+                    Ending::Elsewhere => self.link.served,
+                });
             if closes_at.is_some_and(|at| at <= Instant::now()) {
                 return Ok(false);
             }
@@ -239,8 +251,10 @@ impl Session {
     /// Takes in what other parts of the proxy have changed.
     fn heed_notice(&mut self) {
         let is_stopping = self.notices.borrow_and_update().is_stopping;
-        if is_stopping && self.stopping.is_none() {
-            self.stopping = Some(Instant::now());
+        if self.shared.control.route().address() != self.reauthentication.upstream {
+            self.ending = Some(Ending::Elsewhere);
+        } else if is_stopping && self.ending.is_none() {
+            self.ending = Some(Ending::Stop(Instant::now()));
         }
         self.see_hot();
     }

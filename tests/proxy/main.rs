@@ -12,6 +12,7 @@ mod combining;
 mod concurrent;
 mod emptying;
 mod exact;
+mod failover;
 mod golden;
 mod killed;
 mod lock_waits;

@@ -19,7 +19,8 @@ const SCHEMA: &str = "cs_replica";
 const VALUE: &str = "SELECT views FROM posts WHERE id = 1";
 const IN_SLOTS: &str = "SELECT COALESCE(SUM(views), 0) FROM posts_slots";
 
-fn server(flavour: Flavour, id: u32) -> Server {
+/// A server that others can follow, and that can follow others.
+pub fn server(flavour: Flavour, id: u32) -> Server {
     let mut options = options();
     let settings = [
         format!("--server-id={id}"),
@@ -32,7 +33,7 @@ fn server(flavour: Flavour, id: u32) -> Server {
 }
 
 /// Has a server follow another one, from its beginning.
-async fn follow(replica: &mut Driver, source: &Address, flavour: Flavour) {
+pub async fn follow(replica: &mut Driver, source: &Address, flavour: Flavour) {
     let Address {
         host, port, user, ..
     } = source;
@@ -57,7 +58,8 @@ async fn follow(replica: &mut Driver, source: &Address, flavour: Flavour) {
     }
 }
 
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+/// Waits until it is so.
+pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so().await {
         assert!(Instant::now() < deadline, "{what}");

@@ -40,7 +40,23 @@ pub fn rules_head(upstream: &Address) -> String {
 impl Proxy {
     /// Starts a proxy in front of `upstream`; `rules` is what follows [`rules_head`].
     pub fn start(upstream: &Address, rules: &str) -> Self {
-        let text = rules_head(upstream) + rules;
+        Self::start_by(upstream, rules_head(upstream) + rules)
+    }
+
+    /// Starts a proxy in front of the first of these servers that takes writes; they have the same account.
+    pub fn start_before(upstreams: &[&Address], rules: &str) -> Self {
+        let first = upstreams[0];
+        let several: Vec<_> = upstreams
+            .iter()
+            .map(|upstream| format!("'{}:{}'", upstream.host, upstream.port))
+            .collect();
+        let one = format!("upstream: {}:{}\n", first.host, first.port);
+        let several = format!("upstreams: [{}]\n", several.join(", "));
+        let head = rules_head(first).replace(&one, &several);
+        Self::start_by(first, head + rules)
+    }
+
+    fn start_by(upstream: &Address, text: String) -> Self {
         let config = config_of(&text);
         let (stop, stopped) = oneshot::channel();
         let (ready, readiness) = mpsc::channel();
@@ -74,6 +90,11 @@ impl Proxy {
 }
 
 impl Proxy {
+    /// Its rules.yaml.
+    pub fn config(&self) -> &str {
+        &self.config
+    }
+
     /// Rolls up all of its slot tables that are chosen by the hot table's name. What somebody has locked stays where it
     /// is, as does what is in a table that DDL has changed.
     pub async fn roll_up(&self, is_chosen: impl Fn(&str) -> bool) {

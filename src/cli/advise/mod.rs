@@ -57,7 +57,7 @@ impl Outcome {
         let counters = advise::counters(new());
         Some(match &self.file {
             Some(_) => counters,
-            None => advise::head(&self.base.upstream, &self.base.control.user) + &counters,
+            None => advise::head(self.base.upstream.first(), &self.base.control.user) + &counters,
         })
     }
 

@@ -8,7 +8,7 @@ use crate::config::error::{Error, Problem};
 use crate::config::limits::{Range, duration, number};
 use crate::config::raw::{RawAccount, RawBypass, RawClientTls, RawConfig, RawUpstreamTls, Scalar};
 use crate::config::{
-    Account, Address, Bypass, ClientTls, Config, HostPort, Secret, UpstreamTls, Verify, address,
+    Account, Bypass, ClientTls, Config, HostPort, Secret, UpstreamTls, Upstreams, Verify, address,
     names,
 };
 
@@ -59,14 +59,7 @@ pub(in crate::config) fn config(
         environment,
         rule: None,
     };
-    let upstream = check
-        .field("upstream", raw.upstream, address::upstream)?
-        .ok_or_else(|| {
-            check.missing(
-                "upstream",
-                "name the MySQL server, as in upstream: 127.0.0.1:3306",
-            )
-        })?;
+    let upstream = check.upstreams(raw.upstream, raw.upstreams)?;
     let slot_table = check
         .field("slot_table", raw.slot_table, names::pattern)?
         .unwrap_or_default();
@@ -107,6 +100,34 @@ pub(in crate::config) fn config(
 }
 
 impl Check<'_> {
+    fn upstreams(
+        &self,
+        one: Option<Scalar>,
+        several: Option<Vec<Scalar>>,
+    ) -> Result<Upstreams, Error> {
+        let Some(several) = several else {
+            let one = self.field("upstream", one, address::upstream)?;
+            return one.map(Upstreams::from).ok_or_else(|| {
+                self.missing(
+                    "upstream",
+                    "name the MySQL server, as in upstream: 127.0.0.1:3306",
+                )
+            });
+        };
+        let line = several.first().map_or(0, |first| first.referenced.line());
+        let refuse = |problem| self.error("upstreams", line, problem);
+        if one.is_some() {
+            return Err(refuse(Problem::Together(
+                "stands beside upstream; name one server by upstream, or several by upstreams",
+            )));
+        }
+        let mut addresses = Vec::with_capacity(several.len());
+        for written in several {
+            addresses.extend(self.field("upstreams", Some(written), address::one_of_several)?);
+        }
+        address::several(addresses).map_err(refuse)
+    }
+
     fn account(&self, raw: RawAccount) -> Result<Account, Error> {
         let user = self.field("control.user", raw.user, |text| {
             match text.value.is_empty() {
@@ -152,7 +173,11 @@ impl Check<'_> {
         }
     }
 
-    fn upstream_tls(&self, raw: RawUpstreamTls, upstream: &Address) -> Result<UpstreamTls, Error> {
+    fn upstream_tls(
+        &self,
+        raw: RawUpstreamTls,
+        upstream: &Upstreams,
+    ) -> Result<UpstreamTls, Error> {
         let ca = self.path("upstream_tls.ca", raw.ca)?;
         let host = self.field(
             "upstream_tls.verify_host",
@@ -167,12 +192,12 @@ impl Check<'_> {
             },
         )?;
         let mode = self.field("upstream_tls.mode", raw.mode, |text| {
-            match (text.value.as_str(), upstream) {
+            match (text.value.as_str(), upstream.is_local()) {
                 ("disabled", _) => Ok(Mode::Disabled),
                 ("preferred", _) => Ok(Mode::Preferred),
                 ("as_client", _) => Ok(Mode::AsClient),
-                ("required", Address::Tcp(_)) => Ok(Mode::Required),
-                ("required", Address::Unix(_)) => Err(Problem::Together(
+                ("required", false) => Ok(Mode::Required),
+                ("required", true) => Err(Problem::Together(
                     "TLS over a unix socket protects nothing; leave upstream_tls out",
                 )),
                 _ => Err(Problem::Choice {
@@ -181,7 +206,7 @@ impl Check<'_> {
                 }),
             }
         })?;
-        let mode = mode.unwrap_or(match upstream.is_this_host() {
+        let mode = mode.unwrap_or(match upstream.are_this_host() {
             true => Mode::AsClient,
             false => Mode::Preferred,
         });

@@ -20,17 +20,15 @@ fn config(more: &str) -> Config {
 
 fn denied(message: &str) -> String {
     let config = config("");
-    let remedies = Remedies {
-        upstream: config.upstream.to_string(),
-        user: config.control.user.clone(),
-        grants: grants::for_control(&config, "ACCOUNT"),
-    };
+    let remedies = Remedies::of(&config);
     let failure = mysql_async::ServerError {
         code: 1045,
         message: message.to_owned(),
         state: "28000".to_owned(),
     };
-    remedies.explain(failure.into()).to_string()
+    remedies
+        .explain(config.upstream.first(), failure.into())
+        .to_string()
 }
 
 #[test]
@@ -56,7 +54,7 @@ fn a_refused_account_gets_its_statements() {
 fn tls_follows_the_mode() {
     let options = |more: &str| {
         let config = config(more);
-        tls(&config.upstream_tls, &config.upstream)
+        way::tls(&config.upstream_tls, config.upstream.first())
     };
     assert!(options("upstream_tls: {mode: disabled}").is_none());
     assert!(options("").unwrap().accept_invalid_certs());
@@ -101,7 +99,8 @@ async fn meet(shown: &CertificateParams, signer: &Authority, trusted: &Authority
     config.upstream = Address::Tcp(crate::config::HostPort {
         host: "127.0.0.1".to_owned(),
         port,
-    });
+    })
+    .into();
     let error = Control::open(&config).await.expect_err("nobody is let in");
     (error, server.await.unwrap())
 }

@@ -70,6 +70,7 @@ enum Request {
         mode: Mode,
         done: oneshot::Sender<Answer>,
     },
+    Agree(oneshot::Sender<()>),
 }
 
 /// Asks for changes of the rules.
@@ -99,6 +100,11 @@ impl Rules {
         let table = table.to_owned();
         let asked = self.ask(|done| Request::SetMode { table, mode, done });
         asked.await.unwrap_or_else(stopped)
+    }
+
+    /// Everything has been agreed upon anew, after the proxy's number was lost. Returns when sessions act by that.
+    pub(crate) async fn agree_again(&self) {
+        self.ask(Request::Agree).await;
     }
 
     /// How far the rules are in force, in the order of the file; after them the rules that the file no longer has,
@@ -254,6 +260,10 @@ impl Keeper {
             Request::SetMode { table, mode, done } => {
                 let answer = self.set_mode(&table, mode).await;
                 done.send(answer).ok();
+            }
+            Request::Agree(done) => {
+                self.agree_again().await;
+                done.send(()).ok();
             }
         }
     }

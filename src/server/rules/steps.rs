@@ -167,6 +167,10 @@ impl Keeper {
         self.provide_slots(index)
             .await
             .map_err(|why| why.to_string())?;
+        // What was heard may be another server's.
+        if self.claims.losses() != self.losses {
+            return Err("the server to tell other proxies".to_owned());
+        }
         // Other proxies may have closed the known slot rows, and a session that finds that out in a transaction holds
         // the row by then.
         self.shared.slots.forget_all(&table);

@@ -26,8 +26,8 @@ pub struct Reauthentication {
     pub(super) key: Arc<PasswordKey>,
     pub(super) upstream_key: Option<Arc<[u8]>>,
     pub(super) timeout: Duration,
-    /// Named in error messages for the client.
-    pub(super) upstream: Address,
+    /// Where the upstream is.
+    pub(in crate::session) upstream: Arc<Address>,
 }
 
 /// The outcome of COM_CHANGE_USER. The client has received the packet.

@@ -9,6 +9,7 @@ use super::error::ConnectError;
 use super::handshake::{Entry, Handshake, turn_away};
 use super::peer::Peer;
 use super::setup::ConnectSetup;
+use crate::config::Address;
 use crate::net::{Origin, PacketStream, Transport, dial};
 use crate::wire::handshake::Attributes;
 
@@ -57,38 +58,63 @@ pub async fn connect(
     origin: Origin,
     setup: &ConnectSetup,
 ) -> Result<Connected, ConnectError> {
-    tracing::trace!(peer = %origin, upstream = %setup.upstream, "dialing");
     let mut client = PacketStream::new(client);
-    let dialed = timeout(setup.handshake_timeout, dial(&setup.upstream)).await;
-    let error = match dialed {
-        Ok(Ok(upstream)) => return relay((client, origin), upstream, setup).await,
-        Ok(Err(error)) => ConnectError::Unreachable(error),
-        Err(_) => ConnectError::UpstreamSilent(setup.handshake_timeout),
+    let mut address = setup.route.address();
+    let error = match dialed(&address, setup).await {
+        Ok(upstream) => return relay((client, origin), (upstream, address), setup).await,
+        Err(error) => error,
     };
-    let payload = error.payload(&setup.upstream, false);
+    setup.route.doubt();
+    let patience = setup.failover_patience;
+    let other = match patience.is_zero() {
+        true => None,
+        false => setup.route.other_than(&address, patience).await,
+    };
+    let error = match other {
+        Some(other) => {
+            address = other;
+            match dialed(&address, setup).await {
+                Ok(upstream) => return relay((client, origin), (upstream, address), setup).await,
+                Err(error) => error,
+            }
+        }
+        None => error,
+    };
+    let payload = error.payload(&address, false);
     turn_away(&mut Peer::new(&mut client), payload).await;
     Err(error)
+}
+
+async fn dialed(
+    address: &Address,
+    setup: &ConnectSetup,
+) -> Result<Box<dyn Transport>, ConnectError> {
+    tracing::trace!(upstream = %address, "dialing");
+    match timeout(setup.handshake_timeout, dial(address)).await {
+        Ok(dialed) => dialed.map_err(ConnectError::Unreachable),
+        Err(_) => Err(ConnectError::UpstreamSilent(setup.handshake_timeout)),
+    }
 }
 
 /// Relays the handshake between an accepted client and a dialed upstream.
 pub(super) async fn relay(
     (mut client, origin): (PacketStream, Origin),
-    upstream: Box<dyn Transport>,
+    (upstream, address): (Box<dyn Transport>, Arc<Address>),
     setup: &ConnectSetup,
 ) -> Result<Connected, ConnectError> {
     let mut upstream = PacketStream::new(upstream);
-    let entry = Handshake::new((&mut client, origin), &mut upstream, setup)
+    let entry = Handshake::new((&mut client, origin), (&mut upstream, &address), setup)
         .run()
         .await?;
     client.scrub();
     upstream.scrub();
-    Ok(connected(entry, client, upstream, setup))
+    Ok(connected(entry, client, (upstream, address), setup))
 }
 
 fn connected(
     entry: Entry,
     client: PacketStream,
-    upstream: PacketStream,
+    (upstream, address): (PacketStream, Arc<Address>),
     setup: &ConnectSetup,
 ) -> Connected {
     let Entry {
@@ -119,7 +145,7 @@ fn connected(
             key: Arc::clone(&setup.password_key),
             upstream_key: setup.upstream_key.clone(),
             timeout: setup.handshake_timeout,
-            upstream: setup.upstream.clone(),
+            upstream: address,
         },
     }
 }

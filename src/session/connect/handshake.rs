@@ -9,6 +9,7 @@ use super::exchange::{Exchange, Verdict};
 use super::leave::{Stage, leave};
 use super::peer::{Patience, Peer};
 use super::setup::{ConnectSetup, UpstreamTls};
+use crate::config::Address;
 use crate::net::tls::UpstreamConnector;
 use crate::net::{Origin, PacketStream};
 use crate::wire::capability;
@@ -20,6 +21,8 @@ use crate::wire::reply;
 pub(super) struct Handshake<'a, 's> {
     client: Peer<'a>,
     upstream: Peer<'a>,
+    /// Where the upstream is.
+    address: &'s Address,
     setup: &'s ConnectSetup,
     patience: Patience,
     sides: Sides,
@@ -39,12 +42,13 @@ pub(super) struct Entry {
 impl<'a, 's> Handshake<'a, 's> {
     pub(super) fn new(
         (client, origin): (&'a mut PacketStream, Origin),
-        upstream: &'a mut PacketStream,
+        (upstream, address): (&'a mut PacketStream, &'s Address),
         setup: &'s ConnectSetup,
     ) -> Self {
         Self {
             client: Peer::new(client),
             upstream: Peer::new(upstream),
+            address,
             setup,
             patience: Patience::new(setup.handshake_timeout),
             sides: Sides {
@@ -52,7 +56,7 @@ impl<'a, 's> Handshake<'a, 's> {
                     Origin::Unix => Protection::Local,
                     Origin::Tcp(_) => Protection::Plain,
                 },
-                upstream: match setup.upstream.is_local() {
+                upstream: match address.is_local() {
                     true => Protection::Local,
                     false => Protection::Plain,
                 },
@@ -69,7 +73,7 @@ impl<'a, 's> Handshake<'a, 's> {
             Err(error) => error,
         };
         let greeted = self.stage != Stage::Dialed;
-        let payload = error.payload(&self.setup.upstream, greeted);
+        let payload = error.payload(self.address, greeted);
         tokio::join!(
             turn_away(&mut self.client, payload),
             leave(&mut self.upstream, self.stage)
@@ -188,7 +192,11 @@ impl<'a, 's> Handshake<'a, 's> {
         request[..4].copy_from_slice(&flags.to_le_bytes()[..4]);
         let written = self.upstream.write(&request).await;
         written.map_err(ConnectError::upstream)?;
-        let wrapped = self.upstream.stream.wrap(|plain| connector.connect(plain));
+        let address = self.address;
+        let wrapped = self
+            .upstream
+            .stream
+            .wrap(|plain| connector.connect(address, plain));
         let wrapped = timeout(self.setup.handshake_timeout, wrapped).await;
         wrapped
             .unwrap_or_else(|late| Err(late.into()))
@@ -205,7 +213,7 @@ impl<'a, 's> Handshake<'a, 's> {
         let offered = initial_handshake.capabilities & capability::SSL != 0;
         let client = self.sides.client;
         match &setup.upstream_tls {
-            _ if setup.upstream.is_local() => Ok(None),
+            _ if self.address.is_local() => Ok(None),
             UpstreamTls::Disabled => Ok(None),
             UpstreamTls::AsClient { .. } if client == Protection::Plain => Ok(None),
             UpstreamTls::Preferred(connector)

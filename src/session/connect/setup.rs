@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_rustls::TlsAcceptor;
 
 use super::password::PasswordKey;
-use crate::config::Address;
+use crate::net::Route;
 use crate::net::tls::UpstreamConnector;
 
 /// Whether the upstream side is encrypted. A unix socket never is; it counts as secure without TLS.
@@ -30,7 +30,10 @@ pub enum UpstreamTls {
 /// How connections are made. Shared by all sessions of a listener.
 pub struct ConnectSetup {
     /// Where MySQL listens.
-    pub upstream: Address,
+    pub route: Arc<Route>,
+    /// How long a client waits for another server to take the place of one that cannot be reached. Zero where there
+    /// are not several.
+    pub failover_patience: Duration,
     /// TLS to MySQL.
     pub upstream_tls: UpstreamTls,
     /// The TLS that clients are offered, if any.

@@ -301,7 +301,7 @@ async fn sha256_by_switch_from_tls_to_a_unix_socket_which_it_takes_for_plain() {
 #[tokio::test]
 async fn sha256_data_of_the_first_packet_are_withheld_and_asked_for_again() {
     let setup = plain();
-    let connector = tls::UpstreamConnector::new(&setup.upstream, tls::Verification::None).unwrap();
+    let connector = connector_to(&setup.route.address());
     let mut stage = Stage::new(ConnectSetup {
         upstream_tls: UpstreamTls::Preferred(connector),
         ..setup

@@ -6,7 +6,7 @@ use super::*;
 const COMMAND: &[u8] = b"\x11bob\0\0other\0\x2d\0mysql_native_password\0";
 
 async fn logged_in(setup: ConnectSetup) -> (Connected, Script, Script) {
-    let is_local = setup.upstream.is_local();
+    let is_local = setup.route.address().is_local();
     let mut stage = Stage::new(setup);
     stage.greet().await;
     stage

@@ -85,7 +85,7 @@ async fn the_switch_of_before_4_1_passes() {
 #[tokio::test]
 async fn tls_toward_the_upstream_begins_with_an_ssl_request_of_the_clients_flags() {
     let setup = plain();
-    let connector = tls::UpstreamConnector::new(&setup.upstream, tls::Verification::None).unwrap();
+    let connector = connector_to(&setup.route.address());
     let mut stage = Stage::new(ConnectSetup {
         upstream_tls: UpstreamTls::Preferred(connector),
         ..setup
@@ -188,7 +188,7 @@ async fn commands_sent_ahead_wait_in_the_clients_stream() {
 /// A setup with TLS to the upstream for clients that use TLS.
 fn as_client(is_required: bool) -> ConnectSetup {
     let setup = tls_for_clients();
-    let connector = tls::UpstreamConnector::new(&setup.upstream, tls::Verification::None).unwrap();
+    let connector = connector_to(&setup.route.address());
     ConnectSetup {
         upstream_tls: UpstreamTls::AsClient {
             connector,

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use super::connected::relay;
 use super::{ConnectError, ConnectSetup, Connected, PasswordKey, UpstreamTls};
 use crate::config::{Address, HostPort};
-use crate::net::{Origin, PacketStream, Transport, tls};
+use crate::net::{Origin, PacketStream, Route, Transport, tls};
 use crate::wire::capability;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
 
@@ -82,7 +82,8 @@ impl Stage {
         let (upstream, upstream_end) = duplex(1 << 20);
         let relay = tokio::spawn(async move {
             let client = PacketStream::new(Box::new(client_end));
-            relay((client, origin), Box::new(upstream_end), &setup).await
+            let address = setup.route.address();
+            relay((client, origin), (Box::new(upstream_end), address), &setup).await
         });
         Self {
             client: Script(client),
@@ -118,7 +119,8 @@ fn code(payload: &[u8]) -> u16 {
 /// No TLS on either side.
 fn plain() -> ConnectSetup {
     ConnectSetup {
-        upstream: tcp("db", 3306),
+        route: Arc::new(Route::to(tcp("db", 3306))),
+        failover_patience: Duration::ZERO,
         upstream_tls: UpstreamTls::Disabled,
         client_tls: None,
         password_key: key(),
@@ -144,7 +146,7 @@ fn tls_for_clients() -> ConnectSetup {
 /// Plain clients, and an upstream reached over a unix socket.
 fn local_upstream() -> ConnectSetup {
     ConnectSetup {
-        upstream: Address::Unix("/run/mysqld/mysqld.sock".into()),
+        route: Arc::new(Route::to(Address::Unix("/run/mysqld/mysqld.sock".into()))),
         ..plain()
     }
 }
@@ -171,8 +173,13 @@ fn ssl_request(capabilities: u64) -> Vec<u8> {
 async fn begin_tls(mut client: Script) -> Script<impl Transport> {
     client.send(1, &ssl_request(CLIENT | capability::SSL)).await;
     let upstream = tcp("localhost", 3306);
-    let connector = tls::UpstreamConnector::new(&upstream, tls::Verification::None).unwrap();
-    Script(connector.connect(client.0).await.unwrap())
+    let connector = connector_to(&upstream);
+    Script(connector.connect(&upstream, client.0).await.unwrap())
+}
+
+/// TLS to the upstream that verifies nothing.
+fn connector_to(upstream: &Address) -> tls::UpstreamConnector {
+    tls::UpstreamConnector::new(&upstream.clone().into(), tls::Verification::None).unwrap()
 }
 
 /// Answers the query that the proxy sends over a unix socket about the account that has logged in.

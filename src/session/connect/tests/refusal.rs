@@ -52,7 +52,7 @@ async fn an_upstream_that_vanishes_before_its_greeting_is_told() {
 #[tokio::test(start_paused = true)]
 async fn an_unreachable_upstream_is_named_with_the_remedy() {
     let setup = ConnectSetup {
-        upstream: Address::Unix("/nonexistent/mysqld.sock".into()),
+        route: Arc::new(Route::to(Address::Unix("/nonexistent/mysqld.sock".into()))),
         ..plain()
     };
     let (client, end) = duplex(4096);
@@ -180,7 +180,7 @@ async fn tls_that_was_not_offered_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn an_upstream_without_the_tls_that_is_required_is_named() {
     let setup = plain();
-    let connector = tls::UpstreamConnector::new(&setup.upstream, tls::Verification::None).unwrap();
+    let connector = connector_to(&setup.route.address());
     let mut stage = Stage::new(ConnectSetup {
         upstream_tls: UpstreamTls::Required(connector),
         ..setup

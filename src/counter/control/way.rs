@@ -1,0 +1,141 @@
+//! How one server is reached by the control account: the options of its connections, and their pool.
+
+use std::time::Duration;
+
+use mysql_async::{Opts, OptsBuilder, Pool, PoolConstraints, PoolOpts, SslOpts};
+
+use crate::config::{Address, Config, UpstreamTls};
+
+/// The way to one server.
+#[derive(Debug)]
+pub(in crate::counter) struct Way {
+    /// Where it is.
+    pub(super) address: Address,
+    /// Connections in autocommit mode.
+    pub(super) pool: Pool,
+    /// What these are made with.
+    pooled: Opts,
+    /// For connections that read what is not committed.
+    pub(super) looks: Opts,
+    /// For connections that roll up.
+    pub(super) roll_ups: Opts,
+}
+
+impl Way {
+    /// To this server, with TLS if the rules say so, even where they would do without.
+    pub(in crate::counter) fn encrypted(config: &Config, address: &Address) -> Self {
+        Self::with(config, address, tls(&config.upstream_tls, address))
+    }
+
+    /// To this server without TLS, if the rules would do without.
+    pub(super) fn plain(config: &Config, address: &Address) -> Option<Self> {
+        is_optional(&config.upstream_tls).then(|| Self::with(config, address, None))
+    }
+
+    fn with(config: &Config, address: &Address, tls: Option<SslOpts>) -> Self {
+        let to = |tls: Option<SslOpts>| builder(config, address, tls);
+        let pooled = options(to(tls.clone()));
+        Self {
+            address: address.clone(),
+            pool: Pool::new(pooled.clone()),
+            pooled,
+            looks: looking(to(tls.clone())),
+            roll_ups: rolling_up(to(tls)),
+        }
+    }
+
+    /// The same way, with a pool of its own: the address leads to another server.
+    pub(super) fn anew(&self) -> Self {
+        Self {
+            address: self.address.clone(),
+            pool: Pool::new(self.pooled.clone()),
+            pooled: self.pooled.clone(),
+            looks: self.looks.clone(),
+            roll_ups: self.roll_ups.clone(),
+        }
+    }
+}
+
+/// The name that certificates are checked against. It makes mysql_async accept any name, as the sessions' connections
+/// do.
+///
+/// mysql_async up to 0.37 ignores an error that has this word in its text, because that is how rustls once reported a
+/// wrong name. Today's text has another wording, but quotes the expected name; no other error of rustls quotes one. If
+/// that changes too, certificates are refused rather than accepted. Later versions of mysql_async compare the error
+/// itself (blackbeam/mysql_async#408), and need no name of this kind.
+const ANY_NAME: &str = "NotValidForName";
+
+/// `None` for a connection without TLS.
+pub(super) fn tls(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
+    match (tls, upstream) {
+        (UpstreamTls::Disabled, _) | (_, Address::Unix(_)) => None,
+        (UpstreamTls::Preferred | UpstreamTls::AsClient(None), _) => {
+            Some(SslOpts::default().with_danger_accept_invalid_certs(true))
+        }
+        (UpstreamTls::AsClient(Some(verify)) | UpstreamTls::Required(verify), _) => {
+            let verified = SslOpts::default()
+                .with_disable_built_in_roots(true)
+                .with_root_certs(vec![verify.ca.clone().into()]);
+            Some(match verify.host {
+                true => verified,
+                false => verified
+                    .with_danger_skip_domain_validation(true)
+                    .with_danger_tls_hostname_override(Some(ANY_NAME)),
+            })
+        }
+    }
+}
+
+/// Whether a server without TLS will do. The control account has no client whose TLS it could follow.
+fn is_optional(tls: &UpstreamTls) -> bool {
+    matches!(tls, UpstreamTls::Preferred | UpstreamTls::AsClient(None))
+}
+
+fn options(builder: OptsBuilder) -> Opts {
+    // MariaDB lets a global switch off CHECK, on which slots rely; MySQL takes that part for a comment.
+    let setup = "SET autocommit = 1, completion_type = 'NO_CHAIN', \
+                 sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
+                 sql_quote_show_create = 1 /*M!100201 , check_constraint_checks = 1 */";
+    builder.setup(vec![setup]).into()
+}
+
+/// For connections that see what is not committed. They keep no state that would have to be reset.
+fn looking(builder: OptsBuilder) -> Opts {
+    let setup = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED";
+    builder.setup(vec![setup]).into()
+}
+
+/// Row locks are not waited for at all; tables that are locked, for a second, which is the least (manual:
+/// lock_wait_timeout). The statements name keys and few rows, whatever the server's globals have sessions beware of.
+/// Times are read and written where no hour comes twice.
+fn rolling_up(builder: OptsBuilder) -> Opts {
+    let setup = "SET autocommit = 1, completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_big_selects = 1, \
+                 time_zone = '+00:00', \
+                 sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 1, \
+                 innodb_lock_wait_timeout = 1 /*M!100201 , check_constraint_checks = 1 */";
+    let isolation = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+    builder.setup(vec![setup, isolation]).into()
+}
+
+fn pool() -> PoolOpts {
+    let idle = Duration::from_secs(60);
+    // The default of no idle time opens a new connection for nearly every use.
+    PoolOpts::new()
+        .with_constraints(PoolConstraints::new(0, 8).expect("0 is not more than 8"))
+        .with_inactive_connection_ttl(idle)
+}
+
+fn builder(config: &Config, address: &Address, tls: Option<SslOpts>) -> OptsBuilder {
+    let builder = OptsBuilder::default()
+        .user(Some(config.control.user.as_str()))
+        .pass(Some(config.control.password.reveal()))
+        .pool_opts(pool())
+        .prefer_socket(false)
+        .tcp_nodelay(true)
+        .connect_attribute("program_name", "countersink")
+        .ssl_opts(tls);
+    match address {
+        Address::Tcp(tcp) => builder.ip_or_hostname(tcp.host.clone()).tcp_port(tcp.port),
+        Address::Unix(path) => builder.socket(Some(path.to_string_lossy())),
+    }
+}

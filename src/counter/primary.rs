@@ -1,0 +1,298 @@
+//! Which of several servers is the primary: the one that takes writes.
+//!
+//! None is guessed. A server becomes the primary when it is the only one that takes writes, and either the one before
+//! says that it takes none any more, or the new one was seen to be read-only until it was promoted. So a replica that
+//! was never read-only does not become the primary because the primary is slow for a moment, and neither does an old
+//! primary that comes back as it was when it failed.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::control::{Control, Error, Way};
+use super::server::{Server, Writes};
+use crate::config::{Address, Config};
+
+/// A server, as it was found.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// How it is reached.
+    pub(super) way: Way,
+    pub(crate) server: Server,
+    pub(crate) writes: Writes,
+}
+
+/// What was found at an address.
+pub(crate) type Found = Result<Look, Error>;
+
+/// What is to be done after a look.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing: the server takes writes, as far as it `is_fit`.
+    Stay {
+        is_fit: bool,
+        /// What an operator must know.
+        complaint: Option<String>,
+    },
+    /// The server at this place in the list takes over, for this reason.
+    Move(usize, String),
+}
+
+/// Looks at all servers at the same time.
+pub(crate) async fn look_at_all(config: &Arc<Config>) -> Vec<(Address, Found)> {
+    let mut looking = JoinSet::new();
+    for (index, address) in config.upstream.addresses().cloned().enumerate() {
+        let config = Arc::clone(config);
+        looking.spawn(async move {
+            let found = Control::look_at(&config, &address).await;
+            (index, (address, found))
+        });
+    }
+    let mut looks = looking.join_all().await;
+    looks.sort_by_key(|(index, _)| *index);
+    looks.into_iter().map(|(_, look)| look).collect()
+}
+
+/// The only server that takes writes, and the addresses of those that are read-only.
+///
+/// # Errors
+///
+/// There is none, or there are several.
+pub(super) async fn find(config: &Arc<Config>) -> Result<(Look, HashSet<Address>), Error> {
+    let mut looks = look_at_all(config).await;
+    let primaries = primaries(&looks);
+    match primaries[..] {
+        [primary] => {
+            let mut read_only = HashSet::new();
+            remember(&looks, true, &mut read_only);
+            let found = looks.swap_remove(primary).1;
+            found.map(|look| (look, read_only))
+        }
+        [] => Err(none(looks)),
+        _ => Err(several(&looks, &primaries)),
+    }
+}
+
+/// Those that take writes, by their place in the list; a server that has two addresses once.
+fn primaries(looks: &[(Address, Found)]) -> Vec<usize> {
+    let mut servers = Vec::new();
+    let mut primaries = Vec::new();
+    for (index, (_, found)) in looks.iter().enumerate() {
+        if let Ok(look) = found
+            && look.writes == Writes::Taken
+            && !servers.contains(&&look.server)
+        {
+            servers.push(&look.server);
+            primaries.push(index);
+        }
+    }
+    primaries
+}
+
+/// The error where several take writes.
+fn several(looks: &[(Address, Found)], primaries: &[usize]) -> Error {
+    let addresses: Vec<_> = primaries
+        .iter()
+        .map(|index| looks[*index].0.to_string())
+        .collect();
+    Error::SeveralPrimaries {
+        addresses: addresses.join(" and "),
+    }
+}
+
+/// The error where none takes writes: that of the rules, if they are to be corrected.
+fn none(looks: Vec<(Address, Found)>) -> Error {
+    let states = states(&looks);
+    let wrong = looks
+        .into_iter()
+        .filter_map(|(_, found)| found.err())
+        .find(Error::is_configuration);
+    wrong.unwrap_or(Error::NoPrimary { states })
+}
+
+/// Each server in words.
+fn states(looks: &[(Address, Found)]) -> String {
+    let states: Vec<_> = looks
+        .iter()
+        .map(|(address, found)| format!("{address} {}", state(found)))
+        .collect();
+    states.join(", ")
+}
+
+/// What follows a server's name.
+fn state(found: &Found) -> String {
+    match found {
+        Ok(look) => look.writes.to_string(),
+        Err(Error::Unreachable { why, .. }) => format!("cannot be reached ({why})"),
+        Err(error) => format!("lets the control account not in ({error})"),
+    }
+}
+
+/// What is to be done where the proxy is on the server `here`. `read_only` has the servers that were read-only when
+/// they were last seen, unless they are by now.
+pub(crate) fn step(
+    here: &Address,
+    looks: &[(Address, Found)],
+    read_only: &mut HashSet<Address>,
+) -> Step {
+    let primaries = primaries(looks);
+    let own = looks.iter().find(|(address, _)| address == here);
+    let is_fit = own.is_some_and(|(_, found)| writes(found) == Some(&Writes::Taken));
+    let is_demoted = own.is_some_and(|(_, found)| writes(found) == Some(&Writes::ReadOnly));
+    let state = own.map_or_else(String::new, |(_, found)| state(found));
+    let stay = |complaint| Step::Stay { is_fit, complaint };
+    let step = match primaries[..] {
+        _ if is_fit && primaries.len() < 2 => stay(None),
+        [] => stay(Some(format!(
+            "upstreams: none takes writes: {}",
+            states(looks)
+        ))),
+        [other] if is_demoted || read_only.contains(&looks[other].0) => Step::Move(other, state),
+        [other] => {
+            let other = &looks[other].0;
+            stay(Some(format!(
+                "upstreams: {here} {state}; {other} takes writes, but was not seen to be read-only before, so it is not \
+                 certain that it was promoted; restart countersink if it was"
+            )))
+        }
+        _ => stay(Some(several(looks, &primaries).to_string())),
+    };
+    remember(looks, is_fit, read_only);
+    step
+}
+
+/// Remembers which servers are read-only. `is_fit`: the primary takes writes.
+fn remember(looks: &[(Address, Found)], is_fit: bool, read_only: &mut HashSet<Address>) {
+    for (address, found) in looks {
+        match writes(found) {
+            Some(Writes::ReadOnly) => {
+                read_only.insert(address.clone());
+            }
+            // Who takes writes beside the primary is not promoted when that fails.
+            Some(Writes::Taken) if is_fit => {
+                read_only.remove(address);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn writes(found: &Found) -> Option<&Writes> {
+    found.as_ref().ok().map(|look| &look.writes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADDRESSES: [&str; 3] = ["db1:1", "db2:1", "db3:1"];
+
+    fn config() -> Config {
+        let text = format!(
+            "upstreams: [{}]\ncounters: [{{table: a.b, columns: [c]}}]\n",
+            ADDRESSES.join(", ")
+        );
+        Config::from_str(&text, &|_| None).expect("rules")
+    }
+
+    /// What was found: `w` takes writes, `r` is read-only, `x` cannot be reached.
+    fn looks(states: &str) -> Vec<(Address, Found)> {
+        let config = config();
+        let addresses = config.upstream.addresses();
+        let looks = addresses.zip(states.chars()).map(|(address, state)| {
+            let writes = match state {
+                'w' => Some(Writes::Taken),
+                'r' => Some(Writes::ReadOnly),
+                _ => None,
+            };
+            let found = writes.map(|writes| Look {
+                way: Way::encrypted(&config, address),
+                server: Server::new(address.to_string().as_bytes()),
+                writes,
+            });
+            let unreachable = Error::Unreachable {
+                address: address.to_string(),
+                why: "refused".to_owned(),
+            };
+            (address.clone(), found.ok_or(unreachable))
+        });
+        looks.collect()
+    }
+
+    /// Where the proxy is after each of these looks, from the first server on.
+    fn follow(looks_in_turn: &[&str]) -> Vec<&'static str> {
+        let mut here = ADDRESSES[0];
+        let mut read_only = HashSet::new();
+        let places = looks_in_turn.iter().map(|states| {
+            let address = Address::parse(here).expect("an address");
+            if let Step::Move(index, _) = step(&address, &looks(states), &mut read_only) {
+                here = ADDRESSES[index];
+            }
+            here
+        });
+        places.collect()
+    }
+
+    #[tokio::test]
+    async fn a_promoted_server_takes_over() {
+        assert_eq!(
+            follow(&["wrr", "xrr", "xrw", "rrw"]),
+            ["db1:1", "db1:1", "db3:1", "db3:1"]
+        );
+        assert_eq!(
+            follow(&["wrr", "rrr", "rwr", "xwr"]),
+            ["db1:1", "db1:1", "db2:1", "db2:1"],
+            "in good order"
+        );
+        assert_eq!(
+            follow(&["wrr", "wwr", "rwr"]),
+            ["db1:1", "db1:1", "db2:1"],
+            "the old one was demoted a moment late"
+        );
+    }
+
+    #[tokio::test]
+    async fn nothing_is_guessed() {
+        assert_eq!(
+            follow(&["wwr", "xwr", "wwr", "xwx"]),
+            ["db1:1"; 4],
+            "who always took writes was not promoted"
+        );
+        assert_eq!(
+            follow(&["wxr", "xwr"]),
+            ["db1:1"; 2],
+            "an old primary that comes back was not promoted"
+        );
+        assert_eq!(follow(&["wrr", "xww"]), ["db1:1"; 2], "two were");
+        assert_eq!(follow(&["wrr", "xrr", "wrr"]), ["db1:1"; 3]);
+    }
+
+    #[tokio::test]
+    async fn what_an_operator_must_know_is_said() {
+        let mut read_only = HashSet::new();
+        let mut said = |states: &str| {
+            let here = Address::parse(ADDRESSES[0]).expect("an address");
+            match step(&here, &looks(states), &mut read_only) {
+                Step::Stay { complaint, .. } => complaint.unwrap_or_default(),
+                Step::Move(_, why) => format!("moved: {why}"),
+            }
+        };
+        assert_eq!(said("wxr"), "");
+        assert_eq!(
+            said("xwr"),
+            "upstreams: db1:1 cannot be reached (refused); db2:1 takes writes, but was not seen to be read-only before, so \
+             it is not certain that it was promoted; restart countersink if it was"
+        );
+        assert_eq!(
+            said("xrr"),
+            "upstreams: none takes writes: db1:1 cannot be reached (refused), db2:1 is read-only, db3:1 is read-only"
+        );
+        assert_eq!(
+            said("wrw"),
+            "upstreams: db1:1 and db3:1 take writes, and only one can be the primary; let the others be read-only (SET \
+             GLOBAL read_only = ON)"
+        );
+        assert_eq!(said("rwr"), "moved: is read-only");
+    }
+}

@@ -1,0 +1,310 @@
+//! Failover: a proxy that knows a primary and its replica follows whoever takes writes, and nothing is lost or counted
+//! twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use countersink::counter::control::{Control, Error};
+use countersink::driver::{Driver, Reply};
+use countersink_sandbox::{Address, Flavour, Server};
+
+use crate::replica::{follow, server, until};
+use crate::support::client::{connect, connect_as, create_schema, number, run};
+use crate::support::on_both;
+use crate::support::proxy::{Proxy, config_of};
+
+on_both![
+    a_switch_in_good_order_loses_nothing,
+    a_primary_that_is_killed_is_replaced,
+];
+
+const SCHEMA: &str = "cs_failover";
+const VALUE: &str = "SELECT views FROM posts WHERE id = 1";
+const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
+const CLIENTS: usize = 8;
+
+/// What the clients were told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ledger {
+    acknowledged: i64,
+    /// Their connection was lost before the answer.
+    ambiguous: i64,
+}
+
+/// Two servers, the second a read-only replica of the first.
+struct Pair {
+    primary: Server,
+    replica: Server,
+    /// A session on each, beside the proxy.
+    of_primary: Driver,
+    of_replica: Driver,
+}
+
+impl Pair {
+    async fn start(flavour: Flavour) -> Self {
+        let (primary, replica) = (server(flavour, 1), server(flavour, 2));
+        let mut of_replica = connect(&replica.address(), None).await;
+        follow(&mut of_replica, &primary.address(), flavour).await;
+        run(&mut of_replica, "SET GLOBAL read_only = 1").await;
+        let tables = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL); INSERT INTO posts VALUES (1, 0); \
+                      CREATE USER app IDENTIFIED BY 'app'; GRANT ALL ON cs_failover.* TO app";
+        let of_primary = create_schema(&primary.address(), SCHEMA, tables).await;
+        Self {
+            primary,
+            replica,
+            of_primary,
+            of_replica,
+        }
+    }
+
+    fn proxy(&self, rest: &str) -> Proxy {
+        let rules = format!(
+            "counters:\n- {{table: {SCHEMA}.posts, columns: [views], rest: {rest}, rollup: 50ms}}\n"
+        );
+        let (primary, replica) = (self.primary.address(), self.replica.address());
+        // The order says nothing.
+        Proxy::start_before(&[&replica, &primary], &rules)
+    }
+
+    /// Waits until the replica has all that the primary has.
+    async fn until_replicated(&mut self) {
+        run(
+            &mut self.of_primary,
+            "CREATE TABLE cs_failover.mark (n INT)",
+        )
+        .await;
+        let mark = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'cs_failover' AND table_name = 'mark'";
+        until("it is replicated", async || {
+            number(&mut self.of_replica, mark).await == 1
+        })
+        .await;
+    }
+
+    /// Makes the replica the primary.
+    async fn promote(&mut self) {
+        let stop = match self.replica.flavour {
+            Flavour::MySql => "STOP REPLICA",
+            Flavour::MariaDb => "STOP SLAVE",
+        };
+        run(&mut self.of_replica, stop).await;
+        run(&mut self.of_replica, "SET GLOBAL read_only = 0").await;
+    }
+}
+
+/// The application's account, which may not write to a read-only server.
+fn app(address: &Address) -> Address {
+    Address {
+        user: "app".to_owned(),
+        password: "app".to_owned(),
+        ..address.clone()
+    }
+}
+
+/// Clients that increment one row, in autocommit and in transactions, and connect again when they lose the connection,
+/// until they are told to stop.
+struct Load {
+    stop: Arc<AtomicBool>,
+    clients: tokio::task::JoinSet<Ledger>,
+}
+
+impl Load {
+    fn start(address: &Address) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut clients = tokio::task::JoinSet::new();
+        for number in 0..CLIENTS {
+            let (address, stop) = (app(address), Arc::clone(&stop));
+            clients.spawn(async move { work(&address, number, &stop).await });
+        }
+        Self { stop, clients }
+    }
+
+    async fn end(mut self) -> Ledger {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut sum = Ledger::default();
+        while let Some(ledger) = self.clients.join_next().await {
+            let ledger = ledger.expect("a client that does not panic");
+            sum.acknowledged += ledger.acknowledged;
+            sum.ambiguous += ledger.ambiguous;
+        }
+        sum
+    }
+}
+
+async fn work(address: &Address, number: usize, stop: &AtomicBool) -> Ledger {
+    let mut ledger = Ledger::default();
+    let mut client = None;
+    let mut round = number;
+    while !stop.load(Ordering::Relaxed) {
+        let Some(mut connected) = client.take() else {
+            client = connect_as(address, Some(SCHEMA), Driver::CAPABILITIES)
+                .await
+                .ok();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        round += 1;
+        match increment(&mut connected, round.is_multiple_of(3)).await {
+            Some(true) => ledger.acknowledged += 1,
+            Some(false) => {}
+            None => {
+                ledger.ambiguous += 1;
+                continue;
+            }
+        }
+        client = Some(connected);
+    }
+    ledger
+}
+
+/// Whether an increment was acknowledged; `None` if the connection was lost. An error means that it was not done.
+async fn increment(client: &mut Driver, in_transaction: bool) -> Option<bool> {
+    let script: &[&str] = match in_transaction {
+        true => &["BEGIN", INCREMENT, "COMMIT"],
+        false => &[INCREMENT],
+    };
+    for statement in script {
+        match client.query(statement).await {
+            Ok(Reply::Err(error)) => {
+                assert!(
+                    [1290, 1205, 1836, 1053, 1927].contains(&error.code),
+                    "{}",
+                    error.message
+                );
+                if in_transaction {
+                    client.query("ROLLBACK").await.ok()?;
+                }
+                return Some(false);
+            }
+            Ok(_) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(true)
+}
+
+async fn a_switch_in_good_order_loses_nothing(flavour: Flavour) {
+    for rest in ["auto", "never"] {
+        let mut pair = Pair::start(flavour).await;
+        let proxy = pair.proxy(rest);
+        let load = Load::start(&proxy.address);
+        let mut old = connect(&app(&proxy.address), Some(SCHEMA)).await;
+        until("they work", async || number(&mut old, VALUE).await > 500).await;
+
+        run(&mut pair.of_primary, "SET GLOBAL read_only = 1").await;
+        pair.until_replicated().await;
+        pair.promote().await;
+        let promoted = Instant::now();
+        let before = number(&mut pair.of_replica, &base_and_slots()).await;
+        until("they work on", async || {
+            number(&mut pair.of_replica, &base_and_slots()).await > before
+        })
+        .await;
+        let silence = promoted.elapsed();
+        until("old sessions are closed", async || {
+            old.query("SELECT 1").await.is_err()
+        })
+        .await;
+        let ledger = load.end().await;
+        let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
+        let value = number(&mut client, VALUE).await;
+        eprintln!(
+            "{flavour}, rest: {rest}, a switch: {silence:.1?} until increments go on; {value} of {ledger:?}"
+        );
+        let most = ledger.acknowledged + ledger.ambiguous;
+        assert!((ledger.acknowledged..=most).contains(&value), "{ledger:?}");
+        assert_eq!(value, number(&mut pair.of_replica, &base_and_slots()).await);
+        // The old one comes back as it was, and nobody goes there.
+        run(&mut pair.of_primary, "SET GLOBAL read_only = 0").await;
+        run(&mut client, INCREMENT).await;
+        assert_eq!(number(&mut client, VALUE).await, value + 1);
+    }
+}
+
+async fn a_primary_that_is_killed_is_replaced(flavour: Flavour) {
+    let mut pair = Pair::start(flavour).await;
+    let proxy = pair.proxy("auto");
+    let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
+    for _ in 0..10 {
+        run(&mut client, INCREMENT).await;
+    }
+    pair.until_replicated().await;
+    // From here on only reads, for replication is asynchronous.
+    let reading = tokio::spawn(read_on(client, app(&proxy.address)));
+    pair.primary.crash().expect("killed");
+    let killed = Instant::now();
+    let error = Control::open(&config_of(proxy.config())).await;
+    let error = error.expect_err("the replica is not promoted yet");
+    assert!(matches!(error, Error::NoPrimary { .. }), "{error}");
+    pair.promote().await;
+    until("a client is let in", async || {
+        let Ok(mut client) =
+            connect_as(&app(&proxy.address), Some(SCHEMA), Driver::CAPABILITIES).await
+        else {
+            return false;
+        };
+        matches!(client.query(INCREMENT).await, Ok(Reply::Ok(_)))
+    })
+    .await;
+    eprintln!(
+        "{flavour}, a kill: {:.1?} until increments go on",
+        killed.elapsed()
+    );
+    let values = reading.await.expect("reads");
+    assert!(
+        values.iter().all(|value| [10, 11].contains(value)),
+        "{values:?}"
+    );
+    let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
+    assert_eq!(number(&mut client, VALUE).await, 11);
+
+    // It comes back as it was: it is not asked.
+    pair.primary.start_again().expect("it starts");
+    let error = Control::open(&config_of(proxy.config())).await;
+    let error = error.expect_err("both take writes");
+    assert!(matches!(error, Error::SeveralPrimaries { .. }), "{error}");
+    for expected in 12..=40 {
+        run(&mut client, INCREMENT).await;
+        assert_eq!(number(&mut client, VALUE).await, expected);
+    }
+    let mut of_old = connect(&pair.primary.address(), Some(SCHEMA)).await;
+    assert_eq!(number(&mut of_old, &base_and_slots()).await, 10);
+}
+
+/// All that a session reads until it is closed, and then the first that another one reads.
+async fn read_on(mut client: Driver, address: Address) -> Vec<i64> {
+    let mut values = Vec::new();
+    while let Some(value) = read(&mut client).await {
+        values.push(value);
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Ok(mut client) = connect_as(&address, Some(SCHEMA), Driver::CAPABILITIES).await
+            && let Some(value) = read(&mut client).await
+        {
+            values.push(value);
+            return values;
+        }
+        assert!(Instant::now() < deadline, "it connects again");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// The value; `None` where there is no answer.
+async fn read(client: &mut Driver) -> Option<i64> {
+    match client.query(VALUE).await {
+        Ok(Reply::Rows(rows)) => {
+            let value = rows[0][0].as_deref().unwrap_or_default();
+            Some(String::from_utf8_lossy(value).parse().expect("a number"))
+        }
+        _ => None,
+    }
+}
+
+/// The value, directly.
+fn base_and_slots() -> String {
+    format!(
+        "SELECT views + COALESCE((SELECT SUM(s.views) FROM {SCHEMA}.posts_slots s WHERE s.id = p.id), 0) \
+         FROM {SCHEMA}.posts p WHERE id = 1"
+    )
+}
