@@ -34,12 +34,11 @@ pub(super) fn finding(evidence: &Evidence) -> Option<Finding> {
             single_primary: true,
         } => {
             let reason = format!(
-                "the server is in a single-primary group (Group Replication){}; behind an address that follows the primary \
-                 the proxy's own connections follow it, too",
+                "the server is in a single-primary group (Group Replication){}; the proxy follows the primary if upstreams \
+                 names the members",
                 of(members)
             );
-            let advice = "let upstream lead to the primary; sessions that are still on the old one when another takes over go on \
-                          there until they end";
+            let advice = "name all members as upstreams";
             return Some(Finding::new(Code::SinglePrimary, None, reason).advice(advice));
         }
     };

@@ -121,7 +121,7 @@ fn states(looks: &[(Address, Found)]) -> String {
 }
 
 /// What follows a server's name.
-fn state(found: &Found) -> String {
+pub(crate) fn state(found: &Found) -> String {
     match found {
         Ok(look) => look.writes.to_string(),
         Err(Error::Unreachable { why, .. }) => format!("cannot be reached ({why})"),

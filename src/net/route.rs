@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use tokio::sync::{Notify, watch};
 
 use crate::config::Address;
@@ -12,6 +13,7 @@ use crate::config::Address;
 pub struct Route {
     address: watch::Sender<Arc<Address>>,
     doubts: Notify,
+    seen: ArcSwap<Vec<(Address, String)>>,
 }
 
 impl Route {
@@ -20,6 +22,7 @@ impl Route {
         Self {
             address: watch::Sender::new(Arc::new(address)),
             doubts: Notify::new(),
+            seen: ArcSwap::default(),
         }
     }
 
@@ -41,6 +44,15 @@ impl Route {
     /// Returns when somebody doubts that it leads to the right server. Cancel safe.
     pub(crate) async fn doubted(&self) {
         self.doubts.notified().await;
+    }
+
+    /// What was found at each of several addresses when they were looked at last, in words that follow the address.
+    pub fn seen(&self) -> Arc<Vec<(Address, String)>> {
+        self.seen.load_full()
+    }
+
+    pub(crate) fn see(&self, states: Vec<(Address, String)>) {
+        self.seen.store(Arc::new(states));
     }
 
     /// Waits until it leads to another address than this one, and returns that; `None` if it does not in this time.

@@ -54,6 +54,9 @@ impl Failover {
                 () = self.control.route().doubted() => {}
             }
             let mut looks = primary::look_at_all(&config).await;
+            let states = looks.iter();
+            let states = states.map(|(address, found)| (address.clone(), primary::state(found)));
+            self.control.route().see(states.collect());
             let here = self.control.route().address();
             match primary::step(&here, &looks, &mut read_only) {
                 Step::Stay { is_fit, complaint } => {

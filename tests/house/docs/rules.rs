@@ -148,7 +148,7 @@ fn examples_can_be_read() {
 fn completed(example: &str) -> String {
     let has = |key: &str| example.lines().any(|line| line.starts_with(key));
     let mut whole = example.to_owned();
-    if !has("upstream:") {
+    if !has("upstream:") && !has("upstreams:") {
         whole.push_str("upstream: db:3306\n");
     }
     if !has("counters:") {

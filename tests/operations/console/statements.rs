@@ -173,6 +173,15 @@ fn what_was_done_is_shown() {
         );
         assert_eq!(rule["stage"], "enforced");
         assert_eq!(rule["waits_for"], "NULL");
+        let upstreams = table(&mut operator, "SHOW UPSTREAMS").await;
+        let [upstream] = &upstreams[..] else {
+            panic!("{upstreams:?}");
+        };
+        assert_eq!(
+            (&*upstream["is_used"], &*upstream["state"]),
+            ("1", "NULL"),
+            "one is not looked at"
+        );
         let config = table(&mut operator, "SHOW CONFIG").await;
         let listen = config
             .iter()

@@ -1,10 +1,10 @@
-//! SHOW CONFIG: what rules.yaml says outside the rules, without its secrets.
+//! SHOW CONFIG: what rules.yaml says outside the rules, without its secrets. SHOW UPSTREAMS: the servers that it names.
 
 use std::path::Path;
 use std::time::Duration;
 
 use super::super::handles::Desk;
-use super::super::table::{Value, text};
+use super::super::table::{Value, integer, text};
 use super::Report;
 use crate::config::{ClientTls, Config, UpstreamTls};
 
@@ -23,6 +23,34 @@ pub(super) const CONFIG: Report = Report {
         settings
             .map(|(name, value)| vec![name.into(), value])
             .collect()
+    },
+};
+
+pub(super) const UPSTREAMS: Report = Report {
+    name: "UPSTREAMS",
+    about: "the server behind the proxy, or the several of which it follows the primary",
+    columns: &[
+        text("address", "where it is, as rules.yaml names it"),
+        integer("is_used", "1 for the server that clients are connected to"),
+        text(
+            "state",
+            "what was found there a moment ago: `takes writes`, `is read-only`, or why it is no primary; NULL where there is one \
+             server only, which is not looked at",
+        ),
+    ],
+    rows: |desk: &Desk| {
+        let route = desk.control.route();
+        let (used, seen) = (route.address(), route.seen());
+        let upstreams = &desk.control.config().upstream;
+        let rows = upstreams.addresses().map(|address| {
+            let state = seen.iter().find(|(seen, _)| seen == address);
+            vec![
+                address.to_string().into(),
+                Value::truth(*address == *used),
+                state.map(|(_, state)| state.as_str()).into(),
+            ]
+        });
+        rows.collect()
     },
 };
 
