@@ -10,13 +10,15 @@ use countersink::driver::{Driver, Reply};
 use countersink_sandbox::{Address, Flavour, Server};
 
 use crate::replica::{follow, server, until};
-use crate::support::client::{connect, connect_as, create_schema, number, run};
+use crate::support::client::{connect, connect_as, create_schema, number, rows, run};
 use crate::support::on_both;
 use crate::support::proxy::{Proxy, config_of};
+use crate::support::thorough::of_all;
 
 on_both![
     a_switch_in_good_order_loses_nothing,
     a_primary_that_is_killed_is_replaced,
+    a_primary_that_is_killed_under_load_takes_no_increment_with_it,
 ];
 
 const SCHEMA: &str = "cs_failover";
@@ -92,6 +94,78 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// Nothing is acknowledged from now on that the replica has not received.
+    async fn make_semi_synchronous(&mut self) {
+        let (of_primary, of_replica): (&[&str], &[&str]) = match self.primary.flavour {
+            Flavour::MySql => (
+                &[
+                    "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'",
+                    "SET GLOBAL rpl_semi_sync_source_timeout = 600000",
+                    "SET GLOBAL rpl_semi_sync_source_enabled = 1",
+                ],
+                &[
+                    "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so'",
+                    "SET GLOBAL rpl_semi_sync_replica_enabled = 1",
+                    "STOP REPLICA IO_THREAD",
+                    "START REPLICA IO_THREAD",
+                ],
+            ),
+            Flavour::MariaDb => (
+                &[
+                    "SET GLOBAL rpl_semi_sync_master_timeout = 600000",
+                    "SET GLOBAL rpl_semi_sync_master_wait_point = 'AFTER_SYNC'",
+                    "SET GLOBAL rpl_semi_sync_master_enabled = 1",
+                ],
+                &[
+                    "SET GLOBAL rpl_semi_sync_slave_enabled = 1",
+                    "STOP SLAVE IO_THREAD",
+                    "START SLAVE IO_THREAD",
+                ],
+            ),
+        };
+        for statement in of_replica {
+            run(&mut self.of_replica, statement).await;
+        }
+        for statement in of_primary {
+            run(&mut self.of_primary, statement).await;
+        }
+        let clients = match self.primary.flavour {
+            Flavour::MySql => "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'",
+            Flavour::MariaDb => "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'",
+        };
+        until("the replica is a semi-synchronous one", async || {
+            rows(&mut self.of_primary, clients).await[0][1] == "1"
+        })
+        .await;
+    }
+
+    /// Promotes the replica, as failover tools do, once it has applied all that it has received.
+    async fn promote_when_applied(&mut self) {
+        match self.replica.flavour {
+            Flavour::MySql => {
+                run(&mut self.of_replica, "STOP REPLICA IO_THREAD").await;
+                let applied = "SELECT GTID_SUBSET(RECEIVED_TRANSACTION_SET, @@GLOBAL.gtid_executed) \
+                               FROM performance_schema.replication_connection_status";
+                until("all is applied", async || {
+                    number(&mut self.of_replica, applied).await == 1
+                })
+                .await;
+            }
+            Flavour::MariaDb => {
+                run(&mut self.of_replica, "STOP SLAVE IO_THREAD").await;
+                until("all is applied", async || {
+                    let status = rows(&mut self.of_replica, "SHOW SLAVE STATUS").await;
+                    let mut status = status[0].iter();
+                    status.any(|value| value.contains("has read all relay log"))
+                })
+                .await;
+            }
+        }
+        self.promote().await;
+    }
+}
+
 /// The application's account, which may not write to a read-only server.
 fn app(address: &Address) -> Address {
     Address {
@@ -99,6 +173,16 @@ fn app(address: &Address) -> Address {
         password: "app".to_owned(),
         ..address.clone()
     }
+}
+
+/// Whether the table may rest: one way on each family in every run, and both where everything is asked for.
+fn rests(flavour: Flavour) -> impl Iterator<Item = &'static str> {
+    let rests = match flavour {
+        Flavour::MySql => ["auto", "never"],
+        Flavour::MariaDb => ["never", "auto"],
+    };
+    let what = format!("failover on {flavour}, ways to rest");
+    rests.into_iter().take(of_all(&what, 1, 2))
 }
 
 /// Clients that increment one row, in autocommit and in transactions, and connect again when they lose the connection,
@@ -184,7 +268,7 @@ async fn increment(client: &mut Driver, in_transaction: bool) -> Option<bool> {
 }
 
 async fn a_switch_in_good_order_loses_nothing(flavour: Flavour) {
-    for rest in ["auto", "never"] {
+    for rest in rests(flavour) {
         let mut pair = Pair::start(flavour).await;
         let proxy = pair.proxy(rest);
         let load = Load::start(&proxy.address);
@@ -269,6 +353,39 @@ async fn a_primary_that_is_killed_is_replaced(flavour: Flavour) {
     }
     let mut of_old = connect(&pair.primary.address(), Some(SCHEMA)).await;
     assert_eq!(number(&mut of_old, &base_and_slots()).await, 10);
+}
+
+async fn a_primary_that_is_killed_under_load_takes_no_increment_with_it(flavour: Flavour) {
+    for rest in rests(flavour) {
+        let mut pair = Pair::start(flavour).await;
+        pair.make_semi_synchronous().await;
+        let proxy = pair.proxy(rest);
+        let load = Load::start(&proxy.address);
+        let mut watch = connect(&app(&proxy.address), Some(SCHEMA)).await;
+        until("they work", async || number(&mut watch, VALUE).await > 500).await;
+        pair.primary.crash().expect("killed");
+        pair.promote_when_applied().await;
+        let promoted = Instant::now();
+        let before = number(&mut pair.of_replica, &base_and_slots()).await;
+        until("they work on", async || {
+            number(&mut pair.of_replica, &base_and_slots()).await > before
+        })
+        .await;
+        let silence = promoted.elapsed();
+        until("they work as before", async || {
+            number(&mut pair.of_replica, &base_and_slots()).await > before + 500
+        })
+        .await;
+        let ledger = load.end().await;
+        let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
+        let value = number(&mut client, VALUE).await;
+        eprintln!(
+            "{flavour}, rest: {rest}, a kill under load: {silence:.1?} until increments go on; {value} of {ledger:?}"
+        );
+        let most = ledger.acknowledged + ledger.ambiguous;
+        assert!((ledger.acknowledged..=most).contains(&value), "{ledger:?}");
+        assert_eq!(value, number(&mut pair.of_replica, &base_and_slots()).await);
+    }
 }
 
 /// All that a session reads until it is closed, and then the first that another one reads.

@@ -29,6 +29,10 @@ pub fn server(flavour: Flavour, id: u32) -> Server {
         format!("--relay-log=relay-{id}"),
     ];
     options.extra.extend(settings);
+    if flavour == Flavour::MySql {
+        let by_gtid = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON"];
+        options.extra.extend(by_gtid.map(str::to_owned));
+    }
     Server::start(&installation(flavour), &options).expect("a server")
 }
 
