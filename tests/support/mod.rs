@@ -32,6 +32,15 @@ pub fn block_on<T>(body: impl Future<Output = T>) -> T {
         .block_on(body)
 }
 
+/// The number that an environment variable has, if it is set.
+pub fn from_environment(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+    )
+}
+
 /// Makes tests of functions that take a flavour: each runs on both servers.
 macro_rules! on_both {
     (@$server:ident $flavour:ident $($(#[$attribute:meta])* $name:ident)*) => {

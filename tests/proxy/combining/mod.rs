@@ -7,6 +7,7 @@
 mod any_order;
 mod base;
 mod rows;
+mod sold_out;
 mod stage;
 
 use std::sync::Arc;

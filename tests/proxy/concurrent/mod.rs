@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use countersink_sandbox::Flavour;
 
-use crate::support::on_both;
 use crate::support::thorough::of_all;
+use crate::support::{from_environment, on_both};
 use chance::Chance;
 use stage::{Plan, Stage};
 
@@ -102,9 +102,4 @@ async fn shorter(flavour: Flavour, schema: &'static str, proxies: usize, plan: P
         ),
         None => "this round by itself went well when it was tried again".to_owned(),
     }
-}
-
-fn from_environment(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}")))
 }

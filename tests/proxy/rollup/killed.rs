@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 
 use crate::rollup::stage::{POSTS, Stage};
 use crate::support::binary::{Serving, rules_file};
-use crate::support::block_on;
 use crate::support::client::{connect, connect_as, latest_deadlock, number, rows, run};
+use crate::support::{block_on, from_environment};
 
 const CLIENTS: u64 = 64;
 
@@ -44,9 +44,9 @@ struct Seen {
 }
 
 async fn killed(flavour: Flavour) {
-    let kills = setting("COUNTERSINK_KILLS").unwrap_or(3);
-    let seconds = setting("COUNTERSINK_SECONDS").unwrap_or(6);
-    let seed = setting("COUNTERSINK_SEED").unwrap_or_else(|| {
+    let kills = from_environment("COUNTERSINK_KILLS").unwrap_or(3);
+    let seconds = from_environment("COUNTERSINK_SECONDS").unwrap_or(6);
+    let seed = from_environment("COUNTERSINK_SEED").unwrap_or_else(|| {
         let now = SystemTime::UNIX_EPOCH.elapsed().expect("a time after 1970");
         now.as_secs()
     });
@@ -192,12 +192,3 @@ async fn client(
 }
 
 const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
-
-fn setting(name: &str) -> Option<u64> {
-    let value = std::env::var(name).ok()?;
-    Some(
-        value
-            .parse()
-            .unwrap_or_else(|_| panic!("{name} is a number")),
-    )
-}

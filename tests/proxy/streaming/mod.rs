@@ -14,8 +14,8 @@ use rand::{RngExt, SeedableRng};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::client::{connect, number, rows, run};
-use crate::support::on_both;
 use crate::support::thorough::say;
+use crate::support::{from_environment, on_both};
 use misbehaving::{
     HANDSHAKE_TIMEOUT, anything, break_off_a_local_file, send_garbage_as_a_command,
     send_garbage_in_the_handshake, stall_before_the_handshake, stall_in_the_handshake,
@@ -100,10 +100,6 @@ async fn clients_that_misbehave_leave_nothing_upstream(flavour: Flavour) {
 /// Packets and what is none, several at once, answers read or not; then a close of one kind or another. The seed and
 /// the number of clients may be set: COUNTERSINK_SEED, COUNTERSINK_CLIENTS.
 async fn clients_that_send_anything_leave_nothing_upstream(flavour: Flavour) {
-    let from_environment = |name| {
-        let text = std::env::var(name).ok()?;
-        Some(text.parse::<u64>().expect("a number"))
-    };
     let seed = from_environment("COUNTERSINK_SEED").unwrap_or_else(rand::random);
     let clients = from_environment("COUNTERSINK_CLIENTS").unwrap_or(200);
     say(&format!(
