@@ -5,6 +5,7 @@ use crate::catalog::HotTable;
 use crate::reason::Reason;
 use crate::session::Session;
 use crate::session::error_kind::is_code_of_the_text;
+use crate::session::link::internal::MOST_DEADLOCKS;
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::running::Access;
 use crate::session::state::transaction::Transaction;
@@ -78,10 +79,20 @@ impl Session {
     /// Takes in what a statement of this kind ends, before it runs.
     pub(crate) fn before(&mut self, kind: Kind) {
         self.state.running.begin(kind);
+        let is_untouched = std::mem::take(&mut self.state.transaction.is_untouched);
+        let is_first = is_untouched || self.begins_implicitly();
+        self.state.running.may_begin_again = if is_first { MOST_DEADLOCKS } else { 0 };
         if kind.may_end_transaction() && self.state.running.control.is_none() {
             self.state.transaction.distrust_folds();
             self.state.transaction.savepoints.forget();
         }
+    }
+
+    /// Whether a statement that runs now begins a transaction, under `autocommit = 0`.
+    fn begins_implicitly(&self) -> bool {
+        let last = &self.state.last;
+        let is_certain = !last.leaves_doubt && !self.state.one_shot.may_be_set();
+        is_certain && self.state.in_transaction() && !last.is_in_transaction()
     }
 
     /// Takes in that a write of this table is about to run. It locks what it reads, unless a routine or a trigger
@@ -142,7 +153,10 @@ impl Session {
         }
         let control = self.state.running.control.take();
         match control {
-            Some(control) if !failed => self.state.transaction.apply(control),
+            Some(control) if !failed => {
+                self.state.transaction.apply(control);
+                self.state.transaction.is_untouched &= !self.state.one_shot.may_be_set();
+            }
             Some(_) => {}
             None if kind == Kind::Savepoint => self.state.transaction.savepoints.forget(),
             None => {

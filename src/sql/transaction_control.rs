@@ -16,6 +16,8 @@ pub enum TransactionControl {
     Begin {
         /// WITH CONSISTENT SNAPSHOT.
         snapshot: bool,
+        /// READ WRITE or READ ONLY, whatever the session's transactions are otherwise.
+        access_mode: bool,
     },
     /// Undoes it all.
     RollBack,
@@ -50,6 +52,7 @@ pub fn transaction_control(
         let may_hide = memmem::find(text, b"/*").is_some();
         return (!may_hide).then(|| TransactionControl::Begin {
             snapshot: mentions(text, b"SNAPSHOT"),
+            access_mode: mentions(text, b"READ"),
         });
     }
     let mut words = Words::new(text, variables);
@@ -109,16 +112,19 @@ mod tests {
     #[test]
     fn statements_say_what_they_do_to_the_transaction() {
         let name = || "a".to_owned();
+        let begin = |snapshot, access_mode| {
+            Some(Begin {
+                snapshot,
+                access_mode,
+            })
+        };
         let cases = [
-            ("BEGIN", Some(Begin { snapshot: false })),
-            ("begin work;", Some(Begin { snapshot: false })),
-            (
-                "START TRANSACTION READ ONLY",
-                Some(Begin { snapshot: false }),
-            ),
+            ("BEGIN", begin(false, false)),
+            ("begin work;", begin(false, false)),
+            ("START TRANSACTION READ ONLY", begin(false, true)),
             (
                 "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-                Some(Begin { snapshot: true }),
+                begin(true, false),
             ),
             ("ROLLBACK", Some(RollBack)),
             ("ROLLBACK WORK AND CHAIN", Some(RollBack)),

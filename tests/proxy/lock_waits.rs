@@ -7,7 +7,7 @@ use countersink_sandbox::{Address, Flavour};
 use tokio::task::JoinHandle;
 
 use crate::support::client::{
-    connect, connect_as, create_schema, number, number_of_transactions, run,
+    connect, connect_as, create_schema, number, number_of_transactions, run, run_all,
 };
 use crate::support::on_both;
 use crate::support::proxy::Proxy;
@@ -81,14 +81,33 @@ async fn a_fold_of_many_locked_slot_rows_waits_once(flavour: Flavour) {
 async fn a_deadlock_over_slots_is_nobodys(flavour: Flavour) {
     let schema = "cs_deadlocks";
     let upstream = &twin(flavour).plain;
-    let tables = format!("{TABLES}; CREATE TABLE ballast (id INT PRIMARY KEY)");
+    let tables = format!(
+        "{TABLES}; INSERT INTO posts (id) VALUES (6); CREATE TABLE ballast (id INT PRIMARY KEY)"
+    );
     let mut direct = create_schema(upstream, schema, &tables).await;
     let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n");
     let proxy = Proxy::start(upstream, &rules);
-    for (statement, value) in [
-        ("UPDATE posts SET views = views + 1 WHERE id = 1", 1),
-        ("UPDATE posts SET views = 7 WHERE id = 1", 7),
+    // The first transaction of its kind would increment the row itself.
+    let mut client = connect(&proxy.address, Some(schema)).await;
+    let shown = "BEGIN; UPDATE posts SET views = views + 1 WHERE id = 6; COMMIT";
+    run_all(&mut client, shown).await;
+    // Increments have rows of their own, for whose slots there are no rows yet.
+    for (id, before, set, value) in [
+        (1, &[][..], "views + 1", Some(1)),
+        (1, &[], "7", Some(7)),
+        (2, &["BEGIN"], "views + 1", Some(1)),
+        (3, &["start transaction"], "views + 1", Some(1)),
+        (6, &["SET autocommit = 0"], "views + 1", Some(2)),
+        // What was done before is gone with the transaction.
+        (
+            4,
+            &["BEGIN", "SELECT COUNT(*) FROM ballast"],
+            "views + 1",
+            None,
+        ),
+        (5, &["START TRANSACTION READ WRITE"], "views + 1", None),
     ] {
+        let statement = format!("UPDATE posts SET views = {set} WHERE id = {id}");
         let mut holder = connect(upstream, Some(schema)).await;
         run(&mut holder, "BEGIN").await;
         // The server ends the transaction that has changed less.
@@ -99,15 +118,29 @@ async fn a_deadlock_over_slots_is_nobodys(flavour: Flavour) {
         let mut client = connect(&proxy.address, Some(schema)).await;
         let session = client.thread_id();
         let task = tokio::spawn(async move {
-            run(&mut client, statement).await;
-            client
+            for begin in before {
+                run(&mut client, begin).await;
+            }
+            let answer = client.query(&statement).await.expect("an answer");
+            (client, answer)
         });
         until_blocked(&mut direct, session, &task).await;
-        run(&mut holder, "UPDATE posts SET title = 'x' WHERE id = 1").await;
+        let update = format!("UPDATE posts SET title = 'x' WHERE id = {id}");
+        run(&mut holder, &update).await;
         run(&mut holder, "ROLLBACK").await;
-        let mut client = task.await.expect("it is no victim");
-        let read = "SELECT views FROM posts WHERE id = 1";
-        assert_eq!(number(&mut client, read).await, value, "{statement}");
+        let (mut client, answer) = task.await.expect("it does not panic");
+        match value {
+            Some(value) => {
+                assert!(matches!(answer, Reply::Ok(1)), "{before:?}: {answer:?}");
+                run(&mut client, "COMMIT").await;
+                let read = format!("SELECT views FROM posts WHERE id = {id}");
+                assert_eq!(number(&mut client, &read).await, value, "{before:?}");
+            }
+            None => assert!(
+                matches!(&answer, Reply::Err(error) if error.code == 1213),
+                "{before:?}: {answer:?}"
+            ),
+        }
         run(&mut direct, "DELETE FROM ballast").await;
     }
 }

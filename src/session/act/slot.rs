@@ -217,6 +217,9 @@ impl Session {
             ..
         } = *slotting;
         match failure(error) {
+            Failure::TheClients if is_deadlock(error) && self.begins_again().await? => {
+                Box::pin(self.slot_alone(slotting)).await
+            }
             Failure::TheClients => {
                 self.count_increment(Reason::Slotted, &increment.table);
                 self.reply_err(context, error).await
@@ -226,6 +229,18 @@ impl Session {
                     .await
             }
         }
+    }
+
+    /// Begins the transaction again that a deadlock has ended. MySQL would have waited for one lock, the base row's, and
+    /// met no deadlock, so the client must not hear of it. Only where nothing was done in the transaction before this
+    /// statement.
+    async fn begins_again(&mut self) -> Result<bool, Error> {
+        let Some(left) = self.state.running.may_begin_again.checked_sub(1) else {
+            return Ok(false);
+        };
+        self.state.running.may_begin_again = left;
+        let begun = self.run_internal("START TRANSACTION").await?;
+        Ok(begun.into_result().is_ok())
     }
 
     /// The slot that this session's open transaction (or statement) increments.

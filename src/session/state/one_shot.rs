@@ -35,6 +35,11 @@ impl OneShot {
         !self.texts.is_empty()
     }
 
+    /// Whether it may be set, for all that is known: the next transaction is to have other characteristics then.
+    pub(crate) fn may_be_set(&self) -> bool {
+        self.is_set() || !self.doubted.is_empty()
+    }
+
     /// What a statement does, if it succeeds.
     pub(crate) fn effect(&self, text: &[u8], kind: Kind, variables: &SessionVariables) -> Effect {
         let sets = || {

@@ -21,6 +21,8 @@ pub(crate) struct Running {
     pub may_call_routines: bool,
     /// Whether it can be planned again if its tables turn out to have been altered.
     pub planned: Planned,
+    /// How often its transaction may be begun again for it, because it is the first statement in it.
+    pub may_begin_again: usize,
     /// The diagnostics that it leaves as they are, if it succeeds.
     pub left_diagnostics: Option<Diagnostics>,
 }
@@ -56,6 +58,7 @@ impl Default for Running {
             reads_a_table: false,
             may_call_routines: true,
             planned: Planned::default(),
+            may_begin_again: 0,
             left_diagnostics: None,
         }
     }

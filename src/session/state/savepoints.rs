@@ -33,8 +33,12 @@ impl Transaction {
     /// Takes in that a statement which does this has succeeded.
     pub(crate) fn apply(&mut self, control: TransactionControl) {
         match control {
-            TransactionControl::Begin { snapshot } => {
+            TransactionControl::Begin {
+                snapshot,
+                access_mode,
+            } => {
                 *self = Self::default();
+                self.is_untouched = !snapshot && !access_mode;
                 self.may_have_snapshot = snapshot;
                 self.has_snapshot = snapshot;
             }

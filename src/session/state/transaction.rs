@@ -33,6 +33,8 @@ pub(crate) struct Transaction {
     rows: Kept,
     /// What it had done when each of its savepoints was set.
     pub savepoints: Savepoints,
+    /// It has just been begun, by a statement that says nothing more, and nothing has been done in it.
+    pub is_untouched: bool,
     /// It may have read a table without locks, so that its snapshot may be older than what it locks now.
     pub may_have_snapshot: bool,
     /// It has certainly read a table without locks.
