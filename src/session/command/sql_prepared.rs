@@ -11,6 +11,7 @@ use crate::session::command::diagnostics_statements::QuestionOutcome;
 use crate::session::error::Error;
 use crate::session::link::internal::InternalResponse;
 use crate::session::reply::{Original, Replied, ReplyContext};
+use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::sql_prepared::{PreparedText, Text};
 use crate::session::text::{kind_of, may_change_the_catalog};
 use crate::session::user_variables::{Variable, unhex};
@@ -32,8 +33,9 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
+        let mut left = None;
         if let Command::Prepare { .. } | Command::Deallocate { .. } = command {
-            self.state.diagnostics = None;
+            left = self.state.diagnostics.take();
         }
         match command {
             // On MySQL this is a syntax error: a statement that has the name already stays.
@@ -54,6 +56,12 @@ impl Session {
             }
             Command::Deallocate { name } => {
                 let done = self.run_original(original, context).await?;
+                // On MariaDB it leaves the messages of the statement before it.
+                left.take_if(|_| done.failed || !self.hot.catalog.mariadb);
+                self.state.diagnostics = left.map(|left| Diagnostics {
+                    row_count: 0,
+                    ..left
+                });
                 match name {
                     Some(name) if !done.failed => drop(self.state.sql_prepared.remove(&name)),
                     Some(_) => {}
