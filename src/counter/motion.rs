@@ -21,6 +21,10 @@ const MEETINGS: u32 = 16;
 /// The time within which meetings are counted together.
 const WINDOW: Duration = Duration::from_secs(1);
 
+/// A wait for a row that is this long counts as a meeting, and one that is so many times as long as so many: the row was
+/// held by transactions of other proxies, which nobody counts here.
+const WAIT: Duration = Duration::from_millis(10);
+
 /// For how long slots are kept after the last use by a transaction.
 const LINGER: Duration = Duration::from_secs(10);
 
@@ -109,7 +113,7 @@ impl Motion {
         let mut tables = unpoisoned(&self.tables);
         let table = tables.entry(name).or_default();
         if table.held.contains_key(&key) {
-            self.count(table, Instant::now());
+            self.count(table, 1, Instant::now());
         } else if table.held.len() >= MOST_HELD {
             return None;
         }
@@ -128,7 +132,18 @@ impl Motion {
             && let Some(table) = tables.get_mut(&name_of(table))
             && table.held.contains_key(&hash(predicate))
         {
-            self.count(table, Instant::now());
+            self.count(table, 1, Instant::now());
+        }
+    }
+
+    /// A transaction has waited this long until it could increment a row without slots.
+    pub fn waited(&self, table: &HotTable, wait: Duration) {
+        let meetings = wait.as_nanos() / WAIT.as_nanos();
+        let meetings = u32::try_from(meetings).unwrap_or(MEETINGS).min(MEETINGS);
+        if meetings > 0 {
+            let mut tables = unpoisoned(&self.tables);
+            let table = tables.entry(name_of(table)).or_default();
+            self.count(table, meetings, Instant::now());
         }
     }
 
@@ -167,9 +182,9 @@ impl Motion {
         self.needed.notified().await;
     }
 
-    fn count(&self, table: &mut Table, now: Instant) {
+    fn count(&self, table: &mut Table, meetings: u32, now: Instant) {
         let was_needed = table.needs_slots(now);
-        table.meet(now);
+        table.meet(meetings, now);
         if !was_needed && table.needs_slots(now) {
             self.needed.notify_one();
         }
@@ -177,13 +192,13 @@ impl Motion {
 }
 
 impl Table {
-    /// An increment has met a row that another transaction holds.
-    fn meet(&mut self, now: Instant) {
+    /// Increments have met a row that another transaction holds, so many times.
+    fn meet(&mut self, times: u32, now: Instant) {
         if now.saturating_duration_since(self.window) > WINDOW {
             self.window = now;
             self.meetings = 0;
         }
-        self.meetings += 1;
+        self.meetings += times;
         if self.meetings >= MEETINGS && self.not_before.is_none_or(|time| now >= time) {
             self.needed = Some(now);
         }
@@ -212,10 +227,10 @@ mod tests {
         let start = Instant::now();
         let mut table = Table::default();
         for _ in 1..MEETINGS {
-            table.meet(start);
+            table.meet(1, start);
         }
         assert!(!table.needs_slots(start));
-        table.meet(start);
+        table.meet(1, start);
         assert!(table.needs_slots(start));
         assert!(!table.needs_slots(start + LINGER), "nothing came after it");
     }
@@ -225,9 +240,20 @@ mod tests {
         let start = Instant::now();
         let mut table = Table::default();
         for number in 0..4 * MEETINGS {
-            table.meet(start + number * WINDOW);
+            table.meet(1, start + number * WINDOW);
         }
         assert!(!table.needs_slots(start + 4 * MEETINGS * WINDOW));
+    }
+
+    #[test]
+    fn long_waits_are_meetings_with_the_transactions_of_others() {
+        let motion = Motion::default();
+        let table = crate::sql::posts_in_fixture();
+        motion.waited(&table, WAIT / 2);
+        motion.waited(&table, WAIT * (MEETINGS - 1));
+        assert!(!motion.needs_slots(&table));
+        motion.waited(&table, WAIT);
+        assert!(motion.needs_slots(&table));
     }
 
     #[test]
@@ -238,11 +264,11 @@ mod tests {
             ..Table::default()
         };
         for _ in 0..2 * MEETINGS {
-            table.meet(start);
+            table.meet(1, start);
         }
         assert!(!table.needs_slots(start));
         for _ in 0..MEETINGS {
-            table.meet(start + PAUSE);
+            table.meet(1, start + PAUSE);
         }
         assert!(table.needs_slots(start + PAUSE));
     }

@@ -1,6 +1,7 @@
 //! An increment goes to a slot, and the client gets the response that its UPDATE would have got.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
@@ -12,6 +13,7 @@ use crate::session::error::Error;
 use crate::session::parameters::{Delta, amounts, judge};
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::rights::Right;
+use crate::session::state::transaction::Keys;
 use crate::sql::plan::{Increment, Reason};
 use crate::sql::{Amount, compares_alike};
 use crate::wire::execute::Value;
@@ -102,7 +104,30 @@ impl Session {
         else {
             return self.run_original(original, context).await;
         };
-        self.note_held(increment, predicate);
+        let begun = self.note_held(increment, predicate).then(Instant::now);
+        let done = self
+            .increment_row(
+                increment,
+                (parameters, amounts),
+                (keys, predicate),
+                original,
+                context,
+            )
+            .await?;
+        if let Some(begun) = begun.filter(|_| !done.failed) {
+            self.shared.motion.waited(&increment.table, begun.elapsed());
+        }
+        Ok(done)
+    }
+
+    async fn increment_row(
+        &mut self,
+        increment: &Arc<Increment>,
+        (parameters, amounts): (&[Vec<u8>], Option<&[Amount]>),
+        (keys, predicate): (&Keys, &[u8]),
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
         // Another session may write it, so the account's right is checked here.
         if self.may_increment(increment).await? != Right::Given {
             return self.run_original(original, context).await;
@@ -144,15 +169,15 @@ impl Session {
     }
 
     /// Takes in that this row of a table without slots is about to be incremented: by a transaction, which holds it
-    /// until it ends, or in autocommit.
-    fn note_held(&mut self, increment: &Increment, predicate: &[u8]) {
+    /// until it ends, or in autocommit. Returns whether a transaction comes to hold it, which slots would spare.
+    fn note_held(&mut self, increment: &Increment, predicate: &[u8]) -> bool {
         let table = &increment.table;
         if !table.may_rest {
-            return;
+            return false;
         }
         if !self.state.in_transaction() {
             self.shared.motion.pass(table, predicate);
-            return;
+            return false;
         }
         let transaction = &mut self.state.transaction;
         transaction.remember_shape(increment.shape);
@@ -162,10 +187,12 @@ impl Session {
             .held
             .iter()
             .any(|held| held.is(table, predicate));
-        if gains && !is_known && transaction.held.len() < MOST_HELD {
+        let comes_to_hold = gains && !is_known && transaction.held.len() < MOST_HELD;
+        if comes_to_hold {
             let held = self.shared.motion.hold(table, predicate);
             transaction.held.extend(held);
         }
+        comes_to_hold
     }
 
     /// Identifies a slot row. Base has been checked for room for these counters, not for others, and on this server,

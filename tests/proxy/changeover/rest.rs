@@ -24,6 +24,7 @@ on_both! {
     a_snapshot_from_slots_stays_what_it_was,
     to_and_fro_under_load,
     two_proxies_follow_each_other,
+    transactions_that_wait_for_those_of_another_proxy_count,
 }
 
 /// Says whether the table needs slots.
@@ -201,4 +202,47 @@ async fn two_proxies_follow_each_other(flavour: Flavour) {
     assert_eq!(number(&mut stage.direct, READ).await, expected);
     let mut client = connect(&second.address, Some(stage.schema)).await;
     assert_eq!(number(&mut client, READ).await, expected);
+}
+
+/// Each proxy has one client, as beside an application's processes, and so none that another of its own waits for.
+async fn transactions_that_wait_for_those_of_another_proxy_count(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_rest_sidecars").await;
+    let proxies = [stage.proxy(RESTING), stage.proxy(RESTING)];
+    for proxy in &proxies {
+        arrives(proxy, "at rest").await;
+    }
+    let ended = Arc::new(AtomicBool::new(false));
+    let mut tasks = JoinSet::new();
+    for proxy in &proxies {
+        let mut client = stage.client(proxy).await;
+        let ended = Arc::clone(&ended);
+        tasks.spawn(async move {
+            let mut count = 0;
+            while !ended.load(Ordering::SeqCst) {
+                // It holds the row for as long as a transaction with more work would.
+                for statement in ["BEGIN", ADD, "DO SLEEP(0.05)", "COMMIT"] {
+                    run(&mut client, statement).await;
+                }
+                count += 1;
+            }
+            count
+        });
+    }
+    for proxy in &proxies {
+        arrives(proxy, "enforced").await;
+    }
+    ended.store(true, Ordering::SeqCst);
+    let mut expected = 0_i64;
+    while let Some(done) = tasks.join_next().await {
+        expected += done.expect("a client that does not panic");
+    }
+    for proxy in &proxies {
+        let mut client = stage.client(proxy).await;
+        assert_eq!(number(&mut client, READ).await, expected);
+        force(proxy, Some(false));
+    }
+    for proxy in &proxies {
+        arrives(proxy, "at rest").await;
+    }
+    assert_eq!(number(&mut stage.direct, READ).await, expected);
 }
