@@ -25,6 +25,9 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// held by transactions of other proxies, which nobody counts here.
 const WAIT: Duration = Duration::from_millis(10);
 
+/// The longest that a change to slots waits for transactions that wait for each other.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(10);
+
 /// For how long slots are kept after the last use by a transaction.
 const LINGER: Duration = Duration::from_secs(10);
 
@@ -53,6 +56,8 @@ struct Table {
     /// Meetings since `window` began.
     meetings: u32,
     window: Instant,
+    /// The last long wait, and when it ended.
+    waited: Option<(Duration, Instant)>,
     /// When slots were last needed: for so many meetings, or by a transaction that used one.
     needed: Option<Instant>,
     /// What a test has said instead.
@@ -68,6 +73,7 @@ impl Default for Table {
             held: HashMap::new(),
             meetings: 0,
             window: Instant::now(),
+            waited: None,
             needed: None,
             forced: None,
             not_before: None,
@@ -143,8 +149,20 @@ impl Motion {
         if meetings > 0 {
             let mut tables = unpoisoned(&self.tables);
             let table = tables.entry(name_of(table)).or_default();
-            self.count(table, meetings, Instant::now());
+            let now = Instant::now();
+            table.waited = Some((wait, now));
+            self.count(table, meetings, now);
         }
+    }
+
+    /// How long transactions that increment the table may last now, by their waits: those that are under way should end
+    /// within twice the last one. Zero if they do not wait.
+    pub fn patience(&self, table: &HotTable) -> Duration {
+        let tables = unpoisoned(&self.tables);
+        let table = tables.get(&name_of(table));
+        let waited = table.and_then(|table| table.waited);
+        let waited = waited.filter(|(_, ended)| ended.elapsed() < LINGER);
+        waited.map_or(Duration::ZERO, |(wait, _)| (2 * wait).min(LONGEST_PATIENCE))
     }
 
     /// A transaction has put an increment into a slot.
@@ -254,6 +272,9 @@ mod tests {
         assert!(!motion.needs_slots(&table));
         motion.waited(&table, WAIT);
         assert!(motion.needs_slots(&table));
+        assert_eq!(motion.patience(&table), 2 * WAIT);
+        motion.waited(&table, LONGEST_PATIENCE);
+        assert_eq!(motion.patience(&table), LONGEST_PATIENCE);
     }
 
     #[test]

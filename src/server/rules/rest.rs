@@ -15,7 +15,8 @@ use crate::counter::agreement::Claim;
 use crate::counter::server::is_read_only;
 use crate::metrics::TableCounts;
 
-/// How long a change waits for transactions and statements that are under way.
+/// How long a change waits for transactions and statements that are under way, unless transactions last longer because
+/// they wait for each other.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a table keeps its slots after it could not come to rest.
@@ -100,7 +101,9 @@ impl Keeper {
         }
         self.prepare(index).await?;
         let since = self.history.number() + 1;
-        let until = Instant::now() + PATIENCE;
+        let waits = self.standings[index].table.as_ref();
+        let waits = waits.map_or(Duration::ZERO, |table| self.shared.motion.patience(table));
+        let until = Instant::now() + PATIENCE.max(waits);
         self.standings[index].stage = Stage::Opening { since, until };
         self.publish();
         Ok(())
