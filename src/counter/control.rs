@@ -138,7 +138,11 @@ impl Control {
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let config = Arc::new(config.clone());
         let (found, read_only) = match config.upstream.only() {
-            Some(address) => (Self::look_at(&config, address).await?, HashSet::new()),
+            Some(address) => {
+                let limit = config.handshake_timeout;
+                let found = Self::look_at(&config, address, limit).await?;
+                (found, HashSet::new())
+            }
             None => primary::find(&config).await?,
         };
         let Look { way, server, .. } = found;
@@ -156,26 +160,31 @@ impl Control {
         })
     }
 
-    /// Connects to the server at this address, and asks what it is.
-    pub(super) async fn look_at(config: &Config, address: &Address) -> Result<Look, Error> {
+    /// Connects to the server at this address, and asks what it is. The connection is closed again.
+    pub(super) async fn look_at(
+        config: &Config,
+        address: &Address,
+        limit: Duration,
+    ) -> Result<Look, Error> {
         let encrypted = Way::encrypted(config, address);
-        match Self::look_by(config, encrypted).await {
+        match Self::look_by(config, encrypted, limit).await {
             Err(Error::Tls { why, .. }) if let Some(plain) = Way::plain(config, address) => {
                 tracing::debug!("no TLS toward {address}: {why}");
-                Self::look_by(config, plain).await
+                Self::look_by(config, plain, limit).await
             }
             looked => looked,
         }
     }
 
-    async fn look_by(config: &Config, way: Way) -> Result<Look, Error> {
+    async fn look_by(config: &Config, way: Way, limit: Duration) -> Result<Look, Error> {
         let look = async {
-            let mut conn = way.pool.get_conn().await?;
+            let mut conn = Conn::new(way.pooled.clone()).await?;
             let server = server::ask(&mut conn).await?;
             let writes = server::writes(&mut conn).await?;
+            // Servers note clients that do not say that they leave.
+            conn.disconnect().await?;
             Ok((server, writes))
         };
-        let limit = config.handshake_timeout;
         match tokio::time::timeout(limit, look).await {
             Ok(Ok((server, writes))) => Ok(Look {
                 way,

@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
@@ -39,13 +40,13 @@ pub(crate) enum Step {
     Move(usize, String),
 }
 
-/// Looks at all servers at the same time.
-pub(crate) async fn look_at_all(config: &Arc<Config>) -> Vec<(Address, Found)> {
+/// Looks at all servers at the same time. One that does not answer within `limit` is one that cannot be reached.
+pub(crate) async fn look_at_all(config: &Arc<Config>, limit: Duration) -> Vec<(Address, Found)> {
     let mut looking = JoinSet::new();
     for (index, address) in config.upstream.addresses().cloned().enumerate() {
         let config = Arc::clone(config);
         looking.spawn(async move {
-            let found = Control::look_at(&config, &address).await;
+            let found = Control::look_at(&config, &address, limit).await;
             (index, (address, found))
         });
     }
@@ -60,7 +61,7 @@ pub(crate) async fn look_at_all(config: &Arc<Config>) -> Vec<(Address, Found)> {
 ///
 /// There is none, or there are several.
 pub(super) async fn find(config: &Arc<Config>) -> Result<(Look, HashSet<Address>), Error> {
-    let mut looks = look_at_all(config).await;
+    let mut looks = look_at_all(config, config.handshake_timeout).await;
     let primaries = primaries(&looks);
     match primaries[..] {
         [primary] => {

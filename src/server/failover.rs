@@ -16,6 +16,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The same, while the one that the proxy is on takes no writes.
 const LOOK_FOR_ANOTHER: Duration = Duration::from_millis(100);
 
+/// How long a server may take to answer.
+const ANSWER: Duration = Duration::from_secs(2);
+
 /// How long a client that has connected waits for another server to take the place of one that cannot be reached:
 /// until somebody has looked.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -53,7 +56,7 @@ impl Failover {
                 () = tokio::time::sleep(pause - LOOK_FOR_ANOTHER) => {}
                 () = self.control.route().doubted() => {}
             }
-            let mut looks = primary::look_at_all(&config).await;
+            let mut looks = primary::look_at_all(&config, ANSWER).await;
             let states = looks.iter();
             let states = states.map(|(address, found)| (address.clone(), primary::state(found)));
             self.control.route().see(states.collect());

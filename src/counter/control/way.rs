@@ -14,7 +14,7 @@ pub(in crate::counter) struct Way {
     /// Connections in autocommit mode.
     pub(super) pool: Pool,
     /// What these are made with.
-    pooled: Opts,
+    pub(super) pooled: Opts,
     /// For connections that read what is not committed.
     pub(super) looks: Opts,
     /// For connections that roll up.

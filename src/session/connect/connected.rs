@@ -60,32 +60,33 @@ pub async fn connect(
 ) -> Result<Connected, ConnectError> {
     let mut client = PacketStream::new(client);
     let mut address = setup.route.address();
-    let error = match dialed(&address, setup).await {
+    let mut reached = tokio::select! {
+        reached = reach(&address, setup) => reached,
+        // It may have been looked at meanwhile, and found to be gone.
+        Some(_) = setup.route.other_than(&address, setup.handshake_timeout) => {
+            address = setup.route.address();
+            reach(&address, setup).await
+        }
+    };
+    if reached.is_err() && !setup.failover_patience.is_zero() {
+        setup.route.doubt();
+        let other = setup.route.other_than(&address, setup.failover_patience);
+        if let Some(other) = other.await {
+            address = other;
+            reached = reach(&address, setup).await;
+        }
+    }
+    let error = match reached {
         Ok(upstream) => return relay((client, origin), (upstream, address), setup).await,
         Err(error) => error,
-    };
-    setup.route.doubt();
-    let patience = setup.failover_patience;
-    let other = match patience.is_zero() {
-        true => None,
-        false => setup.route.other_than(&address, patience).await,
-    };
-    let error = match other {
-        Some(other) => {
-            address = other;
-            match dialed(&address, setup).await {
-                Ok(upstream) => return relay((client, origin), (upstream, address), setup).await,
-                Err(error) => error,
-            }
-        }
-        None => error,
     };
     let payload = error.payload(&address, false);
     turn_away(&mut Peer::new(&mut client), payload).await;
     Err(error)
 }
 
-async fn dialed(
+/// Dials the upstream at this address.
+async fn reach(
     address: &Address,
     setup: &ConnectSetup,
 ) -> Result<Box<dyn Transport>, ConnectError> {
