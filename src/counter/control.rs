@@ -214,10 +214,12 @@ impl Control {
     /// This server takes the place of the one before. Sessions are led there by [`Control::route`], which the caller
     /// changes once the rest of the proxy has followed.
     pub(crate) fn move_to(&self, found: Look) {
-        self.looks.lead_to(found.way.looks.clone());
-        self.way.store(Arc::new(found.way));
-        // After the way: who hears of it goes there.
-        self.server.send_replace(found.server);
+        self.server.send_modify(|known| {
+            // Before anybody hears of it.
+            self.looks.lead_to(found.way.looks.clone());
+            self.way.store(Arc::new(found.way));
+            *known = found.server;
+        });
     }
 
     /// The server to which the address leads, as far as is known.

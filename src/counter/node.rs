@@ -54,6 +54,8 @@ pub struct Node {
     says: BTreeSet<String>,
     /// Whether it says that it is there.
     is_here: bool,
+    /// How often a number had been lost when this one was claimed.
+    losses: u64,
     conn: Conn,
 }
 
@@ -83,7 +85,7 @@ impl Claims {
     /// Of the proxy that has this node; nothing is said yet.
     pub fn of(node: Option<&Node>) -> Self {
         let claims = Self::default();
-        claims.hold(node.map(|node| node.number), &BTreeSet::new());
+        claims.hold(0, node.map(|node| node.number), &BTreeSet::new());
         claims
     }
 
@@ -120,8 +122,12 @@ impl Claims {
         unpoisoned(&self.held).number
     }
 
-    fn hold(&self, number: Option<u16>, says: &BTreeSet<String>) {
+    /// Unless a number was lost since there were so many losses: this one may be another server's.
+    fn hold(&self, losses: u64, number: Option<u16>, says: &BTreeSet<String>) {
         let mut held = unpoisoned(&self.held);
+        if losses != self.losses() {
+            return;
+        }
         *held = Held {
             number,
             had_number: held.had_number || number.is_some(),
@@ -131,8 +137,11 @@ impl Claims {
 
     /// The number is no longer this proxy's: it has lost the connection, or has gone to another server.
     pub(crate) fn lose(&self) {
-        self.hold(None, &BTreeSet::new());
+        let mut held = unpoisoned(&self.held);
         self.losses.fetch_add(1, Ordering::Relaxed);
+        held.number = None;
+        held.says.clear();
+        drop(held);
         self.lost.notify_one();
     }
 }
@@ -155,6 +164,7 @@ impl Node {
                     leads: Vec::new(),
                     says: BTreeSet::new(),
                     is_here: false,
+                    losses: 0,
                     conn,
                 });
             }
@@ -213,7 +223,7 @@ impl Node {
         if !self.is_here && self.says == wanted {
             self.is_here = has_locked(&mut self.conn, &format!("{HERE}.{}", self.number)).await?;
         }
-        claims.hold(Some(self.number), &self.says);
+        claims.hold(self.losses, Some(self.number), &self.says);
         Ok(())
     }
 }
@@ -258,8 +268,9 @@ pub async fn keep(
             claims.lose();
         }
         tokio::time::sleep(PAUSE).await;
+        let losses = claims.losses();
         node = match Node::claim(control).await {
-            Ok(node) => Some(node),
+            Ok(node) => Some(Node { losses, ..node }),
             Err(why) => {
                 if complaint.as_ref() != Some(&why) {
                     warn_of_none(&why);

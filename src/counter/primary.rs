@@ -1,11 +1,11 @@
 //! Which of several servers is the primary: the one that takes writes.
 //!
-//! None is guessed. A server becomes the primary when it is the only one that takes writes, and either the one before
-//! says that it takes none any more, or the new one was seen to be read-only until it was promoted. So a replica that
-//! was never read-only does not become the primary because the primary is slow for a moment, and neither does an old
-//! primary that comes back as it was when it failed.
+//! None is guessed. A server becomes the primary when it is the only one that takes writes, and was seen to be read-only
+//! until it was promoted. If another took writes at that time, that one must say that it takes none any more. So a
+//! replica that was never read-only does not become the primary because the primary is slow for a moment, and neither
+//! does a server that comes back and takes writes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,8 +30,9 @@ pub(crate) type Found = Result<Look, Error>;
 /// What is to be done after a look.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing: the server takes writes, as far as it `is_fit`.
+    /// Nothing.
     Stay {
+        /// The server takes writes.
         is_fit: bool,
         /// What an operator must know.
         complaint: Option<String>,
@@ -65,8 +66,11 @@ pub(super) async fn find(config: &Arc<Config>) -> Result<(Look, HashSet<Address>
     let primaries = primaries(&looks);
     match primaries[..] {
         [primary] => {
-            let mut read_only = HashSet::new();
-            remember(&looks, true, &mut read_only);
+            let read_only = looks
+                .iter()
+                .filter(|(_, found)| writes(found) == Some(&Writes::ReadOnly))
+                .map(|(address, _)| address.clone())
+                .collect();
             let found = looks.swap_remove(primary).1;
             found.map(|look| (look, read_only))
         }
@@ -102,14 +106,20 @@ fn several(looks: &[(Address, Found)], primaries: &[usize]) -> Error {
     }
 }
 
-/// The error where none takes writes: that of the rules, if they are to be corrected.
+/// The error where none takes writes. If all of them refuse the control account, the rules are to be corrected.
 fn none(looks: Vec<(Address, Found)>) -> Error {
     let states = states(&looks);
-    let wrong = looks
+    let errors: Result<Vec<_>, Look> = looks
         .into_iter()
-        .filter_map(|(_, found)| found.err())
-        .find(Error::is_configuration);
-    wrong.unwrap_or(Error::NoPrimary { states })
+        .map(|(_, found)| found.map_or_else(Ok, Err))
+        .collect();
+    let mut errors = errors.unwrap_or_default().into_iter();
+    match errors.next() {
+        Some(error) if error.is_configuration() && errors.all(|other| other.is_configuration()) => {
+            error
+        }
+        _ => Error::NoPrimary { states },
+    }
 }
 
 /// Each server in words.
@@ -126,56 +136,75 @@ pub(crate) fn state(found: &Found) -> String {
     match found {
         Ok(look) => look.writes.to_string(),
         Err(Error::Unreachable { why, .. }) => format!("cannot be reached ({why})"),
-        Err(error) => format!("lets the control account not in ({error})"),
+        Err(Error::Denied { message, .. }) => format!("refuses the control account ({message})"),
+        Err(error) => format!("cannot be asked ({error})"),
     }
 }
 
-/// What is to be done where the proxy is on the server `here`. `read_only` has the servers that were read-only when
-/// they were last seen, unless they are by now.
+/// What is known of a server that the proxy is not on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// It is read-only.
+    ReadOnly,
+    /// It was read-only until it came to take writes, while the primary took none.
+    Promoted,
+    /// The same, but another server took writes as well then.
+    PromotedBeside,
+    /// It took writes when it was first seen, or when it came back.
+    Suspect,
+}
+
+/// What is to be done where the proxy is on the server `here`. `seen` has what is known of each server that answered
+/// when it was looked at last.
 pub(crate) fn step(
     here: &Address,
     looks: &[(Address, Found)],
-    read_only: &mut HashSet<Address>,
+    seen: &mut HashMap<Address, Seen>,
 ) -> Step {
     let primaries = primaries(looks);
+    remember(looks, primaries.len() > 1, seen);
     let own = looks.iter().find(|(address, _)| address == here);
     let is_fit = own.is_some_and(|(_, found)| writes(found) == Some(&Writes::Taken));
     let is_demoted = own.is_some_and(|(_, found)| writes(found) == Some(&Writes::ReadOnly));
     let state = own.map_or_else(String::new, |(_, found)| state(found));
     let stay = |complaint| Step::Stay { is_fit, complaint };
-    let step = match primaries[..] {
+    match primaries[..] {
         _ if is_fit && primaries.len() < 2 => stay(None),
         [] => stay(Some(format!(
             "upstreams: none takes writes: {}",
             states(looks)
         ))),
-        [other] if is_demoted || read_only.contains(&looks[other].0) => Step::Move(other, state),
-        [other] => {
-            let other = &looks[other].0;
-            stay(Some(format!(
-                "upstreams: {here} {state}; {other} takes writes, but was not seen to be read-only before, so it is not \
-                 certain that it was promoted; restart countersink if it was"
-            )))
-        }
+        [other] => match seen.get(&looks[other].0) {
+            Some(Seen::Promoted) => Step::Move(other, state),
+            Some(Seen::PromotedBeside) if is_demoted => Step::Move(other, state),
+            _ => {
+                let other = &looks[other].0;
+                stay(Some(format!(
+                    "upstreams: {here} {state}; {other} takes writes, but was not seen to be read-only before, so it is \
+                     not certain that it was promoted; restart countersink if it was"
+                )))
+            }
+        },
         _ => stay(Some(several(looks, &primaries).to_string())),
-    };
-    remember(looks, is_fit, read_only);
-    step
+    }
 }
 
-/// Remembers which servers are read-only. `is_fit`: the primary takes writes.
-fn remember(looks: &[(Address, Found)], is_fit: bool, read_only: &mut HashSet<Address>) {
+/// Takes in a look. `are_several`: more than one server takes writes.
+fn remember(looks: &[(Address, Found)], are_several: bool, seen: &mut HashMap<Address, Seen>) {
     for (address, found) in looks {
-        match writes(found) {
-            Some(Writes::ReadOnly) => {
-                read_only.insert(address.clone());
+        let now = match (writes(found), seen.get(address)) {
+            (Some(Writes::ReadOnly), _) => Seen::ReadOnly,
+            (Some(Writes::Taken), Some(Seen::ReadOnly)) if are_several => Seen::PromotedBeside,
+            (Some(Writes::Taken), Some(Seen::ReadOnly)) => Seen::Promoted,
+            (Some(Writes::Taken), Some(before)) => *before,
+            (Some(Writes::Taken), None) => Seen::Suspect,
+            // It may come back as something else.
+            (Some(Writes::Unready(_)) | None, _) => {
+                seen.remove(address);
+                continue;
             }
-            // Who takes writes beside the primary is not promoted when that fails.
-            Some(Writes::Taken) if is_fit => {
-                read_only.remove(address);
-            }
-            _ => {}
-        }
+        };
+        seen.insert(address.clone(), now);
     }
 }
 
@@ -224,10 +253,10 @@ mod tests {
     /// Where the proxy is after each of these looks, from the first server on.
     fn follow(looks_in_turn: &[&str]) -> Vec<&'static str> {
         let mut here = ADDRESSES[0];
-        let mut read_only = HashSet::new();
+        let mut seen = HashMap::new();
         let places = looks_in_turn.iter().map(|states| {
             let address = Address::parse(here).expect("an address");
-            if let Step::Move(index, _) = step(&address, &looks(states), &mut read_only) {
+            if let Step::Move(index, _) = step(&address, &looks(states), &mut seen) {
                 here = ADDRESSES[index];
             }
             here
@@ -266,15 +295,25 @@ mod tests {
             "an old primary that comes back was not promoted"
         );
         assert_eq!(follow(&["wrr", "xww"]), ["db1:1"; 2], "two were");
+        assert_eq!(
+            follow(&["wrr", "xxr", "xwr"]),
+            ["db1:1"; 3],
+            "a replica that has restarted was not promoted"
+        );
+        assert_eq!(
+            follow(&["wrr", "xrw", "wrw", "wrr"]),
+            ["db1:1", "db3:1", "db3:1", "db3:1"],
+            "an old primary that is back, while the new one has restarted"
+        );
         assert_eq!(follow(&["wrr", "xrr", "wrr"]), ["db1:1"; 3]);
     }
 
     #[tokio::test]
     async fn what_an_operator_must_know_is_said() {
-        let mut read_only = HashSet::new();
+        let mut seen = HashMap::new();
         let mut said = |states: &str| {
             let here = Address::parse(ADDRESSES[0]).expect("an address");
-            match step(&here, &looks(states), &mut read_only) {
+            match step(&here, &looks(states), &mut seen) {
                 Step::Stay { complaint, .. } => complaint.unwrap_or_default(),
                 Step::Move(_, why) => format!("moved: {why}"),
             }
@@ -293,6 +332,10 @@ mod tests {
             said("wrw"),
             "upstreams: db1:1 and db3:1 take writes, and only one can be the primary; let the others be read-only (SET \
              GLOBAL read_only = ON)"
+        );
+        assert_eq!(
+            said("rrr"),
+            "upstreams: none takes writes: db1:1 is read-only, db2:1 is read-only, db3:1 is read-only"
         );
         assert_eq!(said("rwr"), "moved: is read-only");
     }

@@ -73,10 +73,10 @@ impl fmt::Display for Writes {
 const GALERA: &str =
     "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_cluster_status')";
 
-/// How the members of the group look from this one: its own state, how many are online, and how many there are. Where
+/// How the members of the group look from this one: its own state, how many can be reached, and how many there are. Where
 /// there is no group, the id is empty, or there is no row, or no table.
 const GROUP: &str = "SELECT MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, '')), \
-     SUM(MEMBER_STATE = 'ONLINE'), COUNT(*) \
+     SUM(MEMBER_STATE <> 'UNREACHABLE'), COUNT(*) \
      FROM performance_schema.replication_group_members WHERE MEMBER_ID <> '' HAVING COUNT(*) > 0";
 
 /// Asks whether the server takes writes.
@@ -104,7 +104,7 @@ pub(super) async fn writes(conn: &mut Conn) -> Result<Writes, DriverFailure> {
         Ok(Some((state, _, _))) if state != "ONLINE" => {
             Writes::Unready(format!("is {state} in its group"))
         }
-        Ok(Some((_, online, members))) if online * 2 <= members => {
+        Ok(Some((_, reached, members))) if reached * 2 <= members => {
             Writes::Unready("has lost the majority of its group".to_owned())
         }
         _ => Writes::Taken,

@@ -1,5 +1,6 @@
 //! Follows the primary, where the upstream is several servers: see [`crate::counter::primary`] for which one that is.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use super::rules::Rules;
 use crate::config::{Address, Upstreams};
 use crate::counter::control::Control;
 use crate::counter::node::Claims;
-use crate::counter::primary::{self, Step};
+use crate::counter::primary::{self, Seen, Step};
 use crate::session::Shared;
 
 /// How often all servers are looked at.
@@ -46,7 +47,8 @@ impl Failover {
         if config.upstream.only().is_some() {
             return std::future::pending().await;
         }
-        let mut read_only = self.control.read_only_at_start().clone();
+        let read_only = self.control.read_only_at_start().iter().cloned();
+        let mut seen: HashMap<_, _> = read_only.map(|address| (address, Seen::ReadOnly)).collect();
         let mut told = None;
         let mut pause = LOOK;
         loop {
@@ -61,7 +63,7 @@ impl Failover {
             let states = states.map(|(address, found)| (address.clone(), primary::state(found)));
             self.control.route().see(states.collect());
             let here = self.control.route().address();
-            match primary::step(&here, &looks, &mut read_only) {
+            match primary::step(&here, &looks, &mut seen) {
                 Step::Stay { is_fit, complaint } => {
                     pause = if is_fit { LOOK } else { LOOK_FOR_ANOTHER };
                     if let Some(complaint) = complaint.as_ref().filter(|_| complaint != told) {

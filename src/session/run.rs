@@ -215,14 +215,17 @@ impl Session {
             if self.link.client_closed {
                 return Ok(false);
             }
-            let in_transaction = self.state.in_transaction();
-            let closes_at = self
-                .ending
-                .filter(|_| !in_transaction)
-                .map(|end| match end {
-                    Ending::Stop(since) => (self.link.served + QUIET).min(since + GRACE),
-                    Ending::Elsewhere => self.link.served,
-                });
+            let last = &self.state.last;
+            let closes_at = match self.ending {
+                Some(Ending::Stop(since)) if !self.state.in_transaction() => {
+                    Some((self.link.served + QUIET).min(since + GRACE))
+                }
+                // Under `autocommit = 0` too, where nothing has been begun.
+                Some(Ending::Elsewhere) if !last.is_in_transaction() && !last.leaves_doubt => {
+                    Some(self.link.served)
+                }
+                _ => None,
+            };
             if closes_at.is_some_and(|at| at <= Instant::now()) {
                 return Ok(false);
             }

@@ -273,6 +273,8 @@ async fn a_switch_in_good_order_loses_nothing(flavour: Flavour) {
         let proxy = pair.proxy(rest);
         let load = Load::start(&proxy.address);
         let mut old = connect(&app(&proxy.address), Some(SCHEMA)).await;
+        let mut manual = connect(&app(&proxy.address), Some(SCHEMA)).await;
+        run(&mut manual, "SET autocommit = 0").await;
         until("they work", async || number(&mut old, VALUE).await > 500).await;
 
         run(&mut pair.of_primary, "SET GLOBAL read_only = 1").await;
@@ -285,10 +287,12 @@ async fn a_switch_in_good_order_loses_nothing(flavour: Flavour) {
         })
         .await;
         let silence = promoted.elapsed();
-        until("old sessions are closed", async || {
-            old.query("SELECT 1").await.is_err()
-        })
-        .await;
+        for old in [&mut old, &mut manual] {
+            until("old sessions are closed", async || {
+                old.query("DO 0").await.is_err()
+            })
+            .await;
+        }
         let ledger = load.end().await;
         let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
         let value = number(&mut client, VALUE).await;

@@ -127,7 +127,12 @@ impl Keeper {
                     self.standings[index].stage = Stage::Changing { since, side };
                 }
                 Stage::Out { .. } => self.look_for_slots(index, since).await,
-                Stage::Changing { .. } | Stage::Leaving { .. } => {}
+                Stage::Changing { .. } | Stage::Leaving { .. } => {
+                    let side = Side::Neither;
+                    self.standings[index].stage = Stage::Changing { since, side };
+                    // It may have emptied another server's.
+                    self.standings[index].emptying = None;
+                }
             }
         }
         self.publish();

@@ -125,12 +125,15 @@ impl Keeper {
     }
 
     pub(super) async fn has_slot_table(&self, rule: &Rule) -> bool {
-        let Ok(mut conn) = self.control.connect().await else {
-            return false;
-        };
+        self.is_there_a_slot_table(rule).await.unwrap_or_default()
+    }
+
+    /// `None` if the server does not say.
+    async fn is_there_a_slot_table(&self, rule: &Rule) -> Option<bool> {
+        let mut conn = self.control.connect().await.ok()?;
         let catalog = Arc::clone(&self.shared.hot().catalog);
         let found = provision::has_slot_table(&mut conn, &catalog, rule).await;
-        found.unwrap_or_default()
+        found.ok()
     }
 
     /// Reads again what DDL may have changed.
@@ -286,12 +289,15 @@ impl Keeper {
     /// Other proxies may have put something into slots of a table for which this proxy takes base alone.
     pub(super) async fn look_for_slots(&mut self, index: usize, since: u64) {
         let rule = self.standings[index].rule.clone();
-        if rule.slots == 0 || !self.has_slot_table(&rule).await {
+        if rule.slots == 0 || self.is_there_a_slot_table(&rule).await == Some(false) {
             return;
         }
+        // Where the server does not say, the table as it was known: it is read again before slots are used.
         if let Ok(table) = self.load(&rule).await {
-            let side = Side::Neither;
             self.standings[index].table = Some(table);
+        }
+        if self.standings[index].table.is_some() {
+            let side = Side::Neither;
             self.standings[index].stage = Stage::Changing { since, side };
         }
     }
