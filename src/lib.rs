@@ -20,7 +20,7 @@
 //! |---|---|
 //! | 9 | [`cli`]: arguments in, exit code out; the demo, explain, check, advise, bench |
 //! | 8 | [`admin`]: the SQL console; metrics, dashboard and health over HTTP |
-//! | 7 | [`server`]: accept, the threads of sessions, stop; rules that change |
+//! | 7 | [`server`]: accept, the threads of sessions, stop; rules that change; failover |
 //! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a MySQL client, for demo, bench and tests · [`advise`]: which counters are hot |
 //! | 5 | [`explain`]: what is done with a statement, for people, pure · [`check`]: what is wrong between rules and server |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up · [`traffic`]: what passes, in bounded memory |

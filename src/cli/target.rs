@@ -110,9 +110,7 @@ impl Target {
             schema: None,
         }
     }
-}
 
-impl Target {
     /// The control account at the server of the rules; of several, at the one that takes writes.
     ///
     /// # Errors

@@ -2,7 +2,6 @@
 
 mod way;
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -42,8 +41,6 @@ pub struct Control {
     route: Arc<Route>,
     /// As it was at start.
     config: Arc<Config>,
-    /// Those of several servers that were read-only at start.
-    read_only_at_start: Arc<HashSet<Address>>,
     /// Connections that read what is not committed, and do nothing else.
     looks: Arc<Looks>,
     /// The server to which the address leads.
@@ -137,18 +134,12 @@ impl Control {
     /// Why it does not work, with the remedy.
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let config = Arc::new(config.clone());
-        let (found, read_only) = match config.upstream.only() {
-            Some(address) => {
-                let limit = config.handshake_timeout;
-                let found = Self::look_at(&config, address, limit).await?;
-                (found, HashSet::new())
-            }
+        let Look { way, server, .. } = match config.upstream.only() {
+            Some(address) => Self::look_at(&config, address, config.handshake_timeout).await?,
             None => primary::find(&config).await?,
         };
-        let Look { way, server, .. } = found;
         Ok(Self {
             route: Arc::new(Route::to(way.address.clone())),
-            read_only_at_start: Arc::new(read_only),
             looks: Arc::new(Looks::new(way.looks.clone())),
             way: Arc::new(ArcSwap::from_pointee(way)),
             server: Arc::new(watch::Sender::new(server)),
@@ -204,11 +195,6 @@ impl Control {
     /// The settings as they were at start.
     pub(crate) fn config(&self) -> &Arc<Config> {
         &self.config
-    }
-
-    /// Those of several servers that were read-only at start.
-    pub(crate) fn read_only_at_start(&self) -> &HashSet<Address> {
-        &self.read_only_at_start
     }
 
     /// This server takes the place of the one before. Sessions are led there by [`Control::route`], which the caller

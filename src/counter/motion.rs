@@ -21,8 +21,8 @@ const MEETINGS: u32 = 16;
 /// The time within which meetings are counted together.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// A wait for a row that is this long counts as a meeting, and one that is so many times as long as so many: the row was
-/// held by transactions of other proxies, which nobody counts here.
+/// A transaction that waits this long for a row has met another one there, and one that waits twice as long has met two:
+/// transactions of other proxies are not counted here otherwise.
 const WAIT: Duration = Duration::from_millis(10);
 
 /// The longest that a change to slots waits for transactions that wait for each other.

@@ -5,7 +5,7 @@
 //! replica that was never read-only does not become the primary because the primary is slow for a moment, and neither
 //! does a server that comes back and takes writes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,24 +56,16 @@ pub(crate) async fn look_at_all(config: &Arc<Config>, limit: Duration) -> Vec<(A
     looks.into_iter().map(|(_, look)| look).collect()
 }
 
-/// The only server that takes writes, and the addresses of those that are read-only.
+/// The only server that takes writes.
 ///
 /// # Errors
 ///
 /// There is none, or there are several.
-pub(super) async fn find(config: &Arc<Config>) -> Result<(Look, HashSet<Address>), Error> {
+pub(super) async fn find(config: &Arc<Config>) -> Result<Look, Error> {
     let mut looks = look_at_all(config, config.handshake_timeout).await;
     let primaries = primaries(&looks);
     match primaries[..] {
-        [primary] => {
-            let read_only = looks
-                .iter()
-                .filter(|(_, found)| writes(found) == Some(&Writes::ReadOnly))
-                .map(|(address, _)| address.clone())
-                .collect();
-            let found = looks.swap_remove(primary).1;
-            found.map(|look| (look, read_only))
-        }
+        [primary] => looks.swap_remove(primary).1,
         [] => Err(none(looks)),
         _ => Err(several(&looks, &primaries)),
     }
@@ -109,15 +101,10 @@ fn several(looks: &[(Address, Found)], primaries: &[usize]) -> Error {
 /// The error where none takes writes. If all of them refuse the control account, the rules are to be corrected.
 fn none(looks: Vec<(Address, Found)>) -> Error {
     let states = states(&looks);
-    let errors: Result<Vec<_>, Look> = looks
-        .into_iter()
-        .map(|(_, found)| found.map_or_else(Ok, Err))
-        .collect();
-    let mut errors = errors.unwrap_or_default().into_iter();
-    match errors.next() {
-        Some(error) if error.is_configuration() && errors.all(|other| other.is_configuration()) => {
-            error
-        }
+    let refuses = |(_, found): &(_, Found)| found.as_ref().is_err_and(Error::is_configuration);
+    let all_refuse = looks.iter().all(refuses);
+    match looks.into_iter().next() {
+        Some((_, Err(error))) if all_refuse => error,
         _ => Error::NoPrimary { states },
     }
 }

@@ -73,8 +73,8 @@ impl fmt::Display for Writes {
 const GALERA: &str =
     "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_cluster_status')";
 
-/// How the members of the group look from this one: its own state, how many can be reached, and how many there are. Where
-/// there is no group, the id is empty, or there is no row, or no table.
+/// How the members of the group look from this one: its own state, how many can be reached, and how many there are.
+/// Where there is no group, the id is empty, or there is no row, or no table.
 const GROUP: &str = "SELECT MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, '')), \
      SUM(MEMBER_STATE <> 'UNREACHABLE'), COUNT(*) \
      FROM performance_schema.replication_group_members WHERE MEMBER_ID <> '' HAVING COUNT(*) > 0";

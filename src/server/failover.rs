@@ -8,7 +8,7 @@ use super::rules::Rules;
 use crate::config::{Address, Upstreams};
 use crate::counter::control::Control;
 use crate::counter::node::Claims;
-use crate::counter::primary::{self, Seen, Step};
+use crate::counter::primary::{self, Step};
 use crate::session::Shared;
 
 /// How often all servers are looked at.
@@ -32,7 +32,7 @@ pub(super) fn patience(upstreams: &Upstreams) -> Duration {
     }
 }
 
-/// What follows.
+/// Follows the primary.
 pub(super) struct Failover {
     pub(super) control: Control,
     pub(super) claims: Arc<Claims>,
@@ -47,17 +47,10 @@ impl Failover {
         if config.upstream.only().is_some() {
             return std::future::pending().await;
         }
-        let read_only = self.control.read_only_at_start().iter().cloned();
-        let mut seen: HashMap<_, _> = read_only.map(|address| (address, Seen::ReadOnly)).collect();
+        let mut seen = HashMap::new();
         let mut told = None;
-        let mut pause = LOOK;
         loop {
-            // However many clients doubt.
-            tokio::time::sleep(LOOK_FOR_ANOTHER).await;
-            tokio::select! {
-                () = tokio::time::sleep(pause - LOOK_FOR_ANOTHER) => {}
-                () = self.control.route().doubted() => {}
-            }
+            let mut pause = LOOK;
             let mut looks = primary::look_at_all(&config, ANSWER).await;
             let states = looks.iter();
             let states = states.map(|(address, found)| (address.clone(), primary::state(found)));
@@ -65,7 +58,9 @@ impl Failover {
             let here = self.control.route().address();
             match primary::step(&here, &looks, &mut seen) {
                 Step::Stay { is_fit, complaint } => {
-                    pause = if is_fit { LOOK } else { LOOK_FOR_ANOTHER };
+                    if !is_fit {
+                        pause = LOOK_FOR_ANOTHER;
+                    }
                     if let Some(complaint) = complaint.as_ref().filter(|_| complaint != told) {
                         tracing::warn!("{complaint}");
                     }
@@ -77,8 +72,14 @@ impl Failover {
                         tracing::warn!("upstreams: {here} {why}; {address} takes its place");
                         self.move_to(address, look).await;
                     }
-                    (told, pause) = (None, LOOK);
+                    told = None;
                 }
+            }
+            // However many clients doubt.
+            tokio::time::sleep(LOOK_FOR_ANOTHER).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause - LOOK_FOR_ANOTHER) => {}
+                () = self.control.route().doubted() => {}
             }
         }
     }

@@ -92,9 +92,28 @@ impl Pair {
         run(&mut self.of_replica, stop).await;
         run(&mut self.of_replica, "SET GLOBAL read_only = 0").await;
     }
-}
 
-impl Pair {
+    /// Waits until increments reach the new primary. Returns how long that takes.
+    async fn until_it_takes_increments(&mut self) -> Duration {
+        let promoted = Instant::now();
+        let before = number(&mut self.of_replica, &base_and_slots()).await;
+        until("they work on", async || {
+            number(&mut self.of_replica, &base_and_slots()).await > before
+        })
+        .await;
+        promoted.elapsed()
+    }
+
+    /// Checks that the new primary has what the clients were told, through the proxy and directly. Returns the value.
+    async fn check(&mut self, ledger: Ledger, client: &mut Driver, what: &str) -> i64 {
+        let value = number(client, VALUE).await;
+        eprintln!("{what}; {value} of {ledger:?}");
+        let most = ledger.acknowledged + ledger.ambiguous;
+        assert!((ledger.acknowledged..=most).contains(&value), "{what}");
+        assert_eq!(value, number(&mut self.of_replica, &base_and_slots()).await);
+        value
+    }
+
     /// Nothing is acknowledged from now on that the replica has not received.
     async fn make_semi_synchronous(&mut self) {
         let (of_primary, of_replica): (&[&str], &[&str]) = match self.primary.flavour {
@@ -280,13 +299,7 @@ async fn a_switch_in_good_order_loses_nothing(flavour: Flavour) {
         run(&mut pair.of_primary, "SET GLOBAL read_only = 1").await;
         pair.until_replicated().await;
         pair.promote().await;
-        let promoted = Instant::now();
-        let before = number(&mut pair.of_replica, &base_and_slots()).await;
-        until("they work on", async || {
-            number(&mut pair.of_replica, &base_and_slots()).await > before
-        })
-        .await;
-        let silence = promoted.elapsed();
+        let silence = pair.until_it_takes_increments().await;
         for old in [&mut old, &mut manual] {
             until("old sessions are closed", async || {
                 old.query("DO 0").await.is_err()
@@ -295,13 +308,8 @@ async fn a_switch_in_good_order_loses_nothing(flavour: Flavour) {
         }
         let ledger = load.end().await;
         let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
-        let value = number(&mut client, VALUE).await;
-        eprintln!(
-            "{flavour}, rest: {rest}, a switch: {silence:.1?} until increments go on; {value} of {ledger:?}"
-        );
-        let most = ledger.acknowledged + ledger.ambiguous;
-        assert!((ledger.acknowledged..=most).contains(&value), "{ledger:?}");
-        assert_eq!(value, number(&mut pair.of_replica, &base_and_slots()).await);
+        let what = format!("{flavour}, rest: {rest}, a switch: {silence:.1?} of silence");
+        let value = pair.check(ledger, &mut client, &what).await;
         // The old one comes back as it was, and nobody goes there.
         run(&mut pair.of_primary, "SET GLOBAL read_only = 0").await;
         run(&mut client, INCREMENT).await;
@@ -369,26 +377,16 @@ async fn a_primary_that_is_killed_under_load_takes_no_increment_with_it(flavour:
         until("they work", async || number(&mut watch, VALUE).await > 500).await;
         pair.primary.crash().expect("killed");
         pair.promote_when_applied().await;
-        let promoted = Instant::now();
+        let silence = pair.until_it_takes_increments().await;
         let before = number(&mut pair.of_replica, &base_and_slots()).await;
-        until("they work on", async || {
-            number(&mut pair.of_replica, &base_and_slots()).await > before
-        })
-        .await;
-        let silence = promoted.elapsed();
         until("they work as before", async || {
             number(&mut pair.of_replica, &base_and_slots()).await > before + 500
         })
         .await;
         let ledger = load.end().await;
         let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
-        let value = number(&mut client, VALUE).await;
-        eprintln!(
-            "{flavour}, rest: {rest}, a kill under load: {silence:.1?} until increments go on; {value} of {ledger:?}"
-        );
-        let most = ledger.acknowledged + ledger.ambiguous;
-        assert!((ledger.acknowledged..=most).contains(&value), "{ledger:?}");
-        assert_eq!(value, number(&mut pair.of_replica, &base_and_slots()).await);
+        let what = format!("{flavour}, rest: {rest}, a kill under load: {silence:.1?} of silence");
+        pair.check(ledger, &mut client, &what).await;
     }
 }
 

@@ -102,7 +102,8 @@ impl Rules {
         asked.await.unwrap_or_else(stopped)
     }
 
-    /// Everything has been agreed upon anew, after the proxy's number was lost. Returns when sessions act by that.
+    /// Agrees with other proxies on everything anew, because this one's number is lost. Returns when sessions act by
+    /// the stages from which that begins.
     pub(crate) async fn agree_again(&self) {
         self.ask(Request::Agree).await;
     }

@@ -62,9 +62,9 @@ pub async fn connect(
     let mut address = setup.route.address();
     let mut reached = tokio::select! {
         reached = reach(&address, setup) => reached,
-        // It may have been looked at meanwhile, and found to be gone.
-        Some(_) = setup.route.other_than(&address, setup.handshake_timeout) => {
-            address = setup.route.address();
+        // Another has taken its place meanwhile.
+        Some(other) = setup.route.other_than(&address, setup.handshake_timeout) => {
+            address = other;
             reach(&address, setup).await
         }
     };
