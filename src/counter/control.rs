@@ -108,6 +108,9 @@ pub enum Error {
         /// Their addresses.
         addresses: String,
     },
+    /// Another server took the place of the one that was asked, which may never answer.
+    #[error("upstream: another server has taken its place meanwhile")]
+    Replaced,
     /// Something else.
     #[error("upstream: {address}: {source}")]
     Other {
@@ -270,6 +273,40 @@ impl Control {
     pub async fn connect(&self) -> Result<Conn, Error> {
         let way = self.way.load_full();
         self.in_time(&way, way.pool.get_conn()).await
+    }
+
+    /// Asks something on a connection of [`Control::connect`]. If another server takes the place of this one meanwhile,
+    /// that is given up, and the connection is closed: a server that hangs may never answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Control::connect`], [`Error::Replaced`], and those of the question.
+    pub(crate) async fn ask<T, E: From<Error>>(
+        &self,
+        question: impl AsyncFnOnce(&mut Conn) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.unless_replaced(async {
+            let mut conn = self.connect().await?;
+            question(&mut conn).await
+        })
+        .await
+    }
+
+    /// Does this on the server as it is, and drops it if another server takes its place meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Replaced`], and those of the work.
+    pub(crate) async fn unless_replaced<T, E: From<Error>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let mut servers = self.servers();
+        tokio::select! {
+            biased;
+            done = work => done,
+            _ = servers.changed() => Err(Error::Replaced.into()),
+        }
     }
 
     /// A connection that does not wait for locks, and whose locking reads lock no gaps. It belongs to no pool: if it is

@@ -41,11 +41,14 @@ pub(crate) enum Step {
     Move(usize, String),
 }
 
-/// Looks at all servers at the same time. One that does not answer within `limit` is one that cannot be reached.
-pub(crate) async fn look_at_all(config: &Arc<Config>, limit: Duration) -> Vec<(Address, Found)> {
+/// Looks at all servers at the same time. One that does not answer within its `limit` is one that cannot be reached.
+pub(crate) async fn look_at_all(
+    config: &Arc<Config>,
+    limit: impl Fn(&Address) -> Duration,
+) -> Vec<(Address, Found)> {
     let mut looking = JoinSet::new();
     for (index, address) in config.upstream.addresses().cloned().enumerate() {
-        let config = Arc::clone(config);
+        let (config, limit) = (Arc::clone(config), limit(&address));
         looking.spawn(async move {
             let found = Control::look_at(&config, &address, limit).await;
             (index, (address, found))
@@ -62,7 +65,7 @@ pub(crate) async fn look_at_all(config: &Arc<Config>, limit: Duration) -> Vec<(A
 ///
 /// There is none, or there are several.
 pub(super) async fn find(config: &Arc<Config>) -> Result<Look, Error> {
-    let mut looks = look_at_all(config, config.handshake_timeout).await;
+    let mut looks = look_at_all(config, |_| config.handshake_timeout).await;
     let primaries = primaries(&looks);
     match primaries[..] {
         [primary] => looks.swap_remove(primary).1,

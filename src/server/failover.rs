@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::rules::Rules;
 use crate::config::{Address, Upstreams};
-use crate::counter::control::Control;
+use crate::counter::control::{Control, Error};
 use crate::counter::node::Claims;
-use crate::counter::primary::{self, Step};
+use crate::counter::primary::{self, Found, Step};
 use crate::session::Shared;
 
 /// How often all servers are looked at.
@@ -20,9 +22,16 @@ const LOOK_FOR_ANOTHER: Duration = Duration::from_millis(100);
 /// How long a server may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 
+/// The same, for one that did not answer the last time: another's answer must not wait for it.
+const ANSWER_AT_LAST: Duration = Duration::from_millis(500);
+
 /// How long a client that has connected waits for another server to take the place of one that cannot be reached:
 /// until somebody has looked.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long a server that another has taken the place of may be silent before sessions that are there still are cut off,
+/// as if it had died: it hangs, or its host has gone.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// How long clients wait for another server.
 pub(super) fn patience(upstreams: &Upstreams) -> Duration {
@@ -48,14 +57,17 @@ impl Failover {
             return std::future::pending().await;
         }
         let mut seen = HashMap::new();
+        let mut silent = Silent::default();
         let mut told = None;
         loop {
             let mut pause = LOOK;
-            let mut looks = primary::look_at_all(&config, ANSWER).await;
+            let mut looks = primary::look_at_all(&config, |address| silent.patience(address)).await;
             let states = looks.iter();
             let states = states.map(|(address, found)| (address.clone(), primary::state(found)));
             self.control.route().see(states.collect());
             let here = self.control.route().address();
+            let given_up = silent.see(&here, &looks, Instant::now());
+            self.control.route().give_up(given_up);
             match primary::step(&here, &looks, &mut seen) {
                 Step::Stay { is_fit, complaint } => {
                     if !is_fit {
@@ -92,5 +104,76 @@ impl Failover {
         self.rules.agree_again().await;
         self.control.route().lead_to(address);
         self.shared.sessions.notify();
+    }
+}
+
+/// The servers that cannot be reached, and since when.
+#[derive(Default)]
+struct Silent {
+    since: HashMap<Address, Instant>,
+}
+
+impl Silent {
+    /// Takes in a look. Returns where sessions wait for nothing, while the proxy is on the server `here`.
+    fn see(&mut self, here: &Address, looks: &[(Address, Found)], now: Instant) -> Vec<Address> {
+        let mut given_up = Vec::new();
+        for (address, found) in looks {
+            match found {
+                Err(Error::Unreachable { .. }) => {
+                    let since = *self.since.entry(address.clone()).or_insert(now);
+                    if address != here && now.saturating_duration_since(since) >= SILENCE {
+                        given_up.push(address.clone());
+                    }
+                }
+                _ => {
+                    self.since.remove(address);
+                }
+            }
+        }
+        given_up
+    }
+
+    /// How long the server at this address may take to answer.
+    fn patience(&self, address: &Address) -> Duration {
+        match self.since.contains_key(address) {
+            true => ANSWER_AT_LAST,
+            false => ANSWER,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_server_is_given_up_once_the_proxy_has_left_it() {
+        let [here, other] = ["db1:1", "db2:1"].map(|text| Address::parse(text).expect("right"));
+        let silent_one = |address: &Address| {
+            let why = Error::Unreachable {
+                address: address.to_string(),
+                why: "no answer".to_owned(),
+            };
+            vec![(address.clone(), Err(why))]
+        };
+        let refusing = vec![(here.clone(), Err(Error::Replaced))];
+        let (mut silent, start) = (Silent::default(), Instant::now());
+        assert_eq!(silent.patience(&here), ANSWER);
+        let mut see = |server: &Address, looks: &[(Address, Found)], after: Duration| {
+            silent.see(server, looks, start + after)
+        };
+        assert!(see(&here, &silent_one(&here), Duration::ZERO).is_empty());
+        assert!(
+            see(&here, &silent_one(&here), SILENCE).is_empty(),
+            "clients wait for it, as without a proxy"
+        );
+        assert_eq!(
+            see(&other, &silent_one(&here), SILENCE),
+            std::slice::from_ref(&here),
+            "another has taken its place"
+        );
+        assert!(see(&other, &refusing, SILENCE).is_empty(), "it answers");
+        assert!(see(&other, &silent_one(&here), SILENCE).is_empty());
+        assert_eq!(silent.patience(&here), ANSWER_AT_LAST);
     }
 }

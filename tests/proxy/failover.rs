@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use countersink::config::Mode;
 use countersink::counter::control::{Control, Error};
 use countersink::driver::{Driver, Reply};
 use countersink_sandbox::{Address, Flavour, Server};
@@ -19,11 +20,13 @@ on_both![
     a_switch_in_good_order_loses_nothing,
     a_primary_that_is_killed_is_replaced,
     a_primary_that_is_killed_under_load_takes_no_increment_with_it,
+    a_primary_that_hangs_holds_nobody_up,
 ];
 
 const SCHEMA: &str = "cs_failover";
 const VALUE: &str = "SELECT views FROM posts WHERE id = 1";
 const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
+const TABLE: &str = "cs_failover.posts";
 const CLIENTS: usize = 8;
 
 /// What the clients were told.
@@ -32,6 +35,17 @@ struct Ledger {
     acknowledged: i64,
     /// Their connection was lost before the answer.
     ambiguous: i64,
+}
+
+impl std::ops::Add for Ledger {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            acknowledged: self.acknowledged + other.acknowledged,
+            ambiguous: self.ambiguous + other.ambiguous,
+        }
+    }
 }
 
 /// Two servers, the second a read-only replica of the first.
@@ -227,8 +241,7 @@ impl Load {
         let mut sum = Ledger::default();
         while let Some(ledger) = self.clients.join_next().await {
             let ledger = ledger.expect("a client that does not panic");
-            sum.acknowledged += ledger.acknowledged;
-            sum.ambiguous += ledger.ambiguous;
+            sum = sum + ledger;
         }
         sum
     }
@@ -387,6 +400,41 @@ async fn a_primary_that_is_killed_under_load_takes_no_increment_with_it(flavour:
         let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
         let what = format!("{flavour}, rest: {rest}, a kill under load: {silence:.1?} of silence");
         pair.check(ledger, &mut client, &what).await;
+    }
+}
+
+/// A server that is stopped, or whose host has lost its power, closes nothing and answers nothing.
+async fn a_primary_that_hangs_holds_nobody_up(flavour: Flavour) {
+    for rest in rests(flavour) {
+        let mut pair = Pair::start(flavour).await;
+        pair.make_semi_synchronous().await;
+        let proxy = pair.proxy(rest);
+        let load = Load::start(&proxy.address);
+        let mut watch = connect(&app(&proxy.address), Some(SCHEMA)).await;
+        until("they work", async || number(&mut watch, VALUE).await > 500).await;
+        pair.primary.pause();
+        // The proxy itself asks, too, and is not answered.
+        let rules = proxy.rules.clone();
+        let asked = tokio::spawn(async move { rules.set_mode(TABLE, Mode::Enforce).await });
+        pair.promote_when_applied().await;
+        let others = Load::start(&proxy.address);
+        let silence = pair.until_it_takes_increments().await;
+        // The first ones wait for the server that hangs until they are cut off.
+        let hung = Instant::now();
+        let ledger = load.end().await + others.end().await;
+        let hung = hung.elapsed();
+        let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
+        let what = format!(
+            "{flavour}, rest: {rest}, it hangs: {silence:.1?} of silence, old sessions cut off after {hung:.1?}"
+        );
+        let value = pair.check(ledger, &mut client, &what).await;
+        asked.await.expect("no panic").expect("it goes on");
+        // What it had been sent it may do yet, but it is not asked.
+        pair.primary.resume();
+        let mut of_old = connect(&pair.primary.address(), Some(SCHEMA)).await;
+        run(&mut of_old, "DO 0").await;
+        run(&mut client, INCREMENT).await;
+        assert_eq!(number(&mut client, VALUE).await, value + 1);
     }
 }
 

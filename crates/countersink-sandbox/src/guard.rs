@@ -28,6 +28,8 @@ pub(super) enum Order {
     Terminate,
     Kill,
     Start,
+    Pause,
+    Resume,
 }
 
 /// A running guard. Dropping it kills the server and removes the folder.
@@ -87,6 +89,8 @@ impl Guard {
             Order::Terminate => b"TERM\n",
             Order::Kill => b"KILL\n",
             Order::Start => b"START\n",
+            Order::Pause => b"STOP\n",
+            Order::Resume => b"CONT\n",
         };
         if let Order::Start = order {
             let _ = fs::remove_file(&self.ended); // it exists only after an earlier end

@@ -168,6 +168,16 @@ impl Server {
         }
     }
 
+    /// Lets it hang, as SIGSTOP does: its port takes connections, and nothing is answered.
+    pub fn pause(&mut self) {
+        self.guard.order(Order::Pause);
+    }
+
+    /// Lets it go on after [`pause`](Self::pause).
+    pub fn resume(&mut self) {
+        self.guard.order(Order::Resume);
+    }
+
     /// Starts it again after [`crash`](Self::crash), on the same folder and port, and waits until it responds.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 use rand::RngExt;
 
-use super::control::Control;
+use super::control::{self, Control};
 use super::fold::{FoldStatements, OpenRow};
 use super::server::{Server, is_read_only};
 use super::{KeyForm, Slots};
@@ -276,7 +276,13 @@ impl RollUp {
     async fn table(&mut self, slots: &Slots, table: &Arc<HotTable>) -> bool {
         let dirty = slots.dirty();
         let mut left = dirty.take(table);
-        let result = self.marked(slots, table, &mut left).await;
+        let control = self.control.clone();
+        let marked = control.unless_replaced(self.marked(slots, table, &mut left));
+        let result = marked.await;
+        if let Err(Error::NoConnection(control::Error::Replaced)) = result {
+            // What was under way is not known.
+            left.others = true;
+        }
         let metrics = Arc::clone(&self.metrics);
         let history = self.history(table);
         let wait = match result {

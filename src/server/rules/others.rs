@@ -1,9 +1,11 @@
 //! What other proxies do, and what is being drained.
 
+use mysql_async::{Conn, Error as DriverFailure};
 use tokio::time::Instant;
 
 use super::Keeper;
 use super::standing::{Side, Stage};
+use super::tables::Obstacle;
 use crate::counter::agreement::{self, Here};
 use crate::counter::node::SILENCE;
 
@@ -35,10 +37,10 @@ impl Keeper {
     pub(super) async fn see_drains(&mut self) {
         let slots = self.standings.iter().map(|rule| rule.slots().clone());
         let slots: Vec<_> = slots.collect();
-        let Ok(mut conn) = self.control.connect().await else {
-            return;
-        };
-        let Ok(drained) = agreement::drained(&mut conn, &slots).await else {
+        let Ok(drained) = self
+            .ask(async |conn| agreement::drained(conn, &slots).await)
+            .await
+        else {
             return;
         };
         for index in drained {
@@ -87,9 +89,9 @@ impl Keeper {
         self.shared.slots.set_highest(highest);
         let tables = self.standings.iter().map(|rule| rule.slots().clone());
         let tables: Vec<_> = tables.collect();
-        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
-        let partners = agreement::partners(&mut conn, &tables, &here).await;
-        let partners = partners.map_err(|error| error.to_string())?;
+        let partners = self
+            .ask(async |conn| agreement::partners(conn, &tables, &here).await)
+            .await?;
         let now = Instant::now();
         let partners = partners
             .into_iter()
@@ -102,9 +104,9 @@ impl Keeper {
 
     /// The other proxies that are here.
     async fn here(&self) -> Result<Here, String> {
-        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
-        let here = agreement::here(&mut conn, self.claims.number()).await;
-        here.map_err(|error| error.to_string())
+        let own = self.claims.number();
+        self.ask(async |conn| agreement::here(conn, own).await)
+            .await
     }
 
     /// This proxy's number was lost, and the others have not heard since what it does: everything must be agreed on
@@ -140,8 +142,18 @@ impl Keeper {
 
     /// The other proxies that say this.
     pub(super) async fn other(&self, claim: &str) -> Result<Vec<usize>, String> {
-        let mut conn = self.control.connect().await.map_err(|e| e.to_string())?;
-        let others = agreement::others(&mut conn, claim, self.claims.number()).await;
-        others.map_err(|error| error.to_string())
+        let own = self.claims.number();
+        self.ask(async |conn| agreement::others(conn, claim, own).await)
+            .await
+    }
+
+    /// Asks the server about other proxies.
+    async fn ask<T>(
+        &self,
+        question: impl AsyncFnOnce(&mut Conn) -> Result<T, DriverFailure>,
+    ) -> Result<T, String> {
+        let asked = async |conn: &mut Conn| Ok::<_, Obstacle>(question(conn).await?);
+        let answer = self.control.ask(asked).await;
+        answer.map_err(|why| why.to_string())
     }
 }

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use mysql_async::Conn;
+
 use super::standing::{Change, Stage, Standing};
 use super::tables::Obstacle;
 use super::{Answer, Keeper};
@@ -40,9 +42,9 @@ impl Keeper {
 
     /// Replaces all rules by those of `config`, or changes nothing.
     async fn put_in_force(&mut self, config: Config) -> Result<(), Obstacle> {
-        let mut conn = self.control.connect().await?;
-        catalog::load_present(&mut conn, &config).await?;
-        drop(conn);
+        let load =
+            async |conn: &mut Conn| Ok::<_, Obstacle>(catalog::load_present(conn, &config).await?);
+        self.control.ask(load).await?;
         let config = self.keep_what_needs_a_restart(config);
         let mut tables = Vec::new();
         for rule in &config.rules {

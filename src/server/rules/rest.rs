@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use mysql_async::Conn;
 use tokio::time::Instant;
 
 use super::standing::{Side, Stage};
@@ -62,11 +63,8 @@ impl Keeper {
     /// Asks whether the server is read-only. On a replica, slots change by what the proxies of its source do, which
     /// nobody tells here: no table may rest there.
     pub(super) async fn see_replica(&mut self) {
-        let asked = async {
-            let mut conn = self.control.connect().await?;
-            Ok::<_, Obstacle>(is_read_only(&mut conn).await?)
-        };
-        let Ok(is_replica) = asked.await else {
+        let asked = async |conn: &mut Conn| Ok::<_, Obstacle>(is_read_only(conn).await?);
+        let Ok(is_replica) = self.control.ask(asked).await else {
             return;
         };
         if is_replica != self.is_replica {

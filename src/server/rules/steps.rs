@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use mysql_async::Conn;
+
 use super::standing::{Side, Stage, Standing};
 use super::tables::Obstacle;
 use super::{Keeper, full_name};
@@ -130,8 +132,9 @@ impl Keeper {
             tables: vec![Arc::clone(table)],
             ..Catalog::clone(&self.shared.hot().catalog)
         };
-        let mut conn = self.control.connect().await?;
-        let report = provision::provision(&mut conn, &catalog).await?;
+        let provide =
+            async |conn: &mut Conn| Ok::<_, Obstacle>(provision::provision(conn, &catalog).await?);
+        let report = self.control.ask(provide).await?;
         for line in report.to_string().lines() {
             tracing::info!("slot table {line}");
         }
@@ -257,8 +260,10 @@ impl Keeper {
         let Some((_, task)) = emptying.filter(|(begun, _)| *begun == side) else {
             let (table, control) = (Arc::clone(table), self.control.clone());
             let metrics = Arc::clone(&self.shared.metrics);
-            let task =
-                tokio::spawn(async move { RollUp::new(control, metrics).empty(&table).await });
+            let task = tokio::spawn(async move {
+                let mut rollup = RollUp::new(control.clone(), metrics);
+                control.unless_replaced(rollup.empty(&table)).await
+            });
             self.standings[index].emptying = Some((side, task));
             return Err("its slots to be emptied".to_owned());
         };

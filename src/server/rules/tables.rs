@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use tokio::time::Instant;
 
@@ -130,10 +131,12 @@ impl Keeper {
 
     /// `None` if the server does not say.
     async fn is_there_a_slot_table(&self, rule: &Rule) -> Option<bool> {
-        let mut conn = self.control.connect().await.ok()?;
         let catalog = Arc::clone(&self.shared.hot().catalog);
-        let found = provision::has_slot_table(&mut conn, &catalog, rule).await;
-        found.ok()
+        let found = async |conn: &mut Conn| {
+            let found = provision::has_slot_table(conn, &catalog, rule).await;
+            found.map_err(|problem| Obstacle::Passing(problem.to_string()))
+        };
+        self.control.ask(found).await.ok()
     }
 
     /// Reads again what DDL may have changed.
@@ -196,22 +199,30 @@ impl Keeper {
     }
 
     async fn has_slots_of(&self, table: &HotTable) -> Result<bool, Obstacle> {
-        let mut conn = self.control.connect().await?;
-        let found = withdrawal::is_there(&mut conn, table).await;
-        found.map_err(|error| Obstacle::Passing(error.to_string()))
+        let found = async |conn: &mut Conn| Ok(withdrawal::is_there(conn, table).await?);
+        self.control.ask(found).await
     }
 
     /// Makes sure that a rule has its slot table, for the table as it is while DDL on it is blocked.
     pub(super) async fn provide_slots(&mut self, index: usize) -> Result<(), Obstacle> {
-        let mut conn = self.control.connect().await?;
-        let failed = |error: mysql_async::Error| Obstacle::Passing(error.to_string());
+        let control = self.control.clone();
+        let provide = async |conn: &mut Conn| self.provide_slots_on(conn, index).await;
+        let report = control.ask(provide).await?;
+        for line in report.to_string().lines() {
+            tracing::info!("slot table {line}");
+        }
+        Ok(())
+    }
+
+    async fn provide_slots_on(
+        &mut self,
+        conn: &mut Conn,
+        index: usize,
+    ) -> Result<provision::Report, Obstacle> {
         let known = self.standings[index].table.clone();
         let known = known.ok_or_else(|| Obstacle::Passing("no table yet".to_owned()))?;
         let lock = withdrawal::lock_name(&known);
-        let got: Option<Option<i64>> = conn
-            .query_first(withdrawal::lock(&lock, 0))
-            .await
-            .map_err(failed)?;
+        let got: Option<Option<i64>> = conn.query_first(withdrawal::lock(&lock, 0)).await?;
         if got.flatten() != Some(1) {
             return Err(Obstacle::Passing("DDL that is under way".to_owned()));
         }
@@ -224,18 +235,13 @@ impl Keeper {
                     tables: vec![Arc::clone(table)],
                     ..Catalog::clone(&self.shared.hot().catalog)
                 };
-                let report = provision::provision(&mut conn, &catalog).await;
+                let report = provision::provision(conn, &catalog).await;
                 report.map_err(Obstacle::from)
             }
             _ => Err(Obstacle::Passing("its table has changed".to_owned())),
         };
-        conn.query_drop(withdrawal::release(&lock))
-            .await
-            .map_err(failed)?;
-        for line in provided?.to_string().lines() {
-            tracing::info!("slot table {line}");
-        }
-        Ok(())
+        conn.query_drop(withdrawal::release(&lock)).await?;
+        provided
     }
 
     /// A table that no longer fits its rule goes out of force, when other proxies permit it. The values in its slots
@@ -278,8 +284,8 @@ impl Keeper {
             }],
             ..Config::clone(&self.config.load())
         };
-        let mut conn = self.control.connect().await?;
-        let loaded = catalog::load(&mut conn, &one).await?;
+        let load = async |conn: &mut Conn| Ok::<_, Obstacle>(catalog::load(conn, &one).await?);
+        let loaded = self.control.ask(load).await?;
         let mut tables = loaded.tables.into_iter().chain(loaded.without_slots);
         tables
             .next()

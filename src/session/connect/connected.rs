@@ -85,14 +85,22 @@ pub async fn connect(
     Err(error)
 }
 
-/// Dials the upstream at this address.
-async fn reach(
-    address: &Address,
-    setup: &ConnectSetup,
-) -> Result<Box<dyn Transport>, ConnectError> {
+/// Dials the upstream at this address, and waits until it says something: the kernel accepts connections for a server
+/// that hangs, too.
+async fn reach(address: &Arc<Address>, setup: &ConnectSetup) -> Result<PacketStream, ConnectError> {
     tracing::trace!(upstream = %address, "dialing");
-    match timeout(setup.handshake_timeout, dial(address)).await {
-        Ok(dialed) => dialed.map_err(ConnectError::Unreachable),
+    let reached = async {
+        let mut transport = dial(address).await?;
+        if !setup.failover_patience.is_zero() {
+            transport = setup.route.until_given_up(address, transport);
+        }
+        let mut upstream = PacketStream::new(transport);
+        // The end of the stream, too, is for the handshake to judge.
+        upstream.fill().await?;
+        Ok(upstream)
+    };
+    match timeout(setup.handshake_timeout, reached).await {
+        Ok(reached) => reached.map_err(ConnectError::Unreachable),
         Err(_) => Err(ConnectError::UpstreamSilent(setup.handshake_timeout)),
     }
 }
@@ -100,10 +108,9 @@ async fn reach(
 /// Relays the handshake between an accepted client and a dialed upstream.
 pub(super) async fn relay(
     (mut client, origin): (PacketStream, Origin),
-    (upstream, address): (Box<dyn Transport>, Arc<Address>),
+    (mut upstream, address): (PacketStream, Arc<Address>),
     setup: &ConnectSetup,
 ) -> Result<Connected, ConnectError> {
-    let mut upstream = PacketStream::new(upstream);
     let entry = Handshake::new((&mut client, origin), (&mut upstream, &address), setup)
         .run()
         .await?;

@@ -83,7 +83,8 @@ impl Stage {
         let relay = tokio::spawn(async move {
             let client = PacketStream::new(Box::new(client_end));
             let address = setup.route.address();
-            relay((client, origin), (Box::new(upstream_end), address), &setup).await
+            let upstream = PacketStream::new(Box::new(upstream_end));
+            relay((client, origin), (upstream, address), &setup).await
         });
         Self {
             client: Script(client),
