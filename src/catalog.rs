@@ -6,6 +6,7 @@ mod bounds;
 mod cascades;
 mod changers;
 pub(crate) mod check;
+mod engines;
 mod error;
 mod examine;
 pub(crate) mod grants;

@@ -227,6 +227,14 @@ pub enum Problem {
         /// The GRANT.
         grant: String,
     },
+    /// A database that speaks MySQL's protocol and is not MySQL.
+    #[error("the server is {engine}, which {why}; name a MySQL or MariaDB server as upstream")]
+    OtherEngine {
+        /// Its name.
+        engine: &'static str,
+        /// What it does otherwise.
+        why: &'static str,
+    },
     /// A server that ignores CHECK.
     #[error(
         "the server is {server} {version}, which does not enforce CHECK constraints; use MySQL 8.0.16 or MariaDB 10.2.1, or later"

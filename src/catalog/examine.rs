@@ -27,8 +27,11 @@ pub(crate) struct Examination {
 
 impl Examination {
     /// Whether the server lacks what would be asked of it.
-    pub(crate) fn is_too_old(&self) -> bool {
-        matches!(self.problem, Some(Problem::TooOld { .. }))
+    pub(crate) fn is_of_another_kind(&self) -> bool {
+        matches!(
+            self.problem,
+            Some(Problem::TooOld { .. } | Problem::OtherEngine { .. })
+        )
     }
 }
 
@@ -57,7 +60,7 @@ pub(crate) async fn examine(conn: &mut Conn, config: &Config) -> Result<Examinat
     };
     let server = read::server(conn).await.map_err(upstream)?;
     let mut examination = Examination {
-        problem: load::enforces_checks(&server).err(),
+        problem: load::fits(&server).err(),
         socket_accounts: None,
         tables: Vec::new(),
         catalog: Catalog {
@@ -67,7 +70,7 @@ pub(crate) async fn examine(conn: &mut Conn, config: &Config) -> Result<Examinat
         },
         server,
     };
-    if examination.is_too_old() {
+    if examination.is_of_another_kind() {
         return Ok(examination);
     }
     examination.socket_accounts =

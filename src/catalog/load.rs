@@ -51,7 +51,7 @@ async fn look_at(
         problem,
     };
     let server = read::server(conn).await.map_err(upstream)?;
-    enforces_checks(&server).map_err(upstream)?;
+    fits(&server).map_err(upstream)?;
     let mut snapshot = Snapshot::new(&server);
     let mut hot = HotTables::of(&snapshot);
     for rule in planning(config) {
@@ -181,8 +181,11 @@ fn grant(conn: &Conn, schema: &str, name: &str) -> String {
     format!("GRANT SELECT, UPDATE, TRIGGER ON `{schema}`.`{name}` TO '{user}'@'..'")
 }
 
-/// Slot tables rely on CHECK.
-pub(super) fn enforces_checks(server: &Server) -> Result<(), Problem> {
+/// Slot tables rely on InnoDB's locks, and on CHECK.
+pub(super) fn fits(server: &Server) -> Result<(), Problem> {
+    if let Some((engine, why)) = server.other_engine {
+        return Err(Problem::OtherEngine { engine, why });
+    }
     let (name, since) = match server.mariadb {
         true => ("MariaDB", [10, 2, 1]),
         false => ("MySQL", [8, 0, 16]),
@@ -218,6 +221,7 @@ mod tests {
     fn server(version: &str, mariadb: bool) -> Server {
         Server {
             version: version.to_owned(),
+            other_engine: None,
             mariadb,
             lower_case_table_names: 0,
             sql_mode: String::new(),
@@ -240,19 +244,13 @@ mod tests {
             ("5.5.5-10.11.18-MariaDB-0+deb12u1-log", true, true),
             ("11.4.2-MariaDB", true, true),
         ] {
-            assert_eq!(
-                enforces_checks(&server(text, mariadb)).is_ok(),
-                enough,
-                "{text}"
-            );
+            assert_eq!(fits(&server(text, mariadb)).is_ok(), enough, "{text}");
         }
     }
 
     #[test]
     fn a_server_that_ignores_check_is_refused_with_the_remedy() {
-        let old = enforces_checks(&server("5.7.44", false))
-            .unwrap_err()
-            .to_string();
+        let old = fits(&server("5.7.44", false)).unwrap_err().to_string();
         assert!(
             old.contains("MySQL 5.7.44") && old.contains("8.0.16"),
             "{old}"
@@ -261,7 +259,7 @@ mod tests {
             checks: false,
             ..server("10.11.18-MariaDB", true)
         };
-        let off = enforces_checks(&off).unwrap_err().to_string();
+        let off = fits(&off).unwrap_err().to_string();
         assert!(
             off.contains("SET GLOBAL check_constraint_checks = ON"),
             "{off}"

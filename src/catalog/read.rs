@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cascades::{self, Cascade};
 use super::changers::{self, Changers};
+use super::engines;
 use super::error::Problem;
 use super::letter_case::is_same_table;
 use super::show_create;
@@ -14,6 +15,8 @@ use super::show_create;
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     pub(crate) version: String,
+    /// Where it is neither MySQL nor MariaDB: its name, and why slots do not go with it.
+    pub(crate) other_engine: Option<(&'static str, &'static str)>,
     pub(crate) mariadb: bool,
     pub(crate) lower_case_table_names: u8,
     /// What its sessions start with.
@@ -160,6 +163,7 @@ pub(crate) async fn server(conn: &mut Conn) -> Result<Server, Problem> {
         false => true,
     };
     Ok(Server {
+        other_engine: engines::other(&version, &comment),
         version,
         mariadb,
         lower_case_table_names,

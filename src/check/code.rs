@@ -48,6 +48,8 @@ macro_rules! codes {
 codes! {
     /// The server does not enforce CHECK.
     ServerVersion, "server-version", Error;
+    /// Neither MySQL nor MariaDB.
+    OtherEngine, "other-engine", Error;
     /// MariaDB with check_constraint_checks off.
     ChecksOff, "checks-off", Error;
     /// Accounts of the proxy's own user of the operating system, over a unix socket.
@@ -131,7 +133,7 @@ codes! {
     /// binlog_format is STATEMENT.
     BinlogFormat, "binlog-format", Warning;
     /// The server is in a cluster of which several members take writes.
-    MultiWriter, "multi-writer", Warning;
+    MultiWriter, "multi-writer", Error;
     /// The server's clock is not this machine's.
     Clock, "clock", Warning;
     /// The server is in a group of which one member takes writes.

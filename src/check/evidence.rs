@@ -1,7 +1,7 @@
 //! What findings are made of: answers of the server, as data.
 
-use super::cluster::Cluster;
 use crate::catalog::Examination;
+use crate::counter::cluster::Cluster;
 use crate::counter::provision::{Problem, State};
 
 /// All that was asked.

@@ -103,6 +103,7 @@ fn code(problem: &Problem) -> Code {
         Problem::UpdateTrigger { .. } => Code::UpdateTrigger,
         Problem::TriggersUnseen { .. } => Code::ControlGrants,
         Problem::TooOld { .. } => Code::ServerVersion,
+        Problem::OtherEngine { .. } => Code::OtherEngine,
         Problem::SocketAccounts { .. } => Code::SocketAccounts,
         Problem::ChecksOff => Code::ChecksOff,
         Problem::SameTable { .. } => Code::SameTable,

@@ -25,7 +25,7 @@ pub(super) fn findings(config: &Config, evidence: &Evidence) -> Vec<Finding> {
     findings.extend(read_only(evidence));
     findings.extend(skip_locked(evidence));
     findings.extend(binlog(evidence));
-    findings.extend(cluster::finding(evidence));
+    findings.extend(cluster::finding(config, evidence));
     findings.extend(clock(evidence));
     findings.extend(unseen_programs(evidence));
     if evidence.accounts.is_none() {
@@ -197,6 +197,7 @@ mod tests {
             examination: Examination {
                 server: Server {
                     version: version.to_owned(),
+                    other_engine: None,
                     mariadb,
                     lower_case_table_names: 0,
                     sql_mode: String::new(),
@@ -227,10 +228,13 @@ mod tests {
         }
     }
 
+    fn config(upstream: &str) -> Config {
+        let counters = "counters:\n- {table: shop.posts, columns: [views]}\n";
+        Config::from_str(&format!("{upstream}\n{counters}"), &|_| None).unwrap()
+    }
+
     fn codes(evidence: &Evidence) -> Vec<&'static str> {
-        let text = "upstream: db:1\ncounters:\n- {table: shop.posts, columns: [views]}\n";
-        let config = Config::from_str(text, &|_| None).unwrap();
-        let findings = findings(&config, evidence);
+        let findings = findings(&config("upstream: db:1"), evidence);
         findings.iter().map(|finding| finding.code.name()).collect()
     }
 
@@ -253,6 +257,11 @@ mod tests {
             version: "5.7.44".to_owned(),
         });
         assert_eq!(codes(&old), ["server-version"]);
+        old.examination.problem = Some(crate::catalog::Problem::OtherEngine {
+            engine: "TiDB",
+            why: "locks nothing",
+        });
+        assert_eq!(codes(&old), ["other-engine"]);
     }
 
     #[test]
@@ -279,7 +288,7 @@ mod tests {
 
     #[test]
     fn clusters_are_told_by_who_writes() {
-        use super::super::cluster::Cluster;
+        use crate::counter::cluster::Cluster;
         let mut member = evidence("9.7.4", false);
         let group = |members, single_primary| Cluster::Group {
             members,
@@ -301,8 +310,11 @@ mod tests {
         ] {
             member.cluster = Some(cluster);
             assert_eq!(codes(&member), [code]);
-            let finding = cluster::finding(&member).unwrap();
+            let alone = config("upstream: db:1");
+            let finding = cluster::finding(&alone, &member).unwrap();
             assert!(finding.reason.contains(words), "{}", finding.reason);
+            let all = "upstreams: [db:1, db:2, db:3, db:4, db:5]\nsingle_writer: true";
+            assert!(cluster::finding(&config(all), &member).is_none());
         }
     }
 

@@ -25,6 +25,15 @@ pub enum Error {
     /// A table does not fit its rule.
     #[error(transparent)]
     Catalog(#[from] catalog::Error),
+    /// Slots do not go with the server.
+    #[error("{}{source}", Place::field("upstream"))]
+    Unfit {
+        /// Why, with the remedy.
+        source: counter::server::Unfit,
+    },
+    /// The server does not say whether it is a member of a cluster.
+    #[error("cannot ask the server for its cluster: {0}")]
+    Cluster(mysql_async::Error),
     /// A slot table cannot be provided.
     #[error("{place}{problem}{}", line_suffix(place.line))]
     Provision {
@@ -167,7 +176,9 @@ impl Error {
             Self::InFile { source, .. } => source.may_pass(),
             Self::Control(error) => !error.is_configuration(),
             Self::Catalog(error) => is_of_the_connection(&error.problem),
-            Self::ReadOnly(error) => matches!(error, mysql_async::Error::Io(_)),
+            Self::ReadOnly(error) | Self::Cluster(error) => {
+                matches!(error, mysql_async::Error::Io(_))
+            }
             Self::Provision { problem, .. } => match &**problem {
                 Provision::NoConnection { source } => !source.is_configuration(),
                 Provision::InUse { .. } | Provision::Withdrawn { .. } => true,
@@ -188,6 +199,7 @@ impl Error {
             | Self::LogFilter { .. }
             | Self::LogFormat(_)
             | Self::NoRule { .. }
+            | Self::Unfit { .. }
             | Self::OnlyWithTls(_)
             | Self::Target(_) => 2,
             Self::Control(error) if error.is_configuration() => 2,
@@ -200,6 +212,7 @@ impl Error {
             Self::Control(_)
             | Self::Replica
             | Self::ReadOnly(_)
+            | Self::Cluster(_)
             | Self::Check(_)
             | Self::Output(_)
             | Self::Man(_)

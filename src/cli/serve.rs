@@ -16,8 +16,8 @@ use crate::admin::{self, Desk, Port, RecentLog, State};
 use crate::catalog::{self, Catalog};
 use crate::config::{Config, Mode, Rule};
 use crate::counter::control::Control;
-use crate::counter::provision;
-use crate::counter::server::is_read_only;
+use crate::counter::server::{Unfit, is_read_only};
+use crate::counter::{cluster, locks, provision};
 use crate::server::{Rules, Server};
 
 /// The pauses between two tries to reach the server: the first, which grows, and the longest.
@@ -100,8 +100,8 @@ async fn until_prepared(config: &Config, state: &State) -> Result<(Control, Cata
             prepared => return prepared,
         };
         if why != told {
-            tracing::warn!("not serving yet: {why}");
             state.waits_for(&why);
+            tracing::warn!("not serving yet: {why}");
             told = why;
         }
         tell_systemd(NotifyState::Status(&told));
@@ -117,7 +117,7 @@ async fn prepare_present(config: &Config) -> Result<(Control, Catalog), Error> {
     let control = Control::open(config).await?;
     let mut conn = control.connect().await?;
     let catalog = catalog::load_present(&mut conn, config).await?;
-    provide(&mut conn, config, &catalog).await?;
+    provide((&control, &mut conn), config, &catalog).await?;
     drop(conn);
     Ok((control, catalog))
 }
@@ -171,14 +171,19 @@ pub async fn prepare(config: &Config) -> Result<Catalog, Error> {
 pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog, Error> {
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
-    provide(&mut conn, config, &catalog).await?;
+    provide((control, &mut conn), config, &catalog).await?;
     Ok(catalog)
 }
 
 /// Provides the slot tables of the catalog, once nothing speaks against it.
-async fn provide(conn: &mut Conn, config: &Config, catalog: &Catalog) -> Result<(), Error> {
+async fn provide(
+    (control, conn): (&Control, &mut Conn),
+    config: &Config,
+    catalog: &Catalog,
+) -> Result<(), Error> {
     catalog::refuse_socket_accounts(conn, config).await?;
     let by_rule = |error| Error::provision(error, config);
+    refuse_unfit((control, conn), config, catalog).await?;
     provision::refuse_unserved(conn, config, catalog)
         .await
         .map_err(by_rule)?;
@@ -191,6 +196,23 @@ async fn provide(conn: &mut Conn, config: &Config, catalog: &Catalog) -> Result<
         tracing::info!("slot table {line}");
     }
     Ok(())
+}
+
+/// Where there are slots, all proxies must hear each other, and rows must be locked.
+async fn refuse_unfit(
+    (control, conn): (&Control, &mut Conn),
+    config: &Config,
+    catalog: &Catalog,
+) -> Result<(), Error> {
+    if catalog.tables.is_empty() {
+        return Ok(());
+    }
+    let unfit = |source| Err(Error::Unfit { source });
+    match cluster::read(conn).await.map_err(Error::Cluster)? {
+        Some(cluster) if cluster.is_refused(config) => unfit(Unfit::SeveralWriters(cluster)),
+        _ if locks::are_none(control, catalog).await => unfit(Unfit::NoRowLocks),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that the slots of rules that do not rewrite can be folded into base. Such a rule is in force until its slots

@@ -38,6 +38,9 @@ pub struct Config {
     pub listen: Listen,
     /// The MySQL or MariaDB server that the proxy connects to, or several of which one takes writes.
     pub upstream: Upstreams,
+    /// In a cluster whose members all take writes: one member is given all of them, by this proxy, others, and whoever
+    /// else writes hot tables.
+    pub single_writer: bool,
     /// The SQL console, if there is one.
     pub admin: Option<Admin>,
     /// Where metrics are shown over HTTP, if anywhere.

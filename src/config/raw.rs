@@ -18,6 +18,7 @@ pub(super) struct RawConfig {
     pub(super) listen: Option<Scalar>,
     pub(super) upstream: Option<Scalar>,
     pub(super) upstreams: Option<Vec<Scalar>>,
+    pub(super) single_writer: Option<Scalar>,
     pub(super) admin: Option<Scalar>,
     pub(super) admin_account: Option<RawAccount>,
     pub(super) http: Option<Scalar>,

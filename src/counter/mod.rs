@@ -1,12 +1,14 @@
 //! Where increments go and how they come back: the control account, slot tables, slots, folds.
 
 pub mod agreement;
+pub mod cluster;
 pub mod combine;
 pub mod control;
 pub mod drain;
 pub mod fold;
 pub mod grants;
 mod key;
+pub mod locks;
 mod looks;
 pub mod motion;
 pub mod node;

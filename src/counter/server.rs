@@ -6,6 +6,23 @@ use std::sync::Arc;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
+use super::cluster::Cluster;
+
+/// Why slots do not go with a server.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// Other members of its cluster may take writes, too.
+    #[error(
+        "the server is in {0}, and proxies on several members do not hear each other yet; let one member take all writes, and either name all members as upstreams, the others read-only, or say single_writer: true"
+    )]
+    SeveralWriters(Cluster),
+    /// It is no InnoDB.
+    #[error(
+        "two sessions got the lock of the same row (SELECT .. FOR UPDATE SKIP LOCKED), so values would not stay exact; name a MySQL or MariaDB server as upstream"
+    )]
+    NoRowLocks,
+}
+
 /// An expression whose value differs on each server, and stays the same when a server restarts. MariaDB has no UUID of
 /// its own; two servers that agree in all of these can hardly run at the same time. Each server ignores the other's
 /// half.

@@ -1,7 +1,6 @@
 //! Asks the control connection for everything that findings are made of. Each statement reads.
 
 mod accounts;
-mod cluster;
 mod extremes;
 mod programs;
 
@@ -15,6 +14,7 @@ use super::evidence::{Clock, Evidence, Seen};
 use crate::catalog::read::rows;
 use crate::catalog::{Catalog, Examined, HotTable, Problem, examine};
 use crate::config::Config;
+use crate::counter::cluster;
 use crate::counter::provision::{self, State};
 use crate::counter::quote;
 use crate::wire::error_code::{ER_UNKNOWN_SYSTEM_VARIABLE, lacks_privilege};
@@ -33,14 +33,17 @@ pub(super) async fn gather(conn: &mut Conn, config: &Config) -> Result<Evidence,
         examination,
     };
     // Such servers lack what would be asked.
-    if evidence.examination.is_too_old() {
+    if evidence.examination.is_of_another_kind() {
         return Ok(evidence);
     }
     let mariadb = evidence.examination.server.mariadb;
     if is_on(&value(conn, "@@GLOBAL.log_bin").await?) {
         evidence.binlog_format = Some(value(conn, "@@GLOBAL.binlog_format").await?);
     }
-    evidence.cluster = cluster::read(conn).await.map_err(Error::Query)?;
+    evidence.cluster = cluster::read(conn).await.map_err(|source| {
+        let what = "the server's cluster";
+        Error::Query(Problem::Query { what, source })
+    })?;
     if !mariadb {
         fresh_statistics(conn).await;
     }

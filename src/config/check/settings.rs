@@ -50,6 +50,18 @@ enum Mode {
     Required,
 }
 
+/// Yes or no.
+fn truth(text: &Text) -> Result<bool, Problem> {
+    match text.value.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Problem::Choice {
+            value: text.to_string(),
+            choices: "true or false",
+        }),
+    }
+}
+
 /// Checks everything.
 pub(in crate::config) fn config(
     raw: RawConfig,
@@ -72,6 +84,9 @@ pub(in crate::config) fn config(
                 let host = "127.0.0.1".to_owned();
                 HostPort { host, port: 6033 }.into()
             }),
+        single_writer: check
+            .field("single_writer", raw.single_writer, truth)?
+            .unwrap_or_default(),
         admin: check.admin(raw.admin, raw.admin_account)?,
         http: check.field("http", raw.http, address::port)?,
         control: check.account(raw.control.unwrap_or_default())?,
@@ -179,18 +194,7 @@ impl Check<'_> {
         upstream: &Upstreams,
     ) -> Result<UpstreamTls, Error> {
         let ca = self.path("upstream_tls.ca", raw.ca)?;
-        let host = self.field(
-            "upstream_tls.verify_host",
-            raw.verify_host,
-            |text| match text.value.as_str() {
-                "true" => Ok(true),
-                "false" => Ok(false),
-                _ => Err(Problem::Choice {
-                    value: text.to_string(),
-                    choices: "true or false",
-                }),
-            },
-        )?;
+        let host = self.field("upstream_tls.verify_host", raw.verify_host, truth)?;
         let mode = self.field("upstream_tls.mode", raw.mode, |text| {
             match (text.value.as_str(), upstream.is_local()) {
                 ("disabled", _) => Ok(Mode::Disabled),

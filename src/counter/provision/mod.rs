@@ -333,6 +333,7 @@ async fn describe(
 ) -> Result<Option<Facts>, Problem> {
     let server = Server {
         version: String::new(),
+        other_engine: None,
         mariadb: catalog.mariadb,
         lower_case_table_names: catalog.lower_case_table_names,
         sql_mode: String::new(),

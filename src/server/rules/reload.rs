@@ -186,6 +186,7 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let Config {
         listen: _,
         upstream,
+        single_writer,
         admin,
         http,
         control,
@@ -201,6 +202,7 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     } = new;
     let settings = [
         ("upstream", *upstream != old.upstream),
+        ("single_writer", *single_writer != old.single_writer),
         ("admin", *admin != old.admin),
         ("http", *http != old.http),
         ("control", *control != old.control),

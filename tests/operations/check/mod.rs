@@ -43,6 +43,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
         "tests/clients/login/socket_accounts.rs",
     ),
     (Code::ServerVersion, "src/check/server.rs"),
+    (Code::OtherEngine, "src/check/server.rs"),
     (Code::NoSkipLocked, "src/check/server.rs"),
     (Code::Clock, "src/check/server.rs"),
     (Code::MultiWriter, "servers_in_a_group"),

@@ -1,5 +1,7 @@
 //! Servers: their settings, and tables that are too large to look at.
 
+use std::path::Path;
+
 use countersink::check::Code;
 use countersink_sandbox::{Address, Flavour, Server};
 use mysql_async::{Opts, OptsBuilder};
@@ -7,6 +9,7 @@ use serde_json::Value;
 
 use crate::check::found::{Found, run_all};
 use crate::check::{POSTS, RULE};
+use crate::support::binary::Serving;
 use crate::support::twin::{installation, options};
 use crate::support::{Sandbox, countersink, servers};
 
@@ -18,6 +21,20 @@ fn opts(address: &Address) -> Opts {
         .pass(Some(address.password.clone()))
         .prefer_socket(false)
         .into()
+}
+
+fn serve_must_be_told_of_one_writer(rules: &Path) {
+    let refused = Serving::start(rules).err().expect("it does not serve");
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.errors.contains("say single_writer: true"),
+        "{}",
+        refused.errors
+    );
+    let text = std::fs::read_to_string(rules).expect("rules");
+    std::fs::write(rules, format!("{text}single_writer: true\n")).expect("written");
+    assert!(!Found::of(rules).has(Code::MultiWriter));
+    Serving::start(rules).expect("it serves").stop();
 }
 
 /// Settings of whole servers, on servers of the test's own.
@@ -140,7 +157,7 @@ async fn servers_in_a_group() {
         .await;
     for (single, code, severity) in [
         ("ON", Code::SinglePrimary, "notice"),
-        ("OFF", Code::MultiWriter, "warning"),
+        ("OFF", Code::MultiWriter, "error"),
     ] {
         let set = format!("SET GLOBAL group_replication_single_primary_mode = {single}");
         sandbox.run(&set).await;
@@ -150,6 +167,9 @@ async fn servers_in_a_group() {
         assert_eq!(finding["severity"], severity);
         let reason = finding["reason"].as_str().expect("a text");
         assert!(reason.contains("of 1 members"), "{reason}");
+        if code == Code::MultiWriter {
+            serve_must_be_told_of_one_writer(&rules);
+        }
         sandbox.run("STOP GROUP_REPLICATION").await;
         sandbox
             .run("SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF")

@@ -59,6 +59,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
     let Config {
         listen,
         upstream,
+        single_writer,
         admin,
         http,
         control,
@@ -92,6 +93,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
     vec![
         ("listen", listen.to_string().into()),
         ("upstream", upstream.to_string().into()),
+        ("single_writer", single_writer.to_string().into()),
         (
             "admin",
             admin.as_ref().map(|admin| admin.address.to_string()).into(),
