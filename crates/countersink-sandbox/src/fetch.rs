@@ -33,6 +33,26 @@ pub(super) fn fetch(
     })
 }
 
+/// Unpacks Galera's provider library under `cache`, unless an earlier call has. Returns the root folder.
+pub(super) fn fetch_galera(cache: &Path, progress: &dyn Fn(&str)) -> Result<PathBuf, Error> {
+    Once {
+        cache,
+        name: "galera",
+        is_whole,
+    }
+    .get(progress, |part| {
+        let root = part.join("root");
+        let apt = Apt::prepare(&part.join("apt"), &source(Flavour::MariaDb)?)?;
+        progress("downloading galera-4");
+        apt.update()?;
+        // What it needs beside the server's own libraries every machine has.
+        apt.download_alone("galera-4")?;
+        unpack(&apt, &root)?;
+        fs::write(root.join(STAMP), RECIPE).map_err(Error::file("write", &root))?;
+        Ok(root)
+    })
+}
+
 /// Whether the folder is complete. The stamp is written last, and the folder is moved after that, so a folder with a
 /// stamp is complete.
 fn is_whole(root: &Path) -> bool {
@@ -117,16 +137,18 @@ fn download_and_unpack(
         // that is not installed.
         apt.download_alone(&server.replace("-core", ""))?;
     }
-    let archives = apt.archives()?;
-    progress(&format!("unpacking {} packages", archives.len()));
-    let root = part.join("root");
-    fs::create_dir_all(&root).map_err(Error::file("create", &root))?;
-    for archive in &archives {
+    progress(&format!("unpacking {} packages", apt.archives()?.len()));
+    unpack(&apt, &part.join("root"))
+}
+
+fn unpack(apt: &Apt, root: &Path) -> Result<(), Error> {
+    fs::create_dir_all(root).map_err(Error::file("create", root))?;
+    for archive in &apt.archives()? {
         output_of(
             Command::new("dpkg-deb")
                 .arg("--extract")
                 .arg(archive)
-                .arg(&root),
+                .arg(root),
         )?;
     }
     Ok(())

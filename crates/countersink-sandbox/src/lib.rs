@@ -29,6 +29,9 @@ mod program;
 
 mod template;
 
+mod cluster;
+mod galera;
+
 mod guard;
 mod initial_handshake;
 mod start;
@@ -39,6 +42,7 @@ mod error;
 mod flavour;
 mod once;
 
+pub use cluster::{Replication, start_cluster};
 pub use error::Error;
 pub use flavour::{Flavour, Version};
 pub use given::{Address, from_env};

@@ -47,6 +47,24 @@ impl Default for Options {
     }
 }
 
+/// What a server is started on.
+pub(super) struct Ground {
+    /// The data folder that it gets a copy of.
+    pub data: PathBuf,
+    /// Variables of its environment, beside those of this process.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Ground {
+    /// A freshly initialised data folder.
+    pub fn fresh(installation: &Installation) -> Result<Self, Error> {
+        Ok(Self {
+            data: template::template(installation)?,
+            environment: Vec::new(),
+        })
+    }
+}
+
 /// A private server. Dropping it kills it and removes everything that it wrote.
 ///
 /// The user `root` has an empty password, both from 127.0.0.1 and over the socket.
@@ -71,10 +89,19 @@ impl Server {
     /// # Errors
     /// [`Error::Start`] with the end of the server's log; others if folders cannot be created.
     pub fn start(installation: &Installation, options: &Options) -> Result<Self, Error> {
+        Self::start_on(installation, options, &Ground::fresh(installation)?)
+    }
+
+    /// The same, on a copy of another data folder.
+    pub(super) fn start_on(
+        installation: &Installation,
+        options: &Options,
+        ground: &Ground,
+    ) -> Result<Self, Error> {
         let mut attempts = 1..=PORT_ATTEMPTS;
         loop {
             let last = attempts.next() == Some(PORT_ATTEMPTS);
-            match Self::attempt(installation, options) {
+            match Self::attempt(installation, options, ground) {
                 Err(Error::Start { log, .. })
                     if !last && log.contains("Address already in use") =>
                 {
@@ -85,7 +112,11 @@ impl Server {
         }
     }
 
-    fn attempt(installation: &Installation, options: &Options) -> Result<Self, Error> {
+    fn attempt(
+        installation: &Installation,
+        options: &Options,
+        ground: &Ground,
+    ) -> Result<Self, Error> {
         let parent = options.under.clone().unwrap_or_else(std::env::temp_dir);
         let parent = std::path::absolute(&parent).map_err(Error::file("resolve", &parent))?;
         fs::create_dir_all(&parent).map_err(Error::file("create", &parent))?;
@@ -93,7 +124,7 @@ impl Server {
         let user = template::user_option()?;
         let spawn = |folder: &Path| {
             let mut command = installation.server_command();
-            command.args(user);
+            command.args(user).envs(ground.environment.iter().cloned());
             arguments(&mut command, installation.flavour, folder, port, options);
             Guard::spawn(&command, folder)
         };
@@ -123,7 +154,7 @@ impl Server {
         };
         let scratch = server.folder.join("tmp");
         fs::create_dir(&scratch).map_err(Error::file("create", &scratch))?;
-        template::copy_into(installation, &server.data_folder())?;
+        template::copy_folder(&ground.data, &server.data_folder())?;
         server.guard.order(Order::Start);
         server.wait_until_it_answers()?;
         tracing::debug!(flavour = %server.flavour, version = %server.version, port, "server answers");
@@ -195,6 +226,16 @@ impl Server {
     /// # Errors
     /// [`Error::Stop`] if it had to be killed, or had ended for another reason.
     pub fn stop(mut self) -> Result<(), Error> {
+        self.shut_down()
+    }
+
+    /// The same, but its data folder is copied to this place.
+    pub(super) fn stop_and_keep(mut self, data: &Path) -> Result<(), Error> {
+        self.shut_down()?;
+        template::copy_folder(&self.data_folder(), data)
+    }
+
+    fn shut_down(&mut self) -> Result<(), Error> {
         self.guard.order(Order::Terminate);
         match self.guard.wait(Instant::now() + self.patience) {
             Some(0) => Ok(()),
@@ -226,7 +267,7 @@ impl Server {
         }
     }
 
-    fn start_error(&self, reason: String) -> Error {
+    pub(super) fn start_error(&self, reason: String) -> Error {
         let (flavour, version, log) = (self.flavour, self.version.text.clone(), self.log());
         Error::Start {
             flavour,
@@ -256,7 +297,7 @@ fn ended_with(status: i32) -> String {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> Result<u16, Error> {
+pub(super) fn free_port() -> Result<u16, Error> {
     let name = Path::new("127.0.0.1:0");
     let listener = TcpListener::bind("127.0.0.1:0").map_err(Error::file("listen on", name))?;
     Ok(listener

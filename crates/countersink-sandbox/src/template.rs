@@ -13,11 +13,6 @@ use crate::{Error, Flavour, Installation};
 /// Incremented when the initialised data changes, so that older templates are replaced.
 const RECIPE: u32 = 1;
 
-/// Fills the new folder `data` with the data of a freshly initialised server.
-pub(super) fn copy_into(installation: &Installation, data: &Path) -> Result<(), Error> {
-    copy_folder(&template(installation)?, data)
-}
-
 /// The option that root needs to run a server, and that others must not use.
 pub(super) fn user_option() -> Result<Option<&'static str>, Error> {
     // The owner of a new file is the user that runs this process.
@@ -26,7 +21,8 @@ pub(super) fn user_option() -> Result<Option<&'static str>, Error> {
     Ok((owner == 0).then_some("--user=root"))
 }
 
-fn template(installation: &Installation) -> Result<PathBuf, Error> {
+/// The data folder of a freshly initialised server, to be copied.
+pub(super) fn template(installation: &Installation) -> Result<PathBuf, Error> {
     let name = format!(
         "{}-{}-data{RECIPE}",
         installation.flavour.word(),
@@ -112,7 +108,8 @@ fn initialise_mariadb(mut command: Command, installation: &Installation) -> Resu
     output_of(&mut command).map(drop)
 }
 
-fn copy_folder(from: &Path, to: &Path) -> Result<(), Error> {
+/// Copies a folder with all below it.
+pub(super) fn copy_folder(from: &Path, to: &Path) -> Result<(), Error> {
     fs::create_dir_all(to).map_err(Error::file("create", to))?;
     for entry in fs::read_dir(from).map_err(Error::file("read", from))? {
         let entry = entry.map_err(Error::file("read", from))?;

@@ -1,14 +1,17 @@
 //! Failover: a proxy that knows a primary and its replica follows whoever takes writes, and nothing is lost or counted
 //! twice.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod clusters;
+mod load;
+
 use std::time::{Duration, Instant};
 
 use countersink::config::Mode;
 use countersink::counter::control::{Control, Error};
 use countersink::driver::{Driver, Reply};
 use countersink_sandbox::{Address, Flavour, Server};
+
+use load::{INCREMENT, Ledger, Load, SCHEMA, TABLE, VALUE, app, base_and_slots};
 
 use crate::replica::{follow, server, until};
 use crate::support::client::{connect, connect_as, create_schema, number, rows, run};
@@ -22,31 +25,6 @@ on_both![
     a_primary_that_is_killed_under_load_takes_no_increment_with_it,
     a_primary_that_hangs_holds_nobody_up,
 ];
-
-const SCHEMA: &str = "cs_failover";
-const VALUE: &str = "SELECT views FROM posts WHERE id = 1";
-const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
-const TABLE: &str = "cs_failover.posts";
-const CLIENTS: usize = 8;
-
-/// What the clients were told.
-#[derive(Clone, Copy, Debug, Default)]
-struct Ledger {
-    acknowledged: i64,
-    /// Their connection was lost before the answer.
-    ambiguous: i64,
-}
-
-impl std::ops::Add for Ledger {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            acknowledged: self.acknowledged + other.acknowledged,
-            ambiguous: self.ambiguous + other.ambiguous,
-        }
-    }
-}
 
 /// Two servers, the second a read-only replica of the first.
 struct Pair {
@@ -199,15 +177,6 @@ impl Pair {
     }
 }
 
-/// The application's account, which may not write to a read-only server.
-fn app(address: &Address) -> Address {
-    Address {
-        user: "app".to_owned(),
-        password: "app".to_owned(),
-        ..address.clone()
-    }
-}
-
 /// Whether the table may rest: one way on each family in every run, and both where everything is asked for.
 fn rests(flavour: Flavour) -> impl Iterator<Item = &'static str> {
     let rests = match flavour {
@@ -216,87 +185,6 @@ fn rests(flavour: Flavour) -> impl Iterator<Item = &'static str> {
     };
     let what = format!("failover on {flavour}, ways to rest");
     rests.into_iter().take(of_all(&what, 1, 2))
-}
-
-/// Clients that increment one row, in autocommit and in transactions, and connect again when they lose the connection,
-/// until they are told to stop.
-struct Load {
-    stop: Arc<AtomicBool>,
-    clients: tokio::task::JoinSet<Ledger>,
-}
-
-impl Load {
-    fn start(address: &Address) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut clients = tokio::task::JoinSet::new();
-        for number in 0..CLIENTS {
-            let (address, stop) = (app(address), Arc::clone(&stop));
-            clients.spawn(async move { work(&address, number, &stop).await });
-        }
-        Self { stop, clients }
-    }
-
-    async fn end(mut self) -> Ledger {
-        self.stop.store(true, Ordering::Relaxed);
-        let mut sum = Ledger::default();
-        while let Some(ledger) = self.clients.join_next().await {
-            let ledger = ledger.expect("a client that does not panic");
-            sum = sum + ledger;
-        }
-        sum
-    }
-}
-
-async fn work(address: &Address, number: usize, stop: &AtomicBool) -> Ledger {
-    let mut ledger = Ledger::default();
-    let mut client = None;
-    let mut round = number;
-    while !stop.load(Ordering::Relaxed) {
-        let Some(mut connected) = client.take() else {
-            client = connect_as(address, Some(SCHEMA), Driver::CAPABILITIES)
-                .await
-                .ok();
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            continue;
-        };
-        round += 1;
-        match increment(&mut connected, round.is_multiple_of(3)).await {
-            Some(true) => ledger.acknowledged += 1,
-            Some(false) => {}
-            None => {
-                ledger.ambiguous += 1;
-                continue;
-            }
-        }
-        client = Some(connected);
-    }
-    ledger
-}
-
-/// Whether an increment was acknowledged; `None` if the connection was lost. An error means that it was not done.
-async fn increment(client: &mut Driver, in_transaction: bool) -> Option<bool> {
-    let script: &[&str] = match in_transaction {
-        true => &["BEGIN", INCREMENT, "COMMIT"],
-        false => &[INCREMENT],
-    };
-    for statement in script {
-        match client.query(statement).await {
-            Ok(Reply::Err(error)) => {
-                assert!(
-                    [1290, 1205, 1836, 1053, 1927].contains(&error.code),
-                    "{}",
-                    error.message
-                );
-                if in_transaction {
-                    client.query("ROLLBACK").await.ok()?;
-                }
-                return Some(false);
-            }
-            Ok(_) => {}
-            Err(_) => return None,
-        }
-    }
-    Some(true)
 }
 
 async fn a_switch_in_good_order_loses_nothing(flavour: Flavour) {
@@ -466,12 +354,4 @@ async fn read(client: &mut Driver) -> Option<i64> {
         }
         _ => None,
     }
-}
-
-/// The value, directly.
-fn base_and_slots() -> String {
-    format!(
-        "SELECT views + COALESCE((SELECT SUM(s.views) FROM {SCHEMA}.posts_slots s WHERE s.id = p.id), 0) \
-         FROM {SCHEMA}.posts p WHERE id = 1"
-    )
 }
