@@ -69,6 +69,19 @@ impl Load {
         Self { stop, clients }
     }
 
+    /// Ends several at the same time.
+    pub async fn end_all(loads: impl IntoIterator<Item = Self>) -> Ledger {
+        let loads: Vec<_> = loads.into_iter().collect();
+        for load in &loads {
+            load.stop.store(true, Ordering::Relaxed);
+        }
+        let mut sum = Ledger::default();
+        for load in loads {
+            sum = sum + load.end().await;
+        }
+        sum
+    }
+
     pub async fn end(mut self) -> Ledger {
         self.stop.store(true, Ordering::Relaxed);
         let mut sum = Ledger::default();

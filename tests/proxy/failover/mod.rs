@@ -190,31 +190,36 @@ fn rests(flavour: Flavour) -> impl Iterator<Item = &'static str> {
 async fn a_switch_in_good_order_loses_nothing(flavour: Flavour) {
     for rest in rests(flavour) {
         let mut pair = Pair::start(flavour).await;
-        let proxy = pair.proxy(rest);
-        let load = Load::start(&proxy.address);
+        // Each follows by itself, and they agree on everything again.
+        let (proxy, other) = (pair.proxy(rest), pair.proxy(rest));
+        let load = [&proxy, &other].map(|proxy| Load::start(&proxy.address));
         let mut old = connect(&app(&proxy.address), Some(SCHEMA)).await;
         let mut manual = connect(&app(&proxy.address), Some(SCHEMA)).await;
         run(&mut manual, "SET autocommit = 0").await;
+        let mut beside = connect(&app(&other.address), Some(SCHEMA)).await;
         until("they work", async || number(&mut old, VALUE).await > 500).await;
 
         run(&mut pair.of_primary, "SET GLOBAL read_only = 1").await;
         pair.until_replicated().await;
         pair.promote().await;
         let silence = pair.until_it_takes_increments().await;
-        for old in [&mut old, &mut manual] {
+        for old in [&mut old, &mut manual, &mut beside] {
             until("old sessions are closed", async || {
                 old.query("DO 0").await.is_err()
             })
             .await;
         }
-        let ledger = load.end().await;
+        let ledger = Load::end_all(load).await;
         let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
         let what = format!("{flavour}, rest: {rest}, a switch: {silence:.1?} of silence");
         let value = pair.check(ledger, &mut client, &what).await;
         // The old one comes back as it was, and nobody goes there.
         run(&mut pair.of_primary, "SET GLOBAL read_only = 0").await;
         run(&mut client, INCREMENT).await;
-        assert_eq!(number(&mut client, VALUE).await, value + 1);
+        let mut beside = connect(&app(&other.address), Some(SCHEMA)).await;
+        for client in [&mut client, &mut beside] {
+            assert_eq!(number(client, VALUE).await, value + 1);
+        }
     }
 }
 
@@ -272,8 +277,8 @@ async fn a_primary_that_is_killed_under_load_takes_no_increment_with_it(flavour:
     for rest in rests(flavour) {
         let mut pair = Pair::start(flavour).await;
         pair.make_semi_synchronous().await;
-        let proxy = pair.proxy(rest);
-        let load = Load::start(&proxy.address);
+        let (proxy, other) = (pair.proxy(rest), pair.proxy(rest));
+        let load = [&proxy, &other].map(|proxy| Load::start(&proxy.address));
         let mut watch = connect(&app(&proxy.address), Some(SCHEMA)).await;
         until("they work", async || number(&mut watch, VALUE).await > 500).await;
         pair.primary.crash().expect("killed");
@@ -284,10 +289,12 @@ async fn a_primary_that_is_killed_under_load_takes_no_increment_with_it(flavour:
             number(&mut pair.of_replica, &base_and_slots()).await > before + 500
         })
         .await;
-        let ledger = load.end().await;
+        let ledger = Load::end_all(load).await;
         let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
         let what = format!("{flavour}, rest: {rest}, a kill under load: {silence:.1?} of silence");
-        pair.check(ledger, &mut client, &what).await;
+        let value = pair.check(ledger, &mut client, &what).await;
+        let mut beside = connect(&app(&other.address), Some(SCHEMA)).await;
+        assert_eq!(number(&mut beside, VALUE).await, value);
     }
 }
 
