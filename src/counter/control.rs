@@ -138,7 +138,12 @@ impl Control {
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let config = Arc::new(config.clone());
         let Look { way, server, .. } = match config.upstream.only() {
-            Some(address) => Self::look_at(&config, address, config.handshake_timeout).await?,
+            Some(address) => {
+                let limit = config.handshake_timeout;
+                let (look, conn) = Self::look_at(&config, address, limit).await?;
+                leave(conn).await;
+                look
+            }
             None => primary::find(&config).await?,
         };
         Ok(Self {
@@ -154,12 +159,13 @@ impl Control {
         })
     }
 
-    /// Connects to the server at this address, and asks what it is. The connection is closed again.
+    /// Connects to the server at this address, and asks what it is. The connection may be kept, or is closed when it
+    /// is dropped.
     pub(super) async fn look_at(
         config: &Config,
         address: &Address,
         limit: Duration,
-    ) -> Result<Look, Error> {
+    ) -> Result<(Look, Conn), Error> {
         let encrypted = Way::encrypted(config, address);
         match Self::look_by(config, encrypted, limit).await {
             Err(Error::Tls { why, .. }) if let Some(plain) = Way::plain(config, address) => {
@@ -170,21 +176,22 @@ impl Control {
         }
     }
 
-    async fn look_by(config: &Config, way: Way, limit: Duration) -> Result<Look, Error> {
+    async fn look_by(config: &Config, way: Way, limit: Duration) -> Result<(Look, Conn), Error> {
         let look = async {
             let mut conn = Conn::new(way.pooled.clone()).await?;
             let server = server::ask(&mut conn).await?;
             let writes = server::writes(&mut conn).await?;
-            // Servers note clients that do not say that they leave.
-            conn.disconnect().await?;
-            Ok((server, writes))
+            Ok((server, writes, conn))
         };
         match tokio::time::timeout(limit, look).await {
-            Ok(Ok((server, writes))) => Ok(Look {
-                way,
-                server,
-                writes,
-            }),
+            Ok(Ok((server, writes, conn))) => {
+                let look = Look {
+                    way,
+                    server,
+                    writes,
+                };
+                Ok((look, conn))
+            }
             Ok(Err(failure)) => Err(Remedies::of(config).explain(&way.address, failure)),
             Err(_) => Err(no_answer(&way.address, limit)),
         }
@@ -437,7 +444,14 @@ impl Control {
     }
 }
 
-fn no_answer(address: &Address, limit: Duration) -> Error {
+/// Servers note clients that do not say that they leave.
+pub(super) async fn leave(conn: Conn) {
+    if let Err(error) = conn.disconnect().await {
+        tracing::debug!("closing a control connection: {error}");
+    }
+}
+
+pub(super) fn no_answer(address: &Address, limit: Duration) -> Error {
     Error::Unreachable {
         address: address.to_string(),
         why: format!("no answer within {limit:?}"),

@@ -7,12 +7,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use mysql_async::Conn;
 use tokio::task::JoinSet;
 
-use super::control::{Control, Error, Way};
-use super::server::{Server, Writes};
+use super::control::{Control, Error, Way, leave, no_answer};
+use super::server::{self, Server, Writes};
 use crate::config::{Address, Config};
 
 /// A server, as it was found.
@@ -41,22 +42,105 @@ pub(crate) enum Step {
     Move(usize, String),
 }
 
-/// Looks at all servers at the same time. One that does not answer within its `limit` is one that cannot be reached.
-pub(crate) async fn look_at_all(
-    config: &Arc<Config>,
-    limit: impl Fn(&Address) -> Duration,
-) -> Vec<(Address, Found)> {
-    let mut looking = JoinSet::new();
-    for (index, address) in config.upstream.addresses().cloned().enumerate() {
-        let (config, limit) = (Arc::clone(config), limit(&address));
-        looking.spawn(async move {
-            let found = Control::look_at(&config, &address, limit).await;
-            (index, (address, found))
-        });
+/// Looks at all servers, again and again, each by a connection that is kept: a login costs a server more than a look.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    config: Arc<Config>,
+    open: HashMap<Address, Open>,
+}
+
+/// A connection to a server that was looked at.
+#[derive(Debug)]
+struct Open {
+    conn: Conn,
+    look: Look,
+    since: Instant,
+}
+
+/// After this time another connection is made: the name of the address may lead elsewhere by now.
+const OLDEST: Duration = Duration::from_secs(30);
+
+impl Watch {
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        Self {
+            config,
+            open: HashMap::new(),
+        }
     }
-    let mut looks = looking.join_all().await;
-    looks.sort_by_key(|(index, _)| *index);
-    looks.into_iter().map(|(_, look)| look).collect()
+
+    /// Looks at all of them at the same time. One that does not answer within its `limit` is one that cannot be
+    /// reached. Not cancel safe: what was open is closed.
+    pub(crate) async fn look(
+        &mut self,
+        limit: impl Fn(&Address) -> Duration,
+    ) -> Vec<(Address, Found)> {
+        let mut looking = JoinSet::new();
+        for (index, address) in self.config.upstream.addresses().cloned().enumerate() {
+            let (config, limit) = (Arc::clone(&self.config), limit(&address));
+            let open = self.open.remove(&address);
+            looking.spawn(async move {
+                let found = look_again(&config, &address, open, limit).await;
+                (index, address, found)
+            });
+        }
+        let mut looks = looking.join_all().await;
+        looks.sort_by_key(|(index, ..)| *index);
+        let looks = looks.into_iter().map(|(_, address, found)| {
+            let found = found.map(|open| {
+                let look = open.look.anew();
+                self.open.insert(address.clone(), open);
+                look
+            });
+            (address, found)
+        });
+        looks.collect()
+    }
+
+    /// Closes what is open.
+    async fn end(self) {
+        for (_, open) in self.open {
+            leave(open.conn).await;
+        }
+    }
+}
+
+async fn look_again(
+    config: &Config,
+    address: &Address,
+    open: Option<Open>,
+    limit: Duration,
+) -> Result<Open, Error> {
+    if let Some(mut open) = open {
+        if open.since.elapsed() < OLDEST {
+            match tokio::time::timeout(limit, server::writes(&mut open.conn)).await {
+                Ok(Ok(writes)) => {
+                    open.look.writes = writes;
+                    return Ok(open);
+                }
+                Ok(Err(error)) => tracing::debug!("{address} is looked at anew: {error}"),
+                Err(_) => return Err(no_answer(address, limit)),
+            }
+        } else {
+            tokio::spawn(leave(open.conn));
+        }
+    }
+    let (look, conn) = Control::look_at(config, address, limit).await?;
+    Ok(Open {
+        conn,
+        look,
+        since: Instant::now(),
+    })
+}
+
+impl Look {
+    /// The same, with a pool of its own.
+    fn anew(&self) -> Self {
+        Self {
+            way: self.way.anew(),
+            server: self.server.clone(),
+            writes: self.writes.clone(),
+        }
+    }
 }
 
 /// The only server that takes writes.
@@ -65,7 +149,9 @@ pub(crate) async fn look_at_all(
 ///
 /// There is none, or there are several.
 pub(super) async fn find(config: &Arc<Config>) -> Result<Look, Error> {
-    let mut looks = look_at_all(config, |_| config.handshake_timeout).await;
+    let mut watch = Watch::new(Arc::clone(config));
+    let mut looks = watch.look(|_| config.handshake_timeout).await;
+    watch.end().await;
     let primaries = primaries(&looks);
     match primaries[..] {
         [primary] => looks.swap_remove(primary).1,

@@ -10,7 +10,7 @@ use super::rules::Rules;
 use crate::config::{Address, Upstreams};
 use crate::counter::control::{Control, Error};
 use crate::counter::node::Claims;
-use crate::counter::primary::{self, Found, Step};
+use crate::counter::primary::{self, Found, Step, Watch};
 use crate::session::Shared;
 
 /// How often all servers are looked at.
@@ -32,6 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a server that another has taken the place of may be silent before sessions that are there still are cut off,
 /// as if it had died: it hangs, or its host has gone.
 const SILENCE: Duration = Duration::from_secs(5);
+
+/// The least time between two complaints while none was unnecessary.
+const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(10);
 
 /// How long clients wait for another server.
 pub(super) fn patience(upstreams: &Upstreams) -> Duration {
@@ -56,12 +59,13 @@ impl Failover {
         if config.upstream.only().is_some() {
             return std::future::pending().await;
         }
+        let mut watch = Watch::new(config);
         let mut seen = HashMap::new();
         let mut silent = Silent::default();
-        let mut told = None;
+        let mut told = Told::default();
         loop {
             let mut pause = LOOK;
-            let mut looks = primary::look_at_all(&config, |address| silent.patience(address)).await;
+            let mut looks = watch.look(|address| silent.patience(address)).await;
             let states = looks.iter();
             let states = states.map(|(address, found)| (address.clone(), primary::state(found)));
             self.control.route().see(states.collect());
@@ -73,10 +77,9 @@ impl Failover {
                     if !is_fit {
                         pause = LOOK_FOR_ANOTHER;
                     }
-                    if let Some(complaint) = complaint.as_ref().filter(|_| complaint != told) {
-                        tracing::warn!("{complaint}");
+                    if let Some(news) = told.news(complaint, Instant::now()) {
+                        tracing::warn!("{news}");
                     }
-                    told = complaint;
                 }
                 Step::Move(index, why) => {
                     let (address, found) = looks.swap_remove(index);
@@ -84,7 +87,7 @@ impl Failover {
                         tracing::warn!("upstreams: {here} {why}; {address} takes its place");
                         self.move_to(address, look).await;
                     }
-                    told = None;
+                    told = Told::default();
                 }
             }
             // However many clients doubt.
@@ -104,6 +107,25 @@ impl Failover {
         self.rules.agree_again().await;
         self.control.route().lead_to(address);
         self.shared.sessions.notify();
+    }
+}
+
+/// What was logged last, and when.
+#[derive(Default)]
+struct Told(Option<(String, Instant)>);
+
+impl Told {
+    /// What an operator must know and was not told. The words of a connection that fails may be others each time.
+    fn news(&mut self, complaint: Option<String>, now: Instant) -> Option<String> {
+        let is_told = self.0.as_ref().is_some_and(|(told, at)| {
+            let is_recent = now.saturating_duration_since(*at) < BETWEEN_COMPLAINTS;
+            complaint.as_ref() == Some(told) || is_recent
+        });
+        if complaint.is_none() || !is_told {
+            self.0 = complaint.clone().map(|complaint| (complaint, now));
+            return complaint;
+        }
+        None
     }
 }
 
@@ -175,5 +197,22 @@ mod tests {
         assert!(see(&other, &refusing, SILENCE).is_empty(), "it answers");
         assert!(see(&other, &silent_one(&here), SILENCE).is_empty());
         assert_eq!(silent.patience(&here), ANSWER_AT_LAST);
+    }
+
+    #[test]
+    fn an_operator_is_told_once() {
+        let (mut told, start) = (Told::default(), Instant::now());
+        let mut complain = |complaint: &str, after: u64| {
+            let complaint = (!complaint.is_empty()).then(|| complaint.to_owned());
+            told.news(complaint, start + Duration::from_secs(after))
+                .is_some()
+        };
+        assert!(complain("refused", 0));
+        assert!(!complain("refused", 60));
+        assert!(complain("no answer", 60), "it changes");
+        assert!(!complain("refused", 61), "and changes, and changes");
+        assert!(complain("refused", 70));
+        assert!(!complain("", 71));
+        assert!(complain("refused", 72), "it came back");
     }
 }

@@ -45,7 +45,7 @@ impl Way {
     }
 
     /// The same way, with a pool of its own: the address leads to another server.
-    pub(super) fn anew(&self) -> Self {
+    pub(in crate::counter) fn anew(&self) -> Self {
         Self {
             address: self.address.clone(),
             pool: Pool::new(self.pooled.clone()),
