@@ -23,7 +23,7 @@ use super::control::{Control, Error as ControlError};
 use super::fold;
 use super::node::short;
 use super::quote;
-use super::server::is_read_only;
+use super::server::{self, Server, is_read_only};
 use crate::catalog::HotTable;
 use crate::wire::error_code::ER_NO_SUCH_TABLE;
 
@@ -92,6 +92,8 @@ pub struct Withdrawal {
     /// The user lock that is held until it is done.
     pub lock: String,
     connection: u32,
+    /// On which that is.
+    server: Server,
     task: JoinHandle<Result<(), Error>>,
     control: Control,
 }
@@ -111,10 +113,12 @@ impl Withdrawal {
     ) -> Result<Self, Error> {
         let lock = format!("countersink.ddl.done.{session}");
         let (ready, is_ready) = oneshot::channel();
+        let server = control.server();
         let task = {
             let (control, tables, name) = (control.clone(), tables.to_vec(), lock.clone());
-            control.clone().spawn(async move {
-                let mut conn = control.roll_up_connection().await?;
+            let owner = control.clone();
+            let take = async move {
+                let mut conn = owner.roll_up_connection().await?;
                 if is_read_only(&mut conn).await? {
                     return Err(Error::ReadOnly);
                 }
@@ -126,12 +130,16 @@ impl Withdrawal {
                 // Closing the connection releases all locks.
                 conn.disconnect().await.ok();
                 taken
-            })
+            };
+            control
+                .clone()
+                .spawn(async move { control.unless_replaced(take).await })
         };
         match is_ready.await {
             Ok(connection) => Ok(Self {
                 lock,
                 connection,
+                server,
                 task,
                 control: control.clone(),
             }),
@@ -159,12 +167,17 @@ impl Withdrawal {
 
     fn kill(&self) {
         let (control, kill) = (self.control.clone(), format!("KILL {}", self.connection));
+        let server = self.server.clone();
         self.control.spawn(async move {
-            let killed: Result<(), Error> = async {
-                let mut conn = control.connect().await?;
-                Ok(conn.query_drop(kill).await?)
-            }
-            .await;
+            let killed: Result<(), Error> = control
+                .ask(async |conn| {
+                    // On another server the number is somebody else's.
+                    if server::ask(conn).await? == server {
+                        conn.query_drop(kill).await?;
+                    }
+                    Ok(())
+                })
+                .await;
             if let Err(error) = killed {
                 tracing::warn!("slots that are being taken away for DDL cannot be left: {error}");
             }

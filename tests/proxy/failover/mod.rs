@@ -307,6 +307,17 @@ async fn a_primary_that_hangs_holds_nobody_up(flavour: Flavour) {
         let load = Load::start(&proxy.address);
         let mut watch = connect(&app(&proxy.address), Some(SCHEMA)).await;
         until("they work", async || number(&mut watch, VALUE).await > 500).await;
+        // Nor may DDL wait for ever that waits for a transaction there.
+        let mut reader = connect(&app(&proxy.address), Some(SCHEMA)).await;
+        run(&mut reader, "BEGIN").await;
+        run(&mut reader, VALUE).await;
+        let mut altering = connect(&app(&proxy.address), Some(SCHEMA)).await;
+        let altering = tokio::spawn(async move { altering.query("TRUNCATE TABLE posts").await });
+        let waiting = "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for%metadata lock'";
+        until("the DDL waits", async || {
+            number(&mut pair.of_primary, waiting).await > 0
+        })
+        .await;
         pair.primary.pause();
         // The proxy itself asks, too, and is not answered.
         let rules = proxy.rules.clone();
@@ -324,6 +335,11 @@ async fn a_primary_that_hangs_holds_nobody_up(flavour: Flavour) {
         );
         let value = pair.check(ledger, &mut client, &what).await;
         asked.await.expect("no panic").expect("it goes on");
+        let altered = altering.await.expect("no panic");
+        assert!(
+            !matches!(altered, Ok(Reply::Ok(_))),
+            "it is refused or cut off"
+        );
         // What it had been sent it may do yet, but it is not asked.
         pair.primary.resume();
         let mut of_old = connect(&pair.primary.address(), Some(SCHEMA)).await;
