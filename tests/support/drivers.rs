@@ -11,8 +11,13 @@ const CACHE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/clients");
 
 /// The interpreter that has PyMySQL; or why there is none.
 pub fn python() -> Result<PathBuf, String> {
+    python_with("python", "requirements.txt")
+}
+
+/// The interpreter that has the packages of a list in [`SCRIPTS`]; or why there is none.
+pub fn python_with(name: &str, list: &str) -> Result<PathBuf, String> {
     needs("python3")?;
-    let folder = once("python", "requirements.txt", |folder, wanted| {
+    let folder = once(name, list, |folder, wanted| {
         run(Command::new("python3").args(["-m", "venv"]).arg(folder));
         run(Command::new(folder.join("bin/python"))
             .args([
@@ -30,9 +35,14 @@ pub fn python() -> Result<PathBuf, String> {
 
 /// The folder of mysql2 and mariadb, for NODE_PATH; or why there is none.
 pub fn node_modules() -> Result<PathBuf, String> {
+    node_modules_with("node", "package.json")
+}
+
+/// The folder of the packages of a list in [`SCRIPTS`], for NODE_PATH; or why there is none.
+pub fn node_modules_with(name: &str, list: &str) -> Result<PathBuf, String> {
     needs("node")?;
     needs("npm")?;
-    let folder = once("node", "package.json", |folder, wanted| {
+    let folder = once(name, list, |folder, wanted| {
         fs::create_dir_all(folder).expect("a folder in target");
         fs::copy(wanted, folder.join("package.json")).expect("a copy of package.json");
         run(Command::new("npm").current_dir(folder).args([
@@ -46,7 +56,16 @@ pub fn node_modules() -> Result<PathBuf, String> {
     Ok(folder.join("node_modules"))
 }
 
-fn needs(program: &str) -> Result<(), String> {
+/// What a program compiles to, made anew when its source has changed since.
+pub fn compiled(name: &str, source: &str, compile: impl FnOnce(&Path, &Path)) -> PathBuf {
+    once(name, source, |folder, source| {
+        fs::create_dir_all(folder).expect("a folder in target");
+        compile(folder, source);
+    })
+}
+
+/// Why a program cannot be run, unless it says its version.
+pub fn needs(program: &str) -> Result<(), String> {
     match Command::new(program).arg("--version").output() {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(format!(
@@ -75,7 +94,8 @@ fn once(name: &str, list: &str, make: impl FnOnce(&Path, &Path)) -> PathBuf {
     folder
 }
 
-fn run(command: &mut Command) {
+/// Runs a program that must not fail.
+pub fn run(command: &mut Command) {
     let output = command
         .output()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
