@@ -4,5 +4,6 @@
 mod support;
 
 mod login;
+mod matrix;
 mod orm;
 mod privileges;
