@@ -53,7 +53,10 @@ impl<'a> Execute<'a> {
             values: &[],
         };
         let attributes = capabilities & capability::QUERY_ATTRIBUTES != 0;
-        let count = match attributes && flags & PARAMETER_COUNT_AVAILABLE != 0 {
+        // With placeholders the count is there whether the flag says so or not: mysql-connector-python's pure
+        // implementation does without the flag.
+        let counted = attributes && (parameters > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0);
+        let count = match counted {
             true => reader.lenenc()?,
             false => u64::from(parameters),
         };
@@ -91,7 +94,7 @@ impl<'a> Execute<'a> {
         out.push(self.flags);
         out.extend_from_slice(&self.iterations.to_le_bytes());
         let counted = capabilities & capability::QUERY_ATTRIBUTES != 0
-            && self.flags & PARAMETER_COUNT_AVAILABLE != 0;
+            && (self.count.is_some() || self.flags & PARAMETER_COUNT_AVAILABLE != 0);
         if counted {
             crate::wire::reader::put_lenenc(&mut out, self.count.unwrap_or(0));
         }
@@ -331,5 +334,27 @@ mod tests {
                     .is_err()
             );
         }
+    }
+
+    #[test]
+    fn the_count_is_there_with_placeholders_whether_a_flag_says_so_or_not() {
+        let types = [field_type::VAR_STRING, 0, 0, field_type::LONG, 0, 0];
+        for flags in [0, PARAMETER_COUNT_AVAILABLE] {
+            let mut payload = vec![command::STMT_EXECUTE, 7, 0, 0, 0, flags, 1, 0, 0, 0];
+            // Two, of which the first is NULL.
+            payload.extend_from_slice(&[2, 0b01, 1]);
+            payload.extend_from_slice(&types);
+            payload.extend_from_slice(&[8, 0, 0, 0]);
+            let attributes = capability::QUERY_ATTRIBUTES;
+            let execute = Execute::decode(&payload, 2, attributes).expect("well-formed");
+            assert_eq!(
+                execute.values(2, &types, attributes),
+                Ok(vec![Value::Null, Value::Integer(8)])
+            );
+            assert_eq!(execute.encode(7, &types, attributes), payload);
+        }
+        let none = [command::STMT_EXECUTE, 7, 0, 0, 0, 0, 1, 0, 0, 0];
+        let execute = Execute::decode(&none, 0, capability::QUERY_ATTRIBUTES);
+        assert!(!execute.expect("well-formed").has_parameters());
     }
 }
