@@ -1,5 +1,8 @@
 //! What is in docker/ fits the program and itself.
 
+mod kubernetes;
+mod packages;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
@@ -13,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::support;
-use crate::support::binary::{PATIENCE, Serving, rules_file};
+use crate::support::binary::{Binary, PATIENCE, Serving, rules_file};
 use crate::support::client::create_schema;
 use crate::support::proxy::rules_head;
 use crate::support::twin::twin;
@@ -21,6 +24,21 @@ use crate::support::twin::twin;
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The version of the crate, which is that of everything that is made of it.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Rules that name a password, as at work.
+fn rules(text: &str) -> Config {
+    let environment = |name: &str| (name == "COUNTERSINK_PASSWORD").then(|| "x".to_owned());
+    Config::from_str(text, &environment).expect("rules")
+}
+
+/// The program knows these arguments.
+fn takes(arguments: &[&str]) {
+    let ended = Binary::start(&[arguments, &["--help"]].concat()).wait();
+    assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.errors);
 }
 
 #[derive(Deserialize)]
@@ -192,9 +210,7 @@ fn what_the_image_is_made_of_is_not_ignored() {
 
 #[test]
 fn the_account_of_compose_has_the_grants_that_its_rules_need() {
-    let environment = |name: &str| (name == "COUNTERSINK_PASSWORD").then(|| "x".to_owned());
-    let rules =
-        Config::from_str(&read("docker/countersink/rules.yaml"), &environment).expect("rules");
+    let rules = rules(&read("docker/countersink/rules.yaml"));
     let script = read("docker/mysql/20-countersink.sh");
     for grant in grants::for_control(&rules, "'countersink'@'%'") {
         let grant = grant.replace('`', "");
