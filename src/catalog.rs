@@ -46,6 +46,18 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// The same for a server that is one of several that take writes.
+    #[must_use]
+    pub fn of_several_writers(mut self) -> Self {
+        let gated = |table: &mut Arc<HotTable>| {
+            let table = Arc::make_mut(table);
+            table.is_gated = true;
+            table.may_rest = false;
+        };
+        self.tables.iter_mut().for_each(gated);
+        self
+    }
+
     /// The tables without slots alone, as if they were the ones with slots.
     #[must_use]
     pub fn of_those_without_slots(&self) -> Self {
@@ -138,6 +150,8 @@ pub struct HotTable {
     pub rollup: Duration,
     /// It may do without slots until they are needed (the rule's `rest`).
     pub may_rest: bool,
+    /// Other members of a cluster take writes, too: row locks of this server do not keep them from opening slots.
+    pub is_gated: bool,
 }
 
 impl HotTable {

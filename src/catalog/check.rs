@@ -63,6 +63,7 @@ pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>
         slots: rule.slots,
         rollup: rule.rollup,
         may_rest: rule.slots > 0 && rule.rest == Rest::Auto,
+        is_gated: false,
     })
 }
 

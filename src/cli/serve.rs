@@ -116,7 +116,10 @@ async fn until_prepared(config: &Config, state: &State) -> Result<(Control, Cata
 async fn prepare_present(config: &Config) -> Result<(Control, Catalog), Error> {
     let control = Control::open(config).await?;
     let mut conn = control.connect().await?;
-    let catalog = catalog::load_present(&mut conn, config).await?;
+    let mut catalog = catalog::load_present(&mut conn, config).await?;
+    if control.has_several_writers() {
+        catalog = catalog.of_several_writers();
+    }
     provide((&control, &mut conn), config, &catalog).await?;
     drop(conn);
     Ok((control, catalog))

@@ -23,10 +23,9 @@ pub enum Cluster {
 }
 
 impl Cluster {
-    /// Whether other members may take writes as well. Proxies on several members do not hear each other: what they agree
-    /// upon by user locks holds on one. So the rules must say, or show by their `upstreams`, that one member takes all
-    /// writes.
-    pub fn is_refused(self, config: &Config) -> bool {
+    /// Whether other members may take writes as well, as far as the rules neither say nor show by their `upstreams` that
+    /// one member takes them all.
+    pub fn has_several_writers(self, config: &Config) -> bool {
         let members = match self {
             Self::Group {
                 single_primary: true,
@@ -39,6 +38,12 @@ impl Cluster {
         // One that is alone may be joined by others.
         let are_named = named > 1 && members.is_some_and(|members| members <= named);
         !(are_named || config.single_writer)
+    }
+
+    /// Whether the rules do not go with it: some members are named to be followed from one to the next, and others,
+    /// which are not, may take writes.
+    pub fn is_refused(self, config: &Config) -> bool {
+        self.has_several_writers(config) && config.upstream.only().is_none()
     }
 }
 
@@ -119,8 +124,8 @@ mod tests {
             single_primary,
         };
         for (cluster, rules, is_refused) in [
-            (Cluster::Galera(3), "upstream: db1:1", true),
-            (Cluster::Galera(1), "upstream: db1:1", true),
+            (Cluster::Galera(3), "upstream: db1:1", false),
+            (Cluster::Galera(1), "upstream: db1:1", false),
             (Cluster::Galera(3), "upstreams: [db1:1, db2:1]", true),
             (
                 Cluster::Galera(3),
@@ -132,7 +137,7 @@ mod tests {
                 "upstream: db1:1\nsingle_writer: true",
                 false,
             ),
-            (group(Some(3), false), "upstream: db1:1", true),
+            (group(Some(3), false), "upstream: db1:1", false),
             (group(None, false), "upstreams: [db1:1, db2:1, db3:1]", true),
             (
                 group(None, false),

@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::cluster;
 use super::fold::{self, OpenRow};
 use super::grants;
 use super::key::{Key, KeyForm};
@@ -52,6 +53,8 @@ pub struct Control {
     runtime: Handle,
     timeout: Duration,
     remedies: Remedies,
+    /// Other members of the server's cluster take writes, too.
+    has_several_writers: bool,
 }
 
 /// What to tell an operator when a connection fails.
@@ -137,10 +140,16 @@ impl Control {
     /// Why it does not work, with the remedy.
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let config = Arc::new(config.clone());
+        let mut has_several_writers = false;
         let Look { way, server, .. } = match config.upstream.only() {
             Some(address) => {
                 let limit = config.handshake_timeout;
-                let (look, conn) = Self::look_at(&config, address, limit).await?;
+                let (look, mut conn) = Self::look_at(&config, address, limit).await?;
+                let cluster = cluster::read(&mut conn).await;
+                let cluster =
+                    cluster.map_err(|failure| Remedies::of(&config).explain(address, failure))?;
+                has_several_writers =
+                    cluster.is_some_and(|cluster| cluster.has_several_writers(&config));
                 leave(conn).await;
                 look
             }
@@ -156,6 +165,7 @@ impl Control {
             timeout: config.handshake_timeout,
             remedies: Remedies::of(&config),
             config,
+            has_several_writers,
         })
     }
 
@@ -195,6 +205,11 @@ impl Control {
             Ok(Err(failure)) => Err(Remedies::of(config).explain(&way.address, failure)),
             Err(_) => Err(no_answer(&way.address, limit)),
         }
+    }
+
+    /// Whether other members of the server's cluster take writes, too, as it was at start.
+    pub fn has_several_writers(&self) -> bool {
+        self.has_several_writers
     }
 
     /// Where sessions find the server.

@@ -76,6 +76,7 @@ pub(crate) fn posts() -> Arc<HotTable> {
         slots: 32,
         rollup: std::time::Duration::from_secs(1),
         may_rest: false,
+        is_gated: false,
     })
 }
 
@@ -109,6 +110,7 @@ pub(super) fn hits() -> Arc<HotTable> {
         slots: 32,
         rollup: std::time::Duration::from_secs(1),
         may_rest: false,
+        is_gated: false,
     })
 }
 
@@ -121,6 +123,7 @@ pub(super) fn tallies() -> Arc<HotTable> {
         slots: 0,
         rollup: std::time::Duration::from_secs(1),
         may_rest: false,
+        is_gated: false,
         ..posts
     })
 }

@@ -67,6 +67,7 @@ fn posts() -> HotTable {
         slots: 64,
         rollup: std::time::Duration::from_secs(1),
         may_rest: false,
+        is_gated: false,
     }
 }
 

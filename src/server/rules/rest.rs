@@ -79,6 +79,7 @@ impl Keeper {
         self.is_replica = is_replica;
         for standing in &mut self.standings {
             standing.needs.replica = is_replica;
+            standing.needs.several_writers = self.control.has_several_writers();
         }
         self.say();
     }

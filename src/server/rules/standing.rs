@@ -45,6 +45,8 @@ pub(super) struct Needs {
     pub here: bool,
     /// The server is read-only: what its source puts into slots comes at any time.
     pub replica: bool,
+    /// Other members of the server's cluster take writes: increments of a row would fail each other there.
+    pub several_writers: bool,
     /// Other proxies are taken to need them until then.
     pub others: Option<Instant>,
     /// It does not come to rest before this time.
@@ -54,8 +56,13 @@ pub(super) struct Needs {
 }
 
 impl Needs {
+    /// Whether this proxy needs them, whatever others do.
+    fn any_here(self) -> bool {
+        self.here || self.replica || self.several_writers
+    }
+
     fn any(self) -> bool {
-        self.here || self.replica || self.others.is_some() || self.stays_until.is_some()
+        self.any_here() || self.others.is_some() || self.stays_until.is_some()
     }
 }
 
@@ -222,7 +229,7 @@ impl Standing {
             claims.insert(Claim::Reads.name(slots));
             claims.insert(self.knows());
         }
-        let needs_slots = self.needs.here || self.needs.replica || !self.rule.may_rest();
+        let needs_slots = self.needs.any_here() || !self.rule.may_rest();
         if self.may_have_slots() && needs_slots {
             claims.insert(Claim::Motion.name(slots));
         }

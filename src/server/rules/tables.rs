@@ -285,7 +285,10 @@ impl Keeper {
             ..Config::clone(&self.config.load())
         };
         let load = async |conn: &mut Conn| Ok::<_, Obstacle>(catalog::load(conn, &one).await?);
-        let loaded = self.control.ask(load).await?;
+        let mut loaded = self.control.ask(load).await?;
+        if self.control.has_several_writers() {
+            loaded = loaded.of_several_writers();
+        }
         let mut tables = loaded.tables.into_iter().chain(loaded.without_slots);
         tables
             .next()
