@@ -155,6 +155,9 @@ pub struct HotTable {
 }
 
 impl HotTable {
+    /// Numbers of slots from here on are gates: see `counter::gates`.
+    pub const FIRST_GATE: u16 = u16::MAX - 1;
+
     /// The same without slots: base is the whole value.
     #[must_use]
     pub fn at_rest(&self) -> Self {
@@ -244,6 +247,13 @@ pub struct Column {
 }
 
 impl Column {
+    /// Whether its times are the same for every time zone.
+    pub fn is_timestamp(&self) -> bool {
+        self.definition
+            .to_ascii_lowercase()
+            .starts_with("timestamp")
+    }
+
     /// Fractional digits of a DATETIME or TIMESTAMP: `datetime(6)` has 6.
     pub fn fraction(&self) -> u8 {
         let digits = self

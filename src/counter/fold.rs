@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::key::{Key, KeyForm};
-use super::quote;
+use super::{gates, quote};
 use crate::catalog::HotTable;
 use crate::sql::plan::LockTables;
 
@@ -239,11 +239,26 @@ pub fn open_rows(table: &HotTable, form: &KeyForm, keys: Option<&[Key]>) -> Stri
         "SELECT {}, {slot} FROM {slots} WHERE {open} = 1",
         form.select_list()
     );
+    if table.is_gated {
+        write!(text, " AND {slot} < {}", HotTable::FIRST_GATE).expect("a String takes all");
+    }
     if let Some(keys) = keys {
         write!(text, " AND ({})", form.any_of(keys)).expect("a String takes all");
     }
     write!(text, " LIMIT {}", MOST_ROWS + 1).expect("a String takes all");
     text
+}
+
+/// Passes the gates of the base rows under `predicate`, or of the whole table, whose rows are locked: see [`gates`].
+/// `None` where nobody opens slots past these locks.
+///
+/// [`gates`]: super::gates
+pub fn pass_gates(table: &HotTable, predicate: Option<&[u8]>) -> Option<Vec<u8>> {
+    let of_table = gates::of_table(table)?;
+    Some(match predicate {
+        Some(predicate) => gates::of_rows(table, predicate),
+        None => of_table.into_bytes(),
+    })
 }
 
 /// Moves the open slot rows of one key.

@@ -86,6 +86,16 @@ impl KeyForm {
         (key.len() == self.columns.len()).then_some(key)
     }
 
+    /// A key that a table of this form may have.
+    pub fn any(&self) -> Key {
+        let columns = self.columns.iter().map(|(_, form)| match form {
+            Form::Number => "0",
+            Form::Time => "'2000-01-01 00:00:00'",
+            Form::Bytes(_) | Form::Char(_) => "''",
+        });
+        columns.map(str::to_owned).collect()
+    }
+
     /// How many columns a key has.
     pub fn width(&self) -> usize {
         self.columns.len()

@@ -111,6 +111,7 @@ error_codes! {
     ER_QUERY_TIMEOUT = 3024, "The query ran for longer than max_execution_time.";
     ER_USER_LOCK_DEADLOCK = 3058, "A user lock that would close a circle of waits.";
     ER_RUN_HOOK_ERROR = 3100, "A plugin's hook refused the transaction.";
+    ER_TRANSACTION_ROLLBACK_DURING_COMMIT = 3101, "A plugin rolled the transaction back: a member of the group was first.";
     ER_ACCOUNT_HAS_BEEN_LOCKED = 3118, "The account is locked.";
     ER_SECURE_TRANSPORT_REQUIRED = 3159, "The server takes logins by TLS alone.";
     ER_UNRESOLVED_TABLE_LOCK = 3568, "FOR UPDATE OF names no table of the query.";
@@ -169,6 +170,18 @@ pub const fn may_be_tried_again(code: u16) -> bool {
         code,
         ER_LOCK_WAIT_TIMEOUT | ER_LOCK_DEADLOCK | ER_XA_RBDEADLOCK
     )
+}
+
+/// Whether the transaction was rolled back as a whole, and did nothing: it was the victim of a deadlock, or another member
+/// of a cluster had changed the same rows first. Then COMMIT may fail, too: with error 149 of the storage engine, where
+/// the other change has arrived already. Any other error in COMMIT leaves the outcome unknown.
+pub fn is_rolled_back(code: u16, message: &[u8]) -> bool {
+    const DEADLOCK: &[u8] = b"Got error 149 ";
+    match code {
+        ER_LOCK_DEADLOCK | ER_TRANSACTION_ROLLBACK_DURING_COMMIT => true,
+        ER_ERROR_DURING_COMMIT => message.starts_with(DEADLOCK),
+        _ => false,
+    }
 }
 
 /// Whether the statement or its connection was killed, or the server is shutting down.

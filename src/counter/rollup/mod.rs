@@ -375,6 +375,11 @@ impl RollUp {
                         self.history(pass.table).remember(rolled.moved);
                         marks.rows.extend(rolled.locked.rows);
                     }
+                    // As if it were locked.
+                    Err(error) if error.is_lost() => {
+                        conn.query_drop("ROLLBACK").await?;
+                        marks.rows.extend(part.rows);
+                    }
                     Err(error) => {
                         marks.rows.extend(part.rows);
                         marks

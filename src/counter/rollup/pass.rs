@@ -13,7 +13,7 @@ use crate::counter::control;
 use crate::counter::fold::OpenRow;
 use crate::counter::{Key, KeyForm};
 use crate::sql::Amount;
-use crate::wire::error_code::ER_NO_SUCH_TABLE;
+use crate::wire::error_code::{ER_NO_SUCH_TABLE, is_rolled_back};
 
 /// Why a transaction was rolled back.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the transaction was rolled back because another one was first, and nothing else is amiss.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self, Self::Server(DriverFailure::Server(error))
+            if is_rolled_back(error.code, error.message.as_bytes()))
+    }
+
     /// Whether there is no slot table: it holds nothing then.
     pub fn is_missing_table(&self) -> bool {
         matches!(self, Self::Server(DriverFailure::Server(error)) if error.code == ER_NO_SUCH_TABLE)

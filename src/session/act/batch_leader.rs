@@ -7,14 +7,16 @@ use crate::counter::fold::{BEGIN, COMMIT};
 use crate::counter::unpoisoned;
 use crate::session::Session;
 use crate::session::act::batch_outcome::{
-    BatchOutcome, Texts, changes_nothing, failed, is_in_transaction, is_the_leaders, patiently,
+    BatchOutcome, Texts, Upsert, changes_nothing, failed, is_in_transaction, is_the_leaders,
+    patiently,
 };
 use crate::session::act::batch_steps::Led;
 use crate::session::act::candidate::Candidate;
+use crate::session::act::gated::{MOST_LOST, pause};
 use crate::session::error::Error;
 use crate::session::error_kind::is_check_violation;
 use crate::session::exchange::Alone;
-use crate::session::link::internal::InternalResponse;
+use crate::session::link::internal::{InternalResponse, is_deadlock};
 use crate::session::reply::Replied;
 use crate::session::state::info_text::as_update;
 use crate::wire::command::encode_query;
@@ -42,6 +44,14 @@ enum Step {
     Failed(Vec<u8>),
 }
 
+/// What became of a transaction.
+enum Written {
+    /// It was rolled back as a whole, because another transaction was first, and may be run again.
+    Lost(Vec<Outcome>),
+    /// Anything else.
+    Ended(Vec<Outcome>),
+}
+
 impl Session {
     /// Writes a batch that contains this session's statement.
     pub(crate) async fn lead(
@@ -62,6 +72,7 @@ impl Session {
                 Led::NoRow(batch) => self.lead_alone(batch, candidate).await,
             };
         }
+        self.open_slot_of(&batch).await;
         batch.send();
         let texts = self.texts(&batch);
         let outcomes = match &texts[..] {
@@ -87,14 +98,14 @@ impl Session {
         self.count_batch(steps.zip(&told));
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let (part, text) = (&batch.parts()[index], &texts[index]);
-            if matches!(&outcome, Outcome::Committed(_)) && text.upsert.is_some() {
+            if matches!(&outcome, Outcome::Committed(_)) && text.is_of_slot() {
                 let predicate = &part.slot_row().predicate;
                 self.slot_incremented(part.table(), Some(predicate), text.slot);
             }
             let slots = &self.shared.slots;
             match &outcome {
                 // The table has no slots.
-                _ if text.upsert.is_none() => {}
+                _ if !text.is_of_slot() => {}
                 Outcome::Committed(_) => slots.learn(part.table(), part.slot_row(), text.slot),
                 // A row that is locked would hold up the other keys of the next batch as well.
                 Outcome::NotWritten | Outcome::Failed(_) => {
@@ -192,6 +203,23 @@ impl Session {
         });
     }
 
+    /// Where the batch has one part, whose slot is not known to be open, and which no session may open, has it opened.
+    async fn open_slot_of(&mut self, batch: &Batch) {
+        let [part] = batch.parts() else {
+            return;
+        };
+        let table = part.table();
+        if let [step] = part.steps()
+            && let Work::Sum(sum) = step.work()
+            && table.is_gated
+            && table.slots > 0
+        {
+            let slot = self.slot(table);
+            self.has_open_slot(&sum.increment, part.slot_row(), slot)
+                .await;
+        }
+    }
+
     /// The statements of each part of the batch, which are sums.
     fn texts(&mut self, batch: &Batch) -> Vec<Texts> {
         let sums = batch.parts().iter().filter_map(|part| match part.steps() {
@@ -214,14 +242,18 @@ impl Session {
         let slots = &self.shared.slots;
         let row = part.slot_row();
         let is_known = slots.knows(part.table(), row, slot);
-        if !is_known {
+        let is_gated = part.table().is_gated;
+        if !is_known && !is_gated {
             slots.open(part.table(), Some(row), &row.guarded, slot);
         }
         let update = sum.increment.update.as_ref().filter(|_| is_known);
         Texts {
             slot,
             update: update.map(|update| sum.render(update, slot)),
-            upsert: Some(sum.render(&sum.increment.upsert, slot)),
+            upsert: match is_gated {
+                true => Upsert::NotAllowed,
+                false => Upsert::May(sum.render(&sum.increment.upsert, slot)),
+            },
             adds_nothing: sum.amounts.iter().all(|sum| sum.is_zero()),
         }
     }
@@ -229,7 +261,7 @@ impl Session {
     /// Writes the sums of one key, by a statement that is a transaction of its own.
     async fn write_one(&mut self, texts: &Texts) -> Result<Outcome, Error> {
         if let Some(update) = &texts.update {
-            match self.run_internal(update).await? {
+            match self.run_batch_unless_lost(texts, update).await? {
                 InternalResponse::Ok(ok) if texts.has_written(&ok)? => {
                     let ok = texts.answer(ok, self.link.capabilities, self.state.info())?;
                     return Ok(Outcome::Committed(ok.into()));
@@ -244,7 +276,7 @@ impl Session {
                 InternalResponse::Row(_) => return Err(Malformed.into()),
             }
         }
-        let Some(upsert) = &texts.upsert else {
+        let Upsert::May(upsert) = &texts.upsert else {
             return Ok(Outcome::NotWritten);
         };
         Ok(match self.run_internal(upsert).await? {
@@ -262,8 +294,43 @@ impl Session {
         })
     }
 
-    /// Writes the sums of several keys in one transaction. All statements are sent at once.
+    /// Runs the statement of a batch again and again while another member of the cluster is first.
+    async fn run_batch_unless_lost(
+        &mut self,
+        texts: &Texts,
+        update: &[u8],
+    ) -> Result<InternalResponse, Error> {
+        let mut lost = 0;
+        loop {
+            match self.run_internal(update).await? {
+                InternalResponse::Err(error)
+                    if texts.is_gated() && is_deadlock(&error) && lost < MOST_LOST =>
+                {
+                    lost += 1;
+                    pause(lost).await;
+                }
+                answer => return Ok(answer),
+            }
+        }
+    }
+
+    /// Writes the sums of several keys in one transaction, again and again while another member of the cluster is first.
     async fn write_all(&mut self, texts: &[Texts]) -> Result<Vec<Outcome>, Error> {
+        let is_gated = texts.iter().any(Texts::is_gated);
+        let mut lost = 0;
+        loop {
+            match self.write_all_once(texts).await? {
+                Written::Lost(_) if is_gated && lost < MOST_LOST => {
+                    lost += 1;
+                    pause(lost).await;
+                }
+                Written::Lost(outcomes) | Written::Ended(outcomes) => return Ok(outcomes),
+            }
+        }
+    }
+
+    /// All statements are sent at once.
+    async fn write_all_once(&mut self, texts: &[Texts]) -> Result<Written, Error> {
         let mut out = Vec::new();
         encode_query(&mut out, BEGIN.as_bytes(), self.link.capabilities);
         for update in texts.iter().filter_map(|text| text.update.as_ref()) {
@@ -312,6 +379,18 @@ impl Session {
             }
             _ => None,
         };
+        let is_by_itself = |step: &Step| {
+            matches!(
+                step,
+                Step::Written {
+                    in_transaction: false,
+                    ..
+                }
+            )
+        };
+        let has_lost = |step: &Step| matches!(step, Step::Failed(error) if is_deadlock(error));
+        let is_lost = !steps.iter().any(is_by_itself)
+            && (end.as_ref().is_some_and(|error| is_deadlock(error)) || steps.iter().any(has_lost));
         let outcomes = steps.into_iter().map(|step| match (step, &end) {
             // The transaction had been rolled back before, so this statement ran, and was committed, by itself.
             (
@@ -330,6 +409,10 @@ impl Session {
             (Step::Failed(error), _) => failed(error),
             (Step::Written { .. } | Step::Missing, _) => Outcome::NotWritten,
         });
-        Ok(outcomes.collect())
+        let outcomes = outcomes.collect();
+        Ok(match is_lost {
+            true => Written::Lost(outcomes),
+            false => Written::Ended(outcomes),
+        })
     }
 }

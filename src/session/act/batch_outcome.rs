@@ -15,7 +15,7 @@ use crate::session::reply::Replied;
 use crate::session::state::info_text::{InfoText, as_update};
 use crate::wire::error_code::{
     ER_BINLOG_LOGGING_IMPOSSIBLE, ER_ERROR_DURING_COMMIT, ER_ERROR_DURING_ROLLBACK,
-    ER_LOCK_WAIT_TIMEOUT, ER_RUN_HOOK_ERROR, is_check_violated, is_killed,
+    ER_LOCK_WAIT_TIMEOUT, ER_RUN_HOOK_ERROR, is_check_violated, is_killed, is_rolled_back,
 };
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::status;
@@ -41,7 +41,8 @@ fn is_surely_not_committed(error: &[u8]) -> bool {
         ER_BINLOG_LOGGING_IMPOSSIBLE,
         ER_RUN_HOOK_ERROR,
     ];
-    reply::Err::decode(error).is_ok_and(|err| !DOUBTFUL.contains(&err.code))
+    reply::Err::decode(error)
+        .is_ok_and(|err| !DOUBTFUL.contains(&err.code) || is_rolled_back(err.code, err.message))
 }
 
 /// Whether an error is about the session that ran the statement: it was killed, or the server is shutting down.
@@ -129,13 +130,35 @@ pub(crate) struct Texts {
     /// The UPDATE of a slot row that is known. In a table without slots, the UPDATE of the base row, unless the sums
     /// may exceed the column's limits.
     pub update: Option<Vec<u8>>,
-    /// `None` for a table without slots.
-    pub upsert: Option<Vec<u8>>,
+    /// Opens the slot row.
+    pub upsert: Upsert,
     /// All sums are zero, so the UPDATE changes nothing.
     pub adds_nothing: bool,
 }
 
+/// How a slot row is opened.
+pub(crate) enum Upsert {
+    /// The table has no slots.
+    NoSlots,
+    /// By this statement.
+    May(Vec<u8>),
+    /// By the control account alone: see [`opener`].
+    ///
+    /// [`opener`]: crate::counter::opener
+    NotAllowed,
+}
+
 impl Texts {
+    /// Whether a slot row is written, rather than a base row.
+    pub(crate) fn is_of_slot(&self) -> bool {
+        !matches!(self.upsert, Upsert::NoSlots)
+    }
+
+    /// Whether other members of a cluster may be first.
+    pub(crate) fn is_gated(&self) -> bool {
+        matches!(self.upsert, Upsert::NotAllowed)
+    }
+
     /// The UPDATE of the row of a table without slots.
     pub(crate) fn of_base(table: &HotTable, sum: &Addition) -> Self {
         let update = sum.increment.update.as_ref();
@@ -144,7 +167,7 @@ impl Texts {
             update: update
                 .filter(|_| !sum.may_meet_limits(table))
                 .map(|update| sum.render(update, 0)),
-            upsert: None,
+            upsert: Upsert::NoSlots,
             adds_nothing: sum.amounts.iter().all(|sum| sum.is_zero()),
         }
     }

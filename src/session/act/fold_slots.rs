@@ -305,6 +305,15 @@ impl Session {
             }
         };
         let rows = locked.as_ref().map(Vec::len);
+        // Before it is asked which are open: what opens a slot later cannot be committed together with this.
+        if let Some(pass) = fold::pass_gates(&keys.table, keys.predicate.as_deref())
+            && rows != Some(0)
+        {
+            match self.run_all(&[pass]).await? {
+                Err(error) if !is_without_slots(&error) => return Ok(Err(error)),
+                _ => {}
+            }
+        }
         let since = Instant::now();
         let open = self.open_rows(&keys, form.as_ref(), locked).await;
         self.link.asked_elsewhere_since(since);

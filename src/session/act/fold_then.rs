@@ -6,9 +6,10 @@ use crate::reason::PlanKind;
 use crate::session::Session;
 use crate::session::act::fold::{COMMIT, may_only_read, needs_no_fold};
 use crate::session::act::fold_slots::Bound;
+use crate::session::act::gated::{MOST_LOST, pause};
 use crate::session::error::Error;
 use crate::session::error_kind::is_unknown_column;
-use crate::session::link::internal::InternalResponse;
+use crate::session::link::internal::{InternalResponse, is_deadlock};
 use crate::session::link::rewrite::Rewrite;
 use crate::session::link::tracked::{CommitReport, add_commit, has_written};
 use crate::session::refusal::Foreseen;
@@ -111,10 +112,34 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
+        let is_gated = folds.iter().any(|bound| bound.table().is_gated);
+        let mut lost = 0;
+        loop {
+            let may_be_lost =
+                is_gated && lost < MOST_LOST && matches!(original, Original::Payload(_));
+            let once = self.fold_once(reason, folds, (original, may_be_lost), context);
+            if let Some(replied) = once.await? {
+                return Ok(replied);
+            }
+            lost += 1;
+            pause(lost).await;
+        }
+    }
+
+    /// Does that once. Returns `None` if it was lost to another member of the cluster, and nothing has been sent to the
+    /// client, which is so only where it may be lost.
+    async fn fold_once(
+        &mut self,
+        reason: Reason,
+        folds: &[Bound],
+        (original, may_be_lost): (&Original, bool),
+        context: ReplyContext,
+    ) -> Result<Option<Replied>, Error> {
         if self.state.running.kind == Kind::Call {
             // The statements of its procedure commit one by one, and what it rolls back is up to it. It reads the hot
             // tables that it names, and does not write them.
-            return self.run_after_folds(reason, folds, original, context).await;
+            let done = self.run_after_folds(reason, folds, original, context);
+            return done.await.map(Some);
         }
         // A fold for a read may run in a READ ONLY session; a write must be refused there.
         let begin = match self.state.running.kind {
@@ -129,13 +154,18 @@ impl Session {
             && self.state.running.may_call_routines
             && self.is_read_only().await?
         {
-            return self.run_after_folds(reason, folds, original, context).await;
+            let done = self.run_after_folds(reason, folds, original, context);
+            return done.await.map(Some);
         }
         if let Err(error) = self.begin_and_fold(begin, folds).await? {
             self.commit_own().await?;
             if needs_no_fold(reason, &error) || self.is_refused(original).await? {
                 self.set_one_shot().await?;
-                return self.run_original(original, context).await;
+                return self.run_original(original, context).await.map(Some);
+            }
+            if is_deadlock(&error) && may_be_lost {
+                self.set_one_shot().await?;
+                return Ok(None);
             }
             if is_unknown_column(&error) {
                 // The key or the counters have changed since the table was read.
@@ -147,7 +177,8 @@ impl Session {
                 }
             }
             self.restore_one_shot(&error, reason).await?;
-            return self.fail_as_fold(original, context, &error).await;
+            let failed = self.fail_as_fold(original, context, &error);
+            return failed.await.map(Some);
         }
         let context = self.send_original(original, context).await?;
         let rewrite = Rewrite {
@@ -186,15 +217,20 @@ impl Session {
             }
             _ => {}
         }
+        if may_be_lost && ended.spool.is_some() && is_deadlock(&last) {
+            self.state.diagnostics = None;
+            self.set_one_shot().await?;
+            return Ok(None);
+        }
         let failed = last.first() == Some(&reply::ERR);
         self.report_transaction(&mut last)?;
         self.restore_one_shot(&last, reason).await?;
         self.raise_again(&last).await?;
         self.link.send_spooled(ended.spool).await?;
-        Ok(Replied {
+        Ok(Some(Replied {
             sequence_id: self.send_packet(ended.sequence_id, &last).await?,
             failed,
-        })
+        }))
     }
 
     /// Whether the next transaction is READ ONLY. What SET TRANSACTION has set for it alone is set again afterwards.

@@ -231,7 +231,12 @@ impl Session {
         }
         // Not once the transaction holds a slot: a session that waits for the slot may hold the base row.
         let holds_slot = rows.has_incremented(&increment.table);
-        if self.state.in_transaction() && !holds_slot && !self.shared.is_pure(increment.shape) {
+        // Transactions on several members would fail each other on the base row, so there it is the last resort.
+        let may_use_slots = match increment.table.is_gated {
+            true => !self.shared.is_mixed(increment.shape),
+            false => self.shared.is_pure(increment.shape),
+        };
+        if self.state.in_transaction() && !holds_slot && !may_use_slots {
             return Some(Reason::OwnIncrement);
         }
         let may_name_several = keys.predicate.is_none()

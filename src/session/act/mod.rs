@@ -25,6 +25,7 @@ pub(crate) mod fold;
 mod fold_in_transaction;
 pub(crate) mod fold_slots;
 mod fold_then;
+mod gated;
 pub(crate) mod increment;
 pub(crate) mod invocation;
 pub(crate) mod one_row;

@@ -73,6 +73,9 @@ impl Session {
             context,
             ..
         } = *slotting;
+        if increment.table.is_gated {
+            return Box::pin(self.slot_gated(slotting)).await;
+        }
         let slot = self.slot(&increment.table);
         // If the statement does not name one whole key, the slot rows that it opens are not known.
         let slot_row = slotting.slot_row.as_ref();
@@ -185,7 +188,7 @@ impl Session {
         }
     }
 
-    async fn slotted(
+    pub(crate) async fn slotted(
         &mut self,
         slotting: &Slotting<'_>,
         slot: u16,
@@ -208,7 +211,11 @@ impl Session {
     }
 
     /// Handles a slot statement that failed, either as the original would have, or for a reason of the proxy's own.
-    async fn refused(&mut self, slotting: &Slotting<'_>, error: &[u8]) -> Result<Replied, Error> {
+    pub(crate) async fn refused(
+        &mut self,
+        slotting: &Slotting<'_>,
+        error: &[u8],
+    ) -> Result<Replied, Error> {
         let Slotting {
             increment,
             parameters,
@@ -255,7 +262,17 @@ impl Session {
         slot
     }
 
-    async fn run_template(
+    /// Another slot than the one that this session's open transaction has incremented so far, which it holds on to.
+    pub(crate) fn another_slot(&mut self, table: &Arc<HotTable>) -> u16 {
+        let lease = self.shared.slots.lease(table);
+        let slot = lease.slot();
+        // The first is the one in use.
+        let leases = &mut self.state.transaction.leases;
+        leases.insert(0, (Arc::clone(table), lease));
+        slot
+    }
+
+    pub(crate) async fn run_template(
         &mut self,
         template: &Template,
         slot: u16,

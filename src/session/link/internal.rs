@@ -6,7 +6,7 @@ use crate::session::error::Error;
 use crate::wire::column::text_row;
 use crate::wire::command;
 use crate::wire::error_code::{
-    ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, is_killed, is_over_time, may_be_tried_again,
+    ER_QUERY_INTERRUPTED, is_killed, is_over_time, is_rolled_back, may_be_tried_again,
 };
 use crate::wire::packet::encode_packet;
 use crate::wire::reply::{self, Ok as OkPacket};
@@ -204,7 +204,9 @@ pub enum Failure {
 pub fn failure(payload: &[u8]) -> Failure {
     let is_the_clients = |code| is_killed(code) || is_over_time(code) || may_be_tried_again(code);
     match reply::Err::decode(payload) {
-        Ok(err) if is_the_clients(err.code) => Failure::TheClients,
+        Ok(err) if is_the_clients(err.code) || is_rolled_back(err.code, err.message) => {
+            Failure::TheClients
+        }
         _ => Failure::Ours,
     }
 }
@@ -212,9 +214,9 @@ pub fn failure(payload: &[u8]) -> Failure {
 /// How often an internal statement is run again after a deadlock has chosen it as its victim.
 pub const MOST_DEADLOCKS: usize = 10;
 
-/// Whether the transaction was rolled back to end a deadlock.
+/// Whether the transaction was rolled back to end a deadlock, or because another member of a cluster was first.
 pub fn is_deadlock(payload: &[u8]) -> bool {
-    reply::Err::decode(payload).is_ok_and(|err| err.code == ER_LOCK_DEADLOCK)
+    reply::Err::decode(payload).is_ok_and(|err| is_rolled_back(err.code, err.message))
 }
 
 /// Whether a statement was killed, or exceeded its time limit.

@@ -17,6 +17,7 @@ use crate::counter::control::Control;
 use crate::counter::fold::OpenRow;
 use crate::counter::motion::Motion;
 use crate::counter::node::Listener;
+use crate::counter::opener::Opener;
 use crate::counter::rights::Rights;
 use crate::counter::server::Server;
 use crate::counter::withdrawal::{self, Withdrawal};
@@ -68,6 +69,8 @@ pub struct Shared {
     ///
     /// [`Hot::number`]: super::Hot
     in_vain: Mutex<Option<(u64, Instant)>>,
+    /// Opens slots where sessions may not.
+    pub(crate) opener: Opener,
     /// The control account's connection, which reports which slot rows there are.
     pub(crate) control: Control,
 }
@@ -135,6 +138,7 @@ impl Shared {
             sessions: Arc::default(),
             refresh,
             in_vain: Mutex::default(),
+            opener: Opener::new(control.clone()),
             control,
         }
     }

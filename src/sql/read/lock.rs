@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Query, SetExpr, Visit, Visitor};
 
+use crate::catalog::HotTable;
 use crate::sql::context::{Context, Edit, base_path, quoted, slots_path};
 use crate::sql::key;
 use crate::sql::plan::Scope;
@@ -143,6 +144,14 @@ impl Rewriter<'_> {
         };
         let slots_of_row = |alias: &str| {
             let condition = same_key(alias, &qualifier);
+            let condition = match table.is_gated {
+                true => format!(
+                    "{condition} AND {alias}.{} < {}",
+                    quoted(table.slot_column()),
+                    HotTable::FIRST_GATE
+                ),
+                false => condition,
+            };
             format!("{slots} AS {alias} FORCE INDEX (PRIMARY) WHERE {condition}")
         };
         let locked = self.next_alias(table);

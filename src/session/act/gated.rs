@@ -1,0 +1,138 @@
+//! Increments in a cluster with several writers: the control account opens slots, and sessions increment them. What another
+//! member was first to write is written again.
+
+use std::time::Duration;
+
+use rand::RngExt;
+
+use crate::counter::SlotRow;
+use crate::counter::opener::may_guard;
+use crate::session::Session;
+use crate::session::act::slot::Slotting;
+use crate::session::error::Error;
+use crate::session::error_kind::is_check_violation;
+use crate::session::link::internal::{InternalResponse, affected_rows, is_deadlock};
+use crate::session::reply::Replied;
+use crate::sql::plan::Increment;
+use crate::sql::template::Template;
+
+/// How often a statement in autocommit that was lost to another member is run again. Alone, the client would get the
+/// error of the first.
+pub(crate) const MOST_LOST: u32 = 50;
+
+/// The longest pause before that.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How often a slot is opened that is closed again before it is incremented.
+const TRIES: u32 = 3;
+
+/// Waits a moment before what was lost for so many times is tried again: so that the members do not go on in step.
+pub(crate) async fn pause(lost: u32) {
+    let longest = PAUSE.min(Duration::from_millis(u64::from(lost)));
+    let pause = rand::rng().random_range(Duration::ZERO..=longest);
+    tokio::time::sleep(pause).await;
+}
+
+/// Whether the control account can open slots for an increment.
+fn may_be_opened(increment: &Increment) -> bool {
+    let names_one_row = increment.update.is_some() && increment.may_combine;
+    names_one_row && may_guard(&increment.table, &increment.guarded)
+}
+
+impl Session {
+    /// Adds to a slot that is open, or has one opened. Everything else takes the exact path.
+    pub(crate) async fn slot_gated(&mut self, slotting: &Slotting<'_>) -> Result<Replied, Error> {
+        let increment = slotting.increment;
+        let table = &increment.table;
+        let adds_nothing = slotting
+            .amounts
+            .is_some_and(|amounts| amounts.iter().all(|amount| amount.is_zero()));
+        if let (Some(update), Some(row)) = (&increment.update, &slotting.slot_row)
+            && may_be_opened(increment)
+            && !adds_nothing
+        {
+            let mut slot = self.slot(table);
+            for _ in 0..TRIES {
+                if !self.has_open_slot(increment, row, slot).await {
+                    break;
+                }
+                let answer = self
+                    .run_unless_lost(update, slot, slotting.parameters)
+                    .await?;
+                match answer {
+                    InternalResponse::Ok(ok) if affected_rows(&ok)? > 0 => {
+                        self.learn_language(&ok);
+                        return self.slotted(slotting, slot, ok).await;
+                    }
+                    // It was closed meanwhile, it is full, or it is gone.
+                    InternalResponse::Err(error) if !is_check_violation(&error) => {
+                        return self.refused(slotting, &error).await;
+                    }
+                    _ => self.shared.slots.forget(table, row, slot),
+                }
+                if self.state.in_transaction() {
+                    // The statement has left a lock there, for which the control account would wait.
+                    slot = self.another_slot(table);
+                }
+            }
+        }
+        let parameters = Some(slotting.parameters);
+        self.fold_then_original(
+            &increment.exact,
+            parameters,
+            slotting.original,
+            slotting.context,
+        )
+        .await
+    }
+
+    /// Whether this slot of the row is open, as far as is known; it is opened if need be.
+    pub(crate) async fn has_open_slot(
+        &mut self,
+        increment: &Increment,
+        row: &SlotRow,
+        slot: u16,
+    ) -> bool {
+        let (table, shared) = (&increment.table, &self.shared);
+        if shared.slots.knows(table, row, slot) {
+            return true;
+        }
+        if !may_be_opened(increment) {
+            return false;
+        }
+        let guarded = &increment.guarded;
+        shared.slots.open(table, Some(row), guarded, slot);
+        let mariadb = self.hot.catalog.mariadb;
+        let opening = shared
+            .opener
+            .open((table, mariadb), &row.predicate, guarded, slot);
+        let is_open = opening.await;
+        if is_open {
+            self.shared.slots.learn(table, row, slot);
+        }
+        is_open
+    }
+
+    /// Runs a statement that is a transaction of its own again and again while another member of the cluster is first.
+    /// In a client's transaction it runs once.
+    async fn run_unless_lost(
+        &mut self,
+        template: &Template,
+        slot: u16,
+        parameters: &[Vec<u8>],
+    ) -> Result<InternalResponse, Error> {
+        let may_run_again = !self.state.in_transaction() && !self.state.one_shot.is_set();
+        let mut lost = 0;
+        loop {
+            match self.run_template(template, slot, parameters).await? {
+                InternalResponse::Err(error)
+                    if may_run_again && is_deadlock(&error) && lost < MOST_LOST =>
+                {
+                    lost += 1;
+                    pause(lost).await;
+                }
+                answer => return Ok(answer),
+            }
+        }
+    }
+}
