@@ -116,13 +116,19 @@ async fn until_prepared(config: &Config, state: &State) -> Result<(Control, Cata
 async fn prepare_present(config: &Config) -> Result<(Control, Catalog), Error> {
     let control = Control::open(config).await?;
     let mut conn = control.connect().await?;
-    let mut catalog = catalog::load_present(&mut conn, config).await?;
-    if control.has_several_writers() {
-        catalog = catalog.of_several_writers();
-    }
+    let catalog = catalog::load_present(&mut conn, config).await?;
+    let catalog = as_a_member(&control, catalog);
     provide((&control, &mut conn), config, &catalog).await?;
     drop(conn);
     Ok((control, catalog))
+}
+
+/// The tables of a server that may be one of several which take writes.
+fn as_a_member(control: &Control, catalog: Catalog) -> Catalog {
+    match control.has_several_writers() {
+        true => catalog.of_several_writers(),
+        false => catalog,
+    }
 }
 
 /// Reloads the rules at each SIGHUP.
@@ -174,6 +180,7 @@ pub async fn prepare(config: &Config) -> Result<Catalog, Error> {
 pub async fn prepare_with(control: &Control, config: &Config) -> Result<Catalog, Error> {
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
+    let catalog = as_a_member(control, catalog);
     provide((control, &mut conn), config, &catalog).await?;
     Ok(catalog)
 }

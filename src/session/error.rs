@@ -34,6 +34,10 @@ pub enum Error {
     /// error: the caller plans the statement again.
     #[error("stale plan")]
     Stale,
+    /// The client's transaction, or one of the proxy's own, is gone (`State::lost`). No session ends with this error: the
+    /// client is told, or the transaction is begun again.
+    #[error("the transaction was rolled back")]
+    Lost,
     /// A response that was kept in a temporary file cannot be read back.
     #[error("an answer that waited in a temporary file: {0}")]
     Spool(#[source] io::Error),
@@ -63,6 +67,7 @@ impl Error {
             | Self::Batch
             | Self::Open
             | Self::Stale
+            | Self::Lost
             | Self::Answer(_) => Fault::Upstream,
             // The proxy's own disk failed.
             Self::Spool(_) => Fault::Proxy,

@@ -44,6 +44,7 @@ impl Session {
             return Box::pin(self.pass_response_with_state(response_kind)).await;
         }
         let tracker = self.link.pass_response(response_kind).await?;
+        self.link.answered.is_whole = true;
         let adds = self.state.running.adds_with(tracker.sends_rows());
         self.state.tracked.see_passed(&tracker, adds);
         self.observe(&tracker);
@@ -84,6 +85,7 @@ impl Session {
             .link
             .pass_rewritten(response_kind, rewrite, context)
             .await?;
+        self.link.answered.is_whole = ended.held.is_none();
         let tracker = &ended.tracker;
         self.state.tracked = ended.tracked;
         if tracker.is_ended_by_eof() || tracker.error().is_some() {
@@ -128,8 +130,12 @@ impl Session {
         text: impl AsRef<[u8]>,
     ) -> Result<InternalResponse, Error> {
         let text = text.as_ref();
-        if text.starts_with(BEGIN.as_bytes()) {
+        let begins = text.starts_with(BEGIN.as_bytes());
+        if begins {
             self.state.tracked.begin_own();
+        }
+        if begins || text == ROLLBACK.as_bytes() {
+            self.state.lost = None;
         }
         self.write_query(text).await?;
         let answer = self.read_internal().await?;
@@ -190,6 +196,9 @@ impl Session {
 
     /// Does what must be done before anything else is sent.
     async fn prepare_upstream(&mut self) -> Result<(), Error> {
+        if self.state.lost.is_some() {
+            return Err(Error::Lost);
+        }
         // The server may have closed the connection after a packet that was too large.
         if self.link.owes_refusal() {
             Box::pin(self.ping()).await?;
@@ -233,7 +242,20 @@ impl Session {
     /// Does the same as [`Session::observe`] for the response to an internal statement.
     pub(crate) fn observe_internal(&mut self, tracker: &ResponseTracker) {
         self.state.tracked.see_internal(tracker);
+        self.note_loss();
         self.observe(tracker);
+    }
+
+    /// In a cluster with several writers, any statement may be answered that its transaction is gone, because another
+    /// member was first. Whoever has sent the statement may not care about its errors, so the loss is noted: nothing else
+    /// is sent then, which would run without the transaction, until the client has been told.
+    fn note_loss(&mut self) {
+        if let Some(error) = self.link.rolled_back.take()
+            && self.state.last.is_in_transaction()
+            && self.shared.control.has_several_writers()
+        {
+            self.state.lost = Some(error);
+        }
     }
 
     /// Counts a statement by the reason for its plan.

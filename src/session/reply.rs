@@ -122,6 +122,7 @@ impl Session {
         match original {
             Original::Stream => {
                 let sequence_id = self.pass_command().await?;
+                self.state.running.is_streamed = false;
                 Ok(ReplyContext {
                     sequence_id: sequence_id.wrapping_add(1),
                     ..context
@@ -228,6 +229,8 @@ impl Session {
         context: ReplyContext,
         payload: &[u8],
     ) -> Result<Replied, Error> {
+        // If there was a loss, this is it.
+        self.state.lost = None;
         Ok(Replied {
             sequence_id: self.send_packet(context.sequence_id, payload).await?,
             failed: true,

@@ -17,6 +17,7 @@ use crate::session::shared::Shared;
 use crate::session::shared::hot_tables::Hot;
 use crate::session::shared::registry::{Account, Entry, Notice};
 use crate::session::state::State;
+use crate::session::state::diagnostics::Diagnostics;
 use crate::session::text::schema_named;
 use crate::sql::{Following, Shape};
 use crate::wire::packet::{HEADER_LENGTH, Header};
@@ -139,6 +140,12 @@ impl Session {
             match self.command().await {
                 Ok(Flow::Next) => {}
                 Ok(Flow::Close) => break,
+                Err(Error::Lost) => {
+                    if let Err(error) = Box::pin(self.tell_loss()).await {
+                        self.parts = true;
+                        return Err(error);
+                    }
+                }
                 Err(error) => {
                     self.parts = true;
                     Box::pin(self.say_why(&error)).await;
@@ -152,6 +159,23 @@ impl Session {
             self.entry.rests(in_transaction, self.link.served);
         }
         Ok(())
+    }
+
+    /// Tells the client that its transaction is gone, in answer to its command. If that has been answered already, the
+    /// next one is answered so.
+    async fn tell_loss(&mut self) -> Result<(), Error> {
+        if self.link.answered.is_whole {
+            return Ok(());
+        }
+        let Some(error) = self.state.lost.take() else {
+            return Ok(());
+        };
+        let mut sequence_id = self.link.answered.next.unwrap_or(1);
+        if std::mem::take(&mut self.state.running.is_streamed) {
+            sequence_id = self.link.skip_command().await?.wrapping_add(1);
+        }
+        self.state.diagnostics = Some(Diagnostics::of_an_error());
+        self.send_packet(sequence_id, &error).await.map(drop)
     }
 
     /// Sends the client the reason why the upstream was lost, if the upstream has given one. Takes bounded time,
@@ -271,6 +295,17 @@ impl Session {
             false => self.link.client.buffered()[HEADER_LENGTH],
         };
         self.entry.begins(command_byte);
+        self.state.running.is_streamed = false;
+        // These have no response that could say so.
+        let tells_nothing = matches!(
+            command_byte,
+            command::STMT_SEND_LONG_DATA | command::STMT_CLOSE | command::QUIT
+        );
+        let lost = tells_nothing.then(|| self.state.lost.take()).flatten();
+        if self.state.lost.is_some() {
+            self.state.running.is_streamed = true;
+            return Err(Error::Lost);
+        }
         match command_byte {
             command::QUERY
             | command::STMT_PREPARE
@@ -326,6 +361,9 @@ impl Session {
                     response_kind => self.pass_response(response_kind).await.map(drop)?,
                 }
             }
+        }
+        if lost.is_some() {
+            self.state.lost = lost;
         }
         Ok(Flow::Next)
     }

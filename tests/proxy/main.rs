@@ -7,6 +7,7 @@ mod support;
 mod altered;
 mod another_server;
 mod changeover;
+mod clusters;
 mod columns;
 mod combining;
 mod concurrent;

@@ -379,6 +379,8 @@ impl Session {
             }
             _ => None,
         };
+        // The outcomes say it.
+        self.state.lost = None;
         let is_by_itself = |step: &Step| {
             matches!(
                 step,

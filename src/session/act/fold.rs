@@ -82,6 +82,10 @@ impl Session {
     /// account has reached its limit of statements), the transaction may still be open, and would take in what the
     /// client does next; so it is rolled back.
     pub(crate) async fn commit_own(&mut self) -> Result<InternalResponse, Error> {
+        if let Some(error) = self.state.lost.take() {
+            self.roll_back_own().await?;
+            return Ok(InternalResponse::Err(error));
+        }
         let committed = self.run_internal(COMMIT).await?;
         if let InternalResponse::Err(_) = &committed {
             self.roll_back_own().await?;
@@ -122,6 +126,7 @@ impl Session {
             match result {
                 Err(error) if is_deadlock(&error) && deadlocks < MOST_DEADLOCKS => {
                     deadlocks += 1;
+                    self.state.lost = None;
                     self.set_one_shot().await?;
                 }
                 result => return Ok(result),
@@ -150,6 +155,7 @@ impl Session {
         let mut context = context;
         if matches!(original, Original::Stream) {
             context.sequence_id = self.link.skip_command().await?.wrapping_add(1);
+            self.state.running.is_streamed = false;
         }
         let error = self.refusal_in_its_words(original, error).await?;
         self.reply_err(context, &error).await

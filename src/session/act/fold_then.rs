@@ -118,8 +118,14 @@ impl Session {
             let may_be_lost =
                 is_gated && lost < MOST_LOST && matches!(original, Original::Payload(_));
             let once = self.fold_once(reason, folds, (original, may_be_lost), context);
-            if let Some(replied) = once.await? {
-                return Ok(replied);
+            match once.await {
+                Ok(Some(replied)) => return Ok(replied),
+                Ok(None) => {}
+                Err(Error::Lost) if may_be_lost => {
+                    self.roll_back_own().await?;
+                    self.set_one_shot().await?;
+                }
+                Err(error) => return Err(error),
             }
             lost += 1;
             pause(lost).await;

@@ -5,7 +5,7 @@
 
 use super::Link;
 use crate::session::error::Error;
-use crate::wire::error_code::ER_NET_PACKET_TOO_LARGE;
+use crate::wire::error_code::{ER_NET_PACKET_TOO_LARGE, is_rolled_back};
 use crate::wire::reply;
 
 /// The longest ERR payload that is passed on in this case, in bytes.
@@ -16,6 +16,8 @@ const LONGEST_WORD: usize = 64 * 1024;
 pub struct Answered {
     /// Sequence id of the next packet toward the client, if the session numbers the packets itself.
     pub next: Option<u8>,
+    /// It has all of it.
+    pub is_whole: bool,
     /// The ERR payload, if the upstream's last response was that a packet was too large, and the client does not have
     /// it.
     refusal: Option<Vec<u8>>,
@@ -24,8 +26,13 @@ pub struct Answered {
 impl Link {
     /// Takes in an ERR payload that the client has not received.
     pub fn note_refusal(&mut self, error: &[u8]) {
-        if reply::Err::decode(error).is_ok_and(|err| err.code == ER_NET_PACKET_TOO_LARGE) {
+        let Ok(err) = reply::Err::decode(error) else {
+            return;
+        };
+        if err.code == ER_NET_PACKET_TOO_LARGE {
             self.answered.refusal = Some(error.to_vec());
+        } else if is_rolled_back(err.code, err.message) {
+            self.rolled_back = Some(error.to_vec());
         }
     }
 
@@ -45,6 +52,7 @@ impl Link {
     pub fn has_answered(&mut self, next_sequence_id: u8) {
         self.answered = Answered {
             next: Some(next_sequence_id),
+            is_whole: false,
             refusal: None,
         };
     }

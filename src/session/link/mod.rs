@@ -42,6 +42,8 @@ pub(crate) struct Link {
     pub timing: Timing,
     /// How much of the response to the current command the client has.
     pub answered: Answered,
+    /// The last ERR payload to a statement of the proxy's that said that the transaction was rolled back.
+    pub rolled_back: Option<Vec<u8>>,
     /// The client has closed its sending side.
     pub client_closed: bool,
     /// The sending side toward the upstream is shut down, because the client has closed: nothing more can be sent there.
@@ -62,6 +64,7 @@ impl Link {
             capabilities,
             timing: Timing::start(),
             answered: Answered::default(),
+            rolled_back: None,
             client_closed: false,
             shutdown_sent: false,
             heard: now,

@@ -194,6 +194,7 @@ impl Link {
         let next = encode_packet(&mut out, sequence_id, payload);
         self.client.write(&out).await.map_err(Error::client)?;
         self.has_answered(next);
+        self.answered.is_whole = true;
         Ok(next)
     }
 

@@ -87,6 +87,9 @@ pub(crate) struct State {
     pub running: Running,
     /// The open transaction.
     pub transaction: Transaction,
+    /// The ERR payload by which the server has said that the transaction is gone, if neither the client has been told
+    /// nor the transaction begun again.
+    pub lost: Option<Vec<u8>>,
     /// Slot rows (table, key, slot) that the open transaction has written. They exist for the transaction itself, and
     /// for all sessions once it has committed. Outlives `transaction` until the statement that ended it is known.
     pub written: Vec<(Arc<HotTable>, SlotRow, u16)>,
@@ -181,6 +184,7 @@ impl State {
             last_insert_id_due: None,
             diagnostics: None,
             one_shot: OneShot::default(),
+            lost: None,
             running: Running::default(),
             transaction: Transaction::default(),
             written: Vec::new(),

@@ -23,6 +23,8 @@ pub(crate) struct Running {
     pub planned: Planned,
     /// How often its transaction may be begun again for it, because it is the first statement in it.
     pub may_begin_again: usize,
+    /// It is in the client's stream still, whole.
+    pub is_streamed: bool,
     /// The diagnostics that it leaves as they are, if it succeeds.
     pub left_diagnostics: Option<Diagnostics>,
 }
@@ -59,6 +61,7 @@ impl Default for Running {
             may_call_routines: true,
             planned: Planned::default(),
             may_begin_again: 0,
+            is_streamed: false,
             left_diagnostics: None,
         }
     }

@@ -1,0 +1,240 @@
+//! Clients that change the same rows through proxies on several members, and what they were told.
+//!
+//! Whatever they do adds a known amount, in whichever order it is done: increments, which go to slots, and writes that
+//! need the whole value in the row.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use countersink::driver::{Driver, Reply};
+use countersink_sandbox::Address;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use tokio::task::JoinSet;
+
+use super::SCHEMA;
+use crate::support::client::{connect, run};
+use crate::support::proxy::Proxy;
+
+/// The rows of `posts`: from 1.
+pub const KEYS: i64 = 3;
+
+const CLIENTS: usize = 4;
+
+/// Errors of a transaction that another member was first to commit, or that waited for too long; the whole of it is
+/// gone.
+const LOST: [u16; 4] = [1213, 3101, 1180, 1205];
+
+/// What was acknowledged.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// What was added to each row of `posts`.
+    pub views: BTreeMap<i64, i64>,
+    /// What was added to the row of `small`.
+    pub small: i64,
+    /// Increments in autocommit that were acknowledged, and those that were lost.
+    pub increments: u64,
+    pub lost_increments: u64,
+    /// The same of transactions with increments.
+    pub transactions: u64,
+    pub lost_transactions: u64,
+    /// Everything else.
+    pub others: u64,
+    pub lost_others: u64,
+}
+
+impl Ledger {
+    fn add(&mut self, other: &Self) {
+        for (key, added) in &other.views {
+            *self.views.entry(*key).or_default() += added;
+        }
+        self.small += other.small;
+        self.increments += other.increments;
+        self.lost_increments += other.lost_increments;
+        self.transactions += other.transactions;
+        self.lost_transactions += other.lost_transactions;
+        self.others += other.others;
+        self.lost_others += other.lost_others;
+    }
+}
+
+/// Clients of each proxy, until they are told to stop.
+pub struct Load {
+    stop: Arc<AtomicBool>,
+    clients: JoinSet<Ledger>,
+}
+
+impl Load {
+    pub fn start(proxies: &[Proxy]) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut clients = JoinSet::new();
+        let seed: u64 = rand::rng().random();
+        eprintln!("seed {seed}");
+        for (at, proxy) in proxies.iter().enumerate() {
+            for number in 0..CLIENTS {
+                let (address, stop) = (proxy.address.clone(), Arc::clone(&stop));
+                let seed = seed.wrapping_add((at * CLIENTS + number) as u64);
+                clients.spawn(async move { work(&address, seed, &stop).await });
+            }
+        }
+        Self { stop, clients }
+    }
+
+    pub async fn end(mut self) -> Ledger {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut sum = Ledger::default();
+        while let Some(ledger) = self.clients.join_next().await {
+            sum.add(&ledger.expect("a client that does not panic"));
+        }
+        sum
+    }
+}
+
+async fn work(address: &Address, seed: u64, stop: &AtomicBool) -> Ledger {
+    let mut client = connect(address, Some(SCHEMA)).await;
+    let mut random = SmallRng::seed_from_u64(seed);
+    let mut ledger = Ledger {
+        views: (1..=KEYS).map(|key| (key, 0)).collect(),
+        ..Ledger::default()
+    };
+    while !stop.load(Ordering::Relaxed) {
+        let key = random.random_range(1..=KEYS);
+        match random.random_range(0..100) {
+            0..60 => {
+                let text = format!("UPDATE posts SET views = views + 1 WHERE id = {key}");
+                match affected(&mut client, &text).await {
+                    Some(rows) => {
+                        ledger.increments += 1;
+                        *ledger.views.entry(key).or_default() += rows;
+                    }
+                    None => ledger.lost_increments += 1,
+                }
+            }
+            60..80 => match transaction(&mut client, key, &mut random).await {
+                Some(added) => {
+                    ledger.transactions += 1;
+                    for (key, rows) in added {
+                        *ledger.views.entry(key).or_default() += rows;
+                    }
+                }
+                None => ledger.lost_transactions += 1,
+            },
+            choice => match other(&mut client, key, choice).await {
+                Some(added) => {
+                    ledger.others += 1;
+                    ledger.add(&added);
+                }
+                None => ledger.lost_others += 1,
+            },
+        }
+    }
+    ledger
+}
+
+/// Increments of two rows beside a row of another table.
+async fn transaction(
+    client: &mut Driver,
+    key: i64,
+    random: &mut SmallRng,
+) -> Option<Vec<(i64, i64)>> {
+    let second = random.random_range(1..=KEYS);
+    run(client, "START TRANSACTION").await;
+    let mut added = Vec::new();
+    affected(client, "INSERT INTO likes (post) VALUES (1)").await?;
+    for key in [key, second] {
+        let text = format!("UPDATE posts SET views = views + 2 WHERE id = {key}");
+        added.push((key, 2 * affected(client, &text).await?));
+    }
+    affected(client, "COMMIT").await?;
+    Some(added)
+}
+
+/// Writes that need the whole value in the row.
+async fn other(client: &mut Driver, key: i64, choice: u32) -> Option<Ledger> {
+    let mut ledger = Ledger::default();
+    match choice {
+        80..84 => {
+            let text = format!("UPDATE posts SET views = views * 1 + 5 WHERE id = {key}");
+            let rows = affected(client, &text).await?;
+            ledger.views.insert(key, 5 * rows);
+        }
+        84..86 => {
+            let rows = affected(client, "UPDATE posts SET views = views * 1 + 1").await?;
+            assert_eq!(rows, KEYS);
+            ledger.views = (1..=KEYS).map(|key| (key, 1)).collect();
+        }
+        86..88 => {
+            let text = format!("SELECT views FROM posts WHERE id = {key} FOR UPDATE");
+            run(client, "START TRANSACTION").await;
+            let value = value(client, &text).await?;
+            affected(client, &format!("DELETE FROM posts WHERE id = {key}")).await?;
+            let insert = format!("INSERT INTO posts VALUES ({key}, {value} + 7, 'new')");
+            affected(client, &insert).await?;
+            affected(client, "COMMIT").await?;
+            ledger.views.insert(key, 7);
+        }
+        88..90 => {
+            let text = format!("SELECT views FROM posts WHERE id = {key} FOR UPDATE");
+            run(client, "START TRANSACTION").await;
+            let value = value(client, &text).await?;
+            let null = format!("UPDATE posts SET views = NULL WHERE id = {key}");
+            affected(client, &null).await?;
+            let back = format!("UPDATE posts SET views = {value} + 3 WHERE id = {key}");
+            affected(client, &back).await?;
+            affected(client, "COMMIT").await?;
+            ledger.views.insert(key, 3);
+        }
+        90..92 => {
+            let text = format!("UPDATE posts SET title = UPPER(title) WHERE id = {key}");
+            affected(client, &text).await?;
+        }
+        92..98 => {
+            let text = "UPDATE small SET n = n + 60 WHERE id = 1";
+            ledger.small = 60 * affected_or_out_of_range(client, text).await?;
+        }
+        _ => {
+            let text = "UPDATE small SET n = n * 1 - 30000 WHERE id = 1 AND n > 25000";
+            ledger.small = -30000 * affected(client, text).await?;
+        }
+    }
+    Some(ledger)
+}
+
+/// The rows that a statement affects; `None` if it is lost, with its transaction.
+async fn affected(client: &mut Driver, text: &str) -> Option<i64> {
+    match client.query(text).await.expect("an answer") {
+        Reply::Ok(rows) => Some(i64::try_from(rows).expect("a count")),
+        Reply::Err(error) if LOST.contains(&error.code) => {
+            run(client, "ROLLBACK").await;
+            None
+        }
+        other => panic!("{other:?} to {text}"),
+    }
+}
+
+/// The same for a column that has an end.
+async fn affected_or_out_of_range(client: &mut Driver, text: &str) -> Option<i64> {
+    const OUT_OF_RANGE: [u16; 2] = [1264, 1690];
+    match client.query(text).await.expect("an answer") {
+        Reply::Err(error) if OUT_OF_RANGE.contains(&error.code) => Some(0),
+        Reply::Ok(rows) => Some(i64::try_from(rows).expect("a count")),
+        Reply::Err(error) if LOST.contains(&error.code) => None,
+        other => panic!("{other:?} to {text}"),
+    }
+}
+
+/// The one value that a query returns.
+async fn value(client: &mut Driver, text: &str) -> Option<i64> {
+    match client.query(text).await.expect("an answer") {
+        Reply::Rows(rows) => {
+            let value = rows[0][0].as_deref().expect("no NULL");
+            Some(std::str::from_utf8(value).ok()?.parse().expect("a number"))
+        }
+        Reply::Err(error) if LOST.contains(&error.code) => {
+            run(client, "ROLLBACK").await;
+            None
+        }
+        other => panic!("{other:?} to {text}"),
+    }
+}
