@@ -86,6 +86,8 @@ impl Session {
             .pass_rewritten(response_kind, rewrite, context)
             .await?;
         self.link.answered.is_whole = ended.held.is_none();
+        // What is held is the client's.
+        self.link.rolled_back = None;
         let tracker = &ended.tracker;
         self.state.tracked = ended.tracked;
         if tracker.is_ended_by_eof() || tracker.error().is_some() {
@@ -242,16 +244,19 @@ impl Session {
     /// Does the same as [`Session::observe`] for the response to an internal statement.
     pub(crate) fn observe_internal(&mut self, tracker: &ResponseTracker) {
         self.state.tracked.see_internal(tracker);
-        self.note_loss();
+        self.note_loss(tracker);
         self.observe(tracker);
     }
 
     /// In a cluster with several writers, any statement may be answered that its transaction is gone, because another
     /// member was first. Whoever has sent the statement may not care about its errors, so the loss is noted: nothing else
     /// is sent then, which would run without the transaction, until the client has been told.
-    fn note_loss(&mut self) {
+    fn note_loss(&mut self, tracker: &ResponseTracker) {
+        let last = &self.state.last;
         if let Some(error) = self.link.rolled_back.take()
-            && self.state.last.is_in_transaction()
+            && tracker.error().is_some()
+            && last.is_in_transaction()
+            && !last.leaves_doubt
             && self.shared.control.has_several_writers()
         {
             self.state.lost = Some(error);

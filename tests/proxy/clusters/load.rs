@@ -206,11 +206,19 @@ async fn affected(client: &mut Driver, text: &str) -> Option<i64> {
     match client.query(text).await.expect("an answer") {
         Reply::Ok(rows) => Some(i64::try_from(rows).expect("a count")),
         Reply::Err(error) if LOST.contains(&error.code) => {
-            run(client, "ROLLBACK").await;
+            roll_back(client).await;
             None
         }
         other => panic!("{other:?} to {text}"),
     }
+}
+
+/// After a lock wait that took too long there is a transaction, which may be lost before it is rolled back.
+async fn roll_back(client: &mut Driver) {
+    match client.query("ROLLBACK").await.expect("an answer") {
+        Reply::Err(error) if LOST.contains(&error.code) => run(client, "ROLLBACK").await,
+        done => done,
+    };
 }
 
 /// The same for a column that has an end.
@@ -232,7 +240,7 @@ async fn value(client: &mut Driver, text: &str) -> Option<i64> {
             Some(std::str::from_utf8(value).ok()?.parse().expect("a number"))
         }
         Reply::Err(error) if LOST.contains(&error.code) => {
-            run(client, "ROLLBACK").await;
+            roll_back(client).await;
             None
         }
         other => panic!("{other:?} to {text}"),
