@@ -56,6 +56,8 @@ pub struct Metrics {
     failed_roll_ups: AtomicU64,
     /// Failed roll-ups that would have changed a value.
     drifted: AtomicU64,
+    /// Transactions that were run again because another member of the cluster had been first.
+    retried: AtomicU64,
 }
 
 impl Default for Metrics {
@@ -76,6 +78,7 @@ impl Default for Metrics {
             orphans: AtomicU64::new(0),
             failed_roll_ups: AtomicU64::new(0),
             drifted: AtomicU64::new(0),
+            retried: AtomicU64::new(0),
         }
     }
 }
@@ -146,6 +149,16 @@ impl Metrics {
     /// Roll-ups that would have changed a value. There are none unless there is a bug.
     pub fn drifted(&self) -> u64 {
         self.drifted.load(Ordering::Relaxed)
+    }
+
+    /// Counts a transaction that is run again because another member of the cluster was first.
+    pub fn count_retried(&self) {
+        self.retried.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Transactions that were run again because another member of the cluster had been first.
+    pub fn retried(&self) -> u64 {
+        self.retried.load(Ordering::Relaxed)
     }
 
     /// The number of batches, and of the increments and other writes in them.

@@ -243,6 +243,11 @@ impl Now {
                 "Roll-ups that were rolled back because they would have changed a value: none, unless there is a bug",
                 metrics.drifted(),
             ),
+            (
+                "retried_transactions",
+                "Transactions that were run again because another member of the cluster had been first",
+                metrics.retried(),
+            ),
         ] {
             counter(encoder, name, help, count)?;
         }

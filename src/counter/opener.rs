@@ -19,6 +19,7 @@ use super::control::{self, Control};
 use super::fold::COMMIT;
 use super::{gates, quote, unpoisoned};
 use crate::catalog::HotTable;
+use crate::metrics::Metrics;
 use crate::wire::error_code::is_rolled_back;
 
 /// How many slots are opened in one transaction.
@@ -37,6 +38,7 @@ const WAITS: u32 = 4;
 #[derive(Clone, Debug)]
 pub struct Opener {
     control: Control,
+    metrics: Arc<Metrics>,
     queue: Arc<Mutex<Queue>>,
 }
 
@@ -100,9 +102,10 @@ fn guard(table: &HotTable, guarded: &[usize]) -> Option<String> {
 
 impl Opener {
     /// Over connections of its own, made when they are needed.
-    pub fn new(control: Control) -> Self {
+    pub fn new(control: Control, metrics: Arc<Metrics>) -> Self {
         Self {
             control,
+            metrics,
             queue: Arc::default(),
         }
     }
@@ -189,7 +192,7 @@ impl Opener {
             let mut is_any_locked = false;
             for (&at, found) in wanted
                 .iter()
-                .zip(open_unless_lost(&mut conn, requests, &wanted).await?)
+                .zip(self.open_unless_lost(&mut conn, requests, &wanted).await?)
             {
                 opened[at] = found == Found::Open;
                 is_any_locked |= found == Found::Locked;
@@ -201,6 +204,32 @@ impl Opener {
         }
         Ok(opened)
     }
+
+    /// Opens these, again and again while other members are first.
+    async fn open_unless_lost(
+        &self,
+        conn: &mut Conn,
+        requests: &[Request],
+        wanted: &[usize],
+    ) -> Result<Vec<Found>, DriverFailure> {
+        let mut tries = 0;
+        loop {
+            match open_at_once(conn, requests, wanted).await {
+                Err(DriverFailure::Server(error))
+                    if is_rolled_back(error.code, error.message.as_bytes()) && tries < TRIES =>
+                {
+                    tries += 1;
+                    self.metrics.count_retried();
+                    // MySQL leaves the session in a transaction where a COMMIT has failed late.
+                    conn.query_drop("ROLLBACK").await?;
+                    let pause = PAUSE.min(Duration::from_millis(u64::from(tries)));
+                    let pause = rand::rng().random_range(Duration::ZERO..pause);
+                    tokio::time::sleep(pause).await;
+                }
+                done => return done,
+            }
+        }
+    }
 }
 
 /// What became of a slot that was to be opened.
@@ -211,30 +240,6 @@ enum Found {
     Locked,
     /// There is no such row, or it has no room.
     Not,
-}
-
-/// Opens these, again and again while other members are first.
-async fn open_unless_lost(
-    conn: &mut Conn,
-    requests: &[Request],
-    wanted: &[usize],
-) -> Result<Vec<Found>, DriverFailure> {
-    let mut tries = 0;
-    loop {
-        match open_at_once(conn, requests, wanted).await {
-            Err(DriverFailure::Server(error))
-                if is_rolled_back(error.code, error.message.as_bytes()) && tries < TRIES =>
-            {
-                tries += 1;
-                // MySQL leaves the session in a transaction where a COMMIT has failed late.
-                conn.query_drop("ROLLBACK").await?;
-                let pause = PAUSE.min(Duration::from_millis(u64::from(tries)));
-                let pause = rand::rng().random_range(Duration::ZERO..pause);
-                tokio::time::sleep(pause).await;
-            }
-            done => return done,
-        }
-    }
 }
 
 async fn open_at_once(

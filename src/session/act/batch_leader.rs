@@ -12,7 +12,7 @@ use crate::session::act::batch_outcome::{
 };
 use crate::session::act::batch_steps::Led;
 use crate::session::act::candidate::Candidate;
-use crate::session::act::gated::{MOST_LOST, pause};
+use crate::session::act::gated::MOST_LOST;
 use crate::session::error::Error;
 use crate::session::error_kind::is_check_violation;
 use crate::session::exchange::Alone;
@@ -307,7 +307,7 @@ impl Session {
                     if texts.is_gated() && is_deadlock(&error) && lost < MOST_LOST =>
                 {
                     lost += 1;
-                    pause(lost).await;
+                    self.pause_after_loss(lost).await;
                 }
                 answer => return Ok(answer),
             }
@@ -322,7 +322,7 @@ impl Session {
             match self.write_all_once(texts).await? {
                 Written::Lost(_) if is_gated && lost < MOST_LOST => {
                     lost += 1;
-                    pause(lost).await;
+                    self.pause_after_loss(lost).await;
                 }
                 Written::Lost(outcomes) | Written::Ended(outcomes) => return Ok(outcomes),
             }

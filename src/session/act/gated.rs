@@ -26,13 +26,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How often a slot is opened that is closed again before it is incremented.
 const TRIES: u32 = 3;
 
-/// Waits a moment before what was lost for so many times is tried again: so that the members do not go on in step.
-pub(crate) async fn pause(lost: u32) {
-    let longest = PAUSE.min(Duration::from_millis(u64::from(lost)));
-    let pause = rand::rng().random_range(Duration::ZERO..=longest);
-    tokio::time::sleep(pause).await;
-}
-
 /// Whether the control account can open slots for an increment.
 fn may_be_opened(increment: &Increment) -> bool {
     let names_one_row = increment.update.is_some() && increment.may_combine;
@@ -40,6 +33,14 @@ fn may_be_opened(increment: &Increment) -> bool {
 }
 
 impl Session {
+    /// Waits a moment before what was lost for so many times is tried again, so that the members do not go on in step.
+    pub(crate) async fn pause_after_loss(&mut self, lost: u32) {
+        self.metrics().count_retried();
+        let longest = PAUSE.min(Duration::from_millis(u64::from(lost)));
+        let pause = rand::rng().random_range(Duration::ZERO..=longest);
+        tokio::time::sleep(pause).await;
+    }
+
     /// Adds to a slot that is open, or has one opened. Everything else takes the exact path.
     pub(crate) async fn slot_gated(&mut self, slotting: &Slotting<'_>) -> Result<Replied, Error> {
         let increment = slotting.increment;
@@ -129,7 +130,7 @@ impl Session {
                     if may_run_again && is_deadlock(&error) && lost < MOST_LOST =>
                 {
                     lost += 1;
-                    pause(lost).await;
+                    self.pause_after_loss(lost).await;
                 }
                 answer => return Ok(answer),
             }

@@ -122,7 +122,8 @@ impl Shared {
         refresh: mpsc::Sender<oneshot::Sender<()>>,
         control: Control,
     ) -> Self {
-        let metrics = Arc::default();
+        let metrics: Arc<Metrics> = Arc::default();
+        let opener = Opener::new(control.clone(), Arc::clone(&metrics));
         Self {
             hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, &metrics)),
             slots: Slots::default(),
@@ -138,7 +139,7 @@ impl Shared {
             sessions: Arc::default(),
             refresh,
             in_vain: Mutex::default(),
-            opener: Opener::new(control.clone()),
+            opener,
             control,
         }
     }

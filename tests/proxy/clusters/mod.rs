@@ -1,6 +1,7 @@
 //! Clusters whose members all take writes, with a proxy before each: nothing is lost or counted twice, whatever is
 //! written on the others at the same moment.
 
+mod killed;
 mod load;
 
 use std::time::Duration;
@@ -25,6 +26,11 @@ const TABLES: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT, titl
                       CREATE TABLE likes (id BIGINT PRIMARY KEY AUTO_INCREMENT, post INT); \
                       INSERT INTO posts VALUES (1, 0, 'a'), (2, 0, 'b'), (3, 0, 'c'); INSERT INTO small VALUES (1, 0)";
 
+/// The tables of [`crate::failover::load`].
+const TABLES_OF_LOAD: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL); \
+                              INSERT INTO posts VALUES (1, 0); CREATE USER app IDENTIFIED BY 'app'; \
+                              GRANT ALL ON cs_failover.* TO app";
+
 const RULES: &str = "counters:\n- {table: cs_clusters.posts, columns: [views], rollup: 50ms}\n\
                      - {table: cs_clusters.small, columns: [n], rollup: 50ms}\n";
 
@@ -37,18 +43,22 @@ struct Cluster {
 
 impl Cluster {
     async fn start(replication: Replication) -> Self {
+        let mut cluster = Self::members(replication, SCHEMA, TABLES).await;
+        let before = |member: &Server| Proxy::start(&member.address(), RULES);
+        cluster.proxies = cluster.members.iter().map(before).collect();
+        cluster
+    }
+
+    /// The members alone.
+    async fn members(replication: Replication, schema: &str, tables: &str) -> Self {
         let installation = installation(replication.flavour());
         let members = start_cluster(&installation, replication, MEMBERS, &options());
         let members = members.unwrap_or_else(|error| panic!("{error}"));
-        create_schema(&members[0].address(), SCHEMA, TABLES).await;
-        let proxies = members.iter().map(|member| {
-            let address = member.address();
-            Proxy::start(&address, RULES)
-        });
+        create_schema(&members[0].address(), schema, tables).await;
         Self {
             replication,
-            proxies: proxies.collect(),
             members,
+            proxies: Vec::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 //! twice.
 
 mod clusters;
-mod load;
+pub mod load;
 
 use std::time::{Duration, Instant};
 
