@@ -11,9 +11,9 @@ use super::cluster::Cluster;
 /// Why slots do not go with a server.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
-    /// Other members of its cluster may take writes, too.
+    /// Some members of its cluster are followed from one to the next, and others may take writes, too.
     #[error(
-        "the server is in {0}, and proxies on several members do not hear each other yet; let one member take all writes, and either name all members as upstreams, the others read-only, or say single_writer: true"
+        "the server is in {0}, of which upstreams names some members, while others may take writes, too; name one member as upstream, and let a proxy stand before each, or let one member take all writes, and say single_writer: true"
     )]
     SeveralWriters(Cluster),
     /// It is no InnoDB.
