@@ -62,6 +62,7 @@ pub(super) fn of_slots(problem: &provision::Problem, rule: &Rule) -> Option<Find
         | Provision::Withdrawn { .. }
         | Provision::NoConnection { .. }
         | Provision::Failed { .. }
+        | Provision::Agreement(_)
         | Provision::Catalog(_) => return None,
     };
     Some(Finding::parted(

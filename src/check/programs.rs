@@ -146,6 +146,7 @@ mod tests {
             slots: 1,
             rollup: std::time::Duration::ZERO,
             may_rest: false,
+            is_gated: false,
         }
     }
 

@@ -192,6 +192,7 @@ mod tests {
             slots: 8,
             rollup: Duration::from_secs(1),
             may_rest: false,
+            is_gated: false,
         };
         Evidence {
             examination: Examination {

@@ -34,6 +34,9 @@ pub enum Error {
     /// The server does not say whether it is a member of a cluster.
     #[error("cannot ask the server for its cluster: {0}")]
     Cluster(mysql_async::Error),
+    /// The proxies could not hear each other.
+    #[error("other proxies: {0}")]
+    Agreement(#[from] counter::agreement::Error),
     /// A slot table cannot be provided.
     #[error("{place}{problem}{}", line_suffix(place.line))]
     Provision {
@@ -176,12 +179,14 @@ impl Error {
             Self::InFile { source, .. } => source.may_pass(),
             Self::Control(error) => !error.is_configuration(),
             Self::Catalog(error) => is_of_the_connection(&error.problem),
+            Self::Agreement(error) => !error.is_configuration(),
             Self::ReadOnly(error) | Self::Cluster(error) => {
                 matches!(error, mysql_async::Error::Io(_))
             }
             Self::Provision { problem, .. } => match &**problem {
                 Provision::NoConnection { source } => !source.is_configuration(),
                 Provision::InUse { .. } | Provision::Withdrawn { .. } => true,
+                Provision::Agreement(error) => !error.is_configuration(),
                 Provision::Failed { source, .. } => matches!(source, mysql_async::Error::Io(_)),
                 Provision::Catalog(problem) => is_of_the_connection(problem),
                 _ => false,
@@ -203,6 +208,7 @@ impl Error {
             | Self::OnlyWithTls(_)
             | Self::Target(_) => 2,
             Self::Control(error) if error.is_configuration() => 2,
+            Self::Agreement(error) if error.is_configuration() => 2,
             Self::Explain(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Bench(error) => error.exit_code(),
@@ -210,6 +216,7 @@ impl Error {
             Self::Man(super::man::Error::NoCommand(_)) => 2,
             Self::Advise(error) => error.exit_code(),
             Self::Control(_)
+            | Self::Agreement(_)
             | Self::Replica
             | Self::ReadOnly(_)
             | Self::Cluster(_)

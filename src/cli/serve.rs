@@ -201,7 +201,9 @@ async fn provide(
     if is_read_only(conn).await.map_err(Error::ReadOnly)? {
         return Ok(());
     }
-    let report = provision::provision(conn, catalog).await.map_err(by_rule)?;
+    control.agreement().provide(control).await?;
+    let report = provision::provide(control, conn, catalog).await;
+    let report = report.map_err(by_rule)?;
     for line in report.to_string().lines() {
         tracing::info!("slot table {line}");
     }

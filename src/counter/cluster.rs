@@ -40,6 +40,11 @@ impl Cluster {
         !(are_named || config.single_writer)
     }
 
+    /// Whether it is one of Galera.
+    pub(super) fn is_galera(self) -> bool {
+        matches!(self, Self::Galera(_))
+    }
+
     /// Whether the rules do not go with it: some members are named to be followed from one to the next, and others,
     /// which are not, may take writes.
     pub fn is_refused(self, config: &Config) -> bool {

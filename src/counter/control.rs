@@ -12,12 +12,14 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::agreement::Agreement;
 use super::cluster;
 use super::fold::{self, OpenRow};
 use super::grants;
 use super::key::{Key, KeyForm};
 use super::looks::Looks;
 use super::primary::{self, Look};
+use super::registry::Registry;
 use super::server::{self, Server};
 use super::unpoisoned;
 use crate::catalog::HotTable;
@@ -53,8 +55,8 @@ pub struct Control {
     runtime: Handle,
     timeout: Duration,
     remedies: Remedies,
-    /// Other members of the server's cluster take writes, too.
-    has_several_writers: bool,
+    /// How the proxies hear each other.
+    agreement: Agreement,
 }
 
 /// What to tell an operator when a connection fails.
@@ -140,7 +142,7 @@ impl Control {
     /// Why it does not work, with the remedy.
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let config = Arc::new(config.clone());
-        let mut has_several_writers = false;
+        let mut agreement = Agreement::Locks;
         let Look { way, server, .. } = match config.upstream.only() {
             Some(address) => {
                 let limit = config.handshake_timeout;
@@ -148,8 +150,12 @@ impl Control {
                 let cluster = cluster::read(&mut conn).await;
                 let cluster =
                     cluster.map_err(|failure| Remedies::of(&config).explain(address, failure))?;
-                has_several_writers =
-                    cluster.is_some_and(|cluster| cluster.has_several_writers(&config));
+                if let Some(cluster) =
+                    cluster.filter(|cluster| cluster.has_several_writers(&config))
+                {
+                    let registry = Registry::new(cluster.is_galera());
+                    agreement = Agreement::Rows(Arc::new(registry));
+                }
                 leave(conn).await;
                 look
             }
@@ -165,7 +171,7 @@ impl Control {
             timeout: config.handshake_timeout,
             remedies: Remedies::of(&config),
             config,
-            has_several_writers,
+            agreement,
         })
     }
 
@@ -209,7 +215,12 @@ impl Control {
 
     /// Whether other members of the server's cluster take writes, too, as it was at start.
     pub fn has_several_writers(&self) -> bool {
-        self.has_several_writers
+        matches!(self.agreement, Agreement::Rows(_))
+    }
+
+    /// How the proxies hear each other.
+    pub fn agreement(&self) -> &Agreement {
+        &self.agreement
     }
 
     /// Where sessions find the server.

@@ -1,11 +1,10 @@
 //! Takes a rule out of force permanently: proxies stop using slots, the values in slots go into the rows, and the slot
 //! table is dropped.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mysql_async::Conn;
-
-use super::agreement::{self, Claim};
+use super::agreement::{self, Claim, Said};
 use super::control::Control;
 use super::provision::{self, Removal};
 use super::rollup::RollUp;
@@ -38,6 +37,12 @@ pub enum Error {
 impl From<String> for Error {
     fn from(why: String) -> Self {
         Self::Failed(why)
+    }
+}
+
+impl From<agreement::Error> for Error {
+    fn from(error: agreement::Error) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 
@@ -100,27 +105,34 @@ impl<'a> Drain<'a> {
         };
         let loaded = catalog::load(&mut conn, &one).await;
         let catalog = loaded.map_err(|error| error.to_string())?;
-        // The lock lasts as long as this connection, which is from a pool and must not go back there.
-        let mut conn = self
-            .control
-            .roll_up_connection()
-            .await
-            .map_err(|e| e.to_string())?;
-        let begun = agreement::begin_drain(&mut conn, self.slots()).await;
-        if !begun.map_err(|error| error.to_string())? {
+        drop(conn);
+        let agreement = self.control.agreement();
+        agreement.provide(self.control).await?;
+        let begun = agreement.begin_drain(self.control, self.slots()).await?;
+        let Some(mut said) = begun else {
             return Err("another drain of it is under way".to_owned().into());
-        }
-        self.wait_for_silence(&mut conn, Claim::Slots, deadline)
-            .await?;
-        let Some(table) = catalog.tables.first() else {
-            self.wait_for_proxies(&mut conn).await?;
+        };
+        let done = self.by(&mut said, catalog.tables.first(), deadline).await;
+        said.end().await;
+        done
+    }
+
+    /// Drains it, as long as this is said.
+    async fn by(
+        &mut self,
+        said: &mut Said,
+        table: Option<&Arc<HotTable>>,
+        deadline: Instant,
+    ) -> Result<String, Error> {
+        self.wait_for_silence(said, Claim::Slots, deadline).await?;
+        let Some(table) = table else {
+            self.wait_for_proxies().await?;
             return Ok("no slots; forwarded from now on".to_owned());
         };
         let held = self.empty(table, deadline).await?;
-        self.wait_for_silence(&mut conn, Claim::Reads, deadline)
-            .await?;
-        self.remove(table, deadline).await?;
-        conn.disconnect().await.ok();
+        self.wait_for_silence(said, Claim::Reads, deadline).await?;
+        self.wait_for_the_silent(said, deadline).await?;
+        self.remove(said, table, deadline).await?;
         Ok(match held {
             true => format!("drained; {} is gone", self.slots()),
             false => format!("there was no {}", self.slots()),
@@ -128,9 +140,9 @@ impl<'a> Drain<'a> {
     }
 
     /// With `slots: 0` the only thing to wait for is that the proxies have seen the lock.
-    async fn wait_for_proxies(&mut self, conn: &mut Conn) -> Result<(), Error> {
-        let proxies = agreement::here(conn, None).await;
-        if !proxies.map_err(|error| error.to_string())?.is_empty() {
+    async fn wait_for_proxies(&mut self) -> Result<(), Error> {
+        let proxies = self.control.agreement().here(self.control, None).await?;
+        if !proxies.is_empty() {
             self.tell("the proxies to hear of it");
             tokio::time::sleep(HEARING).await;
         }
@@ -140,14 +152,15 @@ impl<'a> Drain<'a> {
     /// Waits until no proxy says this any more.
     async fn wait_for_silence(
         &mut self,
-        conn: &mut Conn,
+        said: &mut Said,
         claim: Claim,
         deadline: Instant,
     ) -> Result<(), Error> {
         let claim = claim.name(self.slots());
+        let agreement = self.control.agreement();
         loop {
-            let others = agreement::others(conn, &claim, None).await;
-            let others = others.map_err(|error| error.to_string())?;
+            said.check().await?;
+            let others = agreement.others(self.control, &claim, None).await?;
             if others.is_empty() {
                 return Ok(());
             }
@@ -174,8 +187,34 @@ impl<'a> Drain<'a> {
         }
     }
 
-    async fn remove(&mut self, table: &HotTable, deadline: Instant) -> Result<(), Error> {
+    /// Waits for proxies that have not said that they stop. Those that have will not be heard again.
+    async fn wait_for_the_silent(
+        &mut self,
+        said: &mut Said,
+        deadline: Instant,
+    ) -> Result<(), Error> {
+        let agreement = self.control.agreement();
         loop {
+            said.check().await?;
+            let silent = agreement.silent(self.control, self.slots()).await?;
+            let Some(number) = silent.first() else {
+                return Ok(());
+            };
+            self.tell(&format!(
+                "the proxy of node {number}, which was here a minute ago: it has stopped, or will be back"
+            ));
+            self.pause(deadline).await?;
+        }
+    }
+
+    async fn remove(
+        &mut self,
+        said: &mut Said,
+        table: &HotTable,
+        deadline: Instant,
+    ) -> Result<(), Error> {
+        loop {
+            said.check().await?;
             let removed = provision::remove(self.control, table).await;
             match removed.map_err(|error| error.to_string())? {
                 Removal::Done | Removal::Absent => return Ok(()),

@@ -1,6 +1,6 @@
 //! What the control account must be allowed, as statements for a DBA.
 
-use super::quote;
+use super::{quote, registry};
 use crate::config::{Config, TableName};
 
 /// What the control account needs on a hot table. TRIGGER is for seeing triggers, nothing makes or fires one.
@@ -11,6 +11,18 @@ pub(crate) const ON_SLOT_TABLE: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELET
 
 /// What the control account also needs, to make a slot table and to change it with its hot table.
 pub(crate) const TO_MAKE_SLOT_TABLE: &[&str] = &["CREATE", "ALTER", "DROP"];
+
+/// What it needs on the table of proxies, and to make that, where the members of a cluster all take writes.
+const ON_REGISTRY: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"];
+
+/// The GRANT for the table of proxies. The account makes the schema as well, if nobody has.
+pub(crate) fn for_registry(account: &str) -> String {
+    let schema = quote::name(&registry::table().schema);
+    format!(
+        "GRANT {} ON {schema}.* TO {account};",
+        ON_REGISTRY.join(", ")
+    )
+}
 
 /// GRANTs of exactly what the proxy does to the tables of `config`'s rules; `account` is quoted (`'user'@'host'`).
 pub fn for_control(config: &Config, account: &str) -> Vec<String> {

@@ -17,6 +17,7 @@ pub mod opener;
 pub(crate) mod primary;
 pub mod provision;
 pub(crate) mod quote;
+pub mod registry;
 pub mod rights;
 pub mod rollup;
 pub mod server;

@@ -1,11 +1,14 @@
 //! Which of several proxies in front of one server this one is. Each leases slots from a range of its own, so that no
 //! two meet on a slot row.
 //!
-//! The number is claimed by a user lock on the server (GET_LOCK), which is released with the connection that holds it.
-//! While it is lost, two proxies may lease the same slots, which costs waits; and the others do not hear what this
+//! The number is claimed by a user lock on the server (GET_LOCK), which is released with the connection that holds it; or
+//! by a row of the table of proxies ([`registry`](super::registry)). While it is lost, two proxies may lease the same slots, which costs waits; and the others do not hear what this
 //! proxy says about its rules, so the proxies agree on them again. By another such lock for each slot table one of the
 //! proxies leads there: it looks after what the others leave behind. If two lead, or none, slots are looked through
 //! twice, or later.
+
+mod by_locks;
+mod by_row;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,10 +19,15 @@ use aws_lc_rs::digest::{SHA256, digest};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
+use super::agreement::Agreement;
 use super::control::Control;
+use super::registry::BEAT;
 use super::unpoisoned;
 use crate::catalog::HotTable;
+use by_locks::ByLocks;
+use by_row::ByRow;
 
 /// How many proxies can be distinguished: there are no more ranges than slots.
 pub(super) const MOST_NODES: u16 = 256;
@@ -50,17 +58,20 @@ pub struct Node {
     pub number: u16,
     /// Where it leads.
     leads: Vec<Arc<HotTable>>,
-    /// What it says, see [`Claims`].
-    says: BTreeSet<String>,
-    /// Whether it says that it is there.
-    is_here: bool,
     /// How often a number had been lost when this one was claimed.
     losses: u64,
-    conn: Conn,
+    way: Way,
 }
 
-/// What a proxy says to the others: names of user locks, to which its number is added. They are held on the connection
-/// that holds the number, and go with it.
+/// How a number is held.
+#[derive(Debug)]
+enum Way {
+    Locks(ByLocks),
+    Row(ByRow),
+}
+
+/// What a proxy says to the others: names of user locks, to which its number is added, or words in its row. They are held
+/// as the number is, and go with it.
 #[derive(Debug, Default)]
 pub struct Claims {
     wanted: Mutex<BTreeSet<String>>,
@@ -79,13 +90,17 @@ struct Held {
     /// It has had one.
     had_number: bool,
     says: BTreeSet<String>,
+    /// Until when others take the number for held; `None` where it goes with a connection.
+    lease: Option<Instant>,
 }
 
 impl Claims {
     /// Of the proxy that has this node; nothing is said yet.
     pub fn of(node: Option<&Node>) -> Self {
         let claims = Self::default();
-        claims.hold(0, node.map(|node| node.number), &BTreeSet::new());
+        let lease = node.and_then(Node::lease);
+        let number = node.map(|node| node.number);
+        claims.hold(0, (number, lease), &BTreeSet::new());
         claims
     }
 
@@ -122,8 +137,19 @@ impl Claims {
         unpoisoned(&self.held).number
     }
 
+    /// Until when this proxy may act by what it has said: the others will not take it for gone before. `None` where the
+    /// number goes with a connection, or there is none.
+    pub fn lease(&self) -> Option<Instant> {
+        unpoisoned(&self.held).lease
+    }
+
     /// Unless a number was lost since there were so many losses: this one may be another server's.
-    fn hold(&self, losses: u64, number: Option<u16>, says: &BTreeSet<String>) {
+    fn hold(
+        &self,
+        losses: u64,
+        (number, lease): (Option<u16>, Option<Instant>),
+        says: &BTreeSet<String>,
+    ) {
         let mut held = unpoisoned(&self.held);
         if losses != self.losses() {
             return;
@@ -132,6 +158,7 @@ impl Claims {
             number,
             had_number: held.had_number || number.is_some(),
             says: says.clone(),
+            lease,
         };
     }
 
@@ -140,6 +167,7 @@ impl Claims {
         let mut held = unpoisoned(&self.held);
         self.losses.fetch_add(1, Ordering::Relaxed);
         held.number = None;
+        held.lease = None;
         held.says.clear();
         drop(held);
         self.lost.notify_one();
@@ -153,78 +181,73 @@ impl Node {
     ///
     /// Why the server gives none.
     pub async fn claim(control: &Control) -> Result<Self, String> {
-        let conn = control.connect().await;
-        let mut conn = conn.map_err(|error| error.to_string())?;
-        for number in 0..MOST_NODES {
-            let locked = has_locked(&mut conn, &lock_of(number)).await;
-            if locked.map_err(|error| error.to_string())? {
-                tracing::debug!("node {number}");
-                return Ok(Self {
-                    number,
-                    leads: Vec::new(),
-                    says: BTreeSet::new(),
-                    is_here: false,
-                    losses: 0,
-                    conn,
-                });
+        let (number, way) = match control.agreement() {
+            Agreement::Locks => {
+                let held = ByLocks::claim(control).await?;
+                (held.number, Way::Locks(held))
             }
-        }
-        Err(format!("{MOST_NODES} are taken"))
-    }
-
-    /// Takes the lead in tables where no proxy has it.
-    async fn lead(&mut self, tables: &[Arc<HotTable>]) -> Result<(), DriverFailure> {
-        let is_here = |led: &Arc<HotTable>| {
-            let mut tables = tables.iter();
-            tables.any(|table| lock_of_leader(table) == lock_of_leader(led))
-        };
-        self.leads.retain(is_here);
-        for table in tables {
-            let lock = lock_of_leader(table);
-            let mut leads = self.leads.iter();
-            if !leads.any(|led| lock_of_leader(led) == lock)
-                && has_locked(&mut self.conn, &lock).await?
-            {
-                tracing::debug!("leads {}.{}", table.schema, table.name);
-                self.leads.push(Arc::clone(table));
+            Agreement::Rows(registry) => {
+                let held = ByRow::claim(registry, control).await;
+                let held = held.map_err(|error| error.to_string())?;
+                (held.number(), Way::Row(held))
             }
-        }
-        // Nothing may have been asked.
-        self.conn.ping().await
-    }
-
-    async fn look(&mut self, claims: &Claims, listener: &impl Listener) -> Result<(), String> {
-        let look = async {
-            self.say(claims).await?;
-            self.lead(&listener.tables()).await
         };
-        match tokio::time::timeout(ANSWER, look).await {
-            Ok(looked) => looked.map_err(|error: DriverFailure| error.to_string()),
-            Err(_) => Err(format!("no answer within {ANSWER:?}")),
+        tracing::debug!("node {number}");
+        Ok(Self {
+            number,
+            leads: Vec::new(),
+            losses: 0,
+            way,
+        })
+    }
+
+    fn lease(&self) -> Option<Instant> {
+        match &self.way {
+            Way::Locks(_) => None,
+            Way::Row(row) => Some(row.lease()),
         }
     }
 
-    /// Says what is wanted and no longer what is not.
-    async fn say(&mut self, claims: &Claims) -> Result<(), DriverFailure> {
+    /// Says what is wanted, makes sure of the number, and sees where it leads.
+    async fn look(
+        &mut self,
+        control: &Control,
+        claims: &Claims,
+        listener: &impl Listener,
+    ) -> Result<(), String> {
         let wanted = unpoisoned(&claims.wanted).clone();
-        let gone: Vec<_> = self.says.difference(&wanted).cloned().collect();
-        for name in gone {
-            let release = format!("SELECT RELEASE_LOCK('{name}.{}')", self.number);
-            self.conn.query_drop(release).await?;
-            self.says.remove(&name);
-        }
-        let new: Vec<_> = wanted.difference(&self.says).cloned().collect();
-        for name in new {
-            // An earlier process with the same number may hold it for another moment.
-            if has_locked(&mut self.conn, &format!("{name}.{}", self.number)).await? {
-                self.says.insert(name);
+        let tables = listener.tables();
+        match &mut self.way {
+            Way::Locks(held) => {
+                let look = async {
+                    let says = held.say(&wanted).await?;
+                    claims.hold(self.losses, (Some(self.number), None), says);
+                    held.lead(&mut self.leads, &tables).await
+                };
+                match tokio::time::timeout(ANSWER, look).await {
+                    Ok(looked) => looked.map_err(|error: DriverFailure| error.to_string()),
+                    Err(_) => Err(format!("no answer within {ANSWER:?}")),
+                }
+            }
+            Way::Row(row) => {
+                let said = row.say(&wanted).await;
+                said.map_err(|error| error.to_string())?;
+                claims.hold(self.losses, (Some(self.number), Some(row.lease())), &wanted);
+                self.leads = match row.leads(control).await {
+                    true => tables,
+                    false => Vec::new(),
+                };
+                Ok(())
             }
         }
-        if !self.is_here && self.says == wanted {
-            self.is_here = has_locked(&mut self.conn, &format!("{HERE}.{}", self.number)).await?;
+    }
+
+    /// How long it need not be looked at.
+    fn pause(&self) -> Duration {
+        match self.way {
+            Way::Locks(_) => LOOK,
+            Way::Row(_) => BEAT,
         }
-        claims.hold(self.losses, Some(self.number), &self.says);
-        Ok(())
     }
 }
 
@@ -252,12 +275,16 @@ pub async fn keep(
         if let Some(node) = &mut node {
             complaint = None;
             listener.stands(node.number, &node.leads);
-            while let Ok(()) = node.look(claims, listener).await.inspect_err(|error| {
-                tracing::warn!("node {} is lost: {error}", node.number);
-            }) {
+            while let Ok(()) = node
+                .look(control, claims, listener)
+                .await
+                .inspect_err(|error| {
+                    tracing::warn!("node {} is lost: {error}", node.number);
+                })
+            {
                 listener.stands(node.number, &node.leads);
                 tokio::select! {
-                    _ = tokio::time::timeout(LOOK, claims.changed.notified()) => {}
+                    _ = tokio::time::timeout(node.pause(), claims.changed.notified()) => {}
                     _ = servers.changed() => {
                         tracing::warn!("node {} is given up: it is another server's", node.number);
                         break;
@@ -290,12 +317,6 @@ pub fn warn_of_none(why: &str) {
 /// The name of the lock of the proxy with this number.
 pub(super) fn lock_of(number: u16) -> String {
     format!("{NODE}.{number}")
-}
-
-/// The lock of the proxy that leads in a table. Names of locks have at most 64 characters, and ignore case.
-fn lock_of_leader(table: &HotTable) -> String {
-    let slots = format!("{}.{}", table.slot_schema, table.slot_name);
-    format!("countersink.leader.{}", short(&slots))
 }
 
 /// A name of any length in 32 characters.

@@ -209,7 +209,7 @@ impl Server {
         });
         let keeper = tokio::spawn(self.keeper.keep());
         let pardon = Arc::<Notify>::default();
-        let pardoning = tokio::spawn(pardon::keep(Arc::clone(&pardon), self.control));
+        let pardoning = tokio::spawn(pardon::keep(Arc::clone(&pardon), self.control.clone()));
         let config = Arc::clone(&self.config);
         let shared = Arc::clone(&self.shared);
         let mut clients = Clients {
@@ -246,6 +246,9 @@ impl Server {
         keeper.abort();
         pardoning.abort();
         self.node.abort();
+        // Nothing is said any more.
+        self.node.await.ok();
+        self.control.agreement().leave(&self.control).await;
         self.rights.abort();
         self.altered.abort();
         self.servers.abort();

@@ -17,6 +17,7 @@ mod failover;
 mod golden;
 mod killed;
 mod lock_waits;
+mod members;
 mod packet_size;
 mod replica;
 mod rollup;

@@ -29,6 +29,7 @@ error_codes! {
     ER_WRONG_FIELD_WITH_GROUP = 1055, "A column is not in GROUP BY.";
     ER_WRONG_GROUP_FIELD = 1056, "GROUP BY names what cannot be grouped by.";
     ER_DUP_FIELDNAME = 1060, "Two columns have one name.";
+    ER_DUP_ENTRY = 1062, "A key is there already.";
     ER_PARSE_ERROR = 1064, "Syntax error; the message quotes the text.";
     ER_NONUNIQ_TABLE = 1066, "Two tables have one name or alias.";
     ER_TOO_MANY_KEY_PARTS = 1070, "A key has more columns than it may have.";

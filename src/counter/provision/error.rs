@@ -15,6 +15,9 @@ pub struct Error {
 impl Problem {
     /// Whether a second try may succeed: the server did not answer, or a session had the slot table in use.
     pub fn is_passing(&self) -> bool {
+        if let Self::Agreement(error) = self {
+            return !error.is_configuration();
+        }
         matches!(
             self,
             Self::NoConnection { .. }
@@ -136,6 +139,9 @@ pub enum Problem {
         /// Why.
         source: crate::counter::control::Error,
     },
+    /// The other proxies cannot be told.
+    #[error(transparent)]
+    Agreement(#[from] crate::counter::agreement::Error),
     /// Another failure of a statement.
     #[error("cannot {action} {slots}: {source}")]
     Failed {

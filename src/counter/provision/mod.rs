@@ -11,6 +11,7 @@ use std::fmt;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
+use super::control::Control;
 use super::{grants, quote, withdrawal};
 use crate::catalog::read::{self, Facts, Server};
 use crate::catalog::{Catalog, HotTable};
@@ -83,6 +84,60 @@ pub async fn provision(conn: &mut Conn, catalog: &Catalog) -> Result<Report, Err
         report.tables.push((slot_table(table), outcome));
     }
     Ok(report)
+}
+
+/// The same before a cluster whose members all take writes, too: a slot table is made or changed through one member at a
+/// time, however many proxies want it.
+///
+/// # Errors
+///
+/// As [`provision`].
+pub async fn provide(
+    control: &Control,
+    conn: &mut Conn,
+    catalog: &Catalog,
+) -> Result<Report, Error> {
+    if !control.has_several_writers() {
+        return provision(conn, catalog).await;
+    }
+    let mut report = Report::default();
+    for table in &catalog.tables {
+        let outcome = in_cluster(control, conn, catalog, table).await;
+        let outcome = outcome.map_err(|problem| Error {
+            table: TableName {
+                schema: table.schema.clone(),
+                name: table.name.clone(),
+            },
+            problem,
+        })?;
+        report.tables.push((slot_table(table), outcome));
+    }
+    Ok(report)
+}
+
+async fn in_cluster(
+    control: &Control,
+    conn: &mut Conn,
+    catalog: &Catalog,
+    table: &HotTable,
+) -> Result<Outcome, Problem> {
+    let agreement = control.agreement();
+    // This member then has what the others have made.
+    agreement.catch_up(control).await?;
+    match survey(conn, catalog, table).await? {
+        State::Verified => return Ok(Outcome::Verified),
+        State::Refused(problem) => return Err(problem),
+        State::Missing(_) | State::Lacks(_) | State::Outdated(_) => {}
+    }
+    let Some(said) = agreement.begin_ddl(control, table).await? else {
+        return Err(Problem::Withdrawn {
+            slots: slot_table(table).to_string(),
+            table: full_name(table),
+        });
+    };
+    let made = one(conn, catalog, table).await;
+    said.end().await;
+    made
 }
 
 /// The statements that make all slot tables, with GRANT hints, for a DBA to run.

@@ -1,7 +1,7 @@
 //! Removes a slot table.
 
-use mysql_async::Error as DriverFailure;
 use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error as DriverFailure};
 
 use super::ddl::slot_table;
 use super::{Problem, run};
@@ -29,6 +29,9 @@ pub enum Removal {
 ///
 /// What the server says.
 pub async fn remove(control: &Control, table: &HotTable) -> Result<Removal, Problem> {
+    if control.has_several_writers() {
+        return remove_from_cluster(control, table).await;
+    }
     let slots = slot_table(table);
     let conn = control.roll_up_connection().await;
     let mut conn = conn.map_err(|source| Problem::NoConnection { source })?;
@@ -56,13 +59,7 @@ pub async fn remove(control: &Control, table: &HotTable) -> Result<Removal, Prob
             });
         }
     }
-    let held: Result<Option<u64>, _> = conn.query_first(rollup::count(table)).await;
-    let held = held.map_err(|source| Problem::Failed {
-        action: "read",
-        slots: slots.to_string(),
-        source,
-    })?;
-    let removal = match held {
+    let removal = match held(&mut conn, table).await? {
         Some(1..) => Removal::HoldsValues,
         _ => {
             let drop = format!("DROP TABLE {}", quote::table(&slots));
@@ -73,4 +70,50 @@ pub async fn remove(control: &Control, table: &HotTable) -> Result<Removal, Prob
     // With the connection, what is locked is free again.
     conn.disconnect().await.ok();
     Ok(removal)
+}
+
+/// How many slot rows hold something; `None` if there is no slot table.
+async fn held(conn: &mut Conn, table: &HotTable) -> Result<Option<u64>, Problem> {
+    let held: Result<Option<u64>, _> = conn.query_first(rollup::count(table)).await;
+    match held {
+        Ok(held) => Ok(held.or(Some(0))),
+        Err(DriverFailure::Server(error)) if error.code == ER_NO_SUCH_TABLE => Ok(None),
+        Err(source) => Err(Problem::Failed {
+            action: "read",
+            slots: slot_table(table).to_string(),
+            source,
+        }),
+    }
+}
+
+/// The same where a lock of the table is one member's: all proxies have said before that they use it no longer. On Galera
+/// who writes under LOCK TABLES while a change of the table is on its way would hang for ever.
+async fn remove_from_cluster(control: &Control, table: &HotTable) -> Result<Removal, Problem> {
+    let agreement = control.agreement();
+    // No proxy makes it meanwhile.
+    let Some(said) = agreement.begin_ddl(control, table).await? else {
+        return Ok(Removal::InUse);
+    };
+    let removed = async {
+        // What the proxies did before they left is here then.
+        agreement.catch_up(control).await?;
+        let conn = control.roll_up_connection().await;
+        let mut conn = conn.map_err(|source| Problem::NoConnection { source })?;
+        let removal = match held(&mut conn, table).await? {
+            None => Removal::Absent,
+            Some(1..) => Removal::HoldsValues,
+            Some(0) => {
+                let drop = format!("DROP TABLE {}", quote::table(&slot_table(table)));
+                match run(&mut conn, "drop", table, &drop).await {
+                    Err(Problem::InUse { .. }) => Removal::InUse,
+                    dropped => dropped.map(|()| Removal::Done)?,
+                }
+            }
+        };
+        conn.disconnect().await.ok();
+        Ok(removal)
+    };
+    let removed = removed.await;
+    said.end().await;
+    removed
 }

@@ -416,7 +416,8 @@ impl RollUp {
             deleted += sweep::delete_own_idle(pass, conn, (slots, table), &in_use).await?;
         }
         if slots.dirty().leads(table) {
-            deleted += sweep::delete_abandoned(pass, conn, slots.range(table)).await?;
+            deleted +=
+                sweep::delete_abandoned(pass, conn, slots.range(table), &self.control).await?;
             slots.dirty().mark(table, None, 0);
         }
         tracing::debug!("{deleted} slot rows of {} were idle", full_name(table));

@@ -11,6 +11,7 @@ use super::dirty::Marks;
 use super::pass::{Error, Pass};
 use super::text::{self, Lock};
 use crate::catalog::{Bounds, HotTable};
+use crate::counter::control::Control;
 use crate::counter::fold::OpenRow;
 use crate::counter::{Slots, node, quote};
 
@@ -82,19 +83,39 @@ pub(super) async fn delete_abandoned(
     pass: &Pass<'_>,
     conn: &mut Conn,
     own: Range<u16>,
+    control: &Control,
 ) -> Result<u64, Error> {
+    // A proxy that comes meanwhile knows no slot rows yet.
+    let numbers = match control.agreement().numbers(control).await {
+        Ok(numbers) => numbers,
+        Err(error) => {
+            tracing::debug!("whose slots are nobody's: {error}");
+            return Ok(0);
+        }
+    };
     let width = (own.end - own.start).max(1);
     let mut deleted = 0;
     for number in 0..Bounds::MAX_SLOTS / width {
         let range = number * width..(number + 1) * width;
-        let lock = node::lock_of(number);
-        if range == own || !node::has_locked(conn, &lock).await? {
+        if range == own {
             continue;
         }
-        let idle = find_idle(pass, conn, range).await?;
-        deleted += delete(pass, conn, &idle).await?;
-        conn.query_drop(format!("SELECT RELEASE_LOCK('{lock}')"))
-            .await?;
+        match &numbers {
+            Some(numbers) if numbers.contains(&number) => {}
+            Some(_) => {
+                let idle = find_idle(pass, conn, range).await?;
+                deleted += delete(pass, conn, &idle).await?;
+            }
+            None => {
+                let lock = node::lock_of(number);
+                if node::has_locked(conn, &lock).await? {
+                    let idle = find_idle(pass, conn, range).await?;
+                    deleted += delete(pass, conn, &idle).await?;
+                    conn.query_drop(format!("SELECT RELEASE_LOCK('{lock}')"))
+                        .await?;
+                }
+            }
+        }
     }
     Ok(deleted)
 }

@@ -1,12 +1,10 @@
 //! What other proxies do, and what is being drained.
 
-use mysql_async::{Conn, Error as DriverFailure};
 use tokio::time::Instant;
 
 use super::Keeper;
 use super::standing::{Side, Stage};
-use super::tables::Obstacle;
-use crate::counter::agreement::{self, Here};
+use crate::counter::agreement::Here;
 use crate::counter::node::SILENCE;
 
 impl Keeper {
@@ -37,10 +35,8 @@ impl Keeper {
     pub(super) async fn see_drains(&mut self) {
         let slots = self.standings.iter().map(|rule| rule.slots().clone());
         let slots: Vec<_> = slots.collect();
-        let Ok(drained) = self
-            .ask(async |conn| agreement::drained(conn, &slots).await)
-            .await
-        else {
+        let agreement = self.control.agreement();
+        let Ok(drained) = agreement.drained(&self.control, &slots).await else {
             return;
         };
         for index in drained {
@@ -89,9 +85,9 @@ impl Keeper {
         self.shared.slots.set_highest(highest);
         let tables = self.standings.iter().map(|rule| rule.slots().clone());
         let tables: Vec<_> = tables.collect();
-        let partners = self
-            .ask(async |conn| agreement::partners(conn, &tables, &here).await)
-            .await?;
+        let agreement = self.control.agreement();
+        let partners = agreement.partners(&self.control, &tables, &here).await;
+        let partners = partners.map_err(|why| why.to_string())?;
         let now = Instant::now();
         let partners = partners
             .into_iter()
@@ -105,8 +101,8 @@ impl Keeper {
     /// The other proxies that are here.
     async fn here(&self) -> Result<Here, String> {
         let own = self.claims.number();
-        self.ask(async |conn| agreement::here(conn, own).await)
-            .await
+        let here = self.control.agreement().here(&self.control, own).await;
+        here.map_err(|why| why.to_string())
     }
 
     /// This proxy's number was lost, and the others have not heard since what it does: everything must be agreed on
@@ -143,17 +139,8 @@ impl Keeper {
     /// The other proxies that say this.
     pub(super) async fn other(&self, claim: &str) -> Result<Vec<usize>, String> {
         let own = self.claims.number();
-        self.ask(async |conn| agreement::others(conn, claim, own).await)
-            .await
-    }
-
-    /// Asks the server about other proxies.
-    async fn ask<T>(
-        &self,
-        question: impl AsyncFnOnce(&mut Conn) -> Result<T, DriverFailure>,
-    ) -> Result<T, String> {
-        let asked = async |conn: &mut Conn| Ok::<_, Obstacle>(question(conn).await?);
-        let answer = self.control.ask(asked).await;
-        answer.map_err(|why| why.to_string())
+        let agreement = self.control.agreement();
+        let others = agreement.others(&self.control, claim, own).await;
+        others.map_err(|why| why.to_string())
     }
 }
