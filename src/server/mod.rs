@@ -124,6 +124,9 @@ impl Server {
             shared.slots.set_node(node.number);
         }
         let claims = Arc::new(Claims::of(node.as_ref()));
+        if control.has_several_writers() {
+            shared.lease.go_by(Arc::clone(&claims));
+        }
         let config = Arc::new(ArcSwap::from_pointee(config));
         let (mut keeper, rules) = Keeper::new(
             Arc::clone(&config),

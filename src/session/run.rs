@@ -295,6 +295,9 @@ impl Session {
             false => self.link.client.buffered()[HEADER_LENGTH],
         };
         self.entry.begins(command_byte);
+        if self.shared.control.has_several_writers() && !self.state.mode.bypass {
+            Box::pin(self.await_agreement()).await;
+        }
         self.state.running.is_streamed = false;
         // These have no response that could say so.
         let tells_nothing = matches!(

@@ -18,6 +18,9 @@ use crate::session::state::running::Planned;
 use crate::session::state::understood::Understood;
 use crate::sql::{Kind, TableLocks};
 
+/// How often to look whether the session may act again.
+const AGREEMENT: Duration = Duration::from_millis(5);
+
 impl Session {
     /// Looks at the tables again, after an internal statement was refused for a name that does not exist, although the
     /// client's own statement is not. Has the tables read again if no session has done so yet. [`Error::Stale`]: the
@@ -138,6 +141,17 @@ impl Session {
         }
         self.link.asked_elsewhere_since(since);
         self.see_hot();
+    }
+
+    /// Waits until the session may act by the hot tables that it has. A transaction goes on by those that it began with.
+    pub(crate) async fn await_agreement(&mut self) {
+        while !self.shared.lease.may_act(self.hot.number) {
+            self.see_hot();
+            if self.is_behind || self.shared.lease.may_act(self.hot.number) {
+                break;
+            }
+            tokio::time::sleep(AGREEMENT).await;
+        }
     }
 
     /// Switches to the hot tables that are in force now, if the session may.

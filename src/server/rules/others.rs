@@ -134,6 +134,8 @@ impl Keeper {
             }
         }
         self.publish();
+        let number = self.shared.hot().number;
+        self.shared.lease.agree_again(losses, number);
     }
 
     /// The other proxies that say this.

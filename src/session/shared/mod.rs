@@ -1,6 +1,7 @@
 //! What all sessions share: the hot tables with their plans, slots, metrics.
 
 pub(crate) mod hot_tables;
+pub mod lease;
 pub(crate) mod planning;
 pub(crate) mod plans;
 pub(crate) mod registry;
@@ -25,6 +26,7 @@ use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
 use crate::traffic::Traffic;
 use hot_tables::{Hot, PreparedUnder};
+use lease::Lease;
 use registry::Sessions;
 
 /// How long after the last mixed transaction a shape goes to slots again: one odd transaction must not slow all others
@@ -69,6 +71,8 @@ pub struct Shared {
     ///
     /// [`Hot::number`]: super::Hot
     in_vain: Mutex<Option<(u64, Instant)>>,
+    /// For how long sessions may act by what proxies have agreed on.
+    pub lease: Lease,
     /// Opens slots where sessions may not.
     pub(crate) opener: Opener,
     /// The control account's connection, which reports which slot rows there are.
@@ -139,6 +143,7 @@ impl Shared {
             sessions: Arc::default(),
             refresh,
             in_vain: Mutex::default(),
+            lease: Lease::default(),
             opener,
             control,
         }
