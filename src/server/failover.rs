@@ -25,6 +25,10 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// The same, for one that did not answer the last time: another's answer must not wait for it.
 const ANSWER_AT_LAST: Duration = Duration::from_millis(500);
 
+/// Every so many tries, one that did not answer has the whole time again: its connection is closed by now, and a login
+/// from far away takes longer than a look.
+const TRIES_AT_LAST: u32 = 4;
+
 /// How long a client that has connected waits for another server to take the place of one that cannot be reached:
 /// until somebody has looked.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -129,10 +133,18 @@ impl Told {
     }
 }
 
-/// The servers that cannot be reached, and since when.
+/// The servers that cannot be reached.
 #[derive(Default)]
 struct Silent {
-    since: HashMap<Address, Instant>,
+    servers: HashMap<Address, Silence>,
+}
+
+/// How long a server has not answered.
+struct Silence {
+    /// Since then, or since the proxy left it, if that was later: until then clients waited for it as without a proxy.
+    since: Instant,
+    /// How often it was looked at in vain.
+    tries: u32,
 }
 
 impl Silent {
@@ -140,16 +152,19 @@ impl Silent {
     fn see(&mut self, here: &Address, looks: &[(Address, Found)], now: Instant) -> Vec<Address> {
         let mut given_up = Vec::new();
         for (address, found) in looks {
-            match found {
-                Err(Error::Unreachable { .. }) => {
-                    let since = *self.since.entry(address.clone()).or_insert(now);
-                    if address != here && now.saturating_duration_since(since) >= SILENCE {
-                        given_up.push(address.clone());
-                    }
-                }
-                _ => {
-                    self.since.remove(address);
-                }
+            if !matches!(found, Err(Error::Unreachable { .. })) {
+                self.servers.remove(address);
+                continue;
+            }
+            let silence = self.servers.entry(address.clone()).or_insert(Silence {
+                since: now,
+                tries: 0,
+            });
+            silence.tries += 1;
+            if address == here {
+                silence.since = now;
+            } else if now.saturating_duration_since(silence.since) >= SILENCE {
+                given_up.push(address.clone());
             }
         }
         given_up
@@ -157,9 +172,9 @@ impl Silent {
 
     /// How long the server at this address may take to answer.
     fn patience(&self, address: &Address) -> Duration {
-        match self.since.contains_key(address) {
-            true => ANSWER_AT_LAST,
-            false => ANSWER,
+        match self.servers.get(address) {
+            Some(silence) if !silence.tries.is_multiple_of(TRIES_AT_LAST) => ANSWER_AT_LAST,
+            _ => ANSWER,
         }
     }
 }
@@ -168,19 +183,23 @@ impl Silent {
 mod tests {
     use super::*;
 
+    fn servers() -> [Address; 2] {
+        ["db1:1", "db2:1"].map(|text| Address::parse(text).expect("right"))
+    }
+
+    fn silent_one(address: &Address) -> Vec<(Address, Found)> {
+        let why = Error::Unreachable {
+            address: address.to_string(),
+            why: "no answer".to_owned(),
+        };
+        vec![(address.clone(), Err(why))]
+    }
+
     #[test]
     fn a_silent_server_is_given_up_once_the_proxy_has_left_it() {
-        let [here, other] = ["db1:1", "db2:1"].map(|text| Address::parse(text).expect("right"));
-        let silent_one = |address: &Address| {
-            let why = Error::Unreachable {
-                address: address.to_string(),
-                why: "no answer".to_owned(),
-            };
-            vec![(address.clone(), Err(why))]
-        };
+        let [here, other] = servers();
         let refusing = vec![(here.clone(), Err(Error::Replaced))];
         let (mut silent, start) = (Silent::default(), Instant::now());
-        assert_eq!(silent.patience(&here), ANSWER);
         let mut see = |server: &Address, looks: &[(Address, Found)], after: Duration| {
             silent.see(server, looks, start + after)
         };
@@ -189,14 +208,37 @@ mod tests {
             see(&here, &silent_one(&here), SILENCE).is_empty(),
             "clients wait for it, as without a proxy"
         );
-        assert_eq!(
-            see(&other, &silent_one(&here), SILENCE),
-            std::slice::from_ref(&here),
-            "another has taken its place"
+        assert!(
+            see(&other, &silent_one(&here), SILENCE).is_empty(),
+            "another has just taken its place: transactions there may end"
         );
-        assert!(see(&other, &refusing, SILENCE).is_empty(), "it answers");
-        assert!(see(&other, &silent_one(&here), SILENCE).is_empty());
-        assert_eq!(silent.patience(&here), ANSWER_AT_LAST);
+        assert_eq!(
+            see(&other, &silent_one(&here), 2 * SILENCE),
+            std::slice::from_ref(&here),
+            "it has been silent since"
+        );
+        assert!(see(&other, &refusing, 2 * SILENCE).is_empty(), "it answers");
+        assert!(see(&other, &silent_one(&here), 2 * SILENCE).is_empty());
+    }
+
+    #[test]
+    fn a_server_that_was_silent_has_time_for_a_login_again() {
+        let [here, far] = servers();
+        let mut silent = Silent::default();
+        let mut patience = || {
+            let patience = silent.patience(&far);
+            silent.see(&here, &silent_one(&far), Instant::now());
+            patience
+        };
+        let short = [ANSWER_AT_LAST; 3];
+        assert_eq!(patience(), ANSWER);
+        for _ in 0..2 {
+            assert_eq!([(); 3].map(|()| patience()), short);
+            assert_eq!(patience(), ANSWER);
+        }
+        let answering = vec![(far.clone(), Err(Error::Replaced))];
+        silent.see(&here, &answering, Instant::now());
+        assert_eq!(silent.patience(&far), ANSWER);
     }
 
     #[test]
