@@ -5,11 +5,11 @@ use mysql_async::{Conn, Error as DriverFailure, Row};
 
 use super::control::{self, Control, texts};
 use super::key::KeyForm;
-use super::quote;
+use super::{quote, server};
 use crate::catalog::{Catalog, HotTable};
 
 /// Whether two sessions can have one row locked. Nothing is known where all tables are empty, or others have locked
-/// what there is, or the server refuses: MariaDB before 10.6 has no SKIP LOCKED.
+/// what there is, or the two are on different servers, or the server refuses: MariaDB before 10.6 has no SKIP LOCKED.
 pub async fn are_none(control: &Control, catalog: &Catalog) -> bool {
     for table in &catalog.tables {
         match is_locked_twice(control, table).await {
@@ -24,7 +24,8 @@ pub async fn are_none(control: &Control, catalog: &Catalog) -> bool {
     false
 }
 
-/// Whether two sessions have locked one row; `None` where no row was found.
+/// Whether two sessions have locked one row; `None` where no row was found, or where a load balancer has led them to
+/// two servers.
 async fn is_locked_twice(control: &Control, table: &HotTable) -> Result<Option<bool>, String> {
     let Some(form) = KeyForm::of(table) else {
         return Ok(None);
@@ -51,6 +52,9 @@ async fn try_locks(
     let of = |condition: &str| {
         format!("SELECT {keys} FROM {base}{condition} LIMIT 1 FOR UPDATE SKIP LOCKED")
     };
+    if server::ask(one).await? != server::ask(other).await? {
+        return Ok(None);
+    }
     for conn in [&mut *one, &mut *other] {
         conn.query_drop("START TRANSACTION").await?;
     }

@@ -4,13 +4,16 @@
 
 use std::time::{Duration, Instant};
 
+use countersink::catalog;
+use countersink::counter::control::Control;
+use countersink::counter::locks;
 use countersink::driver::Driver;
 use countersink_sandbox::Flavour;
 
 use crate::support::client::{connect, create_schema, number, rows, run};
 use crate::support::forwarder::Forwarder;
 use crate::support::on_both;
-use crate::support::proxy::Proxy;
+use crate::support::proxy::{Proxy, config_of, rules_head};
 use crate::support::twin::twin;
 
 const SCHEMA: &str = "cs_another_server";
@@ -108,4 +111,26 @@ async fn what_is_known_of_one_server_is_not_believed_of_another(flavour: Flavour
     assert_eq!(value(&mut second).await, (8, 0));
 }
 
-on_both![what_is_known_of_one_server_is_not_believed_of_another];
+/// A row that is locked once on each of two servers is not locked twice.
+async fn a_load_balancer_is_not_taken_for_a_server_without_locks(flavour: Flavour) {
+    const SCHEMA: &str = "cs_balanced";
+    let servers = twin(flavour);
+    for server in [&servers.plain, &servers.proxied] {
+        let mut server = create_schema(server, SCHEMA, CREATE).await;
+        run(&mut server, "INSERT INTO posts VALUES (1, 100)").await;
+    }
+    let forwarder = Forwarder::start(&servers.plain).await;
+    let rules = format!("counters:\n  - {{table: {SCHEMA}.posts, columns: [views]}}\n");
+    let config = config_of(&(rules_head(&forwarder.upstream()) + &rules));
+    let control = Control::open(&config).await.expect("the control account");
+    let mut conn = control.connect().await.expect("a connection");
+    let catalog = catalog::load(&mut conn, &config).await.expect("the table");
+    assert!(!locks::are_none(&control, &catalog).await, "one server");
+    forwarder.balance(&[&servers.plain, &servers.proxied]);
+    assert!(!locks::are_none(&control, &catalog).await, "two servers");
+}
+
+on_both![
+    what_is_known_of_one_server_is_not_believed_of_another,
+    a_load_balancer_is_not_taken_for_a_server_without_locks,
+];

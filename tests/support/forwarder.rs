@@ -10,7 +10,8 @@ use tokio::task::JoinHandle;
 /// Connects each client to where it leads at the time.
 pub struct Forwarder {
     upstream: Address,
-    to: Arc<Mutex<SocketAddr>>,
+    /// In turn, beginning with the last one.
+    to: Arc<Mutex<Vec<SocketAddr>>>,
     accepting: JoinHandle<()>,
 }
 
@@ -19,11 +20,15 @@ impl Forwarder {
     pub async fn start(server: &Address) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let to = Arc::new(Mutex::new(socket(server)));
+        let to = Arc::new(Mutex::new(vec![socket(server)]));
         let leads = Arc::clone(&to);
         let accepting = tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
-                let to = *leads.lock().expect("nobody panics");
+                let to = {
+                    let mut leads = leads.lock().expect("nobody panics");
+                    leads.rotate_right(1);
+                    leads[0]
+                };
                 tokio::spawn(async move {
                     let mut server = TcpStream::connect(to).await?;
                     client.set_nodelay(true)?;
@@ -50,7 +55,13 @@ impl Forwarder {
 
     /// Leads new connections to another server.
     pub fn lead_to(&self, server: &Address) {
-        *self.to.lock().expect("nobody panics") = socket(server);
+        self.balance(&[server]);
+    }
+
+    /// Leads new connections to these servers in turn, as a load balancer does.
+    pub fn balance(&self, servers: &[&Address]) {
+        let servers = servers.iter().map(|server| socket(server));
+        *self.to.lock().expect("nobody panics") = servers.collect();
     }
 
     /// Refuses new connections from now on. Those that there are go on.
