@@ -89,6 +89,7 @@ pub async fn connect(
 /// that hangs, too.
 async fn reach(address: &Arc<Address>, setup: &ConnectSetup) -> Result<PacketStream, ConnectError> {
     tracing::trace!(upstream = %address, "dialing");
+    let limit = setup.time_to_greet();
     let reached = async {
         let mut transport = dial(address).await?;
         if !setup.failover_patience.is_zero() {
@@ -99,9 +100,9 @@ async fn reach(address: &Arc<Address>, setup: &ConnectSetup) -> Result<PacketStr
         upstream.fill().await?;
         Ok(upstream)
     };
-    match timeout(setup.handshake_timeout, reached).await {
+    match timeout(limit, reached).await {
         Ok(reached) => reached.map_err(ConnectError::Unreachable),
-        Err(_) => Err(ConnectError::UpstreamSilent(setup.handshake_timeout)),
+        Err(_) => Err(ConnectError::UpstreamSilent(limit)),
     }
 }
 

@@ -47,3 +47,14 @@ pub struct ConnectSetup {
     /// has sent its initial handshake.
     pub handshake_timeout: Duration,
 }
+
+impl ConnectSetup {
+    /// How long a server may take until it says something. Where there are several, another may have taken its place,
+    /// and is to be looked for before the client gives up.
+    pub(super) fn time_to_greet(&self) -> Duration {
+        match self.failover_patience.is_zero() {
+            true => self.handshake_timeout,
+            false => self.handshake_timeout.min(self.failover_patience),
+        }
+    }
+}

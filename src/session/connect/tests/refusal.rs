@@ -1,5 +1,7 @@
 //! Clients and upstreams that cannot be connected.
 
+use tokio::time::Instant;
+
 use super::*;
 use crate::metrics::Fault;
 
@@ -72,6 +74,30 @@ async fn an_upstream_that_never_greets_is_given_up() {
         stage.failure().await,
         ConnectError::UpstreamSilent(_)
     ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_upstream_of_several_is_doubted_before_clients_give_up() {
+    // The kernel accepts connections for it.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let setup = ConnectSetup {
+        route: Arc::new(Route::to(tcp("127.0.0.1", port))),
+        failover_patience: Duration::from_secs(3),
+        ..plain()
+    };
+    let (start, (client, end)) = (Instant::now(), duplex(4096));
+    let (connected, (doubted, told)) = tokio::join!(
+        super::super::connect(Box::new(end), Origin::Unix, &setup),
+        async {
+            setup.route.doubted().await;
+            let doubted = start.elapsed();
+            Script(client).receive(0).await;
+            (doubted.as_secs(), start.elapsed().as_secs())
+        }
+    );
+    assert!(matches!(connected, Err(ConnectError::UpstreamSilent(_))));
+    assert_eq!((doubted, told), (3, 6));
 }
 
 #[tokio::test(start_paused = true)]
