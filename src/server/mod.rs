@@ -161,8 +161,9 @@ impl Server {
                 following.read_tables_again().await;
             }
         });
-        keeper.start().await;
+        // Before the rules ask anything: a server that hangs now may have to be left.
         let failover = tokio::spawn(failover.keep());
+        keeper.start().await;
         Ok(Self {
             listeners,
             config,

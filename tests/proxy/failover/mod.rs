@@ -2,7 +2,10 @@
 //! twice.
 
 mod clusters;
+mod clusters;
+mod hanging;
 pub mod load;
+mod moments;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,67 @@
+//! Servers that hang, and names that change hands, at the worst moment.
+
+use std::time::Duration;
+
+use countersink::driver::{Driver, Reply};
+use countersink_sandbox::Flavour;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::hanging::Hanging;
+use super::load::{INCREMENT, SCHEMA, app};
+use super::{Pair, until};
+use crate::support::client::{connect_as, number, run};
+use crate::support::on_both;
+use crate::support::proxy::Proxy;
+
+on_both![a_primary_that_hangs_while_the_proxy_starts_is_left];
+
+/// Longer than all that is to happen within it.
+const LONG: Duration = Duration::from_secs(60);
+
+/// The rules; without TLS, so that it can be seen what is asked.
+fn rules(rest: &str) -> String {
+    format!(
+        "upstream_tls: {{mode: disabled}}\n\
+         counters:\n- {{table: {SCHEMA}.posts, columns: [views], rest: {rest}, rollup: 50ms}}\n"
+    )
+}
+
+/// Whether a client that connects through the proxy can increment.
+async fn can_increment(proxy: &Proxy) -> bool {
+    let address = app(&proxy.address);
+    match connect_as(&address, Some(SCHEMA), Driver::CAPABILITIES).await {
+        Ok(mut client) => matches!(client.query(INCREMENT).await, Ok(Reply::Ok(_))),
+        Err(_) => false,
+    }
+}
+
+async fn a_primary_that_hangs_while_the_proxy_starts_is_left(flavour: Flavour) {
+    let mut pair = Pair::start(flavour).await;
+    pair.until_replicated().await;
+    // Only the rules ask so.
+    let mut primary = Hanging::at(&pair.primary.address(), "IS_USED_LOCK").await;
+    let addresses = [pair.replica.address(), primary.address()];
+    let (ready, proxy) = oneshot::channel();
+    // On a thread that nobody waits for.
+    std::thread::spawn(move || {
+        let proxy = Proxy::start_before(&[&addresses[0], &addresses[1]], &rules("never"));
+        ready.send(proxy).ok();
+    });
+    primary.until_it_hangs().await;
+    // On a connection that is kept, and is idle for most of the time.
+    let looks = "SELECT COUNT(*) FROM information_schema.processlist WHERE command = 'Sleep'";
+    let mut seen = 0;
+    until("the proxy has looked at the replica", async || {
+        seen += i32::from(number(&mut pair.of_replica, looks).await > 0);
+        seen > 10
+    })
+    .await;
+    pair.promote().await;
+    let proxy = timeout(LONG, proxy).await.expect("it starts");
+    let proxy = proxy.expect("no panic");
+    until("increments reach the new primary", async || {
+        can_increment(&proxy).await
+    })
+    .await;
+}
