@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::rules::Rules;
@@ -67,13 +68,15 @@ impl Failover {
         let mut seen = HashMap::new();
         let mut silent = Silent::default();
         let mut told = Told::default();
+        let mut here = Address::clone(&self.control.route().address());
+        let mut moving = JoinSet::new();
         loop {
             let mut pause = LOOK;
             let mut looks = watch.look(|address| silent.patience(address)).await;
             let states = looks.iter();
             let states = states.map(|(address, found)| (address.clone(), primary::state(found)));
             self.control.route().see(states.collect());
-            let here = self.control.route().address();
+            let was_silent = silent.servers.contains_key(&here);
             let given_up = silent.see(&here, &looks, Instant::now());
             self.control.route().give_up(given_up);
             match primary::step(&here, &looks, &mut seen) {
@@ -84,12 +87,21 @@ impl Failover {
                     if let Some(news) = told.news(complaint, Instant::now()) {
                         tracing::warn!("{news}");
                     }
+                    while moving.try_join_next().is_some() {}
+                    if is_fit && was_silent && !moving.is_empty() {
+                        // What it was asked before it may never answer.
+                        let own = looks.into_iter().find(|(address, _)| *address == here);
+                        if let Some((address, Ok(look))) = own {
+                            self.move_to(address, look, &mut moving).await;
+                        }
+                    }
                 }
                 Step::Move(index, why) => {
                     let (address, found) = looks.swap_remove(index);
                     if let Ok(look) = found {
                         tracing::warn!("upstreams: {here} {why}; {address} takes its place");
-                        self.move_to(address, look).await;
+                        here = address.clone();
+                        self.move_to(address, look, &mut moving).await;
                     }
                     told = Told::default();
                 }
@@ -104,13 +116,19 @@ impl Failover {
     }
 
     /// The proxy's own connections and its rules follow first, so that no session acts on that server by what was agreed
-    /// upon on another; then the sessions.
-    async fn move_to(&self, address: Address, look: primary::Look) {
+    /// upon on another; then the sessions. The rules ask that server, which may hang by now, and are freed only by a
+    /// move to another: so they are not waited for here. A move that is under way ends.
+    async fn move_to(&self, address: Address, look: primary::Look, moving: &mut JoinSet<()>) {
+        moving.shutdown().await;
         self.control.move_to(look);
         self.claims.lose();
-        self.rules.agree_again().await;
-        self.control.route().lead_to(address);
-        self.shared.sessions.notify();
+        let (control, rules) = (self.control.clone(), self.rules.clone());
+        let shared = Arc::clone(&self.shared);
+        moving.spawn(async move {
+            rules.agree_again().await;
+            control.route().lead_to(address);
+            shared.sessions.notify();
+        });
     }
 }
 

@@ -2,19 +2,23 @@
 
 use std::time::Duration;
 
+use countersink::config::Mode;
 use countersink::driver::{Driver, Reply};
 use countersink_sandbox::Flavour;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::hanging::Hanging;
-use super::load::{INCREMENT, SCHEMA, app};
+use super::load::{INCREMENT, SCHEMA, TABLE, app};
 use super::{Pair, until};
 use crate::support::client::{connect_as, number, run};
 use crate::support::on_both;
 use crate::support::proxy::Proxy;
 
-on_both![a_primary_that_hangs_while_the_proxy_starts_is_left];
+on_both![
+    a_primary_that_hangs_while_the_proxy_starts_is_left,
+    a_server_that_hangs_while_the_proxy_moves_there_is_left,
+];
 
 /// Longer than all that is to happen within it.
 const LONG: Duration = Duration::from_secs(60);
@@ -61,6 +65,31 @@ async fn a_primary_that_hangs_while_the_proxy_starts_is_left(flavour: Flavour) {
     let proxy = timeout(LONG, proxy).await.expect("it starts");
     let proxy = proxy.expect("no panic");
     until("increments reach the new primary", async || {
+        can_increment(&proxy).await
+    })
+    .await;
+}
+
+async fn a_server_that_hangs_while_the_proxy_moves_there_is_left(flavour: Flavour) {
+    let mut pair = Pair::start(flavour).await;
+    pair.until_replicated().await;
+    // Only the rules ask so, and not before the proxy moves.
+    let mut promoted = Hanging::at(&pair.replica.address(), "information_schema").await;
+    let addresses = [pair.primary.address(), promoted.address()];
+    let proxy = Proxy::start_before(&[&addresses[0], &addresses[1]], &rules("auto"));
+    until("the table rests", async || {
+        proxy.rules.show()[0].stage == "at rest"
+    })
+    .await;
+    run(&mut pair.of_primary, "SET GLOBAL read_only = 1").await;
+    pair.promote().await;
+    promoted.until_it_hangs().await;
+    // The old one is made the primary again.
+    run(&mut pair.of_primary, "SET GLOBAL read_only = 0").await;
+    let asked = timeout(LONG, proxy.rules.set_mode(TABLE, Mode::Enforce)).await;
+    let answer = asked.expect("the rules are not held up");
+    answer.expect("it goes on");
+    until("increments reach the primary", async || {
         can_increment(&proxy).await
     })
     .await;
