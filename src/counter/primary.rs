@@ -96,6 +96,47 @@ impl Watch {
         looks.collect()
     }
 
+    /// Looks at the server that is to take over by another connection than the one that is kept: new sessions are led
+    /// to the address, which may lead elsewhere by now (names for roles, which change hands). Where it leads to another
+    /// server, or to one that takes no writes, there is nothing, and all addresses are looked at anew next time. Not
+    /// cancel safe.
+    pub(crate) async fn confirm(
+        &mut self,
+        address: &Address,
+        found: &Look,
+        limit: Duration,
+        seen: &mut HashMap<Address, Seen>,
+    ) -> Option<Look> {
+        let look = match Control::look_at(&self.config, address, limit).await {
+            Ok((look, conn)) => {
+                tokio::spawn(leave(conn));
+                look
+            }
+            Err(error) => {
+                tracing::debug!("{address} does not take over yet: {error}");
+                return None;
+            }
+        };
+        let is_same = look.server == found.server;
+        if is_same && look.writes == Writes::Taken {
+            return Some(look);
+        }
+        if !is_same {
+            tracing::warn!("upstreams: {address} leads to another server than it did");
+            // What is known is the other's.
+            seen.remove(address);
+        }
+        let open = std::mem::take(&mut self.open);
+        tokio::spawn(
+            Self {
+                open,
+                config: Arc::clone(&self.config),
+            }
+            .end(),
+        );
+        None
+    }
+
     /// Closes what is open.
     async fn end(self) {
         for (_, open) in self.open {

@@ -98,12 +98,17 @@ impl Failover {
                 }
                 Step::Move(index, why) => {
                     let (address, found) = looks.swap_remove(index);
-                    if let Ok(look) = found {
+                    pause = LOOK_FOR_ANOTHER;
+                    let confirmed = match found {
+                        Ok(look) => watch.confirm(&address, &look, ANSWER, &mut seen).await,
+                        Err(_) => None,
+                    };
+                    if let Some(look) = confirmed {
                         tracing::warn!("upstreams: {here} {why}; {address} takes its place");
                         here = address.clone();
                         self.move_to(address, look, &mut moving).await;
+                        told = Told::default();
                     }
-                    told = Told::default();
                 }
             }
             // However many clients doubt.

@@ -1,6 +1,6 @@
 //! Servers that hang, and names that change hands, at the worst moment.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use countersink::config::Mode;
 use countersink::driver::{Driver, Reply};
@@ -12,12 +12,14 @@ use super::hanging::Hanging;
 use super::load::{INCREMENT, SCHEMA, TABLE, app};
 use super::{Pair, until};
 use crate::support::client::{connect_as, number, run};
+use crate::support::forwarder::Forwarder;
 use crate::support::on_both;
 use crate::support::proxy::Proxy;
 
 on_both![
     a_primary_that_hangs_while_the_proxy_starts_is_left,
     a_server_that_hangs_while_the_proxy_moves_there_is_left,
+    names_that_change_hands_lead_to_the_primary,
 ];
 
 /// Longer than all that is to happen within it.
@@ -93,4 +95,29 @@ async fn a_server_that_hangs_while_the_proxy_moves_there_is_left(flavour: Flavou
         can_increment(&proxy).await
     })
     .await;
+}
+
+async fn names_that_change_hands_lead_to_the_primary(flavour: Flavour) {
+    let mut pair = Pair::start(flavour).await;
+    let servers = [pair.primary.address(), pair.replica.address()];
+    let primary = Forwarder::start(&servers[0]).await;
+    let replica = Forwarder::start(&servers[1]).await;
+    let upstreams = [primary.upstream(), replica.upstream()];
+    let proxy = Proxy::start_before(&[&upstreams[0], &upstreams[1]], &rules("never"));
+    pair.until_replicated().await;
+    assert!(can_increment(&proxy).await);
+    run(&mut pair.of_primary, "SET GLOBAL read_only = 1").await;
+    // Connections that there are stay where they are.
+    primary.lead_to(&servers[1]);
+    replica.lead_to(&servers[0]);
+    pair.promote().await;
+    let promoted = Instant::now();
+    until("increments reach the new primary", async || {
+        can_increment(&proxy).await
+    })
+    .await;
+    let silence = promoted.elapsed();
+    eprintln!("{flavour}, names that change hands: {silence:.1?} of silence");
+    // By then a connection that is kept would have been made anew.
+    assert!(silence < Duration::from_secs(15), "{silence:?}");
 }
