@@ -5,7 +5,7 @@ use super::evidence::Evidence;
 use super::finding::Finding;
 use crate::config::Config;
 use crate::counter::cluster::Cluster;
-use crate::counter::server::Unfit;
+use crate::counter::unfit::Unfit;
 
 pub(super) fn finding(config: &Config, evidence: &Evidence) -> Option<Finding> {
     let cluster = evidence.cluster?;

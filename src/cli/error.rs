@@ -29,7 +29,7 @@ pub enum Error {
     #[error("{}{source}", Place::field("upstream"))]
     Unfit {
         /// Why, with the remedy.
-        source: counter::server::Unfit,
+        source: counter::unfit::Unfit,
     },
     /// The server does not say whether it is a member of a cluster.
     #[error("cannot ask the server for its cluster: {0}")]

@@ -16,8 +16,8 @@ use crate::admin::{self, Desk, Port, RecentLog, State};
 use crate::catalog::{self, Catalog};
 use crate::config::{Config, Mode, Rule};
 use crate::counter::control::Control;
-use crate::counter::server::{Unfit, is_read_only};
-use crate::counter::{cluster, locks, provision};
+use crate::counter::server::is_read_only;
+use crate::counter::{provision, unfit};
 use crate::server::{Rules, Server};
 
 /// The pauses between two tries to reach the server: the first, which grows, and the longest.
@@ -193,7 +193,10 @@ async fn provide(
 ) -> Result<(), Error> {
     catalog::refuse_socket_accounts(conn, config).await?;
     let by_rule = |error| Error::provision(error, config);
-    refuse_unfit((control, conn), config, catalog).await?;
+    let unfit = unfit::find(control, conn, catalog).await;
+    if let Some(source) = unfit.map_err(Error::Cluster)? {
+        return Err(Error::Unfit { source });
+    }
     provision::refuse_unserved(conn, config, catalog)
         .await
         .map_err(by_rule)?;
@@ -208,23 +211,6 @@ async fn provide(
         tracing::info!("slot table {line}");
     }
     Ok(())
-}
-
-/// Where there are slots, all proxies must hear each other, and rows must be locked.
-async fn refuse_unfit(
-    (control, conn): (&Control, &mut Conn),
-    config: &Config,
-    catalog: &Catalog,
-) -> Result<(), Error> {
-    if catalog.tables.is_empty() {
-        return Ok(());
-    }
-    let unfit = |source| Err(Error::Unfit { source });
-    match cluster::read(conn).await.map_err(Error::Cluster)? {
-        Some(cluster) if cluster.is_refused(config) => unfit(Unfit::SeveralWriters(cluster)),
-        _ if locks::are_none(control, catalog).await => unfit(Unfit::NoRowLocks),
-        _ => Ok(()),
-    }
 }
 
 /// Checks that the slots of rules that do not rewrite can be folded into base. Such a rule is in force until its slots

@@ -6,23 +6,6 @@ use std::sync::Arc;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
-use super::cluster::Cluster;
-
-/// Why slots do not go with a server.
-#[derive(Debug, thiserror::Error)]
-pub enum Unfit {
-    /// Some members of its cluster are followed from one to the next, and others may take writes, too.
-    #[error(
-        "the server is in {0}, of which upstreams names some members, while others may take writes, too; name one member as upstream, and let a proxy stand before each, or let one member take all writes, and say single_writer: true"
-    )]
-    SeveralWriters(Cluster),
-    /// It is no InnoDB.
-    #[error(
-        "two sessions got the lock of the same row (SELECT .. FOR UPDATE SKIP LOCKED), so values would not stay exact; name a MySQL or MariaDB server as upstream"
-    )]
-    NoRowLocks,
-}
-
 /// An expression whose value differs on each server, and stays the same when a server restarts. MariaDB has no UUID of
 /// its own; two servers that agree in all of these can hardly run at the same time. Each server ignores the other's
 /// half.

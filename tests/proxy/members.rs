@@ -174,11 +174,15 @@ async fn hear_each_other(replication: Replication) {
     counts(&[&one, &other], &mut value).await;
     let (code, output, errors) = countersink(&["drain", "--timeout", "50s"], &file);
     assert_eq!(code, 0, "{output}{errors}");
-    assert_eq!(output, "cs_members.posts: drained; cs_members.posts_slots is gone\n");
+    assert_eq!(
+        output,
+        "cs_members.posts: drained; cs_members.posts_slots is gone\n"
+    );
     arrives(&[&one, &other], "drained").await;
     for session in &mut cluster.sessions {
         until("the slot table is gone", async || {
-            let slots = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'posts_slots'";
+            let slots =
+                "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'posts_slots'";
             number(session, slots).await == 0
         })
         .await;
@@ -186,5 +190,9 @@ async fn hear_each_other(replication: Replication) {
         assert_eq!(number(session, base).await, value);
     }
     counts(&[&one, &other], &mut value).await;
-    assert_eq!(cluster.numbers(0).await, ["0", "1"], "the drain says nothing more");
+    assert_eq!(
+        cluster.numbers(0).await,
+        ["0", "1"],
+        "the drain says nothing more"
+    );
 }

@@ -9,8 +9,8 @@ use super::tables::Obstacle;
 use super::{Keeper, full_name};
 use crate::catalog::{Catalog, HotTable};
 use crate::counter::agreement::Claim;
-use crate::counter::provision;
 use crate::counter::rollup::RollUp;
+use crate::counter::{provision, unfit};
 
 impl Keeper {
     /// Moves each rule one step on, if it may. Returns whether any rule is still on its way.
@@ -115,11 +115,33 @@ impl Keeper {
             return Err("the rule before it".to_owned());
         }
         let table = self.load(&rule).await.map_err(|why| why.to_string())?;
+        self.refuse_unfit(&table).await?;
         self.provision(&table)
             .await
             .map_err(|why| why.to_string())?;
         self.standings[index].table = Some(table);
         Ok(())
+    }
+
+    /// Refuses slots where the server does not go with them: at start no rule may have had any, or no table a row.
+    async fn refuse_unfit(&self, table: &Arc<HotTable>) -> Result<(), String> {
+        let catalog = Catalog {
+            tables: vec![Arc::clone(table)],
+            ..Catalog::clone(&self.shared.hot().catalog)
+        };
+        let find = async |conn: &mut Conn| {
+            let unfit = unfit::find(&self.control, conn, &catalog).await;
+            Ok::<_, Obstacle>(unfit?)
+        };
+        match self
+            .control
+            .ask(find)
+            .await
+            .map_err(|why| why.to_string())?
+        {
+            Some(unfit) => Err(unfit.to_string()),
+            None => Ok(()),
+        }
     }
 
     /// Makes sure that the table has its slot table. Does not wait for the server's metadata locks: all sessions that

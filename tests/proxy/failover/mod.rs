@@ -2,7 +2,6 @@
 //! twice.
 
 mod clusters;
-mod clusters;
 mod hanging;
 pub mod load;
 mod moments;
