@@ -103,6 +103,7 @@ fn catalog() -> Catalog {
         slots: 32,
         rollup: std::time::Duration::from_secs(1),
         may_rest: false,
+        is_gated: false,
     };
     Catalog {
         tables: vec![Arc::new(posts)],

@@ -26,6 +26,7 @@ pub(super) fn findings(config: &Config, evidence: &Evidence) -> Vec<Finding> {
     findings.extend(skip_locked(evidence));
     findings.extend(binlog(evidence));
     findings.extend(cluster::finding(config, evidence));
+    findings.extend(cluster::lacking(config, evidence));
     findings.extend(clock(evidence));
     findings.extend(unseen_programs(evidence));
     if evidence.accounts.is_none() {
@@ -295,31 +296,56 @@ mod tests {
             members,
             single_primary,
         };
-        for (cluster, code, words) in [
+        let two = "upstreams: [db:1, db:2]";
+        for (cluster, upstream, code, words) in [
             (
                 Cluster::Galera(3),
+                two,
                 "multi-writer",
                 "a Galera cluster of 3 members",
             ),
-            (group(Some(5), false), "multi-writer", "of 5 members"),
+            (group(Some(5), false), two, "multi-writer", "of 5 members"),
             (
                 group(None, false),
+                two,
                 "multi-writer",
                 "(Group Replication), and",
             ),
-            (group(Some(3), true), "single-primary", "of 3 members"),
+            (
+                group(Some(3), true),
+                "upstream: db:1",
+                "single-primary",
+                "of 3 members",
+            ),
         ] {
             member.cluster = Some(cluster);
-            let some = match code {
-                "multi-writer" => "upstreams: [db:1, db:2]",
-                _ => "upstream: db:1",
+            let found = findings(&config(upstream), &member);
+            let [finding] = &found[..] else {
+                panic!("{found:?}");
             };
-            let finding = cluster::finding(&config(some), &member).unwrap();
             assert_eq!(finding.code.name(), code);
             assert!(finding.reason.contains(words), "{}", finding.reason);
             let all = "upstreams: [db:1, db:2, db:3, db:4, db:5]\nsingle_writer: true";
             assert!(cluster::finding(&config(all), &member).is_none());
         }
+    }
+
+    #[test]
+    fn proxies_before_a_cluster_need_a_table() {
+        use crate::counter::cluster::Cluster;
+        let mut member = evidence("9.7.4", false);
+        member.cluster = Some(Cluster::Galera(3));
+        assert_eq!(codes(&member), [""; 0]);
+        let grants = ["GRANT ALL PRIVILEGES ON `shop`.* TO `c`@`%`".to_owned()];
+        member.examination.server.grants = grants.to_vec();
+        assert!(codes(&member).contains(&"control-grants"));
+        let finding = cluster::lacking(&config("upstream: db:1"), &member).unwrap();
+        assert_eq!(
+            finding.statements,
+            ["GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON `countersink`.* TO 'c'@'%';"]
+        );
+        let one = config("upstream: db:1\nsingle_writer: true");
+        assert!(cluster::lacking(&one, &member).is_none());
     }
 
     #[test]

@@ -19,12 +19,17 @@ async fn text(control: &Control, config: &Config, print: bool) -> Result<String,
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
     if print {
-        return Ok(provision::print(config, &catalog));
+        let mut text = provision::print(config, &catalog);
+        if control.has_several_writers() {
+            text.push_str(&provision::print_for_cluster(config));
+        }
+        return Ok(text);
     }
     if is_read_only(&mut conn).await.map_err(Error::ReadOnly)? {
         return Err(Error::Replica);
     }
-    let report = provision::provision(&mut conn, &catalog).await;
+    control.agreement().provide(control).await?;
+    let report = provision::provide(control, &mut conn, &catalog).await;
     report
         .map(|report| report.to_string())
         .map_err(|error| Error::provision(error, config))

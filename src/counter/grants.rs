@@ -13,7 +13,7 @@ pub(crate) const ON_SLOT_TABLE: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELET
 pub(crate) const TO_MAKE_SLOT_TABLE: &[&str] = &["CREATE", "ALTER", "DROP"];
 
 /// What it needs on the table of proxies, and to make that, where the members of a cluster all take writes.
-const ON_REGISTRY: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"];
+pub(crate) const ON_REGISTRY: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"];
 
 /// The GRANT for the table of proxies. The account makes the schema as well, if nobody has.
 pub(crate) fn for_registry(account: &str) -> String {

@@ -77,6 +77,8 @@ pub struct Claims {
     wanted: Mutex<BTreeSet<String>>,
     held: Mutex<Held>,
     changed: Notify,
+    /// Whether a proxy without a number may do as if it were the only one.
+    may_be_alone: bool,
     /// How many times the number was lost.
     losses: AtomicU64,
     lost: Notify,
@@ -95,9 +97,12 @@ struct Held {
 }
 
 impl Claims {
-    /// Of the proxy that has this node; nothing is said yet.
-    pub fn of(node: Option<&Node>) -> Self {
-        let claims = Self::default();
+    /// Of the proxy that has this node; nothing is said yet. Without a number it may act as the only one, or not.
+    pub fn of(node: Option<&Node>, may_be_alone: bool) -> Self {
+        let claims = Self {
+            may_be_alone,
+            ..Self::default()
+        };
         let lease = node.and_then(Node::lease);
         let number = node.map(|node| node.number);
         claims.hold(0, (number, lease), &BTreeSet::new());
@@ -113,12 +118,12 @@ impl Claims {
     }
 
     /// Whether what is wanted is what is held. A proxy that never had a number can say nothing, and acts as the only
-    /// one.
+    /// one, unless others are there for certain: before a cluster, whose members hear it by its number alone.
     pub fn are_held(&self) -> bool {
         let held = unpoisoned(&self.held);
         match held.number {
             Some(_) => held.says == *unpoisoned(&self.wanted),
-            None => !held.had_number,
+            None => self.may_be_alone && !held.had_number,
         }
     }
 

@@ -123,7 +123,7 @@ impl Server {
         if let Some(node) = &node {
             shared.slots.set_node(node.number);
         }
-        let claims = Arc::new(Claims::of(node.as_ref()));
+        let claims = Arc::new(Claims::of(node.as_ref(), !control.has_several_writers()));
         if control.has_several_writers() {
             shared.lease.go_by(Arc::clone(&claims));
         }

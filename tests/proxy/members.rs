@@ -1,13 +1,17 @@
 //! Proxies on several members of a cluster whose members all take writes: they hear each other, and whoever is killed is
 //! not waited for for ever.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use countersink::cli::prepare;
 use countersink::config::Mode;
 use countersink::counter::control::Control;
 use countersink::counter::node::Node;
-use countersink::driver::Driver;
-use countersink_sandbox::{Replication, Server, start_cluster};
+use countersink::driver::{Driver, Reply};
+use countersink::wire::error_code::is_rolled_back;
+use countersink_sandbox::{Address, Replication, Server, start_cluster};
 
 use crate::replica::until;
 use crate::support::binary::{Serving, countersink, rules_file};
@@ -35,7 +39,8 @@ impl Cluster {
         let members = start_cluster(&installation, replication, 2, &options());
         let members = members.unwrap_or_else(|error| panic!("{error}"));
         eprintln!("{replication:?}: two members in {:.1?}", begun.elapsed());
-        let tables = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL); INSERT INTO posts VALUES (1, 0)";
+        let tables = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL); INSERT INTO posts VALUES (1, 0); \
+                      CREATE USER control IDENTIFIED BY 'control'; GRANT ALL ON cs_members.* TO control";
         let first = create_schema(&members[0].address(), SCHEMA, tables).await;
         let mut second = connect(&members[1].address(), None).await;
         until("the table is on both", async || {
@@ -50,8 +55,22 @@ impl Cluster {
         }
     }
 
+    /// Where a member is, with an account that may do no more than is necessary.
+    fn address(&self, member: usize) -> Address {
+        Address {
+            user: "control".to_owned(),
+            password: "control".to_owned(),
+            ..self.members[member].address()
+        }
+    }
+
+    /// rules.yaml for a proxy before a member.
+    fn rules(&self, member: usize) -> String {
+        rules_head(&self.address(member)) + RULES
+    }
+
     fn proxy(&self, member: usize) -> Proxy {
-        Proxy::start(&self.members[member].address(), RULES)
+        Proxy::start(&self.address(member), RULES)
     }
 
     async fn numbers(&mut self, member: usize) -> Vec<String> {
@@ -107,6 +126,26 @@ async fn counts(proxies: &[&Proxy], value: &mut i64) {
     }
 }
 
+/// Increments until it is told to stop. How many were acknowledged; those that lost against another member were not done.
+async fn work(address: Address, stop: Arc<AtomicBool>) -> i64 {
+    let mut client = connect(&address, Some(SCHEMA)).await;
+    let mut done = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let text = "UPDATE posts SET views = views + 1 WHERE id = 1";
+        match client.query(text).await {
+            Ok(Reply::Err(error)) => {
+                let message = error.message.as_bytes();
+                assert!(is_rolled_back(error.code, message), "{error}");
+            }
+            reply => {
+                reply.expect("an answer");
+                done += 1;
+            }
+        }
+    }
+    done
+}
+
 #[test]
 fn proxies_on_members_of_a_galera_cluster_hear_each_other() {
     block_on(hear_each_other(Replication::Galera));
@@ -121,6 +160,11 @@ fn proxies_on_members_of_a_group_hear_each_other() {
 
 async fn hear_each_other(replication: Replication) {
     let mut cluster = Cluster::start(replication).await;
+    let refused = prepare(&config_of(&cluster.rules(0))).await;
+    let refused = refused.err().map(|error| error.to_string());
+    let refused = refused.unwrap_or_default();
+    let (_, grant) = refused.split_once("allow it: ").expect("a GRANT");
+    run(&mut cluster.sessions[0], &grant.replace("..", "control")).await;
     let mut value = 0;
     let one = cluster.proxy(0);
     let mut other = cluster.proxy(1);
@@ -145,10 +189,9 @@ async fn hear_each_other(replication: Replication) {
     // One that is stopped says so; one that is killed does not, and is silent.
     other.stop();
     assert_eq!(cluster.numbers(1).await, ["0"]);
-    let text = rules_head(&cluster.members[1].address()) + RULES;
-    let (_folder, file) = rules_file(&text);
+    let (_folder, file) = rules_file(&cluster.rules(1));
     let killed = Serving::start(&file).unwrap_or_else(|ended| panic!("{}", ended.errors));
-    let config = config_of(&(rules_head(&cluster.members[0].address()) + RULES));
+    let config = config_of(&cluster.rules(0));
     let control = Control::open(&config).await.expect("the control account");
     let here = async || {
         let here = control.agreement().here(&control, None).await;
@@ -172,7 +215,16 @@ async fn hear_each_other(replication: Replication) {
     let other = cluster.proxy(1);
     arrives(&[&one, &other], "enforced").await;
     counts(&[&one, &other], &mut value).await;
-    let (code, output, errors) = countersink(&["drain", "--timeout", "50s"], &file);
+    let stop = Arc::new(AtomicBool::new(false));
+    let working = work(one.address.clone(), Arc::clone(&stop));
+    let working = tokio::spawn(working);
+    let drain = move || countersink(&["drain", "--timeout", "50s"], &file);
+    let drained = tokio::task::spawn_blocking(drain).await;
+    let (code, output, errors) = drained.expect("it does not panic");
+    stop.store(true, Ordering::Relaxed);
+    let done = working.await.expect("a client that does not panic");
+    assert!(done > 0);
+    value += done;
     assert_eq!(code, 0, "{output}{errors}");
     assert_eq!(
         output,
@@ -187,7 +239,10 @@ async fn hear_each_other(replication: Replication) {
         })
         .await;
         let base = "SELECT views FROM cs_members.posts";
-        assert_eq!(number(session, base).await, value);
+        until("all of it is there", async || {
+            number(session, base).await == value
+        })
+        .await;
     }
     counts(&[&one, &other], &mut value).await;
     assert_eq!(

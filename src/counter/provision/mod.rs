@@ -160,6 +160,15 @@ pub fn print(config: &Config, catalog: &Catalog) -> String {
     text
 }
 
+/// What the control account needs besides, for proxies on several members of a cluster to hear each other.
+pub fn print_for_cluster(config: &Config) -> String {
+    let account = format!("'{}'@'%'", config.control.user);
+    let grant = grants::for_registry(&account);
+    format!(
+        "-- The proxies on several members of the cluster hear each other by a table:\n-- {grant}\n"
+    )
+}
+
 /// Refuses to start while a rule with `slots: 0` has slots with values: reads would miss them.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use mysql_async::{Conn, Error as DriverFailure};
 use tokio::time::Instant;
 
 use super::tracker::written;
-use super::{ANSWER, Entry, Error, LEASE, PROXIES, Registry, has_lost};
+use super::{ANSWER, Entry, Error, GRACE, LEASE, PROXIES, Registry, SILENCE, has_lost};
 use crate::counter::control::Control;
 use crate::counter::quote;
 use crate::counter::unpoisoned;
@@ -124,16 +124,21 @@ fn claim(
     says: &BTreeSet<String>,
 ) -> Result<(u16, String), Error> {
     let of = |number: u16| entries.iter().find(|entry| entry.number == number);
-    let is_free = |number: &u16| of(*number).is_none_or(|entry| !entry.is_live());
+    // The words of guests outlive them for a while, see GRACE.
+    let patience = match numbers == PROXIES {
+        true => SILENCE,
+        false => GRACE,
+    };
+    let is_free = |number: &u16| of(*number).is_none_or(|entry| entry.silent >= patience);
     let number = numbers.find(is_free).ok_or(Error::Full)?;
     let says = quote::text(&written(says));
     let claim = match of(number) {
         None => format!(
             "INSERT INTO countersink.proxies (number, proxy, beat, says, host) \
-             VALUES ({number}, '{proxy}', 1, {says}, USER())"
+             VALUES ({number}, '{proxy}', 1, {says}, LEFT(USER(), 255))"
         ),
         Some(silent) => format!(
-            "UPDATE countersink.proxies SET proxy = '{proxy}', beat = beat + 1, says = {says}, host = USER() \
+            "UPDATE countersink.proxies SET proxy = '{proxy}', beat = beat + 1, says = {says}, host = LEFT(USER(), 255) \
              WHERE number = {number} AND proxy = {} AND beat = {}",
             quote::text(&silent.proxy),
             silent.beat
@@ -169,7 +174,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::counter::registry::{GUESTS, SILENCE};
+    use crate::counter::registry::GUESTS;
 
     fn entry(number: u16, silent: Duration) -> Entry {
         Entry {
@@ -196,6 +201,10 @@ mod tests {
             "{text}"
         );
         let (number, _) = claimed(&[entry(0, live)], GUESTS).expect("free");
+        assert_eq!(number, 1000);
+        let (number, _) = claimed(&[entry(1000, SILENCE)], GUESTS).expect("free");
+        assert_eq!(number, 1001, "what it says counts still");
+        let (number, _) = claimed(&[entry(1000, GRACE)], GUESTS).expect("free");
         assert_eq!(number, 1000);
         let all: Vec<_> = PROXIES.map(|number| entry(number, live)).collect();
         assert_eq!(claimed(&all, PROXIES), None);

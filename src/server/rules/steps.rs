@@ -154,8 +154,10 @@ impl Keeper {
             tables: vec![Arc::clone(table)],
             ..Catalog::clone(&self.shared.hot().catalog)
         };
-        let provide =
-            async |conn: &mut Conn| Ok::<_, Obstacle>(provision::provision(conn, &catalog).await?);
+        let provide = async |conn: &mut Conn| {
+            let provided = provision::provide(&self.control, conn, &catalog).await;
+            provided.map_err(Obstacle::from)
+        };
         let report = self.control.ask(provide).await?;
         for line in report.to_string().lines() {
             tracing::info!("slot table {line}");

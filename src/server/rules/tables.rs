@@ -235,7 +235,7 @@ impl Keeper {
                     tables: vec![Arc::clone(table)],
                     ..Catalog::clone(&self.shared.hot().catalog)
                 };
-                let report = provision::provision(conn, &catalog).await;
+                let report = provision::provide(&self.control, conn, &catalog).await;
                 report.map_err(Obstacle::from)
             }
             _ => Err(Obstacle::Passing("its table has changed".to_owned())),

