@@ -3,7 +3,7 @@
 use crate::session::error::Error;
 use crate::session::{Session, literal};
 use crate::sql::Amount;
-use crate::sql::plan::{Increment, ParameterDelta};
+use crate::sql::plan::{Increment, ParameterDelta, SessionVariables};
 use crate::wire::execute::Value;
 
 impl Session {
@@ -13,12 +13,20 @@ impl Session {
         values: &[Value<'_>],
     ) -> Result<Option<Vec<Vec<u8>>>, Error> {
         let variables = self.variables().await?.unwrap_or_default();
-        let literals = values.iter().map(|value| match value {
-            Value::Text(_) if variables.unsafe_character_set => None,
-            value => literal::of(value, variables.no_backslash_escapes),
-        });
-        Ok(literals.collect())
+        Ok(literals_of(values, &variables))
     }
+}
+
+/// The values as SQL literals that mean the same under these variables. `None` if one of them has no such literal.
+pub(crate) fn literals_of(
+    values: &[Value<'_>],
+    variables: &SessionVariables,
+) -> Option<Vec<Vec<u8>>> {
+    let literals = values.iter().map(|value| match value {
+        Value::Text(_) if variables.unsafe_character_set => None,
+        value => literal::of(value, variables.no_backslash_escapes),
+    });
+    literals.collect()
 }
 
 /// What the value of a delta allows. Of several deltas, the one that comes last in this order decides.

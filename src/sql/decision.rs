@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::catalog::HotTable;
 use crate::reason::Reason;
-use crate::sql::plan::{Ddl, Fold, Increment, LockTables, OneRow, Plan, Read, Write};
+use crate::sql::plan::{
+    ConsistentRead, Ddl, Fold, Increment, LockTables, OneRow, Plan, Read, Write,
+};
 
 /// What a session does with a statement. The variants are those of [`Plan`], of which they borrow what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,6 +161,46 @@ pub fn decide(plan: &Plan, circumstances: Circumstances) -> Decision<'_> {
     }
 }
 
+/// What a session does with MariaDB's bulk execution: the statement runs once for each row of parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BulkDecision {
+    /// Send the client's bytes as they are.
+    Pass(Reason),
+    /// Fold this for each row of parameters, then run the client's bytes. `None`: only whole tables are certain.
+    Fold(Option<Fold>),
+}
+
+/// What to do with a bulk execution of a statement that has this plan.
+pub fn decide_in_bulk(
+    plan: &Plan,
+    circumstances: Circumstances,
+    in_transaction: bool,
+) -> BulkDecision {
+    let of_a_row = match decide(plan, circumstances) {
+        Decision::Forward(reason) => return BulkDecision::Pass(reason),
+        Decision::Observe(_) => return BulkDecision::Pass(Reason::Observed),
+        Decision::Combine(_) | Decision::Batch(_) => return BulkDecision::Pass(Reason::OnBase),
+        Decision::Write(write) if !in_transaction => return BulkDecision::Pass(write.reason),
+        // The server refuses queries in bulk.
+        Decision::Read(_) => return BulkDecision::Pass(Reason::NoCounter),
+        Decision::Fold(fold) => match fold.consistent_read {
+            ConsistentRead::Yes => return BulkDecision::Pass(Reason::NoCounter),
+            ConsistentRead::No if !fold.commits_first => Some(fold.into_owned()),
+            ConsistentRead::No | ConsistentRead::Possibly => None,
+        },
+        Decision::Increment(increment) => Some(increment.exact.clone()),
+        Decision::Write(write) => Some(Fold::new(vec![write.rows.clone()], Reason::Fallback)),
+        Decision::Ddl(_) | Decision::Shadow(_) | Decision::Prepare | Decision::LockTables(_) => {
+            None
+        }
+    };
+    // What is the original's text has no use: the rows of parameters are not run one by one.
+    BulkDecision::Fold(of_a_row.map(|fold| Fold {
+        inserts_alone: fold.inserts_alone || fold.confined.is_some(),
+        ..Fold::new(fold.folds, fold.reason)
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,6 +292,35 @@ mod tests {
             assert_ne!(decided(text, under(TableLocks::Read)), forwarded, "{text}");
             assert_eq!(decided(text, under(TableLocks::Plain)), forwarded, "{text}");
         }
+    }
+
+    #[test]
+    fn a_bulk_execution_folds_what_a_row_of_parameters_names() {
+        let decided = |text: &str, in_transaction| {
+            let plan = planned_in_fixture(text);
+            match decide_in_bulk(&plan, Circumstances::default(), in_transaction) {
+                BulkDecision::Pass(reason) => (Some(reason), None),
+                BulkDecision::Fold(fold) => {
+                    let is_by_keys = |fold: &FoldTable| matches!(fold.scope, Scope::Keys(_));
+                    let fold = fold.filter(|fold| fold.folds.iter().all(is_by_keys));
+                    (None, fold.map(|fold| fold.reason))
+                }
+            }
+        };
+        for in_transaction in [false, true] {
+            let keys = |reason| (None, Some(reason));
+            assert_eq!(decided(INCREMENT, in_transaction), keys(Reason::Fallback));
+            assert_eq!(decided(FOLD, in_transaction), keys(Reason::AbsoluteSet));
+            for query in [READ, LOCKING_READ] {
+                let passed = (Some(Reason::NoCounter), None);
+                assert_eq!(decided(query, in_transaction), passed, "{query}");
+            }
+            let combined = "UPDATE tallies SET views = views + ? WHERE id = ?";
+            let passed = (Some(Reason::OnBase), None);
+            assert_eq!(decided(combined, in_transaction), passed);
+        }
+        assert!(decided(WRITE, false).0.is_some());
+        assert_eq!(decided(WRITE, true), (None, Some(Reason::Fallback)));
     }
 
     #[test]

@@ -62,7 +62,9 @@ pub(crate) use fixture::{plan_of as planned_in_fixture, posts as posts_in_fixtur
 pub use amount::Amount;
 pub use calls::may_call_routines;
 pub use comparison::compares_alike;
-pub use decision::{Circumstances, Decision, TableLocks, Values, decide};
+pub use decision::{
+    BulkDecision, Circumstances, Decision, TableLocks, Values, decide, decide_in_bulk,
+};
 pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest, reads_the_same};
 pub use effect::glance;
 pub use executed::{executed, may_have_executable_comment};

@@ -177,7 +177,8 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    fn decode(type_and_sign: u16, reader: &mut Reader<'a>) -> Result<Self, Malformed> {
+    /// Reads a value of this type. The sign flag is the top bit of the second byte.
+    pub(super) fn decode(type_and_sign: u16, reader: &mut Reader<'a>) -> Result<Self, Malformed> {
         let [kind, sign] = type_and_sign.to_le_bytes();
         // The sign flag is the top bit of the second byte.
         let unsigned = sign & 0x80 != 0;

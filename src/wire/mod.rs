@@ -8,6 +8,7 @@
     clippy::cast_sign_loss
 )]
 
+pub mod bulk_execute;
 pub mod capability;
 pub mod column;
 pub mod command;

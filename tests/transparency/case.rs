@@ -72,6 +72,10 @@ pub enum Value {
     Text(String),
     /// Came by COM_STMT_SEND_LONG_DATA; the packet has its type alone.
     LongData,
+    /// In bulk: the column's default value.
+    Default,
+    /// In bulk: the column stays as it is.
+    Ignore,
 }
 
 impl Session {
@@ -149,6 +153,7 @@ impl fmt::Display for Value {
             Self::Long(number) => write!(formatter, "{number}l"),
             Self::Unsigned(number) => write!(formatter, "{number}u"),
             Self::LongData => formatter.write_str("LONG_DATA"),
+            Self::Ignore => formatter.write_str("IGNORE"),
             other => formatter.write_str(&other.literal()),
         }
     }
@@ -294,12 +299,14 @@ pub fn values(text: &str) -> Option<Vec<Value>> {
     Some(values)
 }
 
-/// `NULL`, `LONG_DATA`, `1`, `1t` (TINYINT), `1l` (INT), `1u` (unsigned BIGINT), `1.5` (DECIMAL), `1.5e0` (DOUBLE).
+/// `NULL`, `LONG_DATA`, `DEFAULT`, `IGNORE`, `1`, `1t` (TINYINT), `1l` (INT), `1u` (unsigned BIGINT), `1.5` (DECIMAL), `1.5e0` (DOUBLE).
 fn number(word: &str) -> Option<Value> {
     let digits = &word[..word.len().checked_sub(1)?];
     Some(match word {
         "NULL" => Value::Null,
         "LONG_DATA" => Value::LongData,
+        "DEFAULT" => Value::Default,
+        "IGNORE" => Value::Ignore,
         _ if word.ends_with('t') => Value::Tiny(digits.parse().ok()?),
         _ if word.ends_with('l') => Value::Long(digits.parse().ok()?),
         _ if word.ends_with('u') => Value::Unsigned(digits.parse().ok()?),
@@ -329,7 +336,8 @@ impl Value {
     /// As SQL.
     pub fn literal(&self) -> String {
         match self {
-            Self::Null | Self::LongData => "NULL".to_owned(),
+            Self::Null | Self::LongData | Self::Ignore => "NULL".to_owned(),
+            Self::Default => "DEFAULT".to_owned(),
             Self::Tiny(number) => number.to_string(),
             Self::Long(number) => number.to_string(),
             Self::LongLong(number) => number.to_string(),

@@ -21,6 +21,13 @@ pub enum Command {
         again: bool,
         parameters: Vec<Value>,
     },
+    /// `\bulk a [again] [<- parameters; parameters ..]`: COM_STMT_BULK_EXECUTE; `again` sends no types. `DEFAULT` and
+    /// `IGNORE` are parameters too.
+    Bulk {
+        name: String,
+        again: bool,
+        rows: Vec<Vec<Value>>,
+    },
     /// `\fetch a 2`.
     Fetch(String, u32),
     /// `\long_data a 0 text`.
@@ -67,6 +74,12 @@ impl fmt::Display for Command {
                     [] => Ok(()),
                     some => write!(formatter, " <- {}", list(some)),
                 }
+            }
+            Self::Bulk { name, again, rows } => {
+                write!(formatter, "bulk {name}")?;
+                formatter.write_str(if *again { " again" } else { "" })?;
+                let rows: Vec<_> = rows.iter().map(|row| list(row)).collect();
+                write!(formatter, " <- {}", rows.join("; "))
             }
             Self::Fetch(name, rows) => write!(formatter, "fetch {name} {rows}"),
             Self::LongData(name, position, text) => {
@@ -135,6 +148,15 @@ impl Command {
                     cursor: words.contains(&"cursor"),
                     again: words.contains(&"again"),
                     parameters: values(parameters)?,
+                })
+            }
+            "bulk" => {
+                let (words, rows) = rest.split_once("<-").unwrap_or((rest, ""));
+                let (name, again) = words.trim().split_once(' ').unwrap_or((words.trim(), ""));
+                Some(Self::Bulk {
+                    name: name.to_owned(),
+                    again: again.trim() == "again",
+                    rows: rows.split(';').map(values).collect::<Option<_>>()?,
                 })
             }
             "fetch" => {

@@ -88,6 +88,7 @@ topics![
     touch,
     keys,
     shapes,
+    bulk,
 ];
 
 #[test]

@@ -19,7 +19,7 @@ use crate::support::proxy::Proxy;
 use crate::variant::{Protocol, Variant};
 use crate::world::World;
 use connection::{Connection, Prepared};
-use payload::{columns, fetch_payload, id_payload, last_status, statement_id};
+use payload::{bulk_payload, columns, fetch_payload, id_payload, last_status, statement_id};
 
 /// How an answer starts that did not come to its end in time.
 pub const NO_ANSWER: &str = "no answer";
@@ -141,7 +141,8 @@ impl<'a> Player<'a> {
     async fn connection(&mut self) -> &mut Connection {
         if !self.connections.contains_key(&self.current) {
             let schema = Some(self.world.schema.as_str());
-            let driver = connect_as(self.side.address(), schema, self.variant.capabilities()).await;
+            let capabilities = self.variant.capabilities(self.world.flavour());
+            let driver = connect_as(self.side.address(), schema, capabilities).await;
             let driver = driver.unwrap_or_else(|error| panic!("{}: {error}", self.variant));
             let connection = Connection {
                 driver,
@@ -317,6 +318,14 @@ impl<'a> Player<'a> {
                     false,
                 )
                 .await;
+            }
+            Command::Bulk { name, again, rows } => {
+                let id = self.id(name).await;
+                let payload = bulk_payload(Prepared { id }, *again, rows);
+                let label = format!("\\bulk {name}");
+                let response_kind = ResponseKind::of(&payload);
+                self.exchange(&label, "command", &payload, response_kind, false)
+                    .await;
             }
             Command::Fetch(name, rows) => {
                 let payload = fetch_payload(self.id(name).await, *rows);

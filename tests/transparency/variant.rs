@@ -4,9 +4,9 @@ use std::fmt;
 
 use countersink::driver::Driver;
 use countersink::wire::capability::{
-    CONNECT_WITH_DB, DEPRECATE_EOF, FOUND_ROWS, LOCAL_FILES, LONG_PASSWORD, MULTI_RESULTS,
-    MULTI_STATEMENTS, PLUGIN_AUTH, PLUGIN_AUTH_LENENC_CLIENT_DATA, PROTOCOL_41, PS_MULTI_RESULTS,
-    QUERY_ATTRIBUTES, SECURE_CONNECTION, SESSION_TRACK, TRANSACTIONS,
+    CONNECT_WITH_DB, DEPRECATE_EOF, FOUND_ROWS, LOCAL_FILES, LONG_PASSWORD, MARIADB_STMT_BULK,
+    MULTI_RESULTS, MULTI_STATEMENTS, PLUGIN_AUTH, PLUGIN_AUTH_LENENC_CLIENT_DATA, PROTOCOL_41,
+    PS_MULTI_RESULTS, QUERY_ATTRIBUTES, SECURE_CONNECTION, SESSION_TRACK, TRANSACTIONS,
 };
 use countersink_sandbox::Flavour;
 
@@ -95,8 +95,13 @@ const NAMES: &[(u64, &str)] = &[
 ];
 
 impl Variant {
-    pub fn capabilities(&self) -> u64 {
-        (Driver::CAPABILITIES & BASIC) | BASIC & !CONNECT_WITH_DB | self.more
+    pub fn capabilities(&self, flavour: Flavour) -> u64 {
+        let wanted = (Driver::CAPABILITIES & BASIC) | BASIC & !CONNECT_WITH_DB | self.more;
+        match flavour {
+            Flavour::MySql => wanted,
+            // Only a client that does not pass for one of MySQL's executes in bulk.
+            Flavour::MariaDb => wanted & !LONG_PASSWORD | MARIADB_STMT_BULK,
+        }
     }
 
     /// On MariaDB, which has no query attributes, what differs by them alone is played once.

@@ -47,7 +47,9 @@ impl Session {
             Some(table) if !(are_settled && self.locks_gaps()) => self.mark(&table).await?,
             _ => None,
         };
+        let is_bulk = self.state.running.is_bulk;
         let as_own = match mark {
+            Some(_) if is_bulk => AsOwn::Yes,
             Some(_) => AsOwn::Several,
             None => AsOwn::No,
         };
@@ -77,7 +79,7 @@ impl Session {
         let mut suspects = Vec::new();
         for moved in moved
             .iter()
-            .filter(|moved| moved.rows.is_none_or(|rows| rows > 1))
+            .filter(|moved| is_bulk || moved.rows.is_none_or(|rows| rows > 1))
         {
             let Keys { table, predicate } = &moved.keys;
             match self.suspects(table, predicate.as_deref(), None).await? {
@@ -96,7 +98,15 @@ impl Session {
         }
         let before = self.writes_before(mark.as_ref()).await?;
         let mut held = self.run_original_and_hold(original, context, false).await?;
-        match (changes_nothing(&held.last, self.state.running.kind), mark) {
+        let is_unchanged = match is_bulk && mark.is_some() {
+            true => {
+                let of_rows = (&moved[..], &suspects[..]);
+                self.bulk_changes_nothing(&held, of_rows, context.response_kind)
+                    .await?
+            }
+            false => !is_bulk && changes_nothing(&held.last, self.state.running.kind),
+        };
+        match (is_unchanged, mark) {
             (true, Some(mark)) => {
                 self.undo_folds_unless_written(mark, before, &held, context.response_kind)
                     .await?;

@@ -38,6 +38,20 @@ impl Session {
         {
             return Ok(done);
         }
+        let folds = fold.folds.iter();
+        let folds = folds.map(|fold| Bound::of(fold, parameters)).collect();
+        self.fold_bound_then_original(fold, (folds, parameters), original, context)
+            .await
+    }
+
+    /// Does the same with folds that are bound to their parameters.
+    pub(crate) async fn fold_bound_then_original(
+        &mut self,
+        fold: &Fold,
+        (folds, parameters): (Vec<Bound>, Option<&[Vec<u8>]>),
+        original: &Original,
+        context: ReplyContext,
+    ) -> Result<Replied, Error> {
         if fold.commits_first && self.state.in_transaction() && self.state.last.is_read_only() {
             // A fold is a write, so a READ ONLY transaction must end first, as the statement would end it.
             match self.is_understood(original).await? {
@@ -67,8 +81,6 @@ impl Session {
                 self.hot.count(&fold.table, TableCounts::count_fold);
             }
         }
-        let folds = fold.folds.iter();
-        let folds: Vec<_> = folds.map(|fold| Bound::of(fold, parameters)).collect();
         if folds.is_empty() {
             return self.run_original(original, context).await;
         }

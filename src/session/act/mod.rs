@@ -18,6 +18,7 @@ mod batch_leader;
 mod batch_outcome;
 mod batch_repeats;
 mod batch_steps;
+pub(crate) mod bulk;
 mod candidate;
 mod combine;
 mod ddl;

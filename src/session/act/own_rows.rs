@@ -132,9 +132,9 @@ impl Session {
     ) -> Result<(), Error> {
         self.keep_answer(&held.last, response_kind).await?;
         // The server undoes a statement that fails, with all that its functions and triggers have done. What the
-        // statements of a procedure did before the one that failed stays.
+        // statements of a procedure, or of a bulk execution, did before the one that failed stays.
         let kind = self.state.running.kind;
-        let is_undone = held.failed && !kind.may_run_several();
+        let is_undone = held.failed && !kind.may_run_several() && !self.state.running.is_bulk;
         if let Some(before) = before.filter(|_| !is_undone) {
             let now = self.count_writes().await?;
             let own = u64::from(kind.is_write());
@@ -144,6 +144,29 @@ impl Session {
             }
         }
         self.undo(mark, &held.last).await
+    }
+
+    /// Whether a bulk execution has left the rows that were folded for it as they were. An error leaves what the rows
+    /// of parameters before it have done, and with CLIENT_FOUND_ROWS both numbers of the info text are those of the
+    /// rows that were matched. So the rows themselves are looked at.
+    pub(crate) async fn bulk_changes_nothing(
+        &mut self,
+        held: &HeldResponse,
+        (moved, suspects): (&[Moved], &[Suspects]),
+        response_kind: ResponseKind,
+    ) -> Result<bool, Error> {
+        self.keep_answer(&held.last, response_kind).await?;
+        let is_known = self.state.in_transaction() && moved.len() == suspects.len();
+        let mut is_same = is_known;
+        for (moved, suspects) in moved.iter().zip(suspects) {
+            if is_same {
+                let Keys { table, predicate } = &moved.keys;
+                let now = self.digests(table, predicate.as_deref(), suspects.look);
+                is_same = matches!(now.await?, Ok(Some(now)) if now == suspects.before);
+            }
+        }
+        self.raise_again(&held.last).await?;
+        Ok(is_same)
     }
 
     /// The count of writes before a statement that may write more than its response reports, if the count is needed.

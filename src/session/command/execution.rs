@@ -173,18 +173,6 @@ impl Session {
         self.after(statement.kind, self.state.last.leaves_doubt);
         Ok(())
     }
-
-    /// Runs MariaDB's bulk execution. Its many rows of parameters are not read, so whole tables are folded.
-    pub(crate) async fn execute_in_bulk(&mut self, statement: &mut Statement) -> Result<(), Error> {
-        self.keep_up(statement).await?;
-        // Types that it sends hold for later executions as well, and are not known here.
-        statement.types.clear();
-        self.state.diagnostics = None;
-        self.before(statement.kind);
-        self.fold_then_stream(statement, Reason::Fallback).await?;
-        statement.long_data = false;
-        Ok(())
-    }
 }
 
 /// The payload of a command that names a statement, with the id of another one.

@@ -284,7 +284,10 @@ impl Session {
                     .and_then(|unseen| unseen.ids.get(&id));
                 self.state.running.access = of_unseen.copied().unwrap_or_default();
             }
-            let executes = command_byte == command::STMT_EXECUTE;
+            let executes = matches!(
+                command_byte,
+                command::STMT_EXECUTE | command::STMT_BULK_EXECUTE
+            );
             // A statement that does not exist is not watched. MySQL adds its error to the diagnostics of the statement
             // before (a failed PREPARE), which an internal query would clear.
             let unseen = self.state.unseen.as_ref();
@@ -333,7 +336,7 @@ impl Session {
                 self.close_rewritten(&mut statement).await?;
                 return self.pass_command().await.map(drop);
             }
-            _ => Box::pin(self.execute_in_bulk(&mut statement)).await,
+            _ => Box::pin(self.execute_in_bulk(id, &mut statement)).await,
         };
         self.state.statements.insert(id, statement);
         done

@@ -19,6 +19,8 @@ pub(crate) struct Running {
     pub reads_a_table: bool,
     /// It may call a stored routine, and so write what its response does not report.
     pub may_call_routines: bool,
+    /// It runs once for each row of parameters: an error leaves what the rows before have done.
+    pub is_bulk: bool,
     /// Whether it can be planned again if its tables turn out to have been altered.
     pub planned: Planned,
     /// How often its transaction may be begun again for it, because it is the first statement in it.
@@ -59,6 +61,7 @@ impl Default for Running {
             makes_no_snapshot: false,
             reads_a_table: false,
             may_call_routines: true,
+            is_bulk: false,
             planned: Planned::default(),
             may_begin_again: 0,
             is_streamed: false,
@@ -74,6 +77,7 @@ impl Running {
         self.makes_no_snapshot = false;
         self.reads_a_table = false;
         self.may_call_routines = true;
+        self.is_bulk = false;
     }
 
     /// What the statement does to its transaction, as the server reports it.

@@ -114,9 +114,12 @@ impl Counted {
                         Reason::Combined,
                         INCREMENTS + IN_TRANSACTIONS - bulk - texts,
                     ),
-                    (Reason::Fallback, bulks),
+                    (Reason::Fallback, 0),
                 ],
-                &[(Reason::Batched, GUARDED + UPSERTS + NUMBERS + texts)],
+                &[
+                    (Reason::Batched, GUARDED + UPSERTS + NUMBERS + texts),
+                    (Reason::OnBase, bulks),
+                ],
                 &[Reason::TooLong, Reason::Fallback],
             ),
             Mode::InMotion => (

@@ -14,6 +14,8 @@ use crate::case::Value;
 const CURSOR_TYPE_READ_ONLY: u8 = 0x01;
 /// COM_STMT_EXECUTE: a parameter count stands in the packet.
 const PARAMETER_COUNT_AVAILABLE: u8 = 0x08;
+/// COM_STMT_BULK_EXECUTE: the types stand in the packet.
+const SEND_TYPES: u16 = 0x80;
 
 impl Player<'_> {
     /// COM_QUERY, with a query attribute where the client has such.
@@ -88,11 +90,33 @@ impl Player<'_> {
     }
 }
 
+/// COM_STMT_BULK_EXECUTE: the types are those of the first values that are none but NULL.
+pub(super) fn bulk_payload(prepared: Prepared, again: bool, rows: &[Vec<Value>]) -> Vec<u8> {
+    let mut payload = id_payload(command::STMT_BULK_EXECUTE, prepared.id);
+    let flags = if again { 0 } else { SEND_TYPES };
+    payload.extend_from_slice(&flags.to_le_bytes());
+    if !again {
+        for position in 0..rows.first().map_or(0, Vec::len) {
+            let mut values = rows.iter().filter_map(|row| row.get(position));
+            let value = values.find(|value| value.indicator() == 0);
+            payload.extend_from_slice(&value.unwrap_or(&Value::LongLong(0)).field_type());
+        }
+    }
+    for value in rows.iter().flatten() {
+        payload.push(value.indicator());
+        value.encode(&mut payload);
+    }
+    payload
+}
+
 /// The prepared statement that a command names.
 pub(super) fn statement_id(payload: &[u8]) -> Option<u32> {
     match payload {
         [
-            command::STMT_EXECUTE | command::STMT_FETCH | command::STMT_RESET,
+            command::STMT_EXECUTE
+            | command::STMT_BULK_EXECUTE
+            | command::STMT_FETCH
+            | command::STMT_RESET,
             a,
             b,
             c,
@@ -140,7 +164,7 @@ impl Value {
     /// `int<1>` type, `int<1>` flags (0x80: unsigned).
     fn field_type(&self) -> [u8; 2] {
         match self {
-            Self::Null => [0x06, 0],
+            Self::Null | Self::Default | Self::Ignore => [0x06, 0],
             Self::Tiny(_) => [0x01, 0],
             Self::Long(_) => [0x03, 0],
             Self::LongLong(_) => [0x08, 0],
@@ -152,9 +176,19 @@ impl Value {
         }
     }
 
+    /// COM_STMT_BULK_EXECUTE, `int<1>`: whether a value follows, and what stands for it.
+    fn indicator(&self) -> u8 {
+        match self {
+            Self::Null | Self::LongData => 1,
+            Self::Default => 2,
+            Self::Ignore => 3,
+            _ => 0,
+        }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Null | Self::LongData => {}
+            Self::Null | Self::LongData | Self::Default | Self::Ignore => {}
             Self::Tiny(number) => out.extend_from_slice(&number.to_le_bytes()),
             Self::Long(number) => out.extend_from_slice(&number.to_le_bytes()),
             Self::LongLong(number) => out.extend_from_slice(&number.to_le_bytes()),

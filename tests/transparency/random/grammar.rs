@@ -91,6 +91,7 @@ const KINDS: &[Kind] = &[
     kind(5, "basic", Writer::insert),
     kind(4, "basic", Writer::delete),
     kind(4, "basic", Writer::reuse),
+    kind(2, "bulk", Writer::reuse),
     alone(kind(5, "basic", Writer::at_once)),
     kind(3, "basic", Writer::lock),
     kind(4, "basic", Writer::about_the_session),

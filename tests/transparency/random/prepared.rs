@@ -1,7 +1,10 @@
 //! Prepared statements, in the binary protocol and in SQL.
 
+use countersink_sandbox::Flavour;
+
 use super::dice::Dice;
 use super::grammar::Writer;
+use super::rules::{emphasis, plays};
 use super::subject::{SUBJECTS, Subject};
 use crate::case::{Action, Statement, Step};
 use crate::command::Command;
@@ -29,11 +32,38 @@ impl Writer {
             [] => return,
             some => dice.pick(some).replace("{k}", key),
         };
+        if plays("bulk") && dice.chance(15 * emphasis("bulk")) {
+            self.execute_in_bulk(dice, &name, &list, lists);
+        }
         self.command(Command::Execute {
             name,
             cursor: false,
             again: false,
             parameters: crate::case::values(&list).expect("values"),
+        });
+    }
+
+    /// On MariaDB alone. In a transaction each row names the same key: where only some of the rows that a statement
+    /// meets are changed, the others are read as they are now (a known limit).
+    fn execute_in_bulk(&mut self, dice: &mut Dice<'_>, name: &str, list: &str, lists: &[&str]) {
+        let rows = (0..2 + dice.roll(3)).map(|_| match self.has_no_warnings() {
+            true => {
+                let key = SUBJECTS[0].keys[self.row(dice)][0];
+                dice.pick(lists).replace("{k}", key)
+            }
+            false => list.to_owned(),
+        });
+        let rows: Vec<_> = rows.collect();
+        self.again(Step {
+            flavour: Some(Flavour::MariaDb),
+            action: Action::Command(Command::Bulk {
+                name: name.to_owned(),
+                again: false,
+                rows: rows
+                    .iter()
+                    .map(|row| crate::case::values(row).expect("values"))
+                    .collect(),
+            }),
         });
     }
 

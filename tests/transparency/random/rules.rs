@@ -25,6 +25,7 @@ const RULES: &[&str] = &[
     "executed",
     "spelling",
     "messages",
+    "bulk",
 ];
 
 /// Whether this part of the grammar is played.
