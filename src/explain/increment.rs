@@ -121,7 +121,11 @@ fn notes(increment: &Increment, situation: &Situation) -> Vec<String> {
              the row itself ({}).",
             increment.exact.reason
         ));
-    } else if increment.key_parameters.iter().any(|key| !key.of_integers) {
+    } else if increment
+        .key_parameters
+        .iter()
+        .any(|key| key.integers.is_none())
+    {
         notes.push(
             "A key parameter that is not sent as text may equal several keys, so the slot row is not taken for known."
                 .to_owned(),

@@ -216,7 +216,7 @@ pub(super) fn show(plan: &Plan) -> String {
             let text_keys: Vec<u16> = increment
                 .key_parameters
                 .iter()
-                .filter(|key| !key.of_integers)
+                .filter(|key| key.integers.is_none())
                 .map(|key| key.parameter)
                 .collect();
             if !text_keys.is_empty() {

@@ -7,6 +7,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
 
 use crate::sql::context::{Context, bare, quoted};
+use crate::sql::integer_column::IntegerColumn;
 use crate::sql::plan::{KeyParameter, Scope};
 use crate::sql::predicate::{Target, conjuncts};
 use crate::sql::syntax;
@@ -29,6 +30,16 @@ pub(super) enum KeyValueKind {
     Text,
     Bytes,
     Parameter(u16),
+}
+
+impl KeyValue {
+    /// Whether it is a string that means an integer to this column.
+    fn is_one_of(&self, integers: IntegerColumn) -> bool {
+        match self.text.pieces.as_slice() {
+            [Piece::Text(literal)] => integers.unquoted(literal).is_some(),
+            _ => false,
+        }
+    }
 }
 
 /// The constant that an expression is, if its text can be used in another statement.
@@ -283,12 +294,15 @@ pub(super) fn whole_key(
             return None;
         }
         seen.push(test.column);
-        let is_integer = is_integer(&target.table.columns[test.column].definition);
-        match (test.values.first()?.kind, is_integer) {
-            (KeyValueKind::Integer, true) | (KeyValueKind::Text | KeyValueKind::Bytes, false) => {}
-            (KeyValueKind::Parameter(parameter), of_integers) => parameters.push(KeyParameter {
+        let integers = IntegerColumn::of(&target.table.columns[test.column].definition);
+        let value = test.values.first()?;
+        match (value.kind, integers) {
+            (KeyValueKind::Integer, Some(_)) | (KeyValueKind::Text | KeyValueKind::Bytes, None) => {
+            }
+            (KeyValueKind::Text, Some(integers)) if value.is_one_of(integers) => {}
+            (KeyValueKind::Parameter(parameter), integers) => parameters.push(KeyParameter {
                 parameter,
-                of_integers,
+                integers,
             }),
             _ => return None,
         }
@@ -312,14 +326,14 @@ pub(super) fn one_key(
     let mut parameters = Vec::new();
     for &column in &target.table.primary_key {
         let test = tests.iter().find(|test| test.column == column)?;
-        let of_integers = is_integer(&target.table.columns[column].definition);
+        let integers = IntegerColumn::of(&target.table.columns[column].definition);
         match test.values.first()?.kind {
             KeyValueKind::Text => {}
-            KeyValueKind::Integer if of_integers => {}
-            KeyValueKind::Bytes if !of_integers => {}
+            KeyValueKind::Integer if integers.is_some() => {}
+            KeyValueKind::Bytes if integers.is_none() => {}
             KeyValueKind::Parameter(parameter) => parameters.push(KeyParameter {
                 parameter,
-                of_integers,
+                integers,
             }),
             _ => return None,
         }
@@ -347,23 +361,4 @@ fn is_trivially_true(conjunct: &Expr) -> bool {
         } => number(left).is_some() && number(left) == number(right),
         other => number(other).is_some_and(|number| number != 0),
     }
-}
-
-/// Whether a column of this definition holds integers.
-pub(super) fn is_integer(definition: &str) -> bool {
-    const INTEGERS: [&str; 6] = [
-        "tinyint",
-        "smallint",
-        "mediumint",
-        "int",
-        "bigint",
-        "integer",
-    ];
-    let name = definition
-        .split(|letter: char| !letter.is_ascii_alphabetic())
-        .next()
-        .unwrap_or_default();
-    INTEGERS
-        .iter()
-        .any(|integer| name.eq_ignore_ascii_case(integer))
 }

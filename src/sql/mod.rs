@@ -25,6 +25,7 @@ mod effect;
 mod executed;
 mod explain;
 mod increment;
+mod integer_column;
 mod key;
 mod lexer;
 mod lock_tables;
@@ -69,6 +70,7 @@ pub use digest::{Compared, Digest, LONGEST_DIGEST, Place, digest, reads_the_same
 pub use effect::glance;
 pub use executed::{executed, may_have_executable_comment};
 pub use explain::explained;
+pub use integer_column::IntegerColumn;
 pub use lexer::{Lexer, Token, TokenKind};
 pub use mention::mentions;
 pub use planner::plan;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::catalog::{Catalog, HotTable};
 use crate::sql::Amount;
+use crate::sql::integer_column::IntegerColumn;
 use crate::sql::template::Template;
 
 pub use one_row::{Addend, AddendValue, OneRow, Repeat, RepeatedAs};
@@ -229,8 +230,8 @@ pub struct Increment {
 pub struct KeyParameter {
     /// Position of the parameter, from 0.
     pub parameter: u16,
-    /// The key column holds integers.
-    pub of_integers: bool,
+    /// The key column, if it holds integers.
+    pub integers: Option<IntegerColumn>,
 }
 
 impl KeyParameter {
@@ -239,7 +240,7 @@ impl KeyParameter {
     pub fn is_one_key(self, literal: &[u8]) -> bool {
         match literal.first() {
             Some(b'\'') => true,
-            Some(b'-' | b'0'..=b'9') => self.of_integers,
+            Some(b'-' | b'0'..=b'9') => self.integers.is_some(),
             _ => false,
         }
     }

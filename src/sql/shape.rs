@@ -82,7 +82,7 @@ impl Shape {
             let literal = self.literals.get(usize::from(key.parameter));
             literal.is_some_and(|literal| match literal.kind {
                 LiteralKind::Text => true,
-                LiteralKind::Digits => key.of_integers,
+                LiteralKind::Digits => key.integers.is_some(),
                 LiteralKind::Number => false,
             })
         })
@@ -106,9 +106,15 @@ impl Shape {
                 }
             }
             let keys = &mut increment.key_parameters.iter();
-            match keys.find(|key| key.parameter == position) {
-                Some(key) if key.of_integers => literal.kind == LiteralKind::Digits,
-                _ => literal.kind == LiteralKind::Text,
+            let integers = keys
+                .find(|key| key.parameter == position)
+                .and_then(|key| key.integers);
+            match (integers, literal.kind) {
+                (Some(integers), LiteralKind::Text) => {
+                    integers.unquoted(literal.of(text)).is_some()
+                }
+                (Some(_), kind) => kind == LiteralKind::Digits,
+                (None, kind) => kind == LiteralKind::Text,
             }
         })
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::catalog::HotTable;
 use crate::counter::SlotRow;
 use crate::session::Session;
 use crate::session::act::candidate::Candidate;
 use crate::session::act::fold_slots::Bound;
+use crate::session::act::key_text::{has_one_text, in_one_text};
 use crate::session::act::slot::Slotting;
 use crate::session::error::Error;
 use crate::session::parameters::{Delta, amounts, judge};
@@ -48,9 +48,10 @@ impl Session {
         let keys = Bound::of(scope, Some(parameters)).into_keys();
         // The predicate of the one key that the statement names, if it certainly names only one.
         let one_key = match names_one_key(increment, parameters) {
-            true => keys.predicate.as_ref(),
+            true => keys.predicate.as_deref(),
             false => None,
         };
+        let one_key = one_key.map(|predicate| in_one_text(predicate, &increment.table));
         match self.may_increment(increment).await? {
             Right::Given => {}
             // The server refuses it in its own words.
@@ -68,7 +69,7 @@ impl Session {
             increment,
             parameters,
             amounts,
-            slot_row: one_key.map(|predicate| self.slot_row(predicate, increment)),
+            slot_row: one_key.map(|predicate| self.slot_row(&predicate, increment)),
             keys,
             original,
             context,
@@ -98,9 +99,10 @@ impl Session {
         let amounts = amounts.filter(|amounts| !amounts.iter().all(|amount| amount.is_zero()));
         let scope = increment.exact.folds.first();
         let keys = scope.map(|scope| Bound::of(scope, Some(parameters)).into_keys());
-        let predicate = keys.as_ref().and_then(|keys| keys.predicate.as_ref());
+        let predicate = keys.as_ref().and_then(|keys| keys.predicate.as_deref());
+        let predicate = predicate.map(|predicate| in_one_text(predicate, &increment.table));
         let (Some(keys), Some(predicate), true) =
-            (&keys, predicate, names_one_key(increment, parameters))
+            (&keys, &predicate, names_one_key(increment, parameters))
         else {
             return self.run_original(original, context).await;
         };
@@ -202,8 +204,8 @@ impl Session {
             return SlotRow::of_base(predicate.to_vec());
         }
         SlotRow {
-            predicate: predicate.to_vec(),
             has_one_text: has_one_text(predicate, &increment.table),
+            predicate: predicate.to_vec(),
             guarded: increment.guarded.clone(),
             server: self.shared.slots.hash_of(&self.server),
         }
@@ -284,26 +286,6 @@ impl Session {
         self.fold_then_original(&fold, Some(literals), original, context)
             .await
     }
-}
-
-/// Whether a key is written as nothing but the digits of an integer.
-fn has_one_text(predicate: &[u8], table: &HotTable) -> bool {
-    let [key] = table.primary_key[..] else {
-        return false;
-    };
-    let column = &table.columns[key];
-    let kind = column.definition.as_bytes();
-    let length = kind.iter().take_while(|byte| byte.is_ascii_alphabetic());
-    let is_integer = kind[..length.count()]
-        .last_chunk()
-        .is_some_and(|end: &[u8; 3]| end.eq_ignore_ascii_case(b"int"));
-    // A name that contains a backtick is not worth the trouble.
-    let digits = predicate
-        .strip_prefix(b"`")
-        .and_then(|rest| rest.strip_prefix(column.name.as_bytes()))
-        .and_then(|rest| rest.strip_prefix(b"` = "))
-        .unwrap_or_default();
-    is_integer && digits.iter().all(u8::is_ascii_digit) && !matches!(digits, [] | [b'0', _, ..])
 }
 
 /// Whether each parameter of the key, as a literal, equals at most one key.

@@ -29,6 +29,7 @@ mod fold_then;
 mod gated;
 pub(crate) mod increment;
 pub(crate) mod invocation;
+pub(crate) mod key_text;
 pub(crate) mod one_row;
 mod out_of_sight;
 pub(crate) mod own_rows;

@@ -7,6 +7,7 @@ use crate::counter::combine::{CombineKey, Member, Repeated, Work};
 use crate::session::Session;
 use crate::session::act::candidate::Candidate;
 use crate::session::act::invocation::{Form, Invocation};
+use crate::session::act::key_text::in_one_text;
 use crate::session::error::Error;
 use crate::session::reply::Replied;
 use crate::sql::plan::{OneRow, Reason};
@@ -72,8 +73,9 @@ impl Session {
                 are_plain.then(|| rendered(&row.text))?
             }
         };
+        let key = in_one_text(&rendered(&row.key), &row.table).into_owned();
         Some(Member {
-            key: Arc::new(CombineKey::of_base(SlotRow::of_base(rendered(&row.key)))),
+            key: Arc::new(CombineKey::of_base(SlotRow::of_base(key))),
             table: Arc::clone(&row.table),
             work: Work::Itself {
                 text: text.into(),

@@ -129,7 +129,7 @@ fn only_a_whole_key_of_its_own_type_may_update_the_slot_row() {
             "UPDATE posts SET views = views + 1 WHERE id = 42 OR id = 43",
             false,
         ),
-        ("UPDATE posts SET views = views + 1 WHERE id = '42'", false),
+        ("UPDATE posts SET views = views + 1 WHERE id = '042'", false),
         ("UPDATE posts SET views = views + 1", false),
         ("UPDATE hits SET n = n + 1 WHERE tenant = 'a'", false),
         (
@@ -140,6 +140,7 @@ fn only_a_whole_key_of_its_own_type_may_update_the_slot_row() {
             "UPDATE hits SET n = n + 1 WHERE tenant = ? AND slot = 'x'",
             true,
         ),
+        ("UPDATE posts SET views = views + 1 WHERE id = '42'", true),
     ];
     for (text, expected) in cases {
         assert!(planned(text).contains("upsert: "), "{text}");

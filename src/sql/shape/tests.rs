@@ -337,6 +337,8 @@ fn what_applications_send_shares_its_plan() {
         // What is not lifted is a part of the shape.
         "UPDATE posts SET score = score + 0.5 WHERE id = 42",
         "UPDATE posts SET views = views + '1' WHERE id = 42",
+        "UPDATE posts SET views = views + 1 WHERE id = '42'",
+        "UPDATE posts SET views = views + 1 WHERE id = '2147483647'",
         "UPDATE hits SET n = n + 1 WHERE tenant = 'a' AND slot = '/'",
         "UPDATE posts SET title = 'x', author_id = 3 WHERE id = 5",
         "SELECT views FROM posts WHERE id = 42",
@@ -362,7 +364,9 @@ fn a_literal_that_changes_the_plan_does_not_fit() {
         "UPDATE posts SET views = '1' + views WHERE id = 42",
         "UPDATE posts SET likes = likes - 1 WHERE id = 42",
         // Another type than the key's.
-        "UPDATE posts SET views = views + 1 WHERE id = '42'",
+        "UPDATE posts SET views = views + 1 WHERE id = '042'",
+        "UPDATE posts SET views = views + 1 WHERE id = '42x'",
+        "UPDATE posts SET views = views + 1 WHERE id = '2147483648'",
         "UPDATE posts SET views = views + 1 WHERE id = 42.0",
         "UPDATE posts SET views = views + 1 WHERE id = -42",
         "UPDATE hits SET n = n + 1 WHERE tenant = 'a' AND slot = 5",

@@ -14,6 +14,7 @@ use super::{is_one_or_more, repeat};
 use crate::catalog::HotTable;
 use crate::sql::context::{Context, bare, base_path, column_path, ident, quoted};
 use crate::sql::increment::shape;
+use crate::sql::integer_column::IntegerColumn;
 use crate::sql::key::{self, KeyValueKind};
 use crate::sql::plan::{KeyParameter, OneRow, Scope};
 use crate::sql::predicate::{Target, is_plain_operator, is_plain_value};
@@ -160,7 +161,7 @@ fn inserted<'a>(context: &Context<'a>, insert: &Insert) -> Option<Found<'a>> {
         if let KeyValueKind::Parameter(parameter) = value.kind {
             parameters.push(KeyParameter {
                 parameter,
-                of_integers: key::is_integer(&definition.definition),
+                integers: IntegerColumn::of(&definition.definition),
             });
         }
         predicate

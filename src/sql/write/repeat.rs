@@ -14,6 +14,7 @@ use super::rows_in_the_way::inserted_values;
 use crate::catalog::{Bounds, Domain};
 use crate::sql::context::{Context, Edit, bare, base_path, column_path, ident, quoted};
 use crate::sql::increment::{self, Delta, predicate_range, schema_qualifications};
+use crate::sql::integer_column::IntegerColumn;
 use crate::sql::key::{self, KeyValueKind};
 use crate::sql::plan::{Repeat, RepeatedAs};
 use crate::sql::predicate::{Target, conjuncts};
@@ -483,7 +484,8 @@ impl<'a> Assignments<'a> {
 
 /// Whether a column holds exact numbers.
 fn is_exact(definition: &str) -> bool {
-    key::is_integer(definition) || definition.to_ascii_lowercase().starts_with("decimal")
+    IntegerColumn::of(definition).is_some()
+        || definition.to_ascii_lowercase().starts_with("decimal")
 }
 
 /// Where a column reference is in the text.

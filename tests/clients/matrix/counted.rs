@@ -11,8 +11,6 @@ use crate::matrix::library::Unlike;
 /// Increments of one row that a key names: as text (11), prepared (5), with a bound amount (3), in bulk (3) and by four
 /// connections (40).
 const INCREMENTS: u64 = 62;
-/// Those of them that name the key by a parameter.
-const WITH_PARAMETERS: u64 = 51;
 /// Those that bind an amount for a BIGINT, and those that the library may send in bulk.
 const BOUND: u64 = 3;
 const IN_BULK: u64 = 3;
@@ -105,7 +103,7 @@ impl Counted {
             false => 0,
         };
         let (bulk, bulks) = (less(Unlike::Bulk, IN_BULK), less(Unlike::Bulk, 1));
-        let texts = less(Unlike::QuotedKeys, WITH_PARAMETERS);
+        let texts = less(Unlike::QuotedNumbers, BOUND);
         let inexact = less(Unlike::InexactBound, BOUND);
         let (exactly, at_least, may_be_folded): (&[_], &[_], &[_]) = match self.mode {
             Mode::AtRest => (

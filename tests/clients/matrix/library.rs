@@ -53,7 +53,7 @@ pub enum Unlike {
     /// It binds numbers so that adding them to a BIGINT is no exact sum.
     InexactBound,
     /// It writes the parameters into the text itself, numbers too in quotes.
-    QuotedKeys,
+    QuotedNumbers,
 }
 
 const fn library(
@@ -94,7 +94,7 @@ impl Library {
 
 use Flavour::{MariaDb, MySql};
 use Kind::{C, Go, Java, Node, Perl, Php, Python, PythonWithLibmariadb, Ruby};
-use Unlike::{Bulk, InexactBound, QuotedKeys};
+use Unlike::{Bulk, InexactBound, QuotedNumbers};
 
 /// All of them.
 pub const LIBRARIES: &[Library] = &[
@@ -141,7 +141,7 @@ pub const LIBRARIES: &[Library] = &[
         .unlike(&[(Bulk, &[MariaDb])]),
     library("PHP mysqli", Php("mysqli"), "blog.php", "mysqli").of_every_run(),
     library("PHP PDO", Php("pdo_mysql"), "blog.php", "pdo").unlike(&[
-        (QuotedKeys, &[MySql, MariaDb]),
+        (QuotedNumbers, &[MySql, MariaDb]),
         (InexactBound, &[MySql, MariaDb]),
     ]),
     library(
@@ -153,7 +153,7 @@ pub const LIBRARIES: &[Library] = &[
     .unlike(&[(InexactBound, &[MySql, MariaDb])]),
     library("Ruby mysql2", Ruby("mysql2"), "blog.rb", "mysql2"),
     library("Perl DBD::mysql", Perl("DBD::mysql"), "blog.pl", "mysql").unlike(&[
-        (QuotedKeys, &[MySql, MariaDb]),
+        (QuotedNumbers, &[MySql, MariaDb]),
         (InexactBound, &[MySql, MariaDb]),
     ]),
     library(
@@ -170,7 +170,7 @@ pub const LIBRARIES: &[Library] = &[
         "MariaDB",
     )
     .unlike(&[
-        (QuotedKeys, &[MySql, MariaDb]),
+        (QuotedNumbers, &[MySql, MariaDb]),
         (InexactBound, &[MySql, MariaDb]),
     ]),
     library("C libmariadb", C, "blog.c", "libmariadb").of_every_run(),

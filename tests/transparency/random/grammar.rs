@@ -229,6 +229,9 @@ impl Writer {
         if plays("spelling") && dice.chance(12) {
             self.spell_otherwise(dice, before);
         }
+        if plays("quoted") && dice.chance(12 * emphasis("quoted")) {
+            self.quote_keys(dice, before);
+        }
         if plays("messages") && dice.chance(10) {
             self.plain(dice.pick(&["SHOW WARNINGS", "SELECT @@warning_count", "SHOW ERRORS"]));
         }

@@ -26,6 +26,7 @@ const RULES: &[&str] = &[
     "spelling",
     "messages",
     "bulk",
+    "quoted",
 ];
 
 /// Whether this part of the grammar is played.

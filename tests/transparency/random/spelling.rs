@@ -21,6 +21,15 @@ const AROUND: &[(&str, &str)] = &[
     ("\t", "\u{a0}"),
 ];
 
+/// How an integer is written as a string.
+const QUOTES: &[(&str, &str)] = &[
+    ("'", "'"),
+    ("'", "'"),
+    ("'", "'"),
+    ("'0", "'"),
+    ("'", ".0'"),
+];
+
 impl Writer {
     /// Spells the statements otherwise that have been written since there were so many steps.
     pub(super) fn spell_otherwise(&mut self, dice: &mut Dice<'_>, before: usize) {
@@ -49,6 +58,22 @@ impl Writer {
             }
             if how != 0 {
                 statement.text = format!("{head}{}{tail}", statement.text);
+            }
+        }
+    }
+
+    /// Writes integers as strings where statements that have been written since compare keys with them, as drivers do
+    /// that send every parameter as text. Some strings are not the text of the integer.
+    pub(super) fn quote_keys(&mut self, dice: &mut Dice<'_>, before: usize) {
+        let (head, tail) = QUOTES[dice.roll(QUOTES.len())];
+        for statement in self.statements_since(before) {
+            let Some((start, rest)) = statement.text.split_once("id = ") else {
+                continue;
+            };
+            let length = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let (digits, after) = rest.split_at(length);
+            if length > 0 && !after.starts_with('.') {
+                statement.text = format!("{start}id = {head}{digits}{tail}{after}");
             }
         }
     }
