@@ -12,6 +12,7 @@ pub mod client;
 pub mod drivers;
 pub mod forwarder;
 pub mod http;
+pub mod process;
 pub mod proxy;
 mod sandbox;
 pub mod thorough;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::matrix::program::Process;
 use crate::support::drivers::{self, needs, run};
+use crate::support::process::Process;
 
 /// Where Debian keeps the sources of Go's libraries, and the classes of Java's.
 const GO_PATH: &str = "/usr/share/gocode";

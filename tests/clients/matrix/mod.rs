@@ -16,7 +16,7 @@
 
 mod blog;
 mod compiled;
-mod counted;
+pub mod counted;
 mod library;
 mod program;
 mod run;
