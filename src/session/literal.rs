@@ -13,6 +13,7 @@ pub(crate) fn of(value: &Value<'_>, no_backslash_escapes: bool) -> Option<Vec<u8
         Value::Decimal(text) => is_plain_decimal(text).then(|| text.to_vec()),
         Value::Text(text) => Some(string_literal(text, no_backslash_escapes)),
         Value::Double(number) => double_literal(*number),
+        Value::Date(date) => Some(date_literal(date)),
         Value::DateTime(time) => Some(time_literal(time)),
         Value::Other => None,
     }
@@ -36,6 +37,13 @@ pub(crate) fn digits(text: &[u8]) -> Option<i128> {
 /// A double as a literal that is a double too. `None` if several integers in a column would equal it.
 fn double_literal(number: f64) -> Option<Vec<u8>> {
     (number.abs() < DOUBLES_ARE_EXACT).then(|| format!("{number:e}").into_bytes())
+}
+
+fn date_literal(date: &DateTime) -> Vec<u8> {
+    let DateTime {
+        year, month, day, ..
+    } = date;
+    format!("DATE'{year:04}-{month:02}-{day:02}'").into_bytes()
 }
 
 fn time_literal(time: &DateTime) -> Vec<u8> {
@@ -100,6 +108,7 @@ mod tests {
             second: 6,
             microsecond: 70,
         };
+        assert_eq!(date_literal(&time), b"DATE'2026-02-03'");
         assert_eq!(
             time_literal(&time),
             b"TIMESTAMP'2026-02-03 04:05:06.000070'"

@@ -56,13 +56,13 @@ pub fn compares_alike(column: &Column, literal: &[u8]) -> bool {
         return false;
     };
     let within = |prefix: &str| literal.strip_prefix(prefix)?.strip_suffix('\'');
-    let (text, typed) = (within("'"), within("TIMESTAMP'"));
+    let (text, typed, date) = (within("'"), within("TIMESTAMP'"), within("DATE'"));
     let are_digits =
         |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match conversion {
         Conversion::Date => match typed {
             Some(moment) => is_midnight(moment),
-            None => text.is_some_and(is_date),
+            None => date.or(text).is_some_and(is_date),
         },
         Conversion::DateTime => typed.or(text).is_some_and(is_moment),
         Conversion::Time => text.is_some_and(is_time),
@@ -188,6 +188,9 @@ mod tests {
             ("date", "'0000-00-00'", false),
             ("date", "'0000-01-01'", false),
             ("date", "20240101", false),
+            ("date", "DATE'2024-01-01'", true),
+            ("date", "DATE'2024-01-01x'", false),
+            ("datetime", "DATE'2024-01-01'", false),
             ("date", "TIMESTAMP'2024-01-01 00:00:00.000000'", true),
             ("date", "TIMESTAMP'2024-01-01 10:00:00.000000'", false),
             ("date", "NULL", false),

@@ -170,6 +170,8 @@ pub enum Value<'a> {
     Text(&'a [u8]),
     /// `double<8>`.
     Double(f64),
+    /// A date alone; its time of day is zero.
+    Date(DateTime),
     /// A date and a time of day.
     DateTime(DateTime),
     /// A value of a type for which there is no equivalent literal.
@@ -201,6 +203,12 @@ impl<'a> Value<'a> {
             }
             field_type::VARCHAR | field_type::VAR_STRING | field_type::STRING => {
                 return Ok(Self::Text(reader.lenenc_bytes()?));
+            }
+            field_type::DATE => {
+                let bytes = reader.lenenc_bytes()?;
+                // The server does not read a time of day that comes with it; no library sends one.
+                let date = DateTime::decode(bytes).filter(|_| bytes.len() == 4);
+                return Ok(date.map_or(Self::Other, Self::Date));
             }
             field_type::DATETIME | field_type::TIMESTAMP => {
                 let time = DateTime::decode(reader.lenenc_bytes()?);
@@ -305,6 +313,23 @@ mod tests {
             &[0xE8, 0x07, 2, 1, 24, 0, 0],
         ] {
             assert_eq!(DateTime::decode(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_of_four_bytes() {
+        fn decode(bytes: &[u8]) -> Value<'_> {
+            let kind = u16::from(field_type::DATE);
+            Value::decode(kind, &mut Reader::new(bytes)).expect("a value")
+        }
+        let date = decode(&[4, 0xE8, 0x07, 2, 29]);
+        assert!(matches!(date, Value::Date(date) if (date.year, date.day) == (2024, 29)));
+        for other in [
+            &[0][..],
+            &[4, 0xE8, 0x07, 2, 30],
+            &[7, 0xE8, 0x07, 2, 29, 0, 0, 0],
+        ] {
+            assert_eq!(decode(other), Value::Other, "{other:?}");
         }
     }
 

@@ -70,6 +70,10 @@ pub enum Value {
     Double(f64),
     Decimal(String),
     Text(String),
+    /// A year, a month and a day, as DATE.
+    Date(String),
+    /// A date and a time of day to the second, as DATETIME.
+    Moment(String),
     /// Came by COM_STMT_SEND_LONG_DATA; the packet has its type alone.
     LongData,
     /// In bulk: the column's default value.
@@ -278,15 +282,25 @@ fn ended(text: &str) -> Option<(&str, &str)> {
         .map(|statement| (statement, ""))
 }
 
+/// What a text in quotes is.
+type Quoted = fn(String) -> Value;
+
 /// Parameters, parted by commas.
 pub fn values(text: &str) -> Option<Vec<Value>> {
     let mut values = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
-        let (value, after) = match rest.strip_prefix('\'') {
-            Some(inside) => {
+        let quoted: [(&str, Quoted); 3] = [
+            ("'", Value::Text),
+            ("DATE'", Value::Date),
+            ("TIMESTAMP'", Value::Moment),
+        ];
+        let mut quoted = quoted.iter();
+        let begun = quoted.find_map(|(begin, of)| Some((rest.strip_prefix(begin)?, of)));
+        let (value, after) = match begun {
+            Some((inside, of)) => {
                 let (string, after) = inside.split_once('\'')?;
-                (Value::Text(string.to_owned()), after)
+                (of(string.to_owned()), after)
             }
             None => {
                 let end = rest.find(',').unwrap_or(rest.len());
@@ -345,6 +359,8 @@ impl Value {
             Self::Double(number) => format!("{number:e}"),
             Self::Decimal(digits) => digits.clone(),
             Self::Text(text) => format!("'{text}'"),
+            Self::Date(date) => format!("DATE'{date}'"),
+            Self::Moment(moment) => format!("TIMESTAMP'{moment}'"),
         }
     }
 }

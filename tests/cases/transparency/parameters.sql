@@ -232,3 +232,26 @@ EXECUTE IMMEDIATE 'SELECT views FROM posts WHERE id = 1';
 \execute day <- '2024-02-29'
 SELECT * FROM hits ORDER BY path;
 SELECT * FROM daily ORDER BY day, token;
+
+== dates
+INSERT INTO hits VALUES ('2024-02-29', NULL, 7), ('2024-2-29', NULL, 8), ('2024-02-29 00:00:00', NULL, 9), ('20240229', NULL, 10);
+UPDATE daily SET n = n + ? WHERE day = ?; <- 1, DATE'2024-02-29'
+UPDATE daily SET n = n + ? WHERE day = ?; <- 2, TIMESTAMP'2024-02-29 00:00:00'
+UPDATE daily SET n = n + ? WHERE day = ?; <- 4, TIMESTAMP'2024-02-29 10:00:00'
+UPDATE daily SET n = n + ? WHERE day = ?; <- 8, DATE'1999-01-01'
+UPDATE daily SET n = n + ? WHERE day = ? AND token = ?; <- 16, DATE'2024-02-29', 'abcd'
+SELECT day, n FROM daily WHERE day = ?; <- DATE'2024-02-29'
+SELECT n FROM daily WHERE n > 0 AND day < ? ORDER BY n; <- DATE'2024-03-01'
+UPDATE daily SET n = 5 WHERE day = ?; <- DATE'2024-02-29'
+SELECT * FROM daily ORDER BY day, token;
+UPDATE hits SET n = n + ? WHERE path = ?; <- 1, DATE'2024-02-29'
+SELECT path, n FROM hits WHERE path = ? ORDER BY path; <- DATE'2024-02-29'
+UPDATE hits SET n = n * 2 WHERE path = ?; <- DATE'2024-02-29'
+UPDATE hits SET n = n + ? WHERE path = ?; <- 1, TIMESTAMP'2024-02-29 00:00:00'
+SELECT path, n FROM hits WHERE path = ? ORDER BY path; <- TIMESTAMP'2024-02-29 00:00:00'
+UPDATE hits SET n = n * 2 WHERE path = ?; <- TIMESTAMP'2024-02-29 00:00:00'
+SELECT * FROM hits ORDER BY path;
+UPDATE posts SET views = views + ? WHERE id = ?; <- DATE'2024-02-29', 3
+UPDATE posts SET views = views + 1 WHERE id = ?; <- DATE'0003-01-01'
+DELETE FROM daily WHERE day = ?; <- DATE'2024-02-29'
+

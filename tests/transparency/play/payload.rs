@@ -172,6 +172,8 @@ impl Value {
             Self::Double(_) => [0x05, 0],
             Self::Decimal(_) => [0xF6, 0],
             Self::Text(_) => [0xFD, 0],
+            Self::Date(_) => [0x0A, 0],
+            Self::Moment(_) => [0x0C, 0],
             Self::LongData => [0xFC, 0],
         }
     }
@@ -195,6 +197,18 @@ impl Value {
             Self::Unsigned(number) => out.extend_from_slice(&number.to_le_bytes()),
             Self::Double(number) => out.extend_from_slice(&number.to_le_bytes()),
             Self::Decimal(text) | Self::Text(text) => put_lenenc_bytes(out, text.as_bytes()),
+            Self::Date(text) | Self::Moment(text) => put_lenenc_bytes(out, &moment(text)),
         }
     }
+}
+
+/// `YYYY-MM-DD`, or that and ` hh:mm:ss`, as the binary protocol has it.
+fn moment(text: &str) -> Vec<u8> {
+    let numbers: Vec<u16> = text
+        .split(['-', ' ', ':'])
+        .map(|part| part.parse().expect("a number of a date"))
+        .collect();
+    let year = numbers[0].to_le_bytes();
+    let others = numbers[1..].iter().map(|&number| number.to_le_bytes()[0]);
+    year.into_iter().chain(others).collect()
 }
