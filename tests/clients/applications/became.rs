@@ -43,7 +43,7 @@ impl Moment {
     /// What has come between. With `any_order`, increments that come behind one with a later time are counted as
     /// what they would have been before it.
     pub fn until(&self, later: &Self, any_order: bool) -> String {
-        if later.changeovers > 0 {
+        if later.changeovers > 0 || later.counts.contains_key(&Reason::ChangingOver) {
             return MOVES.to_owned();
         }
         let of = |counts: &Counts, reason| counts.get(reason).copied().unwrap_or(0);
