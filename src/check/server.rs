@@ -309,7 +309,7 @@ mod tests {
                 group(None, false),
                 two,
                 "multi-writer",
-                "(Group Replication), and",
+                "(Group Replication), of which",
             ),
             (
                 group(Some(3), true),

@@ -9,7 +9,7 @@
 //! off goes through it.
 //!
 //! A proxy that has lost its connection says nothing, and acts as before until it notices. So the connection shows
-//! whether a proxy was there all the time: see [`here`].
+//! whether a proxy was there all the time: see [`Here`].
 //!
 //! [`Claims`]: super::node::Claims
 

@@ -6,7 +6,7 @@ pub mod combine;
 pub mod control;
 pub mod drain;
 pub mod fold;
-mod gates;
+pub mod gates;
 pub mod grants;
 mod key;
 pub mod locks;

@@ -78,6 +78,11 @@ impl Error {
         }
     }
 
+    /// Whether it was given up for another server.
+    pub fn is_replaced(&self) -> bool {
+        matches!(self, Self::NoConnection(ControlError::Replaced))
+    }
+
     /// Whether a hot table is not there.
     pub fn is_missing_table(&self) -> bool {
         self.of_server()
@@ -113,30 +118,37 @@ impl Withdrawal {
     ) -> Result<Self, Error> {
         let lock = format!("countersink.ddl.done.{session}");
         let (ready, is_ready) = oneshot::channel();
-        let server = control.server();
         let task = {
-            let (control, tables, name) = (control.clone(), tables.to_vec(), lock.clone());
+            let (tables, name) = (tables.to_vec(), lock.clone());
             let owner = control.clone();
             let take = async move {
                 let mut conn = owner.roll_up_connection().await?;
+                // The address may lead there already, and the control account not have followed yet.
+                let on = server::ask(&mut conn).await?;
                 if is_read_only(&mut conn).await? {
                     return Err(Error::ReadOnly);
                 }
                 conn.query_drop(self::lock(&name, 0)).await?;
                 conn.query_drop(format!("SET SESSION lock_wait_timeout = {seconds}"))
                     .await?;
-                ready.send(conn.id()).ok();
-                let taken = take_away(&mut conn, tables).await;
+                ready.send((conn.id(), on.clone())).ok();
+                let mut servers = owner.servers();
+                let replaced =
+                    async { while servers.changed().await.is_ok() && *servers.borrow() == on {} };
+                let taken = tokio::select! {
+                    biased;
+                    taken = take_away(&mut conn, tables) => taken,
+                    // It may hang.
+                    () = replaced => return Err(ControlError::Replaced.into()),
+                };
                 // Closing the connection releases all locks.
                 conn.disconnect().await.ok();
                 taken
             };
-            control
-                .clone()
-                .spawn(async move { control.unless_replaced(take).await })
+            control.spawn(take)
         };
         match is_ready.await {
-            Ok(connection) => Ok(Self {
+            Ok((connection, server)) => Ok(Self {
                 lock,
                 connection,
                 server,

@@ -5,8 +5,8 @@
 //! different members one fails as a whole, and is tried again. It is read by one SELECT that first waits for all that
 //! other members have committed: two proxies that first write and then read cannot both miss the other's word.
 //!
-//! No clocks are compared. A reader takes a row for silent when it has seen the same beat for [`SILENCE`] by its own
-//! clock; who writes the row takes it for lost [`LEASE`] after the last beat at the latest, which is earlier.
+//! No clocks are compared. A reader takes a row for silent when it has seen the same beat for `SILENCE` by its own
+//! clock; who writes the row takes it for lost `LEASE` after the last beat at the latest, which is earlier.
 
 mod hold;
 mod member;

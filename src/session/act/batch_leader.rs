@@ -12,7 +12,7 @@ use crate::session::act::batch_outcome::{
 };
 use crate::session::act::batch_steps::Led;
 use crate::session::act::candidate::Candidate;
-use crate::session::act::gated::MOST_LOST;
+use crate::session::act::lost::MOST_LOST;
 use crate::session::error::Error;
 use crate::session::error_kind::is_check_violation;
 use crate::session::exchange::Alone;

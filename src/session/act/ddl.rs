@@ -19,7 +19,8 @@ use crate::session::state::transaction::{Keys, Transaction};
 use crate::sql::TableLocks;
 use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
 use crate::wire::error_code::{
-    ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_USER_LOCK_DEADLOCK,
+    ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_NOT_SUPPORTED_YET, ER_QUERY_INTERRUPTED,
+    ER_USER_LOCK_DEADLOCK,
 };
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
@@ -52,6 +53,17 @@ fn number(row: &Row) -> Option<u64> {
         .ok()
 }
 
+/// The error for what would empty slots under LOCK TABLES, where other members of a cluster write these tables: Galera
+/// hangs for ever when a change of a table arrives that is locked and written.
+fn refused_in_cluster(tables: &[Arc<HotTable>]) -> Option<Vec<u8>> {
+    let table = tables.iter().find(|table| table.is_gated)?;
+    let message = format!(
+        "{0}.{1} is a hot table of a cluster with several writers; take its rule out of force first: countersink drain {0}.{1}",
+        table.schema, table.name
+    );
+    Some(error_payload((ER_NOT_SUPPORTED_YET, "42000", &message)))
+}
+
 /// User locks that a session holds while its DDL runs.
 type Locks = Vec<String>;
 
@@ -65,6 +77,11 @@ impl Session {
         context: ReplyContext,
     ) -> Result<Replied, Error> {
         self.count(Reason::Ddl);
+        if ddl.withdraws_slots
+            && let Some(error) = refused_in_cluster(&ddl.tables)
+        {
+            return self.reply_err(context, &error).await;
+        }
         // After an error only the upstream knows whether a transaction is open.
         if self.state.last.leaves_doubt {
             self.run_internal("DO 0").await?;
@@ -194,6 +211,8 @@ impl Session {
             Some(payload) if failure(&payload) == Failure::TheClients && !is_doubtful => {
                 return Ok(Err(payload));
             }
+            // Another server has taken the place of the one where the slots are.
+            _ if error.is_replaced() => return Ok(Err(error_payload(INTERRUPTED))),
             // Not even the hot table exists. The server will report that for the client's statement.
             _ if error.is_missing_table() => {}
             _ => tracing::warn!("slots stay in use while DDL runs: {error}"),
@@ -290,6 +309,9 @@ impl Session {
         const MOST_TRIES: usize = 5;
         const WAIT: u64 = 50;
         self.count(Reason::LockTables);
+        if let Some(error) = refused_in_cluster(&lock.written) {
+            return self.reply_err(context, &error).await;
+        }
         // MySQL refuses to open a cursor for LOCK TABLES.
         if original.may_open_cursor() && !self.hot.catalog.mariadb {
             return self.run_original(original, context).await;

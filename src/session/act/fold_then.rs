@@ -6,7 +6,7 @@ use crate::reason::PlanKind;
 use crate::session::Session;
 use crate::session::act::fold::{COMMIT, may_only_read, needs_no_fold};
 use crate::session::act::fold_slots::Bound;
-use crate::session::act::gated::MOST_LOST;
+use crate::session::act::lost::MOST_LOST;
 use crate::session::error::Error;
 use crate::session::error_kind::is_unknown_column;
 use crate::session::link::internal::{InternalResponse, is_deadlock};

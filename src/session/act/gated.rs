@@ -1,13 +1,10 @@
 //! Increments in a cluster with several writers: the control account opens slots, and sessions increment them. What another
 //! member was first to write is written again.
 
-use std::time::Duration;
-
-use rand::RngExt;
-
 use crate::counter::SlotRow;
 use crate::counter::opener::may_guard;
 use crate::session::Session;
+use crate::session::act::lost::MOST_LOST;
 use crate::session::act::slot::Slotting;
 use crate::session::error::Error;
 use crate::session::error_kind::is_check_violation;
@@ -15,13 +12,6 @@ use crate::session::link::internal::{InternalResponse, affected_rows, is_deadloc
 use crate::session::reply::Replied;
 use crate::sql::plan::Increment;
 use crate::sql::template::Template;
-
-/// How often a statement in autocommit that was lost to another member is run again. Alone, the client would get the
-/// error of the first.
-pub(crate) const MOST_LOST: u32 = 50;
-
-/// The longest pause before that.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// How often a slot is opened that is closed again before it is incremented.
 const TRIES: u32 = 3;
@@ -33,14 +23,6 @@ fn may_be_opened(increment: &Increment) -> bool {
 }
 
 impl Session {
-    /// Waits a moment before what was lost for so many times is tried again, so that the members do not go on in step.
-    pub(crate) async fn pause_after_loss(&mut self, lost: u32) {
-        self.metrics().count_retried();
-        let longest = PAUSE.min(Duration::from_millis(u64::from(lost)));
-        let pause = rand::rng().random_range(Duration::ZERO..=longest);
-        tokio::time::sleep(pause).await;
-    }
-
     /// Adds to a slot that is open, or has one opened. Everything else takes the exact path.
     pub(crate) async fn slot_gated(&mut self, slotting: &Slotting<'_>) -> Result<Replied, Error> {
         let increment = slotting.increment;

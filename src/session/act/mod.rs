@@ -30,6 +30,7 @@ mod gated;
 pub(crate) mod increment;
 pub(crate) mod invocation;
 pub(crate) mod key_text;
+mod lost;
 pub(crate) mod one_row;
 mod out_of_sight;
 pub(crate) mod own_rows;

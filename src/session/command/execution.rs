@@ -165,7 +165,7 @@ impl Session {
         // The fold goes by them.
         self.variables().await?;
         let fold = Fold::of_whole_tables(&statement.plan, reason);
-        self.state.running.is_streamed = true;
+        self.link.answered.is_unread = true;
         let context = ReplyContext::single(self.command_response_kind());
         self.close_rewritten(statement).await?;
         self.fold_then_original(&fold, None, &Original::Stream, context)

@@ -25,8 +25,6 @@ pub(crate) struct Running {
     pub planned: Planned,
     /// How often its transaction may be begun again for it, because it is the first statement in it.
     pub may_begin_again: usize,
-    /// It is in the client's stream still, whole.
-    pub is_streamed: bool,
     /// The diagnostics that it leaves as they are, if it succeeds.
     pub left_diagnostics: Option<Diagnostics>,
 }
@@ -64,7 +62,6 @@ impl Default for Running {
             is_bulk: false,
             planned: Planned::default(),
             may_begin_again: 0,
-            is_streamed: false,
             left_diagnostics: None,
         }
     }
