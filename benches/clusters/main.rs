@@ -125,19 +125,6 @@ fn main() {
 
 async fn measure(members: &[Server], replication: Replication, arguments: &Arguments) {
     let mut session = create_schema(&members[0].address(), SCHEMA, TABLES).await;
-    // HACK
-    let mut holding = Vec::new();
-    for (at, member) in members.iter().enumerate() {
-        let mut session = connect(&member.address(), None).await;
-        for number in 0..at {
-            run(
-                &mut session,
-                &format!("DO GET_LOCK('countersink.node.{number}', 0)"),
-            )
-            .await;
-        }
-        holding.push(session);
-    }
     let proxies: Vec<_> = members.iter().map(proxy_before).collect();
     let direct: Vec<_> = members.iter().map(Server::address).collect();
     let through: Vec<_> = proxies.iter().map(|proxy| proxy.address.clone()).collect();
