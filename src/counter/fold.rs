@@ -219,7 +219,15 @@ pub fn with_slots(table: &HotTable, form: &KeyForm, others: &[Key]) -> Vec<u8> {
         .collect();
     let keys = keys.join(", ");
     let slots = quote::pair(&table.slot_schema, &table.slot_name);
-    let mut predicate = format!("({keys}) IN (SELECT {keys} FROM {slots})");
+    let no_gates = match table.is_gated {
+        true => format!(
+            " WHERE {} < {}",
+            quote::name(table.slot_column()),
+            HotTable::FIRST_GATE
+        ),
+        false => String::new(),
+    };
+    let mut predicate = format!("({keys}) IN (SELECT {keys} FROM {slots}{no_gates})");
     if !others.is_empty() {
         predicate += " OR ";
         predicate += &form.any_of(others);

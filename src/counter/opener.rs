@@ -47,6 +47,8 @@ struct Queue {
     waiting: Vec<Request>,
     /// A task works on it.
     is_served: bool,
+    /// Why the last slots could not be opened.
+    complaint: Option<String>,
 }
 
 #[derive(Debug)]
@@ -155,18 +157,41 @@ impl Opener {
                 }
                 queue.waiting.drain(..most).collect::<Vec<_>>()
             };
-            let opening = self.open_all(&mut conn, &requests);
-            let opened = self.control.unless_replaced(opening).await;
-            let opened = opened.unwrap_or_else(|error: Error| {
-                tracing::warn!("slots cannot be opened: {error}");
-                conn = None;
-                Vec::new()
-            });
-            let opened = opened.into_iter().chain(std::iter::repeat(false));
+            let mut opened = self.open_or_complain(&mut conn, &requests).await;
+            if opened.is_none() && requests.len() > 1 {
+                // One of them may be at fault.
+                let mut one_by_one = Vec::with_capacity(requests.len());
+                for request in requests.chunks(1) {
+                    let alone = self.open_or_complain(&mut conn, request).await;
+                    one_by_one.push(alone.is_some_and(|opened| opened == [true]));
+                }
+                opened = Some(one_by_one);
+            }
+            let opened = opened.unwrap_or_default().into_iter();
+            let opened = opened.chain(std::iter::repeat(false));
             for (request, is_open) in requests.into_iter().zip(opened) {
                 request.done.send(is_open).ok();
             }
         }
+    }
+
+    /// Which of these could be opened; `None` if the server refuses. Complains once, until it goes well again.
+    async fn open_or_complain(
+        &self,
+        conn: &mut Option<Conn>,
+        requests: &[Request],
+    ) -> Option<Vec<bool>> {
+        let opening = self.open_all(conn, requests);
+        let opened = self.control.unless_replaced(opening).await;
+        let complaint = opened.as_ref().err().map(Error::to_string);
+        let before = std::mem::replace(&mut unpoisoned(&self.queue).complaint, complaint.clone());
+        if let Some(why) = complaint {
+            *conn = None;
+            if before.as_ref() != Some(&why) {
+                tracing::warn!("slots cannot be opened: {why}");
+            }
+        }
+        opened.ok()
     }
 
     /// Which of these could be opened.

@@ -54,6 +54,8 @@ pub struct PacketStream {
     /// The buffer may hold secrets. It is kept until [`PacketStream::scrub`], and overwritten if it must be given back
     /// earlier.
     secret: bool,
+    /// How many bytes have been consumed so far.
+    consumed: u64,
     /// How long the peer has kept this side waiting in the middle of something.
     waited: Duration,
 }
@@ -84,6 +86,7 @@ impl PacketStream {
             end: 0,
             streams: false,
             secret: true,
+            consumed: 0,
             waited: Duration::ZERO,
         }
     }
@@ -120,6 +123,7 @@ impl PacketStream {
     pub fn consume(&mut self, length: usize) {
         debug_assert!(length <= self.end - self.start);
         self.start += length;
+        self.consumed += length as u64;
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
@@ -127,6 +131,11 @@ impl PacketStream {
                 self.give_back();
             }
         }
+    }
+
+    /// How many bytes have been consumed so far.
+    pub fn consumed(&self) -> u64 {
+        self.consumed
     }
 
     /// Whether the buffer has no room after the unread bytes.

@@ -198,6 +198,10 @@ impl Session {
 
     /// Does what must be done before anything else is sent.
     async fn prepare_upstream(&mut self) -> Result<(), Error> {
+        // An error that was read, and that nobody has taken in.
+        if let Some(error) = self.link.rolled_back.take() {
+            self.take_loss(error);
+        }
         if self.state.lost.is_some() {
             return Err(Error::Lost);
         }
@@ -252,13 +256,15 @@ impl Session {
     /// member was first. Whoever has sent the statement may not care about its errors, so the loss is noted: nothing else
     /// is sent then, which would run without the transaction, until the client has been told.
     fn note_loss(&mut self, tracker: &ResponseTracker) {
-        let last = &self.state.last;
         if let Some(error) = self.link.rolled_back.take()
             && tracker.error().is_some()
-            && last.is_in_transaction()
-            && !last.leaves_doubt
-            && self.shared.control.has_several_writers()
         {
+            self.take_loss(error);
+        }
+    }
+
+    fn take_loss(&mut self, error: Vec<u8>) {
+        if self.state.last.is_in_transaction() && self.shared.control.has_several_writers() {
             self.state.lost = Some(error);
         }
     }

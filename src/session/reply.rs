@@ -122,7 +122,6 @@ impl Session {
         match original {
             Original::Stream => {
                 let sequence_id = self.pass_command().await?;
-                self.link.answered.is_unread = false;
                 Ok(ReplyContext {
                     sequence_id: sequence_id.wrapping_add(1),
                     ..context

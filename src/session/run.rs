@@ -171,7 +171,7 @@ impl Session {
             return Ok(());
         };
         let mut sequence_id = self.link.answered.next.unwrap_or(1);
-        if std::mem::take(&mut self.link.answered.is_unread) {
+        if self.link.is_command_unread() {
             sequence_id = self.link.skip_command().await?.wrapping_add(1);
         }
         self.state.diagnostics = Some(Diagnostics::of_an_error());
@@ -295,10 +295,13 @@ impl Session {
             false => self.link.client.buffered()[HEADER_LENGTH],
         };
         self.entry.begins(command_byte);
-        if self.shared.control.has_several_writers() && !self.state.mode.bypass {
-            Box::pin(self.await_agreement()).await;
+        if self.shared.control.has_several_writers()
+            && !self.state.mode.bypass
+            && command_byte != command::QUIT
+            && !Box::pin(self.await_agreement()).await
+        {
+            return Ok(Flow::Close);
         }
-        self.link.answered.is_unread = false;
         // These have no response that could say so.
         let tells_nothing = matches!(
             command_byte,
@@ -306,7 +309,6 @@ impl Session {
         );
         let lost = tells_nothing.then(|| self.state.lost.take()).flatten();
         if self.state.lost.is_some() {
-            self.link.answered.is_unread = true;
             return Err(Error::Lost);
         }
         match command_byte {

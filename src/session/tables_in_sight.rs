@@ -21,6 +21,9 @@ use crate::sql::{Kind, TableLocks};
 /// How often to look whether the session may act again.
 const AGREEMENT: Duration = Duration::from_millis(5);
 
+/// How long it waits for that. The rules need a moment, unless a server that hangs holds them up.
+const LONGEST_AGREEMENT: Duration = Duration::from_secs(30);
+
 impl Session {
     /// Looks at the tables again, after an internal statement was refused for a name that does not exist, although the
     /// client's own statement is not. Has the tables read again if no session has done so yet. [`Error::Stale`]: the
@@ -144,14 +147,20 @@ impl Session {
     }
 
     /// Waits until the session may act by the hot tables that it has. A transaction goes on by those that it began with.
-    pub(crate) async fn await_agreement(&mut self) {
+    /// False if that takes too long, or the session is to end: it must not act then.
+    pub(crate) async fn await_agreement(&mut self) -> bool {
+        let begun = Instant::now();
         while !self.shared.lease.may_act(self.hot.number) {
             self.see_hot();
             if self.is_behind || self.shared.lease.may_act(self.hot.number) {
                 break;
             }
+            if self.entry.is_killed() || begun.elapsed() > LONGEST_AGREEMENT {
+                return false;
+            }
             tokio::time::sleep(AGREEMENT).await;
         }
+        true
     }
 
     /// Switches to the hot tables that are in force now, if the session may.

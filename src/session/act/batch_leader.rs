@@ -368,9 +368,16 @@ impl Session {
                 InternalResponse::Row(_) => return Err(Malformed.into()),
             });
         }
-        // If a KILL hits this statement, it says nothing of the transaction; the responses before it do.
-        if let InternalResponse::Ok(ok) = self.read_internal().await? {
-            is_open = Some(is_in_transaction(&ok));
+        // If a KILL hits this statement, it says nothing of the transaction; the responses before it do. In a cluster it may
+        // be the one that is told that the transaction is gone; COMMIT then ends nothing, and is told OK.
+        let mut is_gone = false;
+        match self.read_internal().await? {
+            InternalResponse::Ok(ok) => is_open = Some(is_in_transaction(&ok)),
+            InternalResponse::Err(error) if is_deadlock(&error) => {
+                is_gone = true;
+                is_open = Some(false);
+            }
+            _ => {}
         }
         let end = match self.read_internal().await? {
             InternalResponse::Err(error) => {
@@ -391,8 +398,9 @@ impl Session {
             )
         };
         let has_lost = |step: &Step| matches!(step, Step::Failed(error) if is_deadlock(error));
+        let end_has_lost = end.as_ref().is_some_and(|error| is_deadlock(error));
         let is_lost = !steps.iter().any(is_by_itself)
-            && (end.as_ref().is_some_and(|error| is_deadlock(error)) || steps.iter().any(has_lost));
+            && (is_gone || end_has_lost || steps.iter().any(has_lost));
         let outcomes = steps.into_iter().map(|step| match (step, &end) {
             // The transaction had been rolled back before, so this statement ran, and was committed, by itself.
             (

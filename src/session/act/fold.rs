@@ -155,7 +155,6 @@ impl Session {
         let mut context = context;
         if matches!(original, Original::Stream) {
             context.sequence_id = self.link.skip_command().await?.wrapping_add(1);
-            self.link.answered.is_unread = false;
         }
         let error = self.refusal_in_its_words(original, error).await?;
         self.reply_err(context, &error).await

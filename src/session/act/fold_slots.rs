@@ -306,7 +306,9 @@ impl Session {
         };
         let rows = locked.as_ref().map(Vec::len);
         // Before it is asked which are open: what opens a slot later cannot be committed together with this.
-        if let Some(pass) = fold::pass_gates(&keys.table, keys.predicate.as_deref())
+        let are_few = rows.is_some_and(|rows| rows <= fold::MOST_KEYS);
+        let gates = keys.predicate.as_deref().filter(|_| are_few);
+        if let Some(pass) = fold::pass_gates(&keys.table, gates)
             && rows != Some(0)
         {
             match self.run_all(&[pass]).await? {
@@ -479,10 +481,14 @@ impl Session {
             return Ok(Err(error));
         }
         let ran = self.run_in_turn(texts).await?;
-        if let Some(after) = after
-            && let InternalResponse::Err(error) = self.run_internal(after).await?
-        {
-            return Ok(ran.and(Err(error)));
+        if let Some(after) = after {
+            // A transaction that is gone does not matter to it.
+            let lost = self.state.lost.take();
+            let restored = self.run_internal(after).await?;
+            self.state.lost = lost.or(self.state.lost.take());
+            if let InternalResponse::Err(error) = restored {
+                return Ok(ran.and(Err(error)));
+            }
         }
         Ok(ran.map_err(as_killed))
     }

@@ -1,11 +1,14 @@
 //! Increments in a cluster with several writers: the control account opens slots, and sessions increment them. What another
 //! member was first to write is written again.
 
-use crate::counter::SlotRow;
+use std::sync::Arc;
+
+use crate::catalog::HotTable;
 use crate::counter::opener::may_guard;
+use crate::counter::{KeyForm, SlotLease, SlotRow};
 use crate::session::Session;
 use crate::session::act::lost::MOST_LOST;
-use crate::session::act::slot::Slotting;
+use crate::session::act::slot::{MOST_WRITTEN, Slotting};
 use crate::session::error::Error;
 use crate::session::error_kind::is_check_violation;
 use crate::session::link::internal::{InternalResponse, affected_rows, is_deadlock};
@@ -19,7 +22,9 @@ const TRIES: u32 = 3;
 /// Whether the control account can open slots for an increment.
 fn may_be_opened(increment: &Increment) -> bool {
     let names_one_row = increment.update.is_some() && increment.may_combine;
-    names_one_row && may_guard(&increment.table, &increment.guarded)
+    let table = &increment.table;
+    // Nobody passes gates where keys have no literals.
+    names_one_row && KeyForm::of(table).is_some() && may_guard(table, &increment.guarded)
 }
 
 impl Session {
@@ -36,6 +41,9 @@ impl Session {
         {
             let mut slot = self.slot(table);
             for _ in 0..TRIES {
+                if self.has_written_otherwise(table, row, slot) {
+                    slot = self.another_slot(table);
+                }
                 if !self.has_open_slot(increment, row, slot).await {
                     break;
                 }
@@ -45,6 +53,7 @@ impl Session {
                 match answer {
                     InternalResponse::Ok(ok) if affected_rows(&ok)? > 0 => {
                         self.learn_language(&ok);
+                        self.found_slot(table, row, slot);
                         return self.slotted(slotting, slot, ok).await;
                     }
                     // It was closed meanwhile, it is full, or it is gone.
@@ -77,10 +86,13 @@ impl Session {
         slot: u16,
     ) -> bool {
         let (table, shared) = (&increment.table, &self.shared);
-        if shared.slots.knows(table, row, slot) {
+        if self.knows_slot(table, row, slot) {
             return true;
         }
-        if !may_be_opened(increment) {
+        // The control account would wait for a transaction that holds the slot row: this one, or one that shares the slot.
+        let is_shared = self.lease(table).is_none_or(SlotLease::is_shared);
+        let remembers_all = !self.state.in_transaction() || self.state.written.len() < MOST_WRITTEN;
+        if is_shared || !remembers_all || !may_be_opened(increment) {
             return false;
         }
         let guarded = &increment.guarded;
@@ -94,6 +106,18 @@ impl Session {
             self.shared.slots.learn(table, row, slot);
         }
         is_open
+    }
+
+    /// Whether the open transaction has incremented this slot row for other counters: it is locked, and base has not been
+    /// asked whether it has room for these.
+    fn has_written_otherwise(&self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) -> bool {
+        let is_it = |written: &(Arc<HotTable>, SlotRow, u16)| {
+            written.2 == slot
+                && written.0 == *table
+                && written.1.predicate == row.predicate
+                && written.1.guarded != row.guarded
+        };
+        self.state.written.iter().any(is_it)
     }
 
     /// Runs a statement that is a transaction of its own again and again while another member of the cluster is first.

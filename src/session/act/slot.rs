@@ -62,7 +62,7 @@ impl Slotting<'_> {
 }
 
 /// How many slot rows of an open transaction are remembered.
-const MOST_WRITTEN: usize = 256;
+pub(crate) const MOST_WRITTEN: usize = 256;
 
 impl Session {
     /// Adds to a slot by a statement for this increment alone.
@@ -167,7 +167,7 @@ impl Session {
 
     /// Whether this key's slot row is known to exist. A row that this transaction has written, and has not folded
     /// since, exists whatever others do.
-    fn knows_slot(&self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) -> bool {
+    pub(crate) fn knows_slot(&self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) -> bool {
         let is_it = |written: &(Arc<HotTable>, SlotRow, u16)| {
             written.2 == slot && written.1 == *row && written.0 == *table
         };
@@ -176,7 +176,7 @@ impl Session {
 
     /// Records that the slot row exists. Other sessions learn of it only after COMMIT: if they knew earlier and we
     /// rolled back, their UPDATE would match nothing and lock the gap that a third session inserts into.
-    fn found_slot(&mut self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) {
+    pub(crate) fn found_slot(&mut self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) {
         if !self.state.in_transaction() {
             self.shared.slots.learn(table, row, slot);
             return;

@@ -165,7 +165,6 @@ impl Session {
         // The fold goes by them.
         self.variables().await?;
         let fold = Fold::of_whole_tables(&statement.plan, reason);
-        self.link.answered.is_unread = true;
         let context = ReplyContext::single(self.command_response_kind());
         self.close_rewritten(statement).await?;
         self.fold_then_original(&fold, None, &Original::Stream, context)

@@ -137,7 +137,6 @@ impl Session {
         let text = statement_text(head, self.link.capabilities).unwrap_or_default();
         let fold = self.fold_of_named(text);
         self.before(kind);
-        self.link.answered.is_unread = true;
         let context = ReplyContext::single(ResponseKind::Results);
         let done = self
             .fold_then_original(&fold, None, &Original::Stream, context)

@@ -21,6 +21,8 @@ impl Session {
         context: ReplyContext,
         found: Option<Found>,
     ) -> Result<Replied, Error> {
+        // Of several in a packet, the one before has been answered.
+        self.link.answered.is_whole = false;
         let kind = kind_of(text);
         if kind.is_sql_prepared() {
             let variables = self.variables().await?.unwrap_or_default();

@@ -18,8 +18,6 @@ pub struct Answered {
     pub next: Option<u8>,
     /// It has all of it.
     pub is_whole: bool,
-    /// The command itself is in the client's stream still.
-    pub is_unread: bool,
     /// The ERR payload, if the upstream's last response was that a packet was too large, and the client does not have
     /// it.
     refusal: Option<Vec<u8>>,
@@ -55,7 +53,6 @@ impl Link {
         self.answered = Answered {
             next: Some(next_sequence_id),
             is_whole: false,
-            is_unread: false,
             refusal: None,
         };
     }

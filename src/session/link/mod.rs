@@ -42,6 +42,8 @@ pub(crate) struct Link {
     pub timing: Timing,
     /// How much of the response to the current command the client has.
     pub answered: Answered,
+    /// How much of the client's stream had been consumed when the current command began.
+    command_at: u64,
     /// The last ERR payload to a statement of the proxy's that said that the transaction was rolled back.
     pub rolled_back: Option<Vec<u8>>,
     /// The client has closed its sending side.
@@ -64,6 +66,7 @@ impl Link {
             capabilities,
             timing: Timing::start(),
             answered: Answered::default(),
+            command_at: 0,
             rolled_back: None,
             client_closed: false,
             shutdown_sent: false,

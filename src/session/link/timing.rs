@@ -36,9 +36,15 @@ impl Link {
     /// Starts the timing of a command.
     pub fn start(&mut self) {
         self.answered = Answered::default();
+        self.command_at = self.client.consumed();
         self.client.take_waited();
         self.upstream.take_waited();
         self.timing = Timing::start();
+    }
+
+    /// Whether the current command is in the client's stream still, whole.
+    pub fn is_command_unread(&self) -> bool {
+        self.client.consumed() == self.command_at
     }
 
     /// Ends the timing of a command, whose response has been sent. `None` if the command runs no statement, such as

@@ -36,12 +36,8 @@ impl Lease {
         let Some(claims) = self.claims.get() else {
             return true;
         };
-        match claims.lease() {
-            Some(until) => Instant::now() < until,
-            None => {
-                let (losses, since) = *unpoisoned(&self.agreed_again);
-                losses == claims.losses() && number >= since
-            }
-        }
+        let (losses, since) = *unpoisoned(&self.agreed_again);
+        let has_seen_all = losses == claims.losses() && number >= since;
+        has_seen_all && claims.lease().is_none_or(|until| Instant::now() < until)
     }
 }

@@ -20,7 +20,7 @@ use crate::support::proxy::Proxy;
 /// The rows of `posts`: from 1.
 pub const KEYS: i64 = 3;
 
-const CLIENTS: usize = 4;
+const CLIENTS: usize = 6;
 
 /// Errors of a transaction that another member was first to commit, or that waited for too long; the whole of it is
 /// gone.
@@ -31,6 +31,8 @@ const LOST: [u16; 4] = [1213, 3101, 1180, 1205];
 pub struct Ledger {
     /// What was added to each row of `posts`.
     pub views: BTreeMap<i64, i64>,
+    /// What was added to the other counter.
+    pub stars: BTreeMap<i64, i64>,
     /// What was added to the row of `small`.
     pub small: i64,
     /// Increments in autocommit that were acknowledged, and those that were lost.
@@ -48,6 +50,9 @@ impl Ledger {
     fn add(&mut self, other: &Self) {
         for (key, added) in &other.views {
             *self.views.entry(*key).or_default() += added;
+        }
+        for (key, added) in &other.stars {
+            *self.stars.entry(*key).or_default() += added;
         }
         self.small += other.small;
         self.increments += other.increments;
@@ -96,6 +101,7 @@ async fn work(address: &Address, seed: u64, stop: &AtomicBool) -> Ledger {
     let mut random = SmallRng::seed_from_u64(seed);
     let mut ledger = Ledger {
         views: (1..=KEYS).map(|key| (key, 0)).collect(),
+        stars: (1..=KEYS).map(|key| (key, 0)).collect(),
         ..Ledger::default()
     };
     while !stop.load(Ordering::Relaxed) {
@@ -114,9 +120,7 @@ async fn work(address: &Address, seed: u64, stop: &AtomicBool) -> Ledger {
             60..80 => match transaction(&mut client, key, &mut random).await {
                 Some(added) => {
                     ledger.transactions += 1;
-                    for (key, rows) in added {
-                        *ledger.views.entry(key).or_default() += rows;
-                    }
+                    ledger.add(&added);
                 }
                 None => ledger.lost_transactions += 1,
             },
@@ -132,22 +136,37 @@ async fn work(address: &Address, seed: u64, stop: &AtomicBool) -> Ledger {
     ledger
 }
 
-/// Increments of two rows beside a row of another table.
-async fn transaction(
-    client: &mut Driver,
-    key: i64,
-    random: &mut SmallRng,
-) -> Option<Vec<(i64, i64)>> {
+/// Increments of two rows, and of both counters of one, beside a row of another table; some transactions have met an error
+/// before, and go on.
+async fn transaction(client: &mut Driver, key: i64, random: &mut SmallRng) -> Option<Ledger> {
+    let mut ledger = Ledger::default();
     let second = random.random_range(1..=KEYS);
     run(client, "START TRANSACTION").await;
-    let mut added = Vec::new();
     affected(client, "INSERT INTO likes (post) VALUES (1)").await?;
+    if random.random_bool(0.3) {
+        const DUPLICATE: u16 = 1062;
+        let text = "INSERT INTO likes VALUES (1, 1)";
+        match client.query(text).await.expect("an answer") {
+            Reply::Err(error) if error.code == DUPLICATE => {}
+            Reply::Err(error) if LOST.contains(&error.code) => {
+                roll_back(client).await;
+                return None;
+            }
+            other => panic!("{other:?} to {text}"),
+        }
+    }
     for key in [key, second] {
         let text = format!("UPDATE posts SET views = views + 2 WHERE id = {key}");
-        added.push((key, 2 * affected(client, &text).await?));
+        *ledger.views.entry(key).or_default() += 2 * affected(client, &text).await?;
+    }
+    let text = format!("UPDATE posts SET stars = stars + 1 WHERE id = {key}");
+    ledger.stars.insert(key, affected(client, &text).await?);
+    if random.random_bool(0.1) {
+        let text = format!("UPDATE posts SET views = views * 1 + 4 WHERE id = {key}");
+        *ledger.views.entry(key).or_default() += 4 * affected(client, &text).await?;
     }
     affected(client, "COMMIT").await?;
-    Some(added)
+    Some(ledger)
 }
 
 /// Writes that need the whole value in the row.
@@ -167,9 +186,11 @@ async fn other(client: &mut Driver, key: i64, choice: u32) -> Option<Ledger> {
         86..88 => {
             let text = format!("SELECT views FROM posts WHERE id = {key} FOR UPDATE");
             run(client, "START TRANSACTION").await;
-            let value = value(client, &text).await?;
+            let value = number(client, &text).await?;
+            let stars = text.replace("views", "stars");
+            let stars = number(client, &stars).await?;
             affected(client, &format!("DELETE FROM posts WHERE id = {key}")).await?;
-            let insert = format!("INSERT INTO posts VALUES ({key}, {value} + 7, 'new')");
+            let insert = format!("INSERT INTO posts VALUES ({key}, {value} + 7, {stars}, 'new')");
             affected(client, &insert).await?;
             affected(client, "COMMIT").await?;
             ledger.views.insert(key, 7);
@@ -177,7 +198,7 @@ async fn other(client: &mut Driver, key: i64, choice: u32) -> Option<Ledger> {
         88..90 => {
             let text = format!("SELECT views FROM posts WHERE id = {key} FOR UPDATE");
             run(client, "START TRANSACTION").await;
-            let value = value(client, &text).await?;
+            let value = number(client, &text).await?;
             let null = format!("UPDATE posts SET views = NULL WHERE id = {key}");
             affected(client, &null).await?;
             let back = format!("UPDATE posts SET views = {value} + 3 WHERE id = {key}");
@@ -233,7 +254,7 @@ async fn affected_or_out_of_range(client: &mut Driver, text: &str) -> Option<i64
 }
 
 /// The one value that a query returns.
-async fn value(client: &mut Driver, text: &str) -> Option<i64> {
+async fn number(client: &mut Driver, text: &str) -> Option<i64> {
     match client.query(text).await.expect("an answer") {
         Reply::Rows(rows) => {
             let value = rows[0][0].as_deref().expect("no NULL");

@@ -21,17 +21,18 @@ const GROUP: Replication = Replication::Group {
     single_primary: false,
 };
 
-const TABLES: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT, title VARCHAR(40)); \
+const TABLES: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT, stars BIGINT NOT NULL, title VARCHAR(40)); \
                       CREATE TABLE small (id INT PRIMARY KEY, n SMALLINT NOT NULL); \
                       CREATE TABLE likes (id BIGINT PRIMARY KEY AUTO_INCREMENT, post INT); \
-                      INSERT INTO posts VALUES (1, 0, 'a'), (2, 0, 'b'), (3, 0, 'c'); INSERT INTO small VALUES (1, 0)";
+                      INSERT INTO posts VALUES (1, 0, 0, 'a'), (2, 0, 0, 'b'), (3, 0, 0, 'c'); \
+                      INSERT INTO small VALUES (1, 0); INSERT INTO likes VALUES (1, 1)";
 
 /// The tables of [`crate::failover::load`].
 const TABLES_OF_LOAD: &str = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL); \
                               INSERT INTO posts VALUES (1, 0); CREATE USER app IDENTIFIED BY 'app'; \
                               GRANT ALL ON cs_failover.* TO app";
 
-const RULES: &str = "counters:\n- {table: cs_clusters.posts, columns: [views], rollup: 50ms}\n\
+const RULES: &str = "counters:\n- {table: cs_clusters.posts, columns: [views, stars], rollup: 50ms}\n\
                      - {table: cs_clusters.small, columns: [n], rollup: 50ms}\n";
 
 /// A cluster with a proxy before each member.
@@ -90,6 +91,12 @@ impl Cluster {
                     number(&mut client, &value).await,
                     expected,
                     "key {key} through proxy {member}"
+                );
+                let stars = format!("SELECT stars FROM posts WHERE id = {key}");
+                assert_eq!(
+                    number(&mut client, &stars).await,
+                    ledger.stars[&key],
+                    "stars of {key} through proxy {member}"
                 );
                 let sum = format!(
                     "SELECT views + (SELECT COALESCE(SUM(s.views), 0) FROM posts_slots AS s WHERE s.id = {key}) \
