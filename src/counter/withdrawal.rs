@@ -122,17 +122,22 @@ impl Withdrawal {
             let (tables, name) = (tables.to_vec(), lock.clone());
             let owner = control.clone();
             let take = async move {
-                let mut conn = owner.roll_up_connection().await?;
-                // The address may lead there already, and the control account not have followed yet.
-                let on = server::ask(&mut conn).await?;
-                if is_read_only(&mut conn).await? {
-                    return Err(Error::ReadOnly);
-                }
-                conn.query_drop(self::lock(&name, 0)).await?;
-                conn.query_drop(format!("SET SESSION lock_wait_timeout = {seconds}"))
-                    .await?;
-                ready.send((conn.id(), on.clone())).ok();
+                // The address may lead there already, and the control account follow it now.
+                let connected = match owner.unless_replaced(connect(&owner)).await {
+                    Err(error) if error.is_replaced() => {
+                        owner.unless_replaced(connect(&owner)).await
+                    }
+                    connected => connected,
+                };
+                let (mut conn, on) = connected?;
                 let mut servers = owner.servers();
+                let prepare = async {
+                    conn.query_drop(self::lock(&name, 0)).await?;
+                    let wait = format!("SET SESSION lock_wait_timeout = {seconds}");
+                    Ok::<_, Error>(conn.query_drop(wait).await?)
+                };
+                owner.unless_replaced(prepare).await?;
+                ready.send((conn.id(), on.clone())).ok();
                 let replaced =
                     async { while servers.changed().await.is_ok() && *servers.borrow() == on {} };
                 let taken = tokio::select! {
@@ -202,6 +207,16 @@ impl Drop for Withdrawal {
         if !self.task.is_finished() {
             self.kill();
         }
+    }
+}
+
+/// A connection to a server that takes writes, and which one that is.
+async fn connect(control: &Control) -> Result<(Conn, Server), Error> {
+    let mut conn = control.roll_up_connection().await?;
+    let on = server::ask(&mut conn).await?;
+    match is_read_only(&mut conn).await? {
+        true => Err(Error::ReadOnly),
+        false => Ok((conn, on)),
     }
 }
 
