@@ -6,6 +6,7 @@ use mysql_async::{Conn, Error as DriverFailure};
 use super::ddl::slot_table;
 use super::{Problem, run};
 use crate::catalog::HotTable;
+use crate::counter::agreement::Claim;
 use crate::counter::control::Control;
 use crate::counter::{grants, quote, rollup};
 use crate::wire::error_code::{ER_LOCK_WAIT_TIMEOUT, ER_NO_SUCH_TABLE, lacks_privilege};
@@ -97,6 +98,13 @@ async fn remove_from_cluster(control: &Control, table: &HotTable) -> Result<Remo
     let removed = async {
         // What the proxies did before they left is here then.
         agreement.catch_up(control).await?;
+        // This process may have stood still, and proxies have come back to it since it asked them.
+        for claim in [Claim::Slots, Claim::Reads] {
+            let claim = claim.name(&slot_table(table));
+            if !agreement.others(control, &claim, None).await?.is_empty() {
+                return Ok(Removal::InUse);
+            }
+        }
         let conn = control.roll_up_connection().await;
         let mut conn = conn.map_err(|source| Problem::NoConnection { source })?;
         let removal = match held(&mut conn, table).await? {
