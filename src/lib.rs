@@ -44,7 +44,8 @@
 //! 3. [`sql::decide`] says what the session's locks and variables make of the plan, and the session acts on that. While
 //!    the table rests, a write of one row in autocommit is written together with those that wait for the row
 //!    ([`counter::combine`]), and all else passes. While slots are in use, an increment goes to a slot, together with
-//!    other waiting ones (in a transaction: once such transactions are known to do nothing else). A read is sent as
+//!    other waiting ones (in a transaction: once such transactions are known to do nothing else). In a cluster with
+//!    several writers slots are always in use, and what another member was first to change is run again. A read is sent as
 //!    base + SUM(slots). Any other write moves the slots into base first (fold) and then runs as it came, in one
 //!    transaction. Only a write of another table, where a fold would show in the client's snapshot, reads counters as
 //!    sums;
