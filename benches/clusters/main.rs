@@ -1,5 +1,5 @@
-//! One hot row of a cluster whose members all take writes: clients on all members, clients on one, and clients of a proxy
-//! before each member. How many transactions a second, how many of them fail, and whether the value is right in the end.
+//! One hot row of a cluster whose members all take writes: clients on one member, clients on all, and clients of a
+//! proxy before each. How many transactions a second, how many of them fail, and whether the value is right in the end.
 //!
 //! The ways take turns of equal length, round after round, so that whatever else the machine does falls on all alike.
 

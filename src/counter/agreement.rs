@@ -68,8 +68,8 @@ fn drain(slots: &TableName) -> String {
     format!("countersink.drain.{}", short(&slots.to_string()))
 }
 
-/// The other proxies that are here: their numbers, and what shows that each was here all the time, such as the connection
-/// by which it says what it says. As long as this does not change, all of them have said it all the time.
+/// The other proxies that are here: their numbers, and what shows that each was here all the time, such as the
+/// connection by which it says what it says. As long as this does not change, all of them have said it all the time.
 pub type Here = BTreeMap<usize, u64>;
 
 /// Which proxies have a part in which slot tables: with what shows them in [`Here`], and their numbers.

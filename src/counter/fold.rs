@@ -213,11 +213,7 @@ pub fn digests(table: &HotTable, predicate: Option<&[u8]>, form: &KeyForm, look:
 
 /// A predicate for the keys whose slot rows a consistent read sees, and for these others.
 pub fn with_slots(table: &HotTable, form: &KeyForm, others: &[Key]) -> Vec<u8> {
-    let keys = table.primary_key.iter();
-    let keys: Vec<_> = keys
-        .map(|&key| quote::name(&table.columns[key].name))
-        .collect();
-    let keys = keys.join(", ");
+    let keys = quote::keys(table).join(", ");
     let slots = quote::pair(&table.slot_schema, &table.slot_name);
     let no_gates = match table.is_gated {
         true => format!(
@@ -419,7 +415,7 @@ impl FoldStatements {
             format!(
                 "SELECT COUNT({b}.{}) FROM {base} AS {b} LEFT JOIN {slots} AS {s} USING ({})",
                 counter(table),
-                keys(table).join(", ")
+                quote::keys(table).join(", ")
             )
             .into_bytes(),
             condition(" WHERE ", predicate),
@@ -440,14 +436,6 @@ impl FoldStatements {
     }
 }
 
-/// Names of the key columns, quoted.
-fn keys(table: &HotTable) -> Vec<String> {
-    let columns = table.primary_key.iter();
-    columns
-        .map(|&position| quote::name(&table.columns[position].name))
-        .collect()
-}
-
 /// Which slot rows a fold moves.
 struct Moved {
     /// What follows FROM to read them.
@@ -463,7 +451,7 @@ fn move_text(number: usize, table: &HotTable, moved: &Moved) -> Vec<u8> {
     let (b, s, d) = (base_alias(number), slots_alias(number), "countersink_d");
     let base = quote::pair(&table.schema, &table.name);
     let slots = quote::pair(&table.slot_schema, &table.slot_name);
-    let keys = keys(table);
+    let keys = quote::keys(table);
     let join = |left: &str, right: &str| {
         let pairs = keys
             .iter()

@@ -4,8 +4,8 @@
 //! different members the cluster commits one only.
 //!
 //! Each base row has a gate, for those who know which rows they write, and the slot table has one for the others. Who
-//! opens slots passes both. A gate is written by having it change between open and closed, as a server writes no row that
-//! stays as it is.
+//! opens slots passes both. A gate is written by having it change between open and closed, as a server writes no row
+//! that stays as it is.
 
 use super::key::KeyForm;
 use super::quote;
@@ -35,7 +35,7 @@ pub(super) fn of_rows(table: &HotTable, predicate: &[u8]) -> Vec<u8> {
     let start = format!(
         "{} SELECT {}, {OF_ROW}, 1 FROM {base} WHERE (",
         insert(table),
-        keys(table).join(", "),
+        quote::keys(table).join(", "),
     );
     let end = format!(") {}", change(table));
     [start.as_bytes(), predicate, end.as_bytes()].concat()
@@ -60,7 +60,7 @@ pub(super) fn open(
         "{} SELECT {}, countersink_n, 1 FROM \
          (SELECT {slot} AS countersink_n UNION ALL SELECT {OF_ROW}) AS countersink_e STRAIGHT_JOIN {base} WHERE (",
         insert(table),
-        keys(table).join(", "),
+        quote::keys(table).join(", "),
     );
     let lock = match mariadb {
         true => "LOCK IN SHARE MODE",
@@ -77,7 +77,7 @@ fn insert(table: &HotTable) -> String {
     format!(
         "INSERT INTO {} ({}, {}, {})",
         quote::pair(&table.slot_schema, &table.slot_name),
-        keys(table).join(", "),
+        quote::keys(table).join(", "),
         quote::name(table.slot_column()),
         quote::name(table.open_column()),
     )
@@ -87,10 +87,4 @@ fn change(table: &HotTable) -> String {
     let slots = quote::pair(&table.slot_schema, &table.slot_name);
     let open = quote::name(table.open_column());
     format!("ON DUPLICATE KEY UPDATE {open} = 1 - {slots}.{open}")
-}
-
-fn keys(table: &HotTable) -> Vec<String> {
-    let keys = table.primary_key.iter();
-    keys.map(|&key| quote::name(&table.columns[key].name))
-        .collect()
 }

@@ -1,11 +1,11 @@
 //! Which of several proxies in front of one server this one is. Each leases slots from a range of its own, so that no
 //! two meet on a slot row.
 //!
-//! The number is claimed by a user lock on the server (GET_LOCK), which is released with the connection that holds it; or
-//! by a row of the table of proxies ([`registry`](super::registry)). While it is lost, two proxies may lease the same slots, which costs waits; and the others do not hear what this
-//! proxy says about its rules, so the proxies agree on them again. By another such lock for each slot table one of the
-//! proxies leads there: it looks after what the others leave behind. If two lead, or none, slots are looked through
-//! twice, or later.
+//! The number is claimed by a user lock on the server (GET_LOCK), which is released with the connection that holds it;
+//! or by a row of the table of proxies ([`registry`](super::registry)). While it is lost, two proxies may lease the same
+//! slots, which costs waits; and the others do not hear what this proxy says about its rules, so the proxies agree on
+//! them again. One of the proxies leads in each slot table, by another such lock, or because its number is the lowest:
+//! it looks after what the others leave behind. If two lead, or none, slots are looked through twice, or later.
 
 mod by_locks;
 mod by_row;
@@ -70,8 +70,8 @@ enum Way {
     Row(ByRow),
 }
 
-/// What a proxy says to the others: names of user locks, to which its number is added, or words in its row. They are held
-/// as the number is, and go with it.
+/// What a proxy says to the others: names of user locks, to which its number is added, or words in its row. They are
+/// held as the number is, and go with it.
 #[derive(Debug, Default)]
 pub struct Claims {
     wanted: Mutex<BTreeSet<String>>,

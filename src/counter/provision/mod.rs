@@ -72,18 +72,7 @@ impl fmt::Display for Report {
 ///
 /// The first slot table that cannot be made or used, with the remedy.
 pub async fn provision(conn: &mut Conn, catalog: &Catalog) -> Result<Report, Error> {
-    let mut report = Report::default();
-    for table in &catalog.tables {
-        let outcome = one(conn, catalog, table).await.map_err(|problem| Error {
-            table: TableName {
-                schema: table.schema.clone(),
-                name: table.name.clone(),
-            },
-            problem,
-        })?;
-        report.tables.push((slot_table(table), outcome));
-    }
-    Ok(report)
+    each(None, conn, catalog).await
 }
 
 /// The same before a cluster whose members all take writes, too: a slot table is made or changed through one member at a
@@ -97,12 +86,22 @@ pub async fn provide(
     conn: &mut Conn,
     catalog: &Catalog,
 ) -> Result<Report, Error> {
-    if !control.has_several_writers() {
-        return provision(conn, catalog).await;
-    }
+    let several_writers = control.has_several_writers().then_some(control);
+    each(several_writers, conn, catalog).await
+}
+
+/// Table by table; with this control account where others may do so on other members.
+async fn each(
+    several_writers: Option<&Control>,
+    conn: &mut Conn,
+    catalog: &Catalog,
+) -> Result<Report, Error> {
     let mut report = Report::default();
     for table in &catalog.tables {
-        let outcome = in_cluster(control, conn, catalog, table).await;
+        let outcome = match several_writers {
+            Some(control) => in_cluster(control, conn, catalog, table).await,
+            None => one(conn, catalog, table).await,
+        };
         let outcome = outcome.map_err(|problem| Error {
             table: TableName {
                 schema: table.schema.clone(),

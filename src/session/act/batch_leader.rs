@@ -261,7 +261,7 @@ impl Session {
     /// Writes the sums of one key, by a statement that is a transaction of its own.
     async fn write_one(&mut self, texts: &Texts) -> Result<Outcome, Error> {
         if let Some(update) = &texts.update {
-            match self.run_batch_unless_lost(texts, update).await? {
+            match self.run_unless_lost(update, texts.is_gated()).await? {
                 InternalResponse::Ok(ok) if texts.has_written(&ok)? => {
                     let ok = texts.answer(ok, self.link.capabilities, self.state.info())?;
                     return Ok(Outcome::Committed(ok.into()));
@@ -292,26 +292,6 @@ impl Session {
             InternalResponse::Err(error) => failed(error),
             InternalResponse::Row(_) => return Err(Malformed.into()),
         })
-    }
-
-    /// Runs the statement of a batch again and again while another member of the cluster is first.
-    async fn run_batch_unless_lost(
-        &mut self,
-        texts: &Texts,
-        update: &[u8],
-    ) -> Result<InternalResponse, Error> {
-        let mut lost = 0;
-        loop {
-            match self.run_internal(update).await? {
-                InternalResponse::Err(error)
-                    if texts.is_gated() && is_deadlock(&error) && lost < MOST_LOST =>
-                {
-                    lost += 1;
-                    self.pause_after_loss(lost).await;
-                }
-                answer => return Ok(answer),
-            }
-        }
     }
 
     /// Writes the sums of several keys in one transaction, again and again while another member of the cluster is first.

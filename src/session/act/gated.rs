@@ -1,5 +1,4 @@
-//! Increments in a cluster with several writers: the control account opens slots, and sessions increment them. What another
-//! member was first to write is written again.
+//! Increments in a cluster with several writers: the control account opens slots, and sessions increment them.
 
 use std::sync::Arc;
 
@@ -7,14 +6,12 @@ use crate::catalog::HotTable;
 use crate::counter::opener::may_guard;
 use crate::counter::{KeyForm, SlotLease, SlotRow};
 use crate::session::Session;
-use crate::session::act::lost::MOST_LOST;
-use crate::session::act::slot::{MOST_WRITTEN, Slotting};
+use crate::session::act::slot::{MOST_WRITTEN, Slotting, rendered};
 use crate::session::error::Error;
 use crate::session::error_kind::is_check_violation;
-use crate::session::link::internal::{InternalResponse, affected_rows, is_deadlock};
+use crate::session::link::internal::{InternalResponse, affected_rows};
 use crate::session::reply::Replied;
 use crate::sql::plan::Increment;
-use crate::sql::template::Template;
 
 /// How often a slot is opened that is closed again before it is incremented.
 const TRIES: u32 = 3;
@@ -39,6 +36,7 @@ impl Session {
             && may_be_opened(increment)
             && !adds_nothing
         {
+            let may_run_again = !self.state.in_transaction() && !self.state.one_shot.is_set();
             let mut slot = self.slot(table);
             for _ in 0..TRIES {
                 if self.has_written_otherwise(table, row, slot) {
@@ -47,10 +45,8 @@ impl Session {
                 if !self.has_open_slot(increment, row, slot).await {
                     break;
                 }
-                let answer = self
-                    .run_unless_lost(update, slot, slotting.parameters)
-                    .await?;
-                match answer {
+                let text = rendered(update, slot, slotting.parameters);
+                match self.run_unless_lost(&text, may_run_again).await? {
                     InternalResponse::Ok(ok) if affected_rows(&ok)? > 0 => {
                         self.learn_language(&ok);
                         self.found_slot(table, row, slot);
@@ -118,28 +114,5 @@ impl Session {
                 && written.1.guarded != row.guarded
         };
         self.state.written.iter().any(is_it)
-    }
-
-    /// Runs a statement that is a transaction of its own again and again while another member of the cluster is first.
-    /// In a client's transaction it runs once.
-    async fn run_unless_lost(
-        &mut self,
-        template: &Template,
-        slot: u16,
-        parameters: &[Vec<u8>],
-    ) -> Result<InternalResponse, Error> {
-        let may_run_again = !self.state.in_transaction() && !self.state.one_shot.is_set();
-        let mut lost = 0;
-        loop {
-            match self.run_template(template, slot, parameters).await? {
-                InternalResponse::Err(error)
-                    if may_run_again && is_deadlock(&error) && lost < MOST_LOST =>
-                {
-                    lost += 1;
-                    self.pause_after_loss(lost).await;
-                }
-                answer => return Ok(answer),
-            }
-        }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use rand::RngExt;
 
 use crate::session::Session;
+use crate::session::error::Error;
+use crate::session::link::internal::{InternalResponse, is_deadlock};
 
 /// How often a statement in autocommit that was lost to another member is run again. Alone, the client would get the
 /// error of the first.
@@ -20,5 +22,25 @@ impl Session {
         let longest = PAUSE.min(Duration::from_millis(u64::from(lost)));
         let pause = rand::rng().random_range(Duration::ZERO..=longest);
         tokio::time::sleep(pause).await;
+    }
+
+    /// Runs a statement that is a transaction of its own, again and again while another member is first, if it may be.
+    pub(crate) async fn run_unless_lost(
+        &mut self,
+        text: &[u8],
+        may_run_again: bool,
+    ) -> Result<InternalResponse, Error> {
+        let mut lost = 0;
+        loop {
+            match self.run_internal(text).await? {
+                InternalResponse::Err(error)
+                    if may_run_again && is_deadlock(&error) && lost < MOST_LOST =>
+                {
+                    lost += 1;
+                    self.pause_after_loss(lost).await;
+                }
+                answer => return Ok(answer),
+            }
+        }
     }
 }

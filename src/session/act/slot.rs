@@ -61,6 +61,18 @@ impl Slotting<'_> {
     }
 }
 
+/// A statement for this slot, with these parameters.
+pub(crate) fn rendered(template: &Template, slot: u16, parameters: &[Vec<u8>]) -> Vec<u8> {
+    let mut text = Vec::new();
+    let filling = Filling {
+        slot,
+        parameters,
+        ..Filling::default()
+    };
+    template.render(&filling, &mut text);
+    text
+}
+
 /// How many slot rows of an open transaction are remembered.
 pub(crate) const MOST_WRITTEN: usize = 256;
 
@@ -272,19 +284,13 @@ impl Session {
         slot
     }
 
-    pub(crate) async fn run_template(
+    async fn run_template(
         &mut self,
         template: &Template,
         slot: u16,
         parameters: &[Vec<u8>],
     ) -> Result<InternalResponse, Error> {
-        let mut text = Vec::new();
-        let filling = Filling {
-            slot,
-            parameters,
-            ..Filling::default()
-        };
-        template.render(&filling, &mut text);
+        let text = rendered(template, slot, parameters);
         self.run_internal(text).await
     }
 
