@@ -267,6 +267,8 @@ async fn reads_while_slots_are_away(flavour: Flavour) {
     );
     run(&mut before, "COMMIT").await;
     assert_eq!(number(&mut before, VALUE).await, 1);
+    // What the increment added to is base or a slot: the proxy may not have known yet that slots are there again.
+    let base = number(&mut stage.direct, VALUE).await;
     run(&mut stage.direct, "DROP TABLE posts_slots").await;
     // A read that fails makes no snapshot on MySQL: the next one is of later. On MariaDB it does, and slots are younger.
     let fails = "SELECT views FROM posts WHERE id = (SELECT 1 UNION SELECT 2)";
@@ -279,7 +281,10 @@ async fn reads_while_slots_are_away(flavour: Flavour) {
     let slot = "INSERT INTO posts_slots (id, slot, open, views) VALUES (1, 0, 1, 5)";
     run(&mut stage.direct, slot).await;
     match before.query(VALUE).await.expect("an answer") {
-        Reply::Rows(rows) => assert_eq!(rows[0][0].as_deref(), Some(&b"6"[..])),
+        Reply::Rows(rows) => {
+            let value = (base + 5).to_string();
+            assert_eq!(rows[0][0].as_deref(), Some(value.as_bytes()));
+        }
         Reply::Err(error) => assert_eq!((error.code, flavour), (1412, Flavour::MariaDb)),
         other => panic!("{other:?}"),
     }
