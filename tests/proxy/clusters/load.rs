@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use countersink::driver::{Driver, Reply};
 use countersink_sandbox::Address;
@@ -67,23 +67,35 @@ impl Ledger {
 /// Clients of each proxy, until they are told to stop.
 pub struct Load {
     stop: Arc<AtomicBool>,
+    acknowledged: Arc<AtomicU64>,
     clients: JoinSet<Ledger>,
 }
 
 impl Load {
     pub fn start(proxies: &[Proxy]) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
+        let acknowledged = Arc::new(AtomicU64::new(0));
         let mut clients = JoinSet::new();
         let seed: u64 = rand::rng().random();
         eprintln!("seed {seed}");
         for (at, proxy) in proxies.iter().enumerate() {
             for number in 0..CLIENTS {
                 let (address, stop) = (proxy.address.clone(), Arc::clone(&stop));
+                let acknowledged = Arc::clone(&acknowledged);
                 let seed = seed.wrapping_add((at * CLIENTS + number) as u64);
-                clients.spawn(async move { work(&address, seed, &stop).await });
+                clients.spawn(async move { work(&address, seed, &stop, &acknowledged).await });
             }
         }
-        Self { stop, clients }
+        Self {
+            stop,
+            acknowledged,
+            clients,
+        }
+    }
+
+    /// How many increments in autocommit have been acknowledged so far.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::Relaxed)
     }
 
     pub async fn end(mut self) -> Ledger {
@@ -96,7 +108,7 @@ impl Load {
     }
 }
 
-async fn work(address: &Address, seed: u64, stop: &AtomicBool) -> Ledger {
+async fn work(address: &Address, seed: u64, stop: &AtomicBool, acknowledged: &AtomicU64) -> Ledger {
     let mut client = connect(address, Some(SCHEMA)).await;
     let mut random = SmallRng::seed_from_u64(seed);
     let mut ledger = Ledger {
@@ -112,6 +124,7 @@ async fn work(address: &Address, seed: u64, stop: &AtomicBool) -> Ledger {
                 match affected(&mut client, &text).await {
                     Some(rows) => {
                         ledger.increments += 1;
+                        acknowledged.fetch_add(1, Ordering::Relaxed);
                         *ledger.views.entry(key).or_default() += rows;
                     }
                     None => ledger.lost_increments += 1,

@@ -1,6 +1,7 @@
 //! Clusters whose members all take writes, with a proxy before each: nothing is lost or counted twice, whatever is
 //! written on the others at the same moment.
 
+mod changes;
 mod killed;
 mod load;
 
