@@ -104,6 +104,7 @@ fn catalog() -> Catalog {
         rollup: std::time::Duration::from_secs(1),
         may_rest: false,
         is_gated: false,
+        adopted: None,
     };
     Catalog {
         tables: vec![Arc::new(posts)],

@@ -20,6 +20,8 @@ mod socket_accounts;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::Adopted;
+
 pub use cascades::Cascade;
 pub use changers::Changers;
 pub(crate) use check::definition;
@@ -104,6 +106,13 @@ impl Catalog {
         self.tables.iter().chain(resting)
     }
 
+    /// The tables in force that adopt hand-written slots.
+    pub fn adopting(&self) -> Vec<Arc<HotTable>> {
+        let tables = self.tables.iter().chain(&self.without_slots);
+        let adopting = tables.filter(|table| table.adopted.is_some());
+        adopting.cloned().collect()
+    }
+
     /// The hot table that `schema.name` names, by the server's rules of letter case.
     pub fn table(&self, schema: &str, name: &str) -> Option<&Arc<HotTable>> {
         let case = self.lower_case_table_names;
@@ -152,6 +161,8 @@ pub struct HotTable {
     pub may_rest: bool,
     /// Other members of a cluster take writes, too: row locks of this server do not keep them from opening slots.
     pub is_gated: bool,
+    /// Slots that an application writes by hand, and that are rolled up as well.
+    pub adopted: Option<Arc<Adopted>>,
 }
 
 impl HotTable {

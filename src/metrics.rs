@@ -50,6 +50,8 @@ pub struct Metrics {
     lost: ByFault,
     /// Slot rows that were rolled up.
     rolled_up: AtomicU64,
+    /// Slot rows that an application has written by hand, and that were rolled up.
+    adopted: AtomicU64,
     /// Slot rows that were deleted because they had no base row.
     orphans: AtomicU64,
     /// Roll-ups that failed.
@@ -75,6 +77,7 @@ impl Default for Metrics {
             refused: ByFault::default(),
             lost: ByFault::default(),
             rolled_up: AtomicU64::new(0),
+            adopted: AtomicU64::new(0),
             orphans: AtomicU64::new(0),
             failed_roll_ups: AtomicU64::new(0),
             drifted: AtomicU64::new(0),
@@ -105,6 +108,16 @@ impl Metrics {
         self.roll_ups.fetch_add(1, Ordering::Relaxed);
         self.rolled_up.fetch_add(moved, Ordering::Relaxed);
         self.orphans.fetch_add(orphans, Ordering::Relaxed);
+    }
+
+    /// Counts hand-written slot rows that were rolled up.
+    pub fn count_adopted(&self, rows: u64) {
+        self.adopted.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Hand-written slot rows that were rolled up.
+    pub fn adopted(&self) -> u64 {
+        self.adopted.load(Ordering::Relaxed)
     }
 
     /// Adds the successful roll-ups that `other` has counted, and their slot rows.

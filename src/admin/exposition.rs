@@ -234,6 +234,11 @@ impl Now {
                 metrics.orphans(),
             ),
             (
+                "rollup_adopted_rows",
+                "Slot rows written by the application itself that were moved into the rows of a rule that adopts them",
+                metrics.adopted(),
+            ),
+            (
                 "rollup_failures",
                 "Roll-ups that failed, and were tried again",
                 metrics.failed_roll_ups(),

@@ -386,6 +386,7 @@ impl Trial<'_> {
             mode: Mode::Enforce,
             rollup: Duration::from_secs(1),
             rest: Rest::default(),
+            adopts: None,
         })
     }
 

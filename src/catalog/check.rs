@@ -2,6 +2,8 @@
 
 mod columns;
 
+use std::sync::Arc;
+
 use super::error::{Error, Problem};
 use super::letter_case::is_same;
 use super::read::{ColumnFacts, Facts, ForeignKeyFacts};
@@ -42,6 +44,12 @@ pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>
         .filter_map(|name| reasons.unless("columns", counter(facts, name)))
         .collect();
     let touches = reasons.unless("touch", touches(facts, &rule.touch));
+    if let (Some(_), Some(key)) = (&rule.adopts, &primary_key)
+        && !is_one_integer(facts, key)
+    {
+        let table = full_name(facts);
+        reasons.add("adopts", [Problem::AdoptedKey { table }]);
+    }
     let (Some(primary_key), Some(touches), true) =
         (primary_key, touches, reasons.errors.is_empty())
     else {
@@ -64,7 +72,18 @@ pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>
         rollup: rule.rollup,
         may_rest: rule.slots > 0 && rule.rest == Rest::Auto,
         is_gated: false,
+        adopted: rule.adopts.clone().map(Arc::new),
     })
+}
+
+/// Whether a primary key is one integer column.
+fn is_one_integer(facts: &Facts, key: &[usize]) -> bool {
+    let [position] = key else {
+        return false;
+    };
+    const TYPES: [&str; 5] = ["tinyint", "smallint", "mediumint", "int", "bigint"];
+    let data_type = facts.columns[*position].data_type.to_lowercase();
+    TYPES.contains(&data_type.as_str())
 }
 
 /// Why a table cannot be hot, as far as it has been looked at.

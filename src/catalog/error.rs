@@ -189,6 +189,14 @@ pub enum Problem {
         /// The column.
         column: String,
     },
+    /// Hand-written slots of a table whose rows are known by something else than a number.
+    #[error(
+        "hand-written slots are adopted by a primary key of one integer column, and that of {table} is another; leave adopts out"
+    )]
+    AdoptedKey {
+        /// `schema.table`.
+        table: String,
+    },
     /// A generated column computed from a counter.
     #[error(
         "the generated column `{generated}` is computed from `{column}`, and could not see what is in slots; drop it, or leave `{column}` out"

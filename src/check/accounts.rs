@@ -7,7 +7,9 @@ use super::evidence::{Accounts, Evidence, Grant, Scope, Seen};
 use super::finding::Finding;
 use crate::catalog::{Examined, HotTable, grants};
 use crate::config::{Config, Rule, TableName};
-use crate::counter::grants::{ON_HOT_TABLE, ON_SLOT_TABLE, TO_MAKE_SLOT_TABLE, grant};
+use crate::counter::grants::{
+    ON_ADOPTED_TABLE, ON_HOT_TABLE, ON_SLOT_TABLE, TO_MAKE_SLOT_TABLE, grant,
+};
 use crate::counter::provision::State;
 use crate::counter::quote;
 
@@ -35,11 +37,14 @@ pub(super) fn control(
         ),
     };
     let given = &evidence.examination.server.grants;
+    let adopted = rule.adopts.iter();
+    let adopted = adopted.map(|adopted| (&adopted.table, ON_ADOPTED_TABLE.to_vec(), "allow it"));
     [
         (&rule.table, to_use, "allow it"),
         (&rule.slot_table, on_slots, advice),
     ]
     .into_iter()
+    .chain(adopted)
     .filter_map(|(table, wanted, advice)| {
         let lacking = grants::lacking(given, &table.schema, Some(&table.name), &wanted);
         if lacking.is_empty() {

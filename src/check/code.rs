@@ -68,6 +68,8 @@ codes! {
     NoPrimaryKey, "no-primary-key", Error;
     /// A primary key over the beginning of a column.
     PrefixKey, "prefix-key", Error;
+    /// Hand-written slots that no key of the table can refer to.
+    AdoptedKey, "adopted-key", Error;
     /// A trigger for UPDATE on the hot table.
     UpdateTrigger, "update-trigger", Error;
     /// No such column.
@@ -120,6 +122,8 @@ codes! {
     Headroom, "headroom", Warning;
     /// The roll-up cannot name the table's keys.
     KeyNotNamed, "key-not-named", Warning;
+    /// Hand-written slots that cannot be adopted.
+    Adopted, "adopted", Warning;
     /// A view reads a counter.
     ViewMentionsCounter, "view-mentions-counter", Warning;
     /// A stored procedure or function uses a counter.

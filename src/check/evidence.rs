@@ -42,6 +42,8 @@ pub(super) struct Seen {
     pub(super) partitioned: bool,
     /// One entry per counter that may be slotted.
     pub(super) extremes: Vec<(usize, Extremes)>,
+    /// Why its hand-written slots cannot be adopted.
+    pub(super) adopted: Option<String>,
     /// Views, routines, events and triggers that have the table's name in their text.
     pub(super) programs: Vec<Program>,
 }

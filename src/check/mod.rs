@@ -88,6 +88,9 @@ fn about(config: &Config, rule: &Rule, evidence: &Evidence) -> Vec<Finding> {
     };
     findings.extend(table::findings(rule, table, facts, seen));
     findings.extend(slots::findings(rule, seen));
+    let adopted = seen.adopted.iter();
+    let adopted = adopted.map(|why| Finding::parted(Code::Adopted, Some(&rule.table), why));
+    findings.extend(adopted);
     findings.extend(programs::findings(rule, table, &seen.programs));
     findings.extend(accounts::clients(config, table, rule, evidence));
     findings

@@ -99,6 +99,7 @@ fn code(problem: &Problem) -> Code {
         Problem::InForeignKey { .. } => Code::InForeignKey,
         Problem::NoPrimaryKey { .. } => Code::NoPrimaryKey,
         Problem::PrefixKey { .. } => Code::PrefixKey,
+        Problem::AdoptedKey { .. } => Code::AdoptedKey,
         Problem::GeneratedFrom { .. } => Code::GeneratedFrom,
         Problem::IndexFrom { .. } => Code::IndexFrom,
         Problem::UpdateTrigger { .. } => Code::UpdateTrigger,

@@ -147,6 +147,7 @@ mod tests {
             rollup: std::time::Duration::ZERO,
             may_rest: false,
             is_gated: false,
+            adopted: None,
         }
     }
 

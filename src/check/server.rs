@@ -194,6 +194,7 @@ mod tests {
             rollup: Duration::from_secs(1),
             may_rest: false,
             is_gated: false,
+            adopted: None,
         };
         Evidence {
             examination: Examination {

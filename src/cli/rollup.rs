@@ -6,7 +6,7 @@ use super::{Error, RulesArguments, write};
 use crate::catalog;
 use crate::config::Config;
 use crate::counter::control::Control;
-use crate::counter::rollup::RollUp;
+use crate::counter::rollup::{Adoption, RollUp};
 
 /// What `--help` ends with.
 pub(super) const EXAMPLES: &str = "\
@@ -38,6 +38,7 @@ async fn roll_up_each(control: &Control, config: &Config, now: bool) -> Result<(
     let mut conn = control.connect().await?;
     let catalog = catalog::load(&mut conn, config).await?;
     let mut rolling = RollUp::new(control.clone(), Default::default());
+    let mut adoption = Adoption::new(control.clone(), Default::default());
     for table in &catalog.tables {
         let name = format!("{}.{}", table.schema, table.name);
         let done = match now {
@@ -53,6 +54,15 @@ async fn roll_up_each(control: &Control, config: &Config, now: bool) -> Result<(
             source,
         })?;
         write(format!("{name}: {done}\n"))?;
+        let adopted = table.adopted.as_ref().filter(|_| now);
+        if let Some(adopted) = adopted {
+            let moved = adoption.now(table).await;
+            let moved = moved.map_err(|source| Error::RollUp {
+                table: name.clone(),
+                source,
+            })?;
+            write(format!("{name}: {}: {moved}\n", adopted.table))?;
+        }
     }
     Ok(())
 }

@@ -200,6 +200,14 @@ pub enum Problem {
         /// As written.
         value: String,
     },
+    /// Hand-written slots of two rules.
+    #[error(
+        "counters[{first}] adopts the same slots; give each rule the record_type of its own rows"
+    )]
+    AdoptedTwice {
+        /// The earlier rule.
+        first: usize,
+    },
     /// A pattern that names all slot tables alike.
     #[error(
         "{value} would give every slot table the same name; put {{table}} into it, as in {{table}}_slots"

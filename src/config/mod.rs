@@ -5,6 +5,7 @@
 
 mod address;
 mod admin;
+mod adopted;
 mod check;
 mod environment;
 mod error;
@@ -23,6 +24,7 @@ use zeroize::Zeroizing;
 
 pub use address::{Address, HostPort, Listen, Upstreams};
 pub use admin::{Admin, PasswordHashes};
+pub use adopted::Adopted;
 pub(crate) use error::line_suffix;
 pub use error::{Error, Place, Problem};
 pub(crate) use limits::Range as DurationRange;

@@ -90,6 +90,8 @@ pub(super) struct RawRule {
     pub(super) rollup: Option<Scalar>,
     pub(super) rest: Option<Scalar>,
     pub(super) slot_table: Option<Scalar>,
+    pub(super) adopts: Option<Scalar>,
+    pub(super) record_type: Option<Scalar>,
 }
 
 /// Parses the YAML.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::adopted::Adopted;
 use super::error::Place;
 use super::names::TableName;
 
@@ -28,6 +29,8 @@ pub struct Rule {
     pub rollup: Duration,
     /// When the table needs no slots.
     pub rest: Rest,
+    /// Slots that an application writes by hand, to be rolled up as well.
+    pub adopts: Option<Adopted>,
 }
 
 impl Rule {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::agreement::{self, Claim, Said};
 use super::control::Control;
 use super::provision::{self, Removal};
-use super::rollup::RollUp;
+use super::rollup::{Adoption, RollUp};
 use crate::catalog::{self, HotTable};
 use crate::config::{Config, Mode, Rule, TableName};
 
@@ -133,10 +133,27 @@ impl<'a> Drain<'a> {
         self.wait_for_silence(said, Claim::Reads, deadline).await?;
         self.wait_for_the_silent(said, deadline).await?;
         self.remove(said, table, deadline).await?;
-        Ok(match held {
+        let done = match held {
             true => format!("drained; {} is gone", self.slots()),
             false => format!("there was no {}", self.slots()),
+        };
+        Ok(match self.adopted(table).await? {
+            Some(adopted) => format!("{done}; {adopted}"),
+            None => done,
         })
+    }
+
+    /// Moves hand-written slots once more. What is written into them later stays there: nobody adopts it then.
+    async fn adopted(&mut self, table: &HotTable) -> Result<Option<String>, Error> {
+        let Some(adopted) = &table.adopted else {
+            return Ok(None);
+        };
+        let mut adoption = Adoption::new(self.control.clone(), Default::default());
+        let moved = adoption
+            .now(table)
+            .await
+            .map_err(|error| error.to_string())?;
+        Ok(Some(format!("{}: {moved}", adopted.table)))
     }
 
     /// With `slots: 0` the only thing to wait for is that the proxies have seen the lock.

@@ -9,6 +9,9 @@ pub(crate) const ON_HOT_TABLE: &[&str] = &["SELECT", "UPDATE", "TRIGGER"];
 /// What the control account, and each that writes the hot table, needs on a slot table.
 pub(crate) const ON_SLOT_TABLE: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE"];
 
+/// What the control account needs on a table of hand-written slots.
+pub(crate) const ON_ADOPTED_TABLE: &[&str] = &["SELECT", "UPDATE"];
+
 /// What the control account also needs, to make a slot table and to change it with its hot table.
 pub(crate) const TO_MAKE_SLOT_TABLE: &[&str] = &["CREATE", "ALTER", "DROP"];
 
@@ -33,6 +36,9 @@ pub fn for_control(config: &Config, account: &str) -> Vec<String> {
     for rule in rules {
         grants.push(grant(ON_HOT_TABLE, &rule.table, account));
         grants.push(grant(&on_slots, &rule.slot_table, account));
+        let adopted = rule.adopts.iter();
+        let on_adopted = adopted.map(|adopted| grant(ON_ADOPTED_TABLE, &adopted.table, account));
+        grants.extend(on_adopted);
         for table in [&rule.slot_table, &rule.table] {
             let on_schema = to_lock(table, account);
             if !on_schemas.contains(&on_schema) {

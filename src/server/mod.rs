@@ -24,7 +24,7 @@ use crate::catalog::Catalog;
 use crate::config::{Address, ClientTls, Config, UpstreamTls, Verify};
 use crate::counter::control::Control;
 use crate::counter::node::{self, Claims, Node};
-use crate::counter::rollup::RollUp;
+use crate::counter::rollup::{Adoption, RollUp};
 use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
 use crate::net::{Cut, Origin};
 use crate::session::connect::{self, ConnectSetup, PasswordKey};
@@ -93,6 +93,7 @@ pub struct Server {
     rights: JoinHandle<()>,
     altered: JoinHandle<()>,
     servers: JoinHandle<()>,
+    adoption: JoinHandle<()>,
     failover: JoinHandle<()>,
     workers: Workers,
 }
@@ -161,6 +162,9 @@ impl Server {
                 following.read_tables_again().await;
             }
         });
+        let adoption = Adoption::new(pardoning.clone(), Arc::clone(&shared.metrics));
+        let adopting = Arc::clone(&shared);
+        let adoption = tokio::spawn(adoption.keep(move || adopting.hot().catalog.adopting()));
         // Before the rules ask anything: a server that hangs now may have to be left.
         let failover = tokio::spawn(failover.keep());
         keeper.start().await;
@@ -177,6 +181,7 @@ impl Server {
             rights,
             altered,
             servers,
+            adoption,
             failover,
             workers,
         })
@@ -256,6 +261,7 @@ impl Server {
         self.rights.abort();
         self.altered.abort();
         self.servers.abort();
+        self.adoption.abort();
         self.failover.abort();
         // Values are as safe in slots; but others read base.
         ended.send(()).ok();

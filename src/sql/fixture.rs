@@ -77,6 +77,7 @@ pub(crate) fn posts() -> Arc<HotTable> {
         rollup: std::time::Duration::from_secs(1),
         may_rest: false,
         is_gated: false,
+        adopted: None,
     })
 }
 
@@ -111,6 +112,7 @@ pub(super) fn hits() -> Arc<HotTable> {
         rollup: std::time::Duration::from_secs(1),
         may_rest: false,
         is_gated: false,
+        adopted: None,
     })
 }
 
@@ -124,6 +126,7 @@ pub(super) fn tallies() -> Arc<HotTable> {
         rollup: std::time::Duration::from_secs(1),
         may_rest: false,
         is_gated: false,
+        adopted: None,
         ..posts
     })
 }

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::counter::cluster;
 use crate::counter::provision::{self, State};
 use crate::counter::quote;
+use crate::counter::rollup::unique_key;
 use crate::wire::error_code::{ER_UNKNOWN_SYSTEM_VARIABLE, lacks_privilege};
 
 pub(super) async fn gather(conn: &mut Conn, config: &Config) -> Result<Evidence, Error> {
@@ -112,6 +113,10 @@ async fn seen(conn: &mut Conn, catalog: &Catalog, examined: &Examined) -> Result
     let (Some(table), Some(facts)) = (table, &examined.facts) else {
         return Ok(Seen::default());
     };
+    let adopted = match &table.adopted {
+        Some(adopted) => unique_key(conn, adopted).await.err(),
+        None => None,
+    };
     let (partitioned, size) = storage(conn, table).await.map_err(Error::Query)?;
     let slots = slots(conn, catalog, table).await?;
     let lacks_schema = matches!(slots, Some(State::Missing(_)))
@@ -123,6 +128,7 @@ async fn seen(conn: &mut Conn, catalog: &Catalog, examined: &Examined) -> Result
         slots,
         lacks_schema,
         partitioned,
+        adopted: adopted.map(|error| error.to_string()),
         extremes: unless_denied(extremes)
             .map_err(Error::Query)?
             .unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! From what is written to what is meant.
 
 mod admin;
+mod adopted;
 mod rules;
 mod settings;
 

@@ -52,6 +52,18 @@ fn apart(rules: &[Rule]) -> Result<(), Error> {
             });
         }
     }
+    for (position, rule) in rules.iter().enumerate() {
+        let overlaps = |other: &&Rule| {
+            let both = rule.adopts.as_ref().zip(other.adopts.as_ref());
+            both.is_some_and(|(one, another)| one.overlaps(another))
+        };
+        if let Some(first) = rules[..position].iter().find(overlaps) {
+            return Err(Error {
+                place: Box::new(rule.place("adopts")),
+                problem: Problem::AdoptedTwice { first: first.index },
+            });
+        }
+    }
     let mut slots: HashMap<&TableName, usize> = HashMap::new();
     for rule in rules {
         let other = match (
@@ -107,6 +119,7 @@ fn rule(
         .unwrap_or(pattern)
         .of(&table)
         .map_err(|problem| check.error("slot_table", line, problem))?;
+    let adopts = check.adopted((raw.adopts, raw.record_type), &columns)?;
     let slots = |text: &Text| {
         let slots = number(text, (0, 256), "the default, 64, suits most")?;
         Ok(u16::try_from(slots).expect("256 at most"))
@@ -123,6 +136,7 @@ fn rule(
             .field("rollup", raw.rollup, |text| duration(text, &ROLLUP))?
             .unwrap_or(Duration::from_secs(1)),
         rest: check.field("rest", raw.rest, rest)?.unwrap_or_default(),
+        adopts,
         table,
     })
 }

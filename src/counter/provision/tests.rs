@@ -68,6 +68,7 @@ fn posts() -> HotTable {
         rollup: std::time::Duration::from_secs(1),
         may_rest: false,
         is_gated: false,
+        adopted: None,
     }
 }
 

@@ -7,6 +7,7 @@
 //! have put into slots (`Dirty`), so the server is asked nothing while nothing changes. The leader among the proxies
 //! looks after the rest: what others have left when they ended, and slot rows that are no longer used.
 
+mod adopted;
 mod dirty;
 mod pass;
 mod sweep;
@@ -32,6 +33,8 @@ use crate::wire::error_code::{
     ER_BAD_FIELD_ERROR, ER_BAD_TABLE_ERROR, ER_BINLOG_STMT_MODE_AND_ROW_ENGINE, ER_NO_SUCH_TABLE,
 };
 
+pub(crate) use adopted::unique_key;
+pub use adopted::{Adoption, Moved};
 pub use dirty::Dirty;
 use dirty::Marks;
 pub use pass::Error;

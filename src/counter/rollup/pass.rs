@@ -36,6 +36,14 @@ pub enum Error {
     /// The server answered with something that cannot be.
     #[error("an answer that no server gives; nothing was moved")]
     Malformed,
+    /// Hand-written slots of another shape.
+    #[error("{table} cannot be adopted: {why}")]
+    NoSlots {
+        /// The table that a rule adopts.
+        table: String,
+        /// What it lacks.
+        why: String,
+    },
     /// What was added to base is not what was taken from the slots. It is rolled back, and no value has changed.
     #[error(
         "base would have got another sum than the slots have lost, so it was rolled back; please report this"

@@ -20,13 +20,16 @@ pub(super) enum Lock {
     None,
     /// What is locked by others is left out.
     SkipLocked,
+    /// What is locked by others is waited for.
+    Wait,
 }
 
 impl Lock {
-    fn clause(self) -> &'static str {
+    pub(super) fn clause(self) -> &'static str {
         match self {
             Self::None => "",
             Self::SkipLocked => " FOR UPDATE SKIP LOCKED",
+            Self::Wait => " FOR UPDATE",
         }
     }
 }

@@ -16,6 +16,9 @@ pub struct Case {
     on: On,
 }
 
+/// A rule that adopts hand-written slots.
+const ADOPTING: &str = "columns: [views]\nadopts: ~.slotted\nrecord_type: 5";
+
 /// How a fault is taken away.
 pub enum Cure {
     /// By the statements that the finding gives.
@@ -238,6 +241,33 @@ pub const CASES: &[Case] = &[
         "CREATE TABLE ~.posts (ratio DOUBLE NOT NULL PRIMARY KEY, views INT)",
         RULE,
         Cure::By("ALTER TABLE ~.posts MODIFY ratio DECIMAL(9, 3) NOT NULL"),
+    ),
+    case(
+        Code::Adopted,
+        posts!("views INT"; "CREATE TABLE ~.slotted (record_type INT, record_id INT, slot INT, count INT)"),
+        ADOPTING,
+        Cure::By("ALTER TABLE ~.slotted ADD UNIQUE KEY (record_type, record_id, slot)"),
+    ),
+    case(
+        Code::Adopted,
+        posts!("views INT"; "CREATE TABLE ~.slotted (record_type INT, record_id INT, place INT, count INT, UNIQUE KEY (record_type, record_id, place))"),
+        ADOPTING,
+        Cure::By("ALTER TABLE ~.slotted CHANGE place slot INT"),
+    ),
+    case(
+        Code::Adopted,
+        posts!("views INT"),
+        ADOPTING,
+        Cure::By(
+            "CREATE TABLE ~.slotted (record_type INT, record_id INT, slot INT, count INT, UNIQUE KEY (record_type, record_id, slot))",
+        ),
+    ),
+    case(
+        Code::AdoptedKey,
+        "CREATE TABLE ~.posts (id VARCHAR(20) PRIMARY KEY, views INT); \
+         CREATE TABLE ~.slotted (record_type INT, record_id INT, slot INT, count INT, UNIQUE KEY (record_type, record_id, slot))",
+        ADOPTING,
+        Cure::By("ALTER TABLE ~.posts MODIFY id INT"),
     ),
     case(
         Code::ViewMentionsCounter,

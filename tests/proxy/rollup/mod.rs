@@ -1,5 +1,6 @@
 //! Roll-up: what lies in slots comes to lie in base rows, nobody waits for that, and no value changes.
 
+mod adopted;
 mod command;
 mod killed;
 mod stage;

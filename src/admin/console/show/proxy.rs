@@ -175,6 +175,7 @@ fn stats(desk: &Desk) -> Vec<Vec<Value>> {
         ("rollup_transactions", metrics.roll_ups(), "transactions of roll-ups"),
         ("rollup_slot_rows", metrics.rolled_up(), "slot rows that they have moved"),
         ("rollup_orphans", metrics.orphans(), "slot rows that were deleted because their rows were no more"),
+        ("rollup_adopted_rows", metrics.adopted(), "slot rows written by the application itself that they have moved"),
         ("rollup_failures", metrics.failed_roll_ups(), "roll-ups that failed, and were tried again"),
         ("rollup_drift", metrics.drifted(), "roll-ups that would have changed a value, and were rolled back: none, unless there is a bug"),
         ("plans", u64::try_from(plans).unwrap_or(u64::MAX), "plans that are kept"),
