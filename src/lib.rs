@@ -25,7 +25,7 @@
 //! | 5 | [`explain`]: what is done with a statement, for people, pure · [`check`]: what is wrong between rules and server |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up · [`traffic`]: what passes, in bounded memory |
 //! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets · [`sql`]: text to plan, pure |
-//! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like |
+//! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like · [`spans`]: OpenTelemetry |
 //! | 1 | [`config`]: rules.yaml · [`reason`]: why a statement got its plan · [`metrics`] |
 //!
 //! What is not the proxy are crates beside it, which know nothing of it: `countersink_sandbox`, throwaway servers for the
@@ -67,6 +67,7 @@ pub mod net;
 pub mod reason;
 pub mod server;
 pub mod session;
+pub mod spans;
 pub mod sql;
 pub mod traffic;
 pub mod wire;

@@ -60,6 +60,10 @@ pub struct Metrics {
     drifted: AtomicU64,
     /// Transactions that were run again because another member of the cluster had been first.
     retried: AtomicU64,
+    /// Statements whose spans a collector has taken.
+    traced: AtomicU64,
+    /// Statements whose spans were dropped.
+    untraced: AtomicU64,
 }
 
 impl Default for Metrics {
@@ -82,6 +86,8 @@ impl Default for Metrics {
             failed_roll_ups: AtomicU64::new(0),
             drifted: AtomicU64::new(0),
             retried: AtomicU64::new(0),
+            traced: AtomicU64::new(0),
+            untraced: AtomicU64::new(0),
         }
     }
 }
@@ -118,6 +124,26 @@ impl Metrics {
     /// Hand-written slot rows that were rolled up.
     pub fn adopted(&self) -> u64 {
         self.adopted.load(Ordering::Relaxed)
+    }
+
+    /// Counts statements whose spans a collector has taken.
+    pub fn count_traced(&self, statements: u64) {
+        self.traced.fetch_add(statements, Ordering::Relaxed);
+    }
+
+    /// Statements whose spans a collector has taken.
+    pub fn traced(&self) -> u64 {
+        self.traced.load(Ordering::Relaxed)
+    }
+
+    /// Counts statements whose spans were dropped.
+    pub fn count_untraced(&self, statements: u64) {
+        self.untraced.fetch_add(statements, Ordering::Relaxed);
+    }
+
+    /// Statements whose spans were dropped, because the collector did not take them in time.
+    pub fn untraced(&self) -> u64 {
+        self.untraced.load(Ordering::Relaxed)
     }
 
     /// Adds the successful roll-ups that `other` has counted, and their slot rows.

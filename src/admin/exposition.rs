@@ -249,6 +249,16 @@ impl Now {
                 metrics.drifted(),
             ),
             (
+                "traced_statements",
+                "Statements whose spans a collector has taken",
+                metrics.traced(),
+            ),
+            (
+                "untraced_statements",
+                "Statements whose spans were dropped, because no collector took them in time",
+                metrics.untraced(),
+            ),
+            (
                 "retried_transactions",
                 "Transactions that were run again because another member of the cluster had been first",
                 metrics.retried(),

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use super::server::Server;
 use super::slots::SlotRow;
 use crate::catalog::HotTable;
+use crate::spans::{Journey, SpanContext};
 use crate::sql::Amount;
 use crate::sql::plan::{Increment, OneRow};
 use crate::wire::response::PacketKind;
@@ -94,6 +95,8 @@ pub struct Member {
     pub table: Arc<HotTable>,
     /// What it does.
     pub work: Work,
+    /// Its span, if its application traces it.
+    pub span: Option<SpanContext>,
 }
 
 /// What a statement does in a batch.
@@ -141,8 +144,8 @@ pub struct Addition {
 pub enum Call {
     /// Its statement, and those of others, are to be written by it.
     Lead(Batch),
-    /// The outcome of its statement.
-    Done(Outcome),
+    /// The outcome of its statement, and the batch that it was in, if batches are traced.
+    Done(Outcome, Option<Arc<Journey>>),
 }
 
 /// The outcome of a statement that another session has written.

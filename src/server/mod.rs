@@ -264,6 +264,7 @@ impl Server {
         self.adoption.abort();
         self.failover.abort();
         // Values are as safe in slots; but others read base.
+        shared.spans.flush().await;
         ended.send(()).ok();
         if !finished(roll_up, || shared.metrics.rolled_up()).await {
             tracing::warn!("stopped before everything was rolled up; the next start goes on");

@@ -243,13 +243,16 @@ impl Session {
             self.state.last.has_no_warnings = has_no_warnings;
         }
         self.state.observe(tracker.status(), tracker.error());
+        self.link.timing.error = tracker.error();
     }
 
     /// Does the same as [`Session::observe`] for the response to an internal statement.
     pub(crate) fn observe_internal(&mut self, tracker: &ResponseTracker) {
         self.state.tracked.see_internal(tracker);
         self.note_loss(tracker);
+        let told = self.link.timing.error;
         self.observe(tracker);
+        self.link.timing.error = told;
     }
 
     /// In a cluster with several writers, any statement may be answered that its transaction is gone, because another

@@ -216,6 +216,7 @@ impl Session {
     ) -> Result<Replied, Error> {
         patch_status(&mut payload, 0, context.rewrite().set_status);
         self.report_transaction(&mut payload)?;
+        self.link.timing.error = None;
         Ok(Replied {
             sequence_id: self.send_packet(context.sequence_id, &payload).await?,
             failed: false,
@@ -230,6 +231,7 @@ impl Session {
     ) -> Result<Replied, Error> {
         // If there was a loss, this is it.
         self.state.lost = None;
+        self.link.timing.error = reply::Err::decode(payload).ok().map(|error| error.code);
         Ok(Replied {
             sequence_id: self.send_packet(context.sequence_id, payload).await?,
             failed: true,

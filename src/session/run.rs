@@ -137,6 +137,9 @@ impl Session {
     pub async fn run(&mut self) -> Result<(), Error> {
         while self.goes_on().await {
             self.link.start();
+            if self.shared.spans.are_wanted() {
+                Box::pin(self.find_span()).await;
+            }
             match self.command().await {
                 Ok(Flow::Next) => {}
                 Ok(Flow::Close) => break,
@@ -152,8 +155,12 @@ impl Session {
                     return Err(error);
                 }
             }
-            if let Some((plan, spent)) = self.link.end_timing() {
-                self.metrics().latency.statement(plan, &spent);
+            let spent = self.link.end_timing();
+            if let Some((plan, spent)) = &spent {
+                self.metrics().latency.statement(*plan, spent);
+            }
+            if let Some(statement) = self.link.end_span(spent.as_ref()) {
+                self.shared.spans.end(statement, self.metrics());
             }
             let in_transaction = self.state.in_transaction();
             self.entry.rests(in_transaction, self.link.served);

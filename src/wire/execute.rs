@@ -140,6 +140,57 @@ impl<'a> Execute<'a> {
     }
 }
 
+/// The text of the query attribute of this name, of a COM_QUERY or a COM_STMT_EXECUTE that says what types its attributes
+/// have. Placeholders' values, which stand before those of attributes, have no names.
+///
+/// # Errors
+///
+/// If the command is malformed.
+pub fn text_attribute<'a>(payload: &'a [u8], name: &[u8]) -> Result<Option<&'a [u8]>, Malformed> {
+    let mut reader = Reader::new(payload);
+    let count = match reader.u8()? {
+        command::QUERY => {
+            let count = reader.lenenc()?;
+            let _sets = reader.lenenc()?;
+            count
+        }
+        command::STMT_EXECUTE => {
+            let _statement_id = reader.u32()?;
+            let flags = reader.u8()?;
+            let _iterations = reader.u32()?;
+            if flags & PARAMETER_COUNT_AVAILABLE == 0 {
+                return Ok(None);
+            }
+            reader.lenenc()?
+        }
+        _ => return Ok(None),
+    };
+    let count = usize::try_from(count).map_err(|_| Malformed)?;
+    if count == 0 {
+        return Ok(None);
+    }
+    let null_bitmap = reader.bytes(count.div_ceil(8))?;
+    if reader.u8()? != 1 {
+        return Ok(None);
+    }
+    let mut types = Vec::new();
+    for _ in 0..count {
+        types.push((reader.u16()?, reader.lenenc_bytes()?));
+    }
+    for (position, (kind, own)) in types.into_iter().enumerate() {
+        if null_bitmap[position / 8] & 1 << (position % 8) != 0 {
+            continue;
+        }
+        let value = Value::decode(kind, &mut reader)?;
+        if let Value::Text(text) = value
+            && own == name
+        {
+            return Ok(Some(text));
+        }
+    }
+    Ok(None)
+}
+
 /// Skips `count` query attributes of a COM_QUERY: the NULL bitmap, the types with their names, and the values.
 pub fn skip_attributes(reader: &mut Reader<'_>, count: usize) -> Result<(), Malformed> {
     let null_bitmap = reader.bytes(count.div_ceil(8))?;
@@ -295,6 +346,43 @@ impl DateTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_attribute_is_found_behind_the_parameters() {
+        let string = [field_type::VAR_STRING, 0];
+        let mut payload = vec![
+            command::STMT_EXECUTE,
+            7,
+            0,
+            0,
+            0,
+            PARAMETER_COUNT_AVAILABLE,
+            1,
+            0,
+            0,
+            0,
+        ];
+        // Three values, of which the second is NULL: a parameter, and two attributes.
+        payload.extend([3, 0b010, 1]);
+        for name in ["", "other", "traceparent"] {
+            payload.extend(string);
+            payload.push(u8::try_from(name.len()).expect("it is short"));
+            payload.extend(name.bytes());
+        }
+        payload.extend(*b"\x05value\x04what");
+        let found = |payload: &[u8], name: &[u8]| {
+            text_attribute(payload, name).map(|found| found.map(<[u8]>::to_vec))
+        };
+        assert_eq!(found(&payload, b"traceparent"), Ok(Some(b"what".to_vec())));
+        assert_eq!(found(&payload, b"other"), Ok(None));
+        assert_eq!(found(&payload, b"none"), Ok(None));
+        for length in 0..payload.len() {
+            let cut = &payload[..length];
+            assert!(found(cut, b"traceparent").is_err(), "{length}");
+        }
+        payload[5] = 0;
+        assert_eq!(found(&payload, b"traceparent"), Ok(None));
+    }
 
     #[test]
     fn a_time_is_of_a_day_that_there_is() {

@@ -10,7 +10,7 @@ use crate::sources::{
 /// The floors from the lowest up. A room uses rooms of lower floors, and itself.
 const FLOORS: &[&[&str]] = &[
     &["error", "config", "metrics", "reason"],
-    &["wire", "catalog"],
+    &["wire", "catalog", "spans"],
     &["net", "sql"],
     &["counter", "traffic"],
     &["explain", "check"],

@@ -13,4 +13,5 @@ mod deployment;
 mod explain;
 mod metrics;
 mod rules;
+mod spans;
 mod terminal;

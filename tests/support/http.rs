@@ -52,10 +52,15 @@ impl WithHttp {
 
     /// In front of this upstream, whose tables are there.
     pub fn before(upstream: &Address, rules: &str) -> Self {
+        Self::in_environment(upstream, rules, &[])
+    }
+
+    /// The same, with environment variables.
+    pub fn in_environment(upstream: &Address, rules: &str, environment: &[(&str, &str)]) -> Self {
         let rules = format!("http: 127.0.0.1:0\n{rules}");
         let (folder, file) = rules_file(&(rules_head(upstream) + &rules));
         let arguments = ["serve", "--rules", file.to_str().expect("UTF-8")];
-        let mut binary = Binary::start(&arguments);
+        let mut binary = Binary::start_with(&arguments, environment);
         let mut address_behind = |text: &str| binary.address_behind(text).expect("it serves");
         let listening = address_behind("listening on ");
         let http = address_behind("http://");

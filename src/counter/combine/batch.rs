@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::{Addition, Call, CombineKey, Group, Member, Outcome, Repeated, Told, Work};
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
+use crate::spans::{Journey, MOST_LINKS, SpanContext};
 use crate::sql::Amount;
 use crate::sql::template::{Filling, Template};
 
@@ -30,6 +31,8 @@ pub struct Part {
     steps: Vec<Step>,
     /// The step that the leader's own statement is in, if it is among them.
     leaders: Option<usize>,
+    /// Spans of statements that are traced, [`MOST_LINKS`] at most.
+    spans: Vec<SpanContext>,
 }
 
 /// One statement to the server, for one session or several.
@@ -52,6 +55,7 @@ impl Part {
             table: member.table,
             steps: vec![Step::of(member.work)],
             leaders: Some(0),
+            spans: member.span.into_iter().collect(),
         }
     }
 
@@ -69,10 +73,14 @@ impl Part {
     pub(super) fn join(
         &mut self,
         work: Work,
+        span: Option<SpanContext>,
         call: oneshot::Sender<Call>,
     ) -> Result<(), oneshot::Sender<Call>> {
         if self.count() >= MOST_WAITING {
             return Err(call);
+        }
+        if self.spans.len() < MOST_LINKS {
+            self.spans.extend(span);
         }
         if let Work::Sum(addition) = &work
             && let Some(step) = self.steps.iter_mut().find(|step| step.is_like(addition))
@@ -248,11 +256,12 @@ impl Step {
     }
 
     /// Reports the outcome to all sessions that wait for it. The leader knows its own.
-    fn tell(&mut self, unsettled: &Outcome, is_leaders: bool) {
+    fn tell(&mut self, unsettled: &Outcome, is_leaders: bool, journey: Option<&Arc<Journey>>) {
         let told = self.told.take();
         let told = told.unwrap_or_else(|| Told::All(unsettled.clone()));
         for (position, call) in (usize::from(is_leaders)..).zip(self.seats.drain(..)) {
-            call.send(Call::Done(told.to(position))).ok();
+            let outcome = told.to(position);
+            call.send(Call::Done(outcome, journey.cloned())).ok();
         }
     }
 }
@@ -328,6 +337,8 @@ pub struct Batch {
     parts: Vec<Part>,
     has_lane: AtomicBool,
     is_sent: AtomicBool,
+    /// What is remembered of it, if batches are traced.
+    journey: Option<Arc<Journey>>,
 }
 
 impl Batch {
@@ -337,6 +348,7 @@ impl Batch {
             parts,
             has_lane: AtomicBool::new(has_lane),
             is_sent: AtomicBool::new(false),
+            journey: None,
         }
     }
 
@@ -353,6 +365,23 @@ impl Batch {
     /// From here on bytes may have been sent: what is not settled has an unknown outcome if the connection is lost.
     pub fn send(&self) {
         self.is_sent.store(true, Ordering::Relaxed);
+        if let Some(journey) = &self.journey {
+            journey.send();
+        }
+    }
+
+    /// Remembers from here on what spans show of it. `leader`: the span of the leader's statement, if it is traced.
+    pub fn trace(&mut self, leader: Option<SpanContext>) -> Arc<Journey> {
+        let statements = self.parts.iter().map(Part::count).sum();
+        let spans = self
+            .parts
+            .iter()
+            .flat_map(|part| part.spans.iter().copied());
+        let others = spans.filter(|span| Some(*span) != leader).take(MOST_LINKS);
+        let journey = Journey::begin(statements, leader, others.collect());
+        let journey = Arc::new(journey);
+        self.journey = Some(Arc::clone(&journey));
+        journey
     }
 
     /// Sets the outcome of a step of a part; its sessions learn it when the batch is dropped. `is_idle`: it has changed
@@ -404,7 +433,7 @@ impl Batch {
             match call.send(Call::Lead(self)) {
                 Ok(()) => return,
                 Err(Call::Lead(batch)) => self = batch,
-                Err(Call::Done(_)) => return,
+                Err(Call::Done(..)) => return,
             }
         }
     }
@@ -424,6 +453,10 @@ impl Drop for Batch {
             true => Outcome::Lost,
             false => Outcome::NotWritten,
         };
+        let journey = self.journey.take();
+        if let Some(journey) = &journey {
+            journey.end();
+        }
         let mut parts = std::mem::take(&mut self.parts);
         let keys = parts.iter().map(|part| {
             let idle = part.steps.iter().filter(|step| step.is_idle);
@@ -442,7 +475,7 @@ impl Drop for Batch {
         for part in &mut parts {
             let leaders = part.leaders;
             for (index, step) in part.steps.iter_mut().enumerate() {
-                step.tell(&outcome, leaders == Some(index));
+                step.tell(&outcome, leaders == Some(index), journey.as_ref());
             }
         }
     }

@@ -66,8 +66,8 @@ impl Queue {
                 let (call, called) = oneshot::channel();
                 match &mut occupied.get_mut().part {
                     Some(part) => {
-                        if let Err(call) = part.join(member.work, call) {
-                            call.send(Call::Done(Outcome::NotWritten)).ok();
+                        if let Err(call) = part.join(member.work, member.span, call) {
+                            call.send(Call::Done(Outcome::NotWritten, None)).ok();
                         }
                     }
                     none => *none = Some(Part::waiting(member, call)),

@@ -26,6 +26,7 @@ fn addition(id: u32, amount: i128) -> Member {
             parameters: Vec::new(),
             amounts: vec![Amount::from(amount)],
         }),
+        span: None,
     }
 }
 
@@ -115,7 +116,7 @@ fn called_to_lead(called: &mut oneshot::Receiver<Call>) -> Batch {
 
 fn told(called: &mut oneshot::Receiver<Call>) -> Outcome {
     match called.try_recv() {
-        Ok(Call::Done(outcome)) => outcome,
+        Ok(Call::Done(outcome, _)) => outcome,
         other => panic!("it is told, not {other:?}"),
     }
 }

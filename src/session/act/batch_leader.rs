@@ -63,6 +63,10 @@ impl Session {
         if batch.is_single() {
             return self.lead_alone(batch, candidate).await;
         }
+        if self.shared.spans.are_wanted() {
+            let own = self.link.timing.span.map(|span| span.own);
+            self.link.timing.journey = Some(batch.trace(own));
+        }
         if let [part] = batch.parts()
             && (part.table().is_keyless()
                 || !matches!(part.steps(), [step] if matches!(step.work(), Work::Sum(_))))

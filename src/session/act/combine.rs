@@ -68,6 +68,7 @@ impl Session {
     ) -> Result<Option<Replied>, Error> {
         for _ in 0..ROUNDS {
             let mut member = candidate.member.clone();
+            member.span = self.link.timing.span.map(|span| span.own);
             if member.table.is_keyless() && self.shared.meets_several_rows(member.work.shape()) {
                 return Ok(None);
             }
@@ -90,7 +91,10 @@ impl Session {
                 }
             };
             let outcome = match call {
-                Call::Done(outcome) => outcome,
+                Call::Done(outcome, journey) => {
+                    self.link.timing.journey = journey;
+                    outcome
+                }
                 Call::Lead(batch) => match Box::pin(self.lead(batch, candidate)).await? {
                     BatchOutcome::Answered(done) => return Ok(Some(done)),
                     BatchOutcome::Written(outcome) => outcome,
@@ -198,7 +202,7 @@ impl Session {
                 // written.
                 call = &mut called, if signs.is_done() => {
                     self.link.combining_since(since);
-                    return Ok(call.unwrap_or(Call::Done(Outcome::Lost)));
+                    return Ok(call.unwrap_or(Call::Done(Outcome::Lost, None)));
                 }
                 read = self.link.upstream.fill(), if !self.link.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {

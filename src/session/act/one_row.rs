@@ -89,6 +89,7 @@ impl Session {
                     })
                 }),
             },
+            span: None,
         })
     }
 }

@@ -57,6 +57,7 @@ impl Slotting<'_> {
                 parameters: self.parameters.to_vec(),
                 amounts: self.amounts?.to_vec(),
             }),
+            span: None,
         })
     }
 }

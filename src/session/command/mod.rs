@@ -11,5 +11,6 @@ mod prepared;
 mod query;
 mod sampling;
 mod several;
+mod span;
 mod sql_prepared;
 mod statement;

@@ -21,7 +21,7 @@ mod spool;
 #[cfg(test)]
 mod tests;
 
-mod timing;
+pub(super) mod timing;
 pub(super) mod tracked;
 pub(super) mod transaction_state;
 

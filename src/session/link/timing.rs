@@ -1,12 +1,14 @@
 //! Where the time of a command goes: to the upstream, to other increments, and the rest to the proxy. The clock is
 //! read where the session waits anyway; a forwarded statement costs four readings.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Link;
 use super::close::Answered;
 use crate::metrics::Spent;
 use crate::reason::{PlanKind, Reason};
+use crate::spans::{Journey, SpanContext, Statement};
 
 /// The current command.
 #[derive(Debug)]
@@ -18,6 +20,23 @@ pub struct Timing {
     combining: Duration,
     /// Why its statement got its plan. With several statements, the last one's reason.
     pub reason: Option<Reason>,
+    /// The number of the error that the client has been told, if the last thing that it was told is one.
+    pub error: Option<u16>,
+    /// Its span, if its application traces it.
+    pub span: Option<Span>,
+    /// The last batch that its statement was in, if batches are traced.
+    pub journey: Option<Arc<Journey>>,
+    /// Since when it has waited for others, the first time.
+    waited_since: Option<Instant>,
+}
+
+/// The span of a command, and the application's.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The application's.
+    pub parent: SpanContext,
+    /// The command's.
+    pub own: SpanContext,
 }
 
 impl Timing {
@@ -28,6 +47,10 @@ impl Timing {
             upstream: Duration::ZERO,
             combining: Duration::ZERO,
             reason: None,
+            error: None,
+            span: None,
+            journey: None,
+            waited_since: None,
         }
     }
 }
@@ -63,6 +86,25 @@ impl Link {
         Some((plan, spent))
     }
 
+    /// What spans show of the command, which has just ended. `None` if it is not traced.
+    pub fn end_span(&mut self, spent: Option<&(PlanKind, Spent)>) -> Option<Statement> {
+        let timing = &mut self.timing;
+        let span = timing.span.take()?;
+        Some(Statement {
+            parent: span.parent,
+            own: span.own,
+            plan: spent.map(|(plan, _)| plan.name()),
+            reason: timing.reason.map(Reason::code),
+            began: timing.started,
+            ended: Instant::now(),
+            upstream: spent.map_or(timing.upstream, |(_, spent)| spent.upstream),
+            added: spent.map_or(Duration::ZERO, |(_, spent)| spent.added),
+            waited_since: timing.waited_since,
+            journey: timing.journey.take(),
+            error: timing.error,
+        })
+    }
+
     /// Counts a wait for the upstream since then, which has just been heard from.
     pub fn heard_since(&mut self, since: Instant) {
         let now = Instant::now();
@@ -80,6 +122,7 @@ impl Link {
     pub fn combining_since(&mut self, since: Instant) {
         let now = Instant::now();
         self.timing.combining += now.saturating_duration_since(since);
+        self.timing.waited_since.get_or_insert(since);
         self.served = now;
     }
 }

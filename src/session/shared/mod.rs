@@ -24,6 +24,7 @@ use crate::counter::server::Server;
 use crate::counter::withdrawal::{self, Withdrawal};
 use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
+use crate::spans::Spans;
 use crate::traffic::Traffic;
 use hot_tables::{Hot, PreparedUnder};
 use lease::Lease;
@@ -63,6 +64,8 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     /// The statements that pass, while somebody asks for a report.
     pub traffic: Traffic,
+    /// Where statements go whose applications trace them.
+    pub spans: Spans,
     /// The sessions that are connected.
     pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
@@ -138,8 +141,9 @@ impl Shared {
             with_messages: quick_cache::sync::Cache::new(MOST_SHAPES),
             one_by_one: quick_cache::sync::Cache::new(MOST_SHAPES),
             of_several_rows: quick_cache::sync::Cache::new(MOST_SHAPES),
-            metrics,
             traffic: Traffic::default(),
+            spans: Spans::start(&metrics),
+            metrics,
             sessions: Arc::default(),
             refresh,
             in_vain: Mutex::default(),

@@ -178,6 +178,8 @@ fn stats(desk: &Desk) -> Vec<Vec<Value>> {
         ("rollup_adopted_rows", metrics.adopted(), "slot rows written by the application itself that they have moved"),
         ("rollup_failures", metrics.failed_roll_ups(), "roll-ups that failed, and were tried again"),
         ("rollup_drift", metrics.drifted(), "roll-ups that would have changed a value, and were rolled back: none, unless there is a bug"),
+        ("traced_statements", metrics.traced(), "statements whose spans a collector has taken"),
+        ("untraced_statements", metrics.untraced(), "statements whose spans were dropped, because no collector took them in time"),
         ("plans", u64::try_from(plans).unwrap_or(u64::MAX), "plans that are kept"),
     ]
     .into_iter()
