@@ -37,6 +37,7 @@ Modes:
   direct  all clients increment the same row
   slots   the hand-written pattern, direct: INSERT .. ON DUPLICATE KEY UPDATE into one of --slots rows, at random
   proxy   the statements of `direct`, through a Countersink that this command runs
+  journal each increment is a row of a journal, direct, which is added up twice a second; only if --modes names it
   cold    the same on a table that no rule names; only if --modes names it
 
 All of it happens in a schema of its own, which must not exist yet and which is removed at the end, also after Ctrl-C
@@ -130,7 +131,8 @@ impl BenchArguments {
         };
         // There is no pattern written by hand for the others.
         let mut modes = sorted(&self.modes);
-        modes.retain(|mode| *mode != Mode::Slots || self.work == Work::Increment);
+        let is_by_hand = |mode: &Mode| matches!(mode, Mode::Slots | Mode::Journal);
+        modes.retain(|mode| !is_by_hand(mode) || self.work == Work::Increment);
         Options {
             schema: self.schema.clone(),
             clients: sorted(&self.clients),

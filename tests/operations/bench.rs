@@ -184,6 +184,26 @@ fn what_a_rule_costs_is_measured_against_a_table_without_one() {
 }
 
 #[test]
+fn a_journal_that_is_swapped_under_load_loses_nothing() {
+    on_both(async |bench| {
+        let workload = [
+            "--modes",
+            "journal",
+            "--keys",
+            "3",
+            "--clients",
+            "4",
+            "--turn",
+            "700ms",
+        ];
+        let figures = bench.figures(&workload);
+        assert!(exact(&figures, "journal") > 0);
+        assert_eq!(figures["sums"][0]["slot_rows"], 0, "all of it is added up");
+        assert!(!bench.is_there().await);
+    });
+}
+
+#[test]
 fn the_report_says_what_is_gained_and_what_a_read_costs() {
     let servers = servers();
     block_on(async {

@@ -18,6 +18,7 @@ mod figures;
 mod statistics;
 
 mod conclusions;
+mod journal;
 mod json;
 mod report;
 

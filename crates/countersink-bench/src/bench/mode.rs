@@ -16,6 +16,8 @@ pub enum Mode {
     Direct,
     /// The hand-written pattern, direct: INSERT .. ON DUPLICATE KEY UPDATE into one of many slots.
     Slots,
+    /// The insert-only journal written by hand, direct: each increment is a row, and twice a second they are added up.
+    Journal,
     /// As `proxy`, on a table that no rule names: what the proxy costs by itself.
     Cold,
     /// All increment the same row, through Countersink.
@@ -30,6 +32,7 @@ impl Mode {
             Self::Rows => "rows",
             Self::Direct => "direct",
             Self::Slots => "slots",
+            Self::Journal => "journal",
             Self::Cold => "cold",
             Self::Proxy => "proxy",
         }
@@ -49,7 +52,7 @@ impl Mode {
         match self {
             Self::Direct => Paint::Direct,
             Self::Proxy => Paint::Proxy,
-            Self::Wire | Self::Rows | Self::Slots | Self::Cold => Paint::Plain,
+            Self::Wire | Self::Rows | Self::Slots | Self::Journal | Self::Cold => Paint::Plain,
         }
     }
 }

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::sync::Notify;
+
 use super::error::Error;
 use super::facts::Facts;
 use super::figures::{Figures, Level};
+use super::journal;
 use super::mode::Mode;
 use super::options::Options;
 use super::rules::rules;
@@ -107,7 +110,20 @@ impl<'a, P: Proxy> Course<'a, P> {
                 let label = format!("{} {clients} {}/{rounds}", mode.name(), round + 1);
                 let account = self.account(mode, proxied);
                 let turn = self.turn.play(&label, &account, clients, &jobs[index]);
-                let turn = turn.await?;
+                let turn = match mode {
+                    Mode::Journal => {
+                        let done = Notify::new();
+                        let played = async {
+                            let turn = turn.await;
+                            done.notify_one();
+                            turn
+                        };
+                        let (turn, swapped) = tokio::join!(played, journal::swap(&account, &done));
+                        swapped?;
+                        turn?
+                    }
+                    _ => turn.await?,
+                };
                 *acknowledged.entry(mode).or_default() += turn.acknowledged();
                 level.ways[index].add(&turn);
             }

@@ -1,5 +1,6 @@
 //! The tables and statements of each mode.
 
+use super::journal::{self, FULL, JOURNAL, NEXT};
 use super::mode::Mode;
 use super::options::{Options, Workload};
 use super::work::Work;
@@ -11,13 +12,20 @@ pub(super) const MARK: &str = "made_by_countersink_bench";
 /// The hot table in the proxy's rules.
 pub(super) const PROXIED: &str = "bench_proxied";
 
+/// The table whose journal is added up.
+pub(super) const JOURNALED: &str = "bench_journaled";
+
 /// All tables that may exist, including the proxy's slot table. A schema with other tables must not be removed.
-pub(super) const TABLES: [&str; 8] = [
+pub(super) const TABLES: [&str; 12] = [
     MARK,
     "bench_rows",
     "bench_direct",
     "bench_slotted",
     "bench_slotted_slots",
+    JOURNALED,
+    JOURNAL,
+    NEXT,
+    FULL,
     "bench_cold",
     PROXIED,
     "bench_proxied_slots",
@@ -34,6 +42,7 @@ impl Mode {
             Self::Rows => Some("bench_rows"),
             Self::Direct => Some("bench_direct"),
             Self::Slots => Some("bench_slotted"),
+            Self::Journal => Some(JOURNALED),
             Self::Cold => Some("bench_cold"),
             Self::Proxy => Some(PROXIED),
         }
@@ -42,7 +51,7 @@ impl Mode {
     /// The table of its slots, if there is one.
     fn slots(self) -> Option<&'static str> {
         match self {
-            Self::Wire | Self::Rows | Self::Direct | Self::Cold => None,
+            Self::Wire | Self::Rows | Self::Direct | Self::Journal | Self::Cold => None,
             Self::Slots => Some("bench_slotted_slots"),
             Self::Proxy => Some("bench_proxied_slots"),
         }
@@ -62,6 +71,9 @@ impl Mode {
                 "CREATE TABLE {slots} (id BIGINT UNSIGNED NOT NULL, slot SMALLINT UNSIGNED NOT NULL, \
                  views BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (id, slot)) ENGINE = InnoDB"
             ));
+        }
+        if self == Self::Journal {
+            statements.push(journal::create());
         }
         let rows = match self {
             Self::Rows => options.most_clients().into(),
@@ -88,6 +100,7 @@ impl Mode {
                 "INSERT INTO {slots} (id, slot, views) VALUES ({{key}}, {{slot}}, 1) \
                  ON DUPLICATE KEY UPDATE views = views + 1"
             ),
+            (Self::Journal, _) => format!("INSERT INTO {JOURNAL} (id) VALUES ({{key}})"),
             _ => workload.work.statement(base),
         };
         Job {
@@ -150,6 +163,10 @@ impl Mode {
         let in_slots = |table: &str| sum(table, workload.work.counted_in_slot());
         let base = sum(self.base()?, &workload.work.counted()?);
         let count = |table| format!("(SELECT COUNT(*) FROM {table})");
+        if self == Self::Journal {
+            let entries = count(JOURNAL);
+            return Some(format!("SELECT {base}, {entries}, {entries}"));
+        }
         let rows = slots.map_or_else(|| "0".to_owned(), count);
         let slots = slots.map_or_else(|| "0".to_owned(), in_slots);
         Some(format!("SELECT {base}, {slots}, {rows}"))
