@@ -1,5 +1,6 @@
 //! The applications.
 
+use crate::applications::compiled;
 use crate::support::process::{self, Process};
 
 const PYTHON: &str = "applications/requirements.txt";
@@ -14,6 +15,9 @@ pub enum Kind {
     Php(&'static str),
     /// With a library.
     Ruby(&'static str),
+    /// A program of the package in tests/clients/applications/rust, with one of its features; and whether that takes a
+    /// libmysqlclient or libmariadb of this machine.
+    Rust(&'static str, bool),
 }
 
 /// An application, or one of its ways to connect.
@@ -22,7 +26,7 @@ pub struct Application {
     /// As docs/applications.md names it.
     pub name: &'static str,
     kind: Kind,
-    /// The script in tests/clients/applications.
+    /// The script in tests/clients/applications, or the name of the program.
     source: &'static str,
     /// What the script is told beside.
     word: Option<&'static str>,
@@ -99,7 +103,7 @@ impl Application {
 
     /// Whether CI must have it.
     pub fn is_always_there(&self) -> bool {
-        matches!(self.kind, Kind::Python | Kind::Node)
+        matches!(self.kind, Kind::Python | Kind::Node | Kind::Rust(_, false))
     }
 
     /// The program; or why it cannot be had on this machine.
@@ -115,13 +119,16 @@ impl Application {
                 process::php(library, &asks, &source)?
             }
             Kind::Ruby(library) => process::ruby(library, &source)?,
+            Kind::Rust(feature, with_libmysqlclient) => {
+                compiled::rust(feature, with_libmysqlclient, self.source)?
+            }
         };
         process.arguments.extend(self.word.map(Into::into));
         Ok(process)
     }
 }
 
-use Kind::{Node, Php, Python, Ruby};
+use Kind::{Node, Php, Python, Ruby, Rust};
 
 /// All of them.
 pub const APPLICATIONS: &[Application] = &[
@@ -170,4 +177,6 @@ pub const APPLICATIONS: &[Application] = &[
         "doctrine_blog.php",
         None,
     ),
+    blog("diesel", Rust("diesel", true), "diesel_blog", None),
+    blog("SeaORM", Rust("sea-orm", false), "sea_orm_blog", None),
 ];

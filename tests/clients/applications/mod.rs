@@ -9,10 +9,11 @@
 //! docs/applications.md, which this test holds, and writes with COUNTERSINK_REGENERATE=1.
 //!
 //! What is not on this machine is named and passed over; tests/clients/applications/install installs what Debian has of it.
-//! In CI, Python and Node.js must be there.
+//! In CI, Python, Node.js and Cargo must be there.
 
 mod application;
 mod became;
+mod compiled;
 mod played;
 mod run;
 
