@@ -21,6 +21,7 @@ use super::looks::Looks;
 use super::primary::{self, Look};
 use super::registry::Registry;
 use super::server::{self, Server};
+use super::turns::Turns;
 use super::unpoisoned;
 use crate::catalog::HotTable;
 use crate::config::{Address, Config};
@@ -57,6 +58,8 @@ pub struct Control {
     remedies: Remedies,
     /// How the proxies hear each other.
     agreement: Agreement,
+    /// Roll-ups take turns with statements that wait for no lock.
+    turns: Turns,
 }
 
 /// What to tell an operator when a connection fails.
@@ -172,6 +175,7 @@ impl Control {
             remedies: Remedies::of(&config),
             config,
             agreement,
+            turns: Turns::default(),
         })
     }
 
@@ -221,6 +225,11 @@ impl Control {
     /// How the proxies hear each other.
     pub fn agreement(&self) -> &Agreement {
         &self.agreement
+    }
+
+    /// Who may lock rows now: roll-ups, or statements that wait for no lock.
+    pub fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// Where sessions find the server.

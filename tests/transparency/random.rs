@@ -48,7 +48,7 @@ use crate::support::thorough::of_all;
 use crate::support::twin::{Twin, twin};
 use crate::variant::{self, Variant};
 use crate::world::World;
-use end::{Ended, end, mask_rows_by_access_path, mask_what_is_left, waits, waits_for_nobody};
+use end::{Ended, end, mask_rows_by_access_path, mask_what_is_left, waits};
 
 /// Statements that are played on each server unless the environment names a number: in every run, and where everything
 /// is asked for.
@@ -149,14 +149,6 @@ struct Played {
     /// Nothing is compared from there on.
     ended: Option<Ended>,
     found: Vec<Difference>,
-}
-
-impl Played {
-    /// Whether it differs first in a statement that waits for nobody: a row that is rolled up at that moment is locked.
-    fn may_have_met_a_roll_up(&self) -> bool {
-        let first = self.found.first();
-        first.is_some_and(|first| waits_for_nobody(&first.label))
-    }
 }
 
 /// What all lanes have found so far.
@@ -295,16 +287,7 @@ impl Prover {
                 tally.seed += 1;
                 tally.seed - 1
             };
-            let mut played = self.play(seed, &tree(seed).current()).await;
-            if played.may_have_met_a_roll_up() {
-                let again = self.play(seed, &tree(seed).current()).await;
-                if again.found.is_empty() {
-                    played = Played {
-                        ended: Some(Ended::Skipped),
-                        ..again
-                    };
-                }
-            }
+            let played = self.play(seed, &tree(seed).current()).await;
             let failure = match played.found.as_slice() {
                 [] => None,
                 found => Some(self.simplest(seed, found).await),

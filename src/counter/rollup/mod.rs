@@ -371,7 +371,10 @@ impl RollUp {
             }
             let mut parts = marks.take_rows().parts(KEYS);
             while let Some(part) = parts.pop() {
-                match pass.run(conn, &part, again > 0).await {
+                let turn = self.control.turns().of_roll_up().await;
+                let result = pass.run(conn, &part, again > 0).await;
+                drop(turn);
+                match result {
                     Ok(rolled) => {
                         let (moved, orphans) = (rolled.moved.len(), rolled.orphans);
                         self.metrics.count_roll_up(moved as u64, orphans);
@@ -414,6 +417,7 @@ impl RollUp {
         }
         history.cleaned = Instant::now();
         let in_use = std::mem::take(&mut history.in_use);
+        let _turn = self.control.turns().of_roll_up().await;
         let mut deleted = 0;
         if in_use.len() <= MOST_IN_USE {
             deleted += sweep::delete_own_idle(pass, conn, (slots, table), &in_use).await?;

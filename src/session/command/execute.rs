@@ -102,6 +102,7 @@ impl Session {
         self.keep_up(statement).await?;
         self.state.running.control.clone_from(&statement.control);
         self.state.running.access = statement.access;
+        let _turn = self.turn_of(&statement.text).await;
         if let Some(asks) = statement.asks.clone() {
             Box::pin(self.execute_asking(id, statement, &asks)).await?;
         } else {

@@ -14,3 +14,4 @@ mod several;
 mod span;
 mod sql_prepared;
 mod statement;
+mod turn;

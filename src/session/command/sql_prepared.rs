@@ -194,7 +194,9 @@ impl Session {
         };
         self.state.running.access = self.access_in(text, kind);
         self.before(kind);
+        let mut _turn = None;
         if let Some(text) = text {
+            _turn = self.turn_of(text).await;
             self.state.running.may_call_routines = kind == Kind::Call || may_call_routines(text);
         }
         let may_change_the_catalog = match &prepared {

@@ -23,6 +23,7 @@ impl Session {
     ) -> Result<Replied, Error> {
         // Of several in a packet, the one before has been answered.
         self.link.answered.is_whole = false;
+        let _turn = self.turn_of(text).await;
         let kind = kind_of(text);
         if kind.is_sql_prepared() {
             let variables = self.variables().await?.unwrap_or_default();

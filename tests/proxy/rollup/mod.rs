@@ -5,6 +5,7 @@ mod command;
 mod killed;
 mod stage;
 mod stopping;
+mod unlocked;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

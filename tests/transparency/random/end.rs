@@ -18,8 +18,7 @@ pub(super) enum Ended {
     /// write, and raises another message.
     Refused,
     /// SKIP LOCKED and NOWAIT met other locks. Rows are missing where a fold locks more: of a whole table, where READ
-    /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table; and where a
-    /// row is being rolled up. The error of NOWAIT comes without column definitions, and rows, before it, and does not
+    /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table. The error of NOWAIT comes without column definitions, and rows, before it, and does not
     /// come for a row that a scan passes by. A statement in an executable comment is folded for.
     Skipped,
     /// Slots were made anew since the snapshot: the read is refused, as one of a table that was rebuilt (1412).
@@ -200,7 +199,7 @@ pub(super) fn mask_rows_by_access_path(exchanges: &mut [Exchange]) {
 }
 
 /// Whether a statement gives up where another session is in the way.
-pub(super) fn waits_for_nobody(text: &str) -> bool {
+fn waits_for_nobody(text: &str) -> bool {
     text.contains("SKIP LOCKED") || text.contains("NOWAIT")
 }
 
