@@ -10,6 +10,7 @@ use sea_orm::{
 };
 
 mod post {
+    use chrono::SubsecRound;
     use sea_orm::entity::prelude::*;
     use sea_orm::{ActiveValue, Set};
 
@@ -46,7 +47,9 @@ mod post {
     impl ActiveModelBehavior for ActiveModel {
         async fn before_save<C: ConnectionTrait>(mut self, _: &C, _: bool) -> Result<Self, DbErr> {
             if let ActiveValue::NotSet | ActiveValue::Unchanged(_) = self.updated_at {
-                self.updated_at = Set(chrono::Utc::now().naive_utc());
+                // The column has whole seconds, and MySQL would round to the next one: a time that CURRENT_TIMESTAMP,
+                // which the likes set, has not come to.
+                self.updated_at = Set(chrono::Utc::now().naive_utc().trunc_subsecs(0));
             }
             Ok(self)
         }
