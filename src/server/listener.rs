@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+#[cfg(target_os = "linux")]
+use socket2::{SockFilter, SockRef};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream, lookup_host};
 
 use crate::config::{Address, HostPort};
@@ -79,6 +81,20 @@ impl Listener {
         }
     }
 
+    /// Lets no more clients begin to connect, while those that have begun may be accepted. The system closes a connection
+    /// that waits in a socket which is closed, and goes on to put some there as long as it is open: with two processes
+    /// at a port, each gets a share. What it drops, the client sends again after a second, and by then the other process
+    /// gets it.
+    pub(super) fn takes_no_more(&self) {
+        #[cfg(target_os = "linux")]
+        if let Self::Tcp(listener) = self
+            && !hands_over()
+            && let Err(error) = SockRef::from(listener).attach_filter(&first_packets())
+        {
+            tracing::debug!("cannot filter packets: {error}");
+        }
+    }
+
     fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(Accepted, Origin)>> {
         match self {
             Self::Tcp(listener) => listener.poll_accept(context).map_ok(|(stream, address)| {
@@ -90,6 +106,30 @@ impl Listener {
                 .map_ok(|(stream, _)| (Accepted::Unix(stream), Origin::Unix)),
         }
     }
+}
+
+/// Whether the system gives connections that wait in a socket which is closed to another one at the port.
+#[cfg(target_os = "linux")]
+fn hands_over() -> bool {
+    let setting = fs::read("/proc/sys/net/ipv4/tcp_migrate_req");
+    setting.is_ok_and(|setting| setting.trim_ascii() == b"1")
+}
+
+/// Drops packets with SYN, by which connections begin (manual: bpf(4), `struct sock_filter`). To a filter the packet begins with the
+/// header of TCP.
+#[cfg(target_os = "linux")]
+fn first_packets() -> [SockFilter; 4] {
+    const LOAD_BYTE: u16 = 0x30;
+    const JUMP_IF_ANY_BIT: u16 = 0x45;
+    const RETURN: u16 = 0x06;
+    const FLAGS: u32 = 13;
+    const SYN: u32 = 0x02;
+    [
+        SockFilter::new(LOAD_BYTE, 0, 0, FLAGS),
+        SockFilter::new(JUMP_IF_ANY_BIT, 0, 1, SYN),
+        SockFilter::new(RETURN, 0, 0, 0),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+    ]
 }
 
 /// Accepts the next connection of any of them, which come first by turns. Cancel safe.

@@ -38,6 +38,9 @@ use workers::Workers;
 /// For how long after the signal to stop clients are still accepted: they have connected before they could know.
 const SETTLING: Duration = Duration::from_millis(200);
 
+/// For how long after that clients are accepted that have begun to connect.
+const LAST: Duration = Duration::from_millis(10);
+
 /// How long the last roll-up may take without rolling anything up.
 const ROLL_UP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -242,6 +245,11 @@ impl Server {
         // now.
         let settled = tokio::time::timeout(SETTLING, clients.accept()).await;
         debug_assert!(settled.is_err(), "it accepts until it is told to stop");
+        for listener in &clients.listeners {
+            listener.takes_no_more();
+        }
+        let last = tokio::time::timeout(LAST, clients.accept()).await;
+        debug_assert!(last.is_err(), "it accepts until it is told to stop");
         let mut sessions = clients.sessions;
         drop(clients.listeners);
         let all_ended = async { while sessions.join_next().await.is_some() {} };
