@@ -382,8 +382,8 @@ impl RollUp {
                         marks.rows.extend(rolled.locked.rows);
                     }
                     // As if it were locked.
-                    Err(error) if error.is_lost() => {
-                        conn.query_drop("ROLLBACK").await?;
+                    Err(error) if pass.is_lost(&error) => {
+                        pass.roll_back(conn).await?;
                         marks.rows.extend(part.rows);
                     }
                     Err(error) => {

@@ -11,6 +11,13 @@ use crate::counter::{Key, KeyForm};
 
 pub(super) const BEGIN: &str = "START TRANSACTION";
 
+/// Begins a transaction in a cluster with several writers, which rolls it back whenever another member was first, perhaps
+/// between two statements of one packet. What comes behind must not be committed by itself then.
+pub(super) const BEGIN_TO_BE_LOST: &str = "SET SESSION autocommit = 0; START TRANSACTION";
+
+/// What must follow the end of that.
+pub(super) const AFTER_TO_BE_LOST: &str = "SET SESSION autocommit = 1";
+
 pub(super) const END: &str = COMMIT;
 
 /// Whether others wait when a statement finds a row locked.
