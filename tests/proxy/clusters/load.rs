@@ -24,7 +24,7 @@ const CLIENTS: usize = 6;
 
 /// Errors of a transaction that another member was first to commit, or that waited for too long; the whole of it is
 /// gone.
-const LOST: [u16; 4] = [1213, 3101, 1180, 1205];
+pub const LOST: [u16; 4] = [1213, 3101, 1180, 1205];
 
 /// What was acknowledged.
 #[derive(Clone, Debug, Default)]

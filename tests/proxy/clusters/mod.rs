@@ -4,6 +4,7 @@
 mod changes;
 mod killed;
 mod load;
+mod past;
 
 use std::time::Duration;
 
