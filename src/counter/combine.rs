@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::server::Server;
 use super::slots::SlotRow;
 use crate::catalog::HotTable;
-use crate::spans::{Journey, SpanContext};
+use crate::spans::{SpanContext, TracedBatch};
 use crate::sql::Amount;
 use crate::sql::plan::{Increment, OneRow};
 use crate::wire::response::PacketKind;
@@ -145,7 +145,7 @@ pub enum Call {
     /// Its statement, and those of others, are to be written by it.
     Lead(Batch),
     /// The outcome of its statement, and the batch that it was in, if batches are traced.
-    Done(Outcome, Option<Arc<Journey>>),
+    Done(Outcome, Option<Arc<TracedBatch>>),
 }
 
 /// The outcome of a statement that another session has written.
@@ -201,8 +201,8 @@ impl Told {
 pub struct Answer {
     /// The payload: an OK, or an ERR.
     pub payload: Arc<[u8]>,
-    /// The response to SHOW WARNINGS, packet by packet, if the statement has left messages; besides its error, if it has
-    /// failed.
+    /// The response to SHOW WARNINGS, packet by packet, if the statement has left messages; besides its error, if it
+    /// has failed.
     pub messages: Option<Arc<[Message]>>,
 }
 

@@ -34,8 +34,8 @@ pub enum Error {
     /// error: the caller plans the statement again.
     #[error("stale plan")]
     Stale,
-    /// The client's transaction, or one of the proxy's own, is gone (`State::lost`). No session ends with this error: the
-    /// client is told, or the transaction is begun again.
+    /// The client's transaction, or one of the proxy's own, is gone (`State::lost`). No session ends with this error:
+    /// the client is told, or the transaction is begun again.
     #[error("the transaction was rolled back")]
     Lost,
     /// A response that was kept in a temporary file cannot be read back.

@@ -256,8 +256,8 @@ impl Session {
     }
 
     /// In a cluster with several writers, any statement may be answered that its transaction is gone, because another
-    /// member was first. Whoever has sent the statement may not care about its errors, so the loss is noted: nothing else
-    /// is sent then, which would run without the transaction, until the client has been told.
+    /// member was first. Whoever has sent the statement may not care about its errors, so the loss is noted: nothing
+    /// else is sent then, which would run without the transaction, until the client has been told.
     fn note_loss(&mut self, tracker: &ResponseTracker) {
         if let Some(error) = self.link.rolled_back.take()
             && tracker.error().is_some()

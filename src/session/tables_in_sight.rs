@@ -146,8 +146,8 @@ impl Session {
         self.see_hot();
     }
 
-    /// Waits until the session may act by the hot tables that it has. A transaction goes on by those that it began with.
-    /// False if that takes too long, or the session is to end: it must not act then.
+    /// Waits until the session may act by the hot tables that it has. A transaction goes on by those that it began
+    /// with. False if that takes too long, or the session is to end: it must not act then.
     pub(crate) async fn await_agreement(&mut self) -> bool {
         let begun = Instant::now();
         while !self.shared.lease.may_act(self.hot.number) {

@@ -23,8 +23,8 @@ impl SpanContext {
         }
     }
 
-    /// Reads a `traceparent` (W3C Trace Context): `00-<trace id>-<span id>-<flags>`, in hexadecimal digits. `None` if it
-    /// is malformed, or if the application does not record this trace.
+    /// Reads a `traceparent` (W3C Trace Context): `00-<trace id>-<span id>-<flags>`, in hexadecimal digits. `None` if
+    /// it is malformed, or if the application does not record this trace.
     pub fn of_traceparent(text: &[u8]) -> Option<Self> {
         const SAMPLED: u8 = 1;
         const VERSION: std::ops::Range<usize> = 0..2;

@@ -185,27 +185,27 @@ fn spans_of(statement: &Statement) -> Vec<SpanData> {
         whole.status = Status::error("");
     }
     let mut spans = vec![whole];
-    let journey = statement.journey.as_deref();
+    let traced = statement.traced.as_deref();
     if let Some(since) = statement.waited_since {
-        let until = journey.map_or(statement.ended, |journey| journey.began);
+        let until = traced.map_or(statement.ended, |traced| traced.began);
         spans.push(clock.span("wait", own.child(), own, (since, until.max(since))));
     }
-    let Some(journey) = journey else {
+    let Some(traced) = traced else {
         return spans;
     };
-    let leads = journey
+    let leads = traced
         .leader
         .filter(|leader| leader.trace_id == own.trace_id);
     let batch = leads.unwrap_or_else(|| own.child());
-    let at_server = journey.at_server();
+    let at_server = traced.at_server();
     let until = at_server.map_or(statement.ended, |(_, until)| until);
-    let mut span = clock.span("batch", batch, own, (journey.began, until));
-    let size = i64::try_from(journey.statements).unwrap_or(i64::MAX);
+    let mut span = clock.span("batch", batch, own, (traced.began, until));
+    let size = i64::try_from(traced.statements).unwrap_or(i64::MAX);
     span.attributes = vec![KeyValue::new("db.operation.batch.size", size)];
     // The leader's is linked with all statements in it, and each of the others' with the leader's.
     let linked = match leads {
-        Some(_) => journey.others.clone(),
-        None => journey.leader.into_iter().collect(),
+        Some(_) => traced.others.clone(),
+        None => traced.leader.into_iter().collect(),
     };
     let linked = linked
         .into_iter()

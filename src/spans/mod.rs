@@ -8,19 +8,19 @@
 //!       └─ server                until it was committed
 //! ```
 //!
-//! A statement says to which trace it belongs: in a comment, or in a query attribute ([`SpanContext`]). Statements that do
-//! not, or whose application does not record the trace, cost one search for a word. Where no collector is named in the
-//! environment, the way of OpenTelemetry, they do not cost even that.
+//! A statement says to which trace it belongs: in a comment, or in a query attribute ([`SpanContext`]). Statements
+//! that do not, or whose application does not record the trace, cost one search for a word. Where no collector is
+//! named in the environment, the way of OpenTelemetry, they do not cost even that.
 //!
-//! Sessions hand in what they know when the response is sent, and go on: if the collector is slow, spans are dropped and
-//! counted, and no client waits.
+//! Sessions hand in what they know when the response is sent, and go on: if the collector is slow, spans are dropped
+//! and counted, and no client waits.
 
 #[cfg(not(feature = "opentelemetry"))]
 mod absent;
 mod context;
 #[cfg(feature = "opentelemetry")]
 mod export;
-mod journey;
+mod traced_batch;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ use absent::Exporter;
 use export::Exporter;
 
 pub use context::{SpanContext, TRACEPARENT};
-pub use journey::{Journey, MOST_LINKS};
+pub use traced_batch::{MOST_LINKS, TracedBatch};
 
 /// How long the last spans may take when the proxy stops.
 const LAST: Duration = Duration::from_secs(2);
@@ -60,7 +60,7 @@ pub struct Statement {
     /// Since when it waited for others, if it did.
     pub waited_since: Option<Instant>,
     /// The batch that it was written in.
-    pub journey: Option<Arc<Journey>>,
+    pub traced: Option<Arc<TracedBatch>>,
     /// The number of the error that it was answered with.
     pub error: Option<u16>,
 }

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::{Addition, Call, CombineKey, Group, Member, Outcome, Repeated, Told, Work};
 use crate::catalog::HotTable;
 use crate::counter::SlotRow;
-use crate::spans::{Journey, MOST_LINKS, SpanContext};
+use crate::spans::{MOST_LINKS, SpanContext, TracedBatch};
 use crate::sql::Amount;
 use crate::sql::template::{Filling, Template};
 
@@ -256,12 +256,12 @@ impl Step {
     }
 
     /// Reports the outcome to all sessions that wait for it. The leader knows its own.
-    fn tell(&mut self, unsettled: &Outcome, is_leaders: bool, journey: Option<&Arc<Journey>>) {
+    fn tell(&mut self, unsettled: &Outcome, is_leaders: bool, traced: Option<&Arc<TracedBatch>>) {
         let told = self.told.take();
         let told = told.unwrap_or_else(|| Told::All(unsettled.clone()));
         for (position, call) in (usize::from(is_leaders)..).zip(self.seats.drain(..)) {
             let outcome = told.to(position);
-            call.send(Call::Done(outcome, journey.cloned())).ok();
+            call.send(Call::Done(outcome, traced.cloned())).ok();
         }
     }
 }
@@ -338,7 +338,7 @@ pub struct Batch {
     has_lane: AtomicBool,
     is_sent: AtomicBool,
     /// What is remembered of it, if batches are traced.
-    journey: Option<Arc<Journey>>,
+    traced: Option<Arc<TracedBatch>>,
 }
 
 impl Batch {
@@ -348,7 +348,7 @@ impl Batch {
             parts,
             has_lane: AtomicBool::new(has_lane),
             is_sent: AtomicBool::new(false),
-            journey: None,
+            traced: None,
         }
     }
 
@@ -365,23 +365,23 @@ impl Batch {
     /// From here on bytes may have been sent: what is not settled has an unknown outcome if the connection is lost.
     pub fn send(&self) {
         self.is_sent.store(true, Ordering::Relaxed);
-        if let Some(journey) = &self.journey {
-            journey.send();
+        if let Some(traced) = &self.traced {
+            traced.send();
         }
     }
 
     /// Remembers from here on what spans show of it. `leader`: the span of the leader's statement, if it is traced.
-    pub fn trace(&mut self, leader: Option<SpanContext>) -> Arc<Journey> {
+    pub fn trace(&mut self, leader: Option<SpanContext>) -> Arc<TracedBatch> {
         let statements = self.parts.iter().map(Part::count).sum();
         let spans = self
             .parts
             .iter()
             .flat_map(|part| part.spans.iter().copied());
         let others = spans.filter(|span| Some(*span) != leader).take(MOST_LINKS);
-        let journey = Journey::begin(statements, leader, others.collect());
-        let journey = Arc::new(journey);
-        self.journey = Some(Arc::clone(&journey));
-        journey
+        let traced = TracedBatch::begin(statements, leader, others.collect());
+        let traced = Arc::new(traced);
+        self.traced = Some(Arc::clone(&traced));
+        traced
     }
 
     /// Sets the outcome of a step of a part; its sessions learn it when the batch is dropped. `is_idle`: it has changed
@@ -453,9 +453,9 @@ impl Drop for Batch {
             true => Outcome::Lost,
             false => Outcome::NotWritten,
         };
-        let journey = self.journey.take();
-        if let Some(journey) = &journey {
-            journey.end();
+        let traced = self.traced.take();
+        if let Some(traced) = &traced {
+            traced.end();
         }
         let mut parts = std::mem::take(&mut self.parts);
         let keys = parts.iter().map(|part| {
@@ -475,7 +475,7 @@ impl Drop for Batch {
         for part in &mut parts {
             let leaders = part.leaders;
             for (index, step) in part.steps.iter_mut().enumerate() {
-                step.tell(&outcome, leaders == Some(index), journey.as_ref());
+                step.tell(&outcome, leaders == Some(index), traced.as_ref());
             }
         }
     }

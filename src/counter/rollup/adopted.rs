@@ -1,12 +1,13 @@
-//! Slots that an application writes by hand, in a table of its own (`adopts` of a rule), are moved into base rows as well.
+//! Slots that an application writes by hand, in a table of its own (`adopts` of a rule), are moved into base rows as
+//! well.
 //!
-//! Such slots have no part in reads, folds and combining: to MySQL, and so to whoever reads the counter, they are rows of
-//! another table. What is moved is added to base and taken from them in one transaction, so base + SUM(count), which is
-//! what such an application reads, is the same at every moment.
+//! Such slots have no part in reads, folds and combining: to MySQL, and so to whoever reads the counter, they are rows
+//! of another table. What is moved is added to base and taken from them in one transaction, so base + SUM(count),
+//! which is what such an application reads, is the same at every moment.
 //!
-//! The base row is locked first, and waited for, while nothing else is locked. Slots that others have locked are left for
-//! the next time. So this never waits while it holds what somebody else may want next, and takes part in no deadlock,
-//! whichever of the two an application locks first.
+//! The base row is locked first, and waited for, while nothing else is locked. Slots that others have locked are left
+//! for the next time. So this never waits while it holds what somebody else may want next, and takes part in no
+//! deadlock, whichever of the two an application locks first.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
+use super::kept::Kept;
 use super::pass::{Error, Pass};
 use super::text::{self, Lock};
 use super::values::{Sums, Values};
@@ -23,7 +25,6 @@ use crate::catalog::HotTable;
 use crate::catalog::read::{self, Facts};
 use crate::config::Adopted;
 use crate::counter::control::{Control, texts};
-use crate::counter::server::{Server, is_read_only};
 use crate::counter::{Key, KeyForm, quote};
 use crate::metrics::Metrics;
 use crate::sql::Amount;
@@ -76,9 +77,7 @@ impl fmt::Display for Moved {
 pub struct Adoption {
     control: Control,
     metrics: Arc<Metrics>,
-    conn: Option<Conn>,
-    /// To which that leads.
-    server: Server,
+    kept: Kept,
     tables: HashMap<(String, String), History>,
 }
 
@@ -96,10 +95,9 @@ impl Adoption {
     /// Over a connection of its own, made when it is needed.
     pub fn new(control: Control, metrics: Arc<Metrics>) -> Self {
         Self {
-            server: control.server(),
+            kept: Kept::new(&control),
             control,
             metrics,
-            conn: None,
             tables: HashMap::new(),
         }
     }
@@ -183,8 +181,8 @@ impl Adoption {
                         moved.rows += rows;
                         self.metrics.count_adopted(rows);
                     }
-                    Err(error) if leaves(&error) => {
-                        conn.query_drop("ROLLBACK").await?;
+                    Err(error) if pass.pass.is_lost(&error) || leaves(&error) => {
+                        conn.query_drop(text::ROLL_BACK).await?;
                         moved.left += 1;
                     }
                     // The connection is closed, which rolls back.
@@ -196,35 +194,24 @@ impl Adoption {
             }
             last = keys.into_iter().next_back();
         }
-        self.conn = Some(conn);
+        self.kept.give_back(conn);
         self.history(table).index = Some(index);
         Ok(moved)
     }
 
     async fn connection(&mut self) -> Result<Conn, Error> {
-        // The address may lead to another server now.
-        let server = self.control.server();
-        let kept = self.conn.take().filter(|_| self.server == server);
-        let mut conn = match kept {
-            Some(conn) => conn,
-            None => {
-                self.server = server;
-                for history in self.tables.values_mut() {
-                    history.index = None;
-                }
-                let mut conn = self.control.roll_up_connection().await?;
-                let set = format!(
-                    "SET SESSION innodb_lock_wait_timeout = {PATIENCE}, \
-                     SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"
-                );
-                conn.query_drop(set).await?;
-                conn
+        let (mut conn, is_new) = self.kept.take(&self.control).await?;
+        if is_new {
+            for history in self.tables.values_mut() {
+                history.index = None;
             }
-        };
-        match is_read_only(&mut conn).await? {
-            true => Err(Error::ReadOnly),
-            false => Ok(conn),
+            let set = format!(
+                "SET SESSION innodb_lock_wait_timeout = {PATIENCE}, \
+                 SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"
+            );
+            conn.query_drop(set).await?;
         }
+        Ok(conn)
     }
 
     fn history(&mut self, table: &HotTable) -> &mut History {
@@ -233,7 +220,7 @@ impl Adoption {
     }
 }
 
-/// Whether a key is left for the next time: its row is locked for too long, or has no room; or another one came first.
+/// Whether a key is left for the next time: its row is locked for too long, or has no room.
 fn leaves(error: &Error) -> bool {
     const LEFT: [u16; 3] = [
         ER_LOCK_WAIT_TIMEOUT,
@@ -243,7 +230,7 @@ fn leaves(error: &Error) -> bool {
     let Error::Server(DriverFailure::Server(refused)) = error else {
         return false;
     };
-    error.is_lost() || LEFT.contains(&refused.code) || is_check_violated(refused.code)
+    LEFT.contains(&refused.code) || is_check_violated(refused.code)
 }
 
 /// The adoption of one table.
@@ -353,7 +340,8 @@ impl AdoptedPass<'_> {
         slots.collect::<Option<_>>().ok_or(Error::Malformed)
     }
 
-    /// Sets what these slots hold to zero. The rows stay, so that whoever increments them does so without a gap to lock.
+    /// Sets what these slots hold to zero. The rows stay, so that whoever increments them does so without a gap to
+    /// lock.
     fn empty(&self, key: &Key, slots: &[(String, Option<Amount>)]) -> String {
         let numbers: Vec<_> = slots.iter().map(|(slot, _)| slot.as_str()).collect();
         format!(

@@ -9,6 +9,7 @@
 
 mod adopted;
 mod dirty;
+mod kept;
 mod pass;
 mod sweep;
 mod text;
@@ -25,7 +26,6 @@ use rand::RngExt;
 
 use super::control::{self, Control};
 use super::fold::{FoldStatements, OpenRow};
-use super::server::{Server, is_read_only};
 use super::{KeyForm, Slots};
 use crate::catalog::HotTable;
 use crate::metrics::Metrics;
@@ -37,6 +37,7 @@ pub(crate) use adopted::unique_key;
 pub use adopted::{Adoption, Moved};
 pub use dirty::Dirty;
 use dirty::Marks;
+use kept::Kept;
 pub use pass::Error;
 use pass::Pass;
 pub(super) use text::count;
@@ -70,9 +71,7 @@ const BETWEEN_SWEEPS: Duration = Duration::from_secs(10);
 pub struct RollUp {
     control: Control,
     metrics: Arc<Metrics>,
-    conn: Option<Conn>,
-    /// To which that leads.
-    server: Server,
+    kept: Kept,
     /// The binary log has statements, so that READ COMMITTED may not write: gaps are locked where a slot row has gone
     /// meanwhile, for as long as a transaction lasts.
     locks_gaps: bool,
@@ -111,10 +110,9 @@ impl RollUp {
     /// Over a connection of its own, made when it is needed.
     pub fn new(control: Control, metrics: Arc<Metrics>) -> Self {
         Self {
-            server: control.server(),
+            kept: Kept::new(&control),
             control,
             metrics,
-            conn: None,
             locks_gaps: false,
             tables: HashMap::new(),
             idle: IDLE,
@@ -202,7 +200,7 @@ impl RollUp {
             orphans: self.metrics.orphans() - orphans,
             left: sweep::count(table, &mut conn).await?,
         };
-        self.conn = Some(conn);
+        self.kept.give_back(conn);
         Ok(rolled)
     }
 
@@ -214,7 +212,7 @@ impl RollUp {
     pub async fn held(&mut self, table: &HotTable) -> Result<u64, Error> {
         let mut conn = self.connection().await?;
         let held = sweep::count(table, &mut conn).await?;
-        self.conn = Some(conn);
+        self.kept.give_back(conn);
         Ok(held)
     }
 
@@ -243,7 +241,7 @@ impl RollUp {
             }
             held = conn.query_first(&question).await?.ok_or(Error::Malformed)?;
         }
-        self.conn = Some(conn);
+        self.kept.give_back(conn);
         Ok(held)
     }
 
@@ -253,25 +251,12 @@ impl RollUp {
     }
 
     async fn connection(&mut self) -> Result<Conn, Error> {
-        // The address may lead to another server now.
-        let server = self.control.server();
-        let kept = self.conn.take().filter(|_| self.server == server);
-        let mut conn = match kept {
-            Some(conn) => conn,
-            None => {
-                self.server = server;
-                let mut conn = self.control.roll_up_connection().await?;
-                if self.locks_gaps {
-                    conn.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                        .await?;
-                }
-                conn
-            }
-        };
-        match is_read_only(&mut conn).await? {
-            true => Err(Error::ReadOnly),
-            false => Ok(conn),
+        let (mut conn, is_new) = self.kept.take(&self.control).await?;
+        if is_new && self.locks_gaps {
+            conn.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                .await?;
         }
+        Ok(conn)
     }
 
     /// Rolls up one table; what could not be rolled up is marked again. Whether the slot table is to be searched for
@@ -343,7 +328,7 @@ impl RollUp {
             result = self.cleaned(&pass, &mut conn, (slots, table)).await;
         }
         match &result {
-            Ok(()) => self.conn = Some(conn),
+            Ok(()) => self.kept.give_back(conn),
             // Closed, and so rolled back.
             Err(error) => self.locks_gaps |= is_for_statements_in_the_log(error),
         }
@@ -383,7 +368,7 @@ impl RollUp {
                     }
                     // As if it were locked.
                     Err(error) if pass.is_lost(&error) => {
-                        pass.roll_back(conn).await?;
+                        conn.query_drop(text::ROLL_BACK).await?;
                         marks.rows.extend(part.rows);
                     }
                     Err(error) => {

@@ -103,7 +103,6 @@ impl Pass<'_> {
         let slots = self.begin(conn, &which).await?;
         let mut rolled = self.within(conn, slots).await?;
         conn.query_drop(text::END).await?;
-        self.ended(conn).await?;
         // What was locked by others was left out without a word. What they have not committed concerns the next
         // roll-up.
         let named: usize = marks.rows.values().map(HashSet::len).sum();
@@ -120,33 +119,16 @@ impl Pass<'_> {
         Ok(rolled)
     }
 
-    /// Rolls back a transaction that another member of a cluster may have rolled back already.
-    pub(super) async fn roll_back(&self, conn: &mut Conn) -> Result<(), Error> {
-        conn.query_drop("ROLLBACK").await?;
-        self.ended(conn).await
-    }
-
     /// Whether an error says that the transaction was rolled back because another one was first. In a cluster that may
     /// show as a sum that is not as before: the transaction was lost in the middle of a packet.
     pub(super) fn is_lost(&self, error: &Error) -> bool {
         error.is_lost() || (self.table.is_gated && matches!(error, Error::Drift))
     }
 
-    async fn ended(&self, conn: &mut Conn) -> Result<(), Error> {
-        if self.table.is_gated {
-            conn.query_drop(text::AFTER_TO_BE_LOST).await?;
-        }
-        Ok(())
-    }
-
     /// Begins the transaction with the slot rows that no other session has locked.
     async fn begin(&self, conn: &mut Conn, which: &str) -> Result<Vec<Values<OpenRow>>, Error> {
         let slots = text::slot_rows(self.table, self.form, which, Lock::SkipLocked);
-        let begin = match self.table.is_gated {
-            true => text::BEGIN_TO_BE_LOST,
-            false => text::BEGIN,
-        };
-        let answers = run_all(conn, format!("{begin}; {slots}")).await?;
+        let answers = run_all(conn, format!("{}; {slots}", text::BEGIN)).await?;
         self.slot_rows(answers.into_iter().next_back().ok_or(Error::Malformed)?)
     }
 

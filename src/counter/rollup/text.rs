@@ -5,20 +5,19 @@ use std::fmt::Write;
 use super::dirty::Marks;
 use super::values::Sums;
 use crate::catalog::HotTable;
-use crate::counter::fold::{COMMIT, OpenRow};
+use crate::counter::fold::OpenRow;
 use crate::counter::quote;
 use crate::counter::{Key, KeyForm};
 
-pub(super) const BEGIN: &str = "START TRANSACTION";
+/// Begins a transaction. In a cluster it may be lost whenever another member is first, perhaps between two statements
+/// of one packet. What comes behind must not be committed by itself then.
+pub(super) const BEGIN: &str = "SET SESSION autocommit = 0; START TRANSACTION";
 
-/// Begins a transaction in a cluster with several writers, which rolls it back whenever another member was first, perhaps
-/// between two statements of one packet. What comes behind must not be committed by itself then.
-pub(super) const BEGIN_TO_BE_LOST: &str = "SET SESSION autocommit = 0; START TRANSACTION";
+/// Ends it.
+pub(super) const END: &str = "COMMIT AND NO CHAIN NO RELEASE; SET SESSION autocommit = 1";
 
-/// What must follow the end of that.
-pub(super) const AFTER_TO_BE_LOST: &str = "SET SESSION autocommit = 1";
-
-pub(super) const END: &str = COMMIT;
+/// Ends it, if it has not been lost, and takes back what it has done.
+pub(super) const ROLL_BACK: &str = "ROLLBACK AND NO CHAIN NO RELEASE; SET SESSION autocommit = 1";
 
 /// Whether others wait when a statement finds a row locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

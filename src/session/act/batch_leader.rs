@@ -65,7 +65,7 @@ impl Session {
         }
         if self.shared.spans.are_wanted() {
             let own = self.link.timing.span.map(|span| span.own);
-            self.link.timing.journey = Some(batch.trace(own));
+            self.link.timing.traced = Some(batch.trace(own));
         }
         if let [part] = batch.parts()
             && (part.table().is_keyless()
@@ -298,7 +298,8 @@ impl Session {
         })
     }
 
-    /// Writes the sums of several keys in one transaction, again and again while another member of the cluster is first.
+    /// Writes the sums of several keys in one transaction, again and again while another member of the cluster is
+    /// first.
     async fn write_all(&mut self, texts: &[Texts]) -> Result<Vec<Outcome>, Error> {
         let is_gated = texts.iter().any(Texts::is_gated);
         let mut lost = 0;
@@ -352,8 +353,8 @@ impl Session {
                 InternalResponse::Row(_) => return Err(Malformed.into()),
             });
         }
-        // If a KILL hits this statement, it says nothing of the transaction; the responses before it do. In a cluster it may
-        // be the one that is told that the transaction is gone; COMMIT then ends nothing, and is told OK.
+        // If a KILL hits this statement, it says nothing of the transaction; the responses before it do. In a cluster
+        // it may be the one that is told that the transaction is gone; COMMIT then ends nothing, and is told OK.
         let mut is_gone = false;
         match self.read_internal().await? {
             InternalResponse::Ok(ok) => is_open = Some(is_in_transaction(&ok)),

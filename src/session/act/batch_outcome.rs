@@ -72,8 +72,8 @@ pub(crate) fn changes_nothing(outcome: &Outcome) -> bool {
     }
 }
 
-/// Whether an error is about the values of the statement, which its transaction survives: out of range, a duplicate key,
-/// a constraint.
+/// Whether an error is about the values of the statement, which its transaction survives: out of range, a duplicate
+/// key, a constraint.
 pub(crate) fn is_of_the_statement(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| {
         let class = err.sql_state.get(..2);

@@ -1,4 +1,5 @@
-//! Statements that several sessions want alike: the first runs as it came, and one statement does what the others would.
+//! Statements that several sessions want alike: the first runs as it came, and one statement does what the others
+//! would.
 
 use crate::counter::combine::{Answer, Message};
 use crate::session::Session;
@@ -79,8 +80,8 @@ impl Session {
     }
 }
 
-/// Whether a response to SHOW WARNINGS has only messages that a text gets each time, whatever it finds: that its syntax is
-/// deprecated. MySQL says so of VALUES(), which most upserts have.
+/// Whether a response to SHOW WARNINGS has only messages that a text gets each time, whatever it finds: that its
+/// syntax is deprecated. MySQL says so of VALUES(), which most upserts have.
 fn are_of_the_text(messages: &[Message]) -> bool {
     let code = |row: &[u8]| {
         let mut row = Reader::new(row);
@@ -93,8 +94,8 @@ fn are_of_the_text(messages: &[Message]) -> bool {
 }
 
 impl Steps {
-    /// For all others of a step, if its first one has changed the row. They would be warned as it was, if that is for the
-    /// text alone.
+    /// For all others of a step, if its first one has changed the row. They would be warned as it was, if that is for
+    /// the text alone.
     fn first_try(&mut self, index: usize) -> Option<Try> {
         let Sent::Repeated {
             others,

@@ -223,7 +223,8 @@ impl Session {
                 self.run_steps(steps).await?;
                 self.run_repeats(steps).await?;
                 if part.table().is_keyless() && steps.end.is_none() {
-                    // Under READ COMMITTED another row may have been inserted, and written, since the first one was locked.
+                    // Under READ COMMITTED another row may have been inserted, and written, since the first one was
+                    // locked.
                     let end = self.lock_again(part).await?;
                     steps.end = end.map(|end| (steps.sent.len(), end));
                 }
@@ -449,8 +450,8 @@ pub(super) fn is_command_denied(error: &[u8]) -> bool {
     reply::Err::decode(error).is_ok_and(|err| lacks_privilege(err.code))
 }
 
-/// Whether a response does not say if LAST_INSERT_ID(..) was evaluated, and to what: an OK that reports neither a value nor
-/// a change, or an ERR. The statement may run once more, then.
+/// Whether a response does not say if LAST_INSERT_ID(..) was evaluated, and to what: an OK that reports neither a
+/// value nor a change, or an ERR. The statement may run once more, then.
 fn is_id_uncertain(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Committed(answer) => OkPacket::decode(&answer.payload)

@@ -55,8 +55,8 @@ const MARIADB_QUESTION: &str = "SELECT @@SESSION.session_track_state_change = 0 
      @@SESSION.sql_notes, @@SESSION.sql_warnings, @@SESSION.max_error_count, \
      (SELECT VARIABLE_VALUE FROM information_schema.SESSION_VARIABLES WHERE VARIABLE_NAME = 'NOTE_VERBOSITY')";
 
-/// How often a statement enters a batch: a slot row may turn out to be missing, or closed; a row may be missing, so that
-/// one statement at a time runs; a statement that stood for others may have changed something after all.
+/// How often a statement enters a batch: a slot row may turn out to be missing, or closed; a row may be missing, so
+/// that one statement at a time runs; a statement that stood for others may have changed something after all.
 const ROUNDS: usize = 8;
 
 impl Session {
@@ -91,8 +91,8 @@ impl Session {
                 }
             };
             let outcome = match call {
-                Call::Done(outcome, journey) => {
-                    self.link.timing.journey = journey;
+                Call::Done(outcome, traced) => {
+                    self.link.timing.traced = traced;
                     outcome
                 }
                 Call::Lead(batch) => match Box::pin(self.lead(batch, candidate)).await? {

@@ -134,8 +134,8 @@ impl Session {
         self.release(&held).await
     }
 
-    /// Runs an EXECUTE in the transaction that folds for it have begun, under `autocommit = 0`. If there is no statement
-    /// of the name, MySQL would have begun none, so it is ended.
+    /// Runs an EXECUTE in the transaction that folds for it have begun, under `autocommit = 0`. If there is no
+    /// statement of the name, MySQL would have begun none, so it is ended.
     async fn execute_if_known(
         &mut self,
         reason: Reason,

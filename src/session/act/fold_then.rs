@@ -32,7 +32,8 @@ impl Session {
         if self.state.last.leaves_doubt {
             self.run_internal("DO 0").await?;
         }
-        // Boxed, like all that is rare or takes round trips of its own: every statement makes the future that this is in.
+        // Boxed, like all that is rare or takes round trips of its own: every statement makes the future that this is
+        // in.
         if let Some(done) =
             Box::pin(self.write_with_sums(fold, parameters, original, context)).await?
         {

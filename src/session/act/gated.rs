@@ -85,7 +85,8 @@ impl Session {
         if self.knows_slot(table, row, slot) {
             return true;
         }
-        // The control account would wait for a transaction that holds the slot row: this one, or one that shares the slot.
+        // The control account would wait for a transaction that holds the slot row: this one, or one that shares the
+        // slot.
         let is_shared = self.lease(table).is_none_or(SlotLease::is_shared);
         let remembers_all = !self.state.in_transaction() || self.state.written.len() < MOST_WRITTEN;
         if is_shared || !remembers_all || !may_be_opened(increment) {
@@ -104,8 +105,8 @@ impl Session {
         is_open
     }
 
-    /// Whether the open transaction has incremented this slot row for other counters: it is locked, and base has not been
-    /// asked whether it has room for these.
+    /// Whether the open transaction has incremented this slot row for other counters: it is locked, and base has not
+    /// been asked whether it has room for these.
     fn has_written_otherwise(&self, table: &Arc<HotTable>, row: &SlotRow, slot: u16) -> bool {
         let is_it = |written: &(Arc<HotTable>, SlotRow, u16)| {
             written.2 == slot

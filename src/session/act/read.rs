@@ -507,8 +507,8 @@ impl Session {
         Ok(Prepared::Summed(reason))
     }
 
-    /// Whether base alone is what the read sees: its transaction's snapshot is from when the slot tables were gone. They
-    /// may be there again, and the server would refuse to read them (1412).
+    /// Whether base alone is what the read sees: its transaction's snapshot is from when the slot tables were gone.
+    /// They may be there again, and the server would refuse to read them (1412).
     fn has_only_base_of(&self, read: &Read) -> bool {
         let is_consistent = self.state.in_transaction() && !read.locks_rows();
         let of_snapshot = &self.state.transaction.without_slots;

@@ -251,9 +251,9 @@ impl Session {
         }
     }
 
-    /// Begins the transaction again that a deadlock has ended. MySQL would have waited for one lock, the base row's, and
-    /// met no deadlock, so the client must not hear of it. Only where nothing was done in the transaction before this
-    /// statement.
+    /// Begins the transaction again that a deadlock has ended. MySQL would have waited for one lock, the base row's,
+    /// and met no deadlock, so the client must not hear of it. Only where nothing was done in the transaction before
+    /// this statement.
     async fn begins_again(&mut self) -> Result<bool, Error> {
         let Some(left) = self.state.running.may_begin_again.checked_sub(1) else {
             return Ok(false);

@@ -8,8 +8,8 @@ use crate::wire::execute::text_attribute;
 use crate::wire::{capability, command};
 
 impl Session {
-    /// Gives the command at the front a span, if its application says that it belongs to a trace. What cannot be read is
-    /// not traced: whoever handles the command will say what is wrong with it.
+    /// Gives the command at the front a span, if its application says that it belongs to a trace. What cannot be read
+    /// is not traced: whoever handles the command will say what is wrong with it.
     pub(crate) async fn find_span(&mut self) {
         let parent = match self.buffer_command().await {
             Ok(true) => self.traceparent(),

@@ -48,7 +48,8 @@ pub(crate) struct Link {
     pub rolled_back: Option<Vec<u8>>,
     /// The client has closed its sending side.
     pub client_closed: bool,
-    /// The sending side toward the upstream is shut down, because the client has closed: nothing more can be sent there.
+    /// The sending side toward the upstream is shut down, because the client has closed: nothing more can be sent
+    /// there.
     pub shutdown_sent: bool,
     /// When the upstream was last heard from: it closes idle connections.
     pub heard: Instant,

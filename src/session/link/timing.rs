@@ -8,7 +8,7 @@ use super::Link;
 use super::close::Answered;
 use crate::metrics::Spent;
 use crate::reason::{PlanKind, Reason};
-use crate::spans::{Journey, SpanContext, Statement};
+use crate::spans::{SpanContext, Statement, TracedBatch};
 
 /// The current command.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Timing {
     /// Its span, if its application traces it.
     pub span: Option<Span>,
     /// The last batch that its statement was in, if batches are traced.
-    pub journey: Option<Arc<Journey>>,
+    pub traced: Option<Arc<TracedBatch>>,
     /// Since when it has waited for others, the first time.
     waited_since: Option<Instant>,
 }
@@ -49,7 +49,7 @@ impl Timing {
             reason: None,
             error: None,
             span: None,
-            journey: None,
+            traced: None,
             waited_since: None,
         }
     }
@@ -100,7 +100,7 @@ impl Link {
             upstream: spent.map_or(timing.upstream, |(_, spent)| spent.upstream),
             added: spent.map_or(Duration::ZERO, |(_, spent)| spent.added),
             waited_since: timing.waited_since,
-            journey: timing.journey.take(),
+            traced: timing.traced.take(),
             error: timing.error,
         })
     }

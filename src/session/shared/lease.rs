@@ -1,8 +1,8 @@
 //! For how long sessions may act by what the proxies of a cluster have agreed on.
 //!
-//! A proxy that is not heard for a while is taken for gone by the others, which then go on without it. But it may only have
-//! been stopped, and go on where it was. So what it has agreed on is leased: when the lease has run out, its sessions wait
-//! until the rules are at the stage that agrees with whatever the others have come to do.
+//! A proxy that is not heard for a while is taken for gone by the others, which then go on without it. But it may only
+//! have been stopped, and go on where it was. So what it has agreed on is leased: when the lease has run out, its
+//! sessions wait until the rules are at the stage that agrees with whatever the others have come to do.
 
 use std::sync::{Arc, Mutex, OnceLock};
 

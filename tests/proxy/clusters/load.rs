@@ -149,8 +149,8 @@ async fn work(address: &Address, seed: u64, stop: &AtomicBool, acknowledged: &At
     ledger
 }
 
-/// Increments of two rows, and of both counters of one, beside a row of another table; some transactions have met an error
-/// before, and go on.
+/// Increments of two rows, and of both counters of one, beside a row of another table; some transactions have met an
+/// error before, and go on.
 async fn transaction(client: &mut Driver, key: i64, random: &mut SmallRng) -> Option<Ledger> {
     let mut ledger = Ledger::default();
     let second = random.random_range(1..=KEYS);

@@ -1,5 +1,5 @@
-//! Clients go past the proxies, and change the rows that slots are being moved into: roll-ups are lost to them, and must
-//! be lost as a whole.
+//! Clients go past the proxies, and change the rows that slots are being moved into: roll-ups are lost to them, and
+//! must be lost as a whole.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

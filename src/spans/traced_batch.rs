@@ -10,7 +10,7 @@ pub const MOST_LINKS: usize = 128;
 
 /// A batch on its way.
 #[derive(Debug)]
-pub struct Journey {
+pub struct TracedBatch {
     /// For how many statements.
     pub statements: usize,
     /// Its span, in the trace of the statement whose session leads, if that is traced.
@@ -23,7 +23,7 @@ pub struct Journey {
     ended: OnceLock<Instant>,
 }
 
-impl Journey {
+impl TracedBatch {
     /// Begins now.
     pub fn begin(
         statements: usize,
