@@ -37,7 +37,8 @@ pub use socket_accounts::refuse_socket_accounts;
 pub struct Catalog {
     /// One entry per rule with `mode: enforce` that has slots.
     pub tables: Vec<Arc<HotTable>>,
-    /// One entry per rule with `slots: 0`, or whose table rests: increments are combined on the base row, all else passes.
+    /// One entry per rule with `slots: 0`, or whose table rests: increments are combined on the base row, all else
+    /// passes.
     pub without_slots: Vec<Arc<HotTable>>,
     /// One entry per rule with `mode: observe`: plans are made and counted, and everything passes.
     pub observed: Vec<Arc<HotTable>>,

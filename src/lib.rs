@@ -1,9 +1,9 @@
 //! Countersink: a MySQL proxy that makes hot counter rows fast without changing the application.
 //!
 //! Thousands of clients that run `UPDATE posts SET views = views + 1 WHERE id = 42` wait for each other's row lock.
-//! Through Countersink those that wait for a row are written by one of them, in one transaction. While transactions hold
-//! the row, increments go to rows of a slot table that no other client holds, and reads add the slots up again. For every
-//! counter `c` of a row with key `k`
+//! Through Countersink those that wait for a row are written by one of them, in one transaction. While transactions
+//! hold the row, increments go to rows of a slot table that no other client holds, and reads add the slots up again.
+//! For every counter `c` of a row with key `k`
 //!
 //! ```text
 //! value(k, c) = base.c + SUM(slots.c where key = k)
@@ -28,10 +28,10 @@
 //! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like · [`spans`]: OpenTelemetry |
 //! | 1 | [`config`]: rules.yaml · [`reason`]: why a statement got its plan · [`metrics`] |
 //!
-//! What is not the proxy are crates beside it, which know nothing of it: `countersink_sandbox`, throwaway servers for the
-//! demo and the tests; `countersink_terminal`, what commands show; `countersink_bench`, load clients and what the demo
-//! and the benchmark measure with them. The last one is lent a client and the proxy by [`cli`], for the binary, which
-//! has its commands, is a part of this package.
+//! What is not the proxy are crates beside it, which know nothing of it: `countersink_sandbox`, throwaway servers for
+//! the demo and the tests; `countersink_terminal`, what commands show; `countersink_bench`, load clients and what the
+//! demo and the benchmark measure with them. The last one is lent a client and the proxy by [`cli`], for the binary,
+//! which has its commands, is a part of this package.
 //!
 //! # Life of a statement
 //!
@@ -45,10 +45,10 @@
 //!    the table rests, a write of one row in autocommit is written together with those that wait for the row
 //!    ([`counter::combine`]), and all else passes. While slots are in use, an increment goes to a slot, together with
 //!    other waiting ones (in a transaction: once such transactions are known to do nothing else). In a cluster with
-//!    several writers slots are always in use, and what another member was first to change is run again. A read is sent as
-//!    base + SUM(slots). Any other write moves the slots into base first (fold) and then runs as it came, in one
-//!    transaction. Only a write of another table, where a fold would show in the client's snapshot, reads counters as
-//!    sums;
+//!    several writers slots are always in use, and what another member was first to change is run again. A read is
+//!    sent as base + SUM(slots). Any other write moves the slots into base first (fold) and then runs as it came, in
+//!    one transaction. Only a write of another table, where a fold would show in the client's snapshot, reads counters
+//!    as sums;
 //! 4. the client gets the response that MySQL would have given: row counts, info text, column definitions and status
 //!    flags are those of its own statement;
 //! 5. later, in the background, [`counter::rollup`] moves the values in slots into base.

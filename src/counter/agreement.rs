@@ -224,7 +224,8 @@ impl Agreement {
         self.ask(control, by_locks, by_rows).await
     }
 
-    /// The proxies that had a part in this slot table when they fell silent a moment ago. By user locks nobody can tell.
+    /// The proxies that had a part in this slot table when they fell silent a moment ago. By user locks nobody can
+    /// tell.
     ///
     /// # Errors
     ///

@@ -23,8 +23,8 @@ pub enum Cluster {
 }
 
 impl Cluster {
-    /// Whether other members may take writes as well, as far as the rules neither say nor show by their `upstreams` that
-    /// one member takes them all.
+    /// Whether other members may take writes as well, as far as the rules neither say nor show by their `upstreams`
+    /// that one member takes them all.
     pub fn has_several_writers(self, config: &Config) -> bool {
         let members = match self {
             Self::Group {

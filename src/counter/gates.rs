@@ -1,6 +1,6 @@
 //! Gates: rows of a slot table that hold nothing. In a cluster with several writers, row locks are of one member: while
-//! one member deletes a base row, or takes it to the limit of its type, another may open a slot of it, and both would be
-//! committed. So both *pass a gate*: they write one more row, and of two transactions that write the same row on
+//! one member deletes a base row, or takes it to the limit of its type, another may open a slot of it, and both would
+//! be committed. So both *pass a gate*: they write one more row, and of two transactions that write the same row on
 //! different members the cluster commits one only.
 //!
 //! Each base row has a gate, for those who know which rows they write, and the slot table has one for the others. Who

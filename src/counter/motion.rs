@@ -21,8 +21,8 @@ const MEETINGS: u32 = 16;
 /// The time within which meetings are counted together.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// A transaction that waits this long for a row has met another one there, and one that waits twice as long has met two:
-/// transactions of other proxies are not counted here otherwise.
+/// A transaction that waits this long for a row has met another one there, and one that waits twice as long has met
+/// two: transactions of other proxies are not counted here otherwise.
 const WAIT: Duration = Duration::from_millis(10);
 
 /// The longest that a change to slots waits for transactions that wait for each other.

@@ -2,10 +2,11 @@
 //! two meet on a slot row.
 //!
 //! The number is claimed by a user lock on the server (GET_LOCK), which is released with the connection that holds it;
-//! or by a row of the table of proxies ([`registry`](super::registry)). While it is lost, two proxies may lease the same
-//! slots, which costs waits; and the others do not hear what this proxy says about its rules, so the proxies agree on
-//! them again. One of the proxies leads in each slot table, by another such lock, or because its number is the lowest:
-//! it looks after what the others leave behind. If two lead, or none, slots are looked through twice, or later.
+//! or by a row of the table of proxies ([`registry`](super::registry)). While it is lost, two proxies may lease the
+//! same slots, which costs waits; and the others do not hear what this proxy says about its rules, so the proxies
+//! agree on them again. One of the proxies leads in each slot table, by another such lock, or because its number is
+//! the lowest: it looks after what the others leave behind. If two lead, or none, slots are looked through twice, or
+//! later.
 
 mod by_locks;
 mod by_row;

@@ -1,9 +1,9 @@
 //! Opens slots in a cluster with several writers.
 //!
 //! There, whoever opens a slot must pass a gate (see [`gates`]), and so may lose against a transaction of another
-//! member. A client's transaction would be lost with it. So the control account opens slots, in transactions of its own,
-//! which are tried again when they are lost; what sessions need at the same time is opened together. A session increments
-//! slots that are open, and nothing else: its row locks are on slot rows that no other session writes.
+//! member. A client's transaction would be lost with it. So the control account opens slots, in transactions of its
+//! own, which are tried again when they are lost; what sessions need at the same time is opened together. A session
+//! increments slots that are open, and nothing else: its row locks are on slot rows that no other session writes.
 //!
 //! [`gates`]: super::gates
 
@@ -69,8 +69,8 @@ enum Error {
     Server(#[from] DriverFailure),
 }
 
-/// Whether base can be asked for these counters and touch columns, by any connection: a DATETIME is of the client's time
-/// zone.
+/// Whether base can be asked for these counters and touch columns, by any connection: a DATETIME is of the client's
+/// time zone.
 pub fn may_guard(table: &HotTable, guarded: &[usize]) -> bool {
     let mut touches = guarded
         .iter()

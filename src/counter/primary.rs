@@ -1,9 +1,9 @@
 //! Which of several servers is the primary: the one that takes writes.
 //!
-//! None is guessed. A server becomes the primary when it is the only one that takes writes, and was seen to be read-only
-//! until it was promoted. If another took writes at that time, that one must say that it takes none any more. So a
-//! replica that was never read-only does not become the primary because the primary is slow for a moment, and neither
-//! does a server that comes back and takes writes.
+//! None is guessed. A server becomes the primary when it is the only one that takes writes, and was seen to be
+//! read-only until it was promoted. If another took writes at that time, that one must say that it takes none any
+//! more. So a replica that was never read-only does not become the primary because the primary is slow for a moment,
+//! and neither does a server that comes back and takes writes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,8 +1,10 @@
-//! The statements that have the open transaction see rows of a hot table as its snapshot adds them up: base + SUM(slots).
+//! The statements that have the open transaction see rows of a hot table as its snapshot adds them up: base +
+//! SUM(slots).
 //!
-//! A consistent read shows base and slots as they were, apart. A query that cannot be rewritten reads base alone. So the
-//! rows that had slots in the snapshot are written with the sum of that time, the query runs, and a savepoint takes the
-//! writes back. That is right where nothing but counters has changed since, which a digest of the other columns tells.
+//! A consistent read shows base and slots as they were, apart. A query that cannot be rewritten reads base alone. So
+//! the rows that had slots in the snapshot are written with the sum of that time, the query runs, and a savepoint
+//! takes the writes back. That is right where nothing but counters has changed since, which a digest of the other
+//! columns tells.
 
 use std::fmt::Write;
 

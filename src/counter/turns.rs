@@ -1,8 +1,8 @@
 //! Roll-ups, and statements that wait for no lock, take turns.
 //!
-//! A roll-up holds a row for some milliseconds, which a client only notices as a short wait. SKIP LOCKED would leave the
-//! row out, though, and NOWAIT would fail, where MySQL has no lock at all. So no transaction of a roll-up runs while such a
-//! statement does, as far as the sessions of this process are concerned.
+//! A roll-up holds a row for some milliseconds, which a client only notices as a short wait. SKIP LOCKED would leave
+//! the row out, though, and NOWAIT would fail, where MySQL has no lock at all. So no transaction of a roll-up runs
+//! while such a statement does, as far as the sessions of this process are concerned.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,12 @@ use std::time::Duration;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::time::Instant;
 
-/// How long a roll-up waits for its turn. Then it goes on without: such statements may never end, one after the other, and
-/// a client may never read the response to one.
+/// How long a roll-up waits for its turn. Then it goes on without: such statements may never end, one after the other,
+/// and a client may never read the response to one.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// How often it looks whether it may. It does not queue, for statements behind it would have to wait for those before it.
+/// How often it looks whether it may. It does not queue, for statements behind it would have to wait for those before
+/// it.
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// Whose turn it is.

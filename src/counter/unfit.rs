@@ -22,8 +22,8 @@ pub enum Unfit {
     NoRowLocks,
 }
 
-/// Why slots of these tables would not do, if so: where there are slots, all proxies must hear each other, and rows must
-/// be locked.
+/// Why slots of these tables would not do, if so: where there are slots, all proxies must hear each other, and rows
+/// must be locked.
 ///
 /// # Errors
 ///

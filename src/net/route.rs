@@ -57,8 +57,8 @@ impl Route {
         self.doubts.notified().await;
     }
 
-    /// The servers at these addresses, and no others, are given up: another has taken their place, and they do not answer.
-    /// Whoever waits for one of them reads the end of the stream.
+    /// The servers at these addresses, and no others, are given up: another has taken their place, and they do not
+    /// answer. Whoever waits for one of them reads the end of the stream.
     pub(crate) fn give_up(&self, addresses: Vec<Address>) {
         let mut several = self.several();
         several.given_up = addresses;

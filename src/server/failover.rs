@@ -34,8 +34,8 @@ const TRIES_AT_LAST: u32 = 4;
 /// until somebody has looked.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long a server that another has taken the place of may be silent before sessions that are there still are cut off,
-/// as if it had died: it hangs, or its host has gone.
+/// How long a server that another has taken the place of may be silent before sessions that are there still are cut
+/// off, as if it had died: it hangs, or its host has gone.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// The least time between two complaints while none was unnecessary.
@@ -120,9 +120,9 @@ impl Failover {
         }
     }
 
-    /// The proxy's own connections and its rules follow first, so that no session acts on that server by what was agreed
-    /// upon on another; then the sessions. The rules ask that server, which may hang by now, and are freed only by a
-    /// move to another: so they are not waited for here. A move that is under way ends.
+    /// The proxy's own connections and its rules follow first, so that no session acts on that server by what was
+    /// agreed upon on another; then the sessions. The rules ask that server, which may hang by now, and are freed only
+    /// by a move to another: so they are not waited for here. A move that is under way ends.
     async fn move_to(&self, address: Address, look: primary::Look, moving: &mut JoinSet<()>) {
         moving.shutdown().await;
         self.control.move_to(look);

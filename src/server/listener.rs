@@ -81,10 +81,10 @@ impl Listener {
         }
     }
 
-    /// Lets no more clients begin to connect, while those that have begun may be accepted. The system closes a connection
-    /// that waits in a socket which is closed, and goes on to put some there as long as it is open: with two processes
-    /// at a port, each gets a share. What it drops, the client sends again after a second, and by then the other process
-    /// gets it.
+    /// Lets no more clients begin to connect, while those that have begun may be accepted. The system closes a
+    /// connection that waits in a socket which is closed, and goes on to put some there as long as it is open: with
+    /// two processes at a port, each gets a share. What it drops, the client sends again after a second, and by then
+    /// the other process gets it.
     pub(super) fn takes_no_more(&self) {
         #[cfg(target_os = "linux")]
         if let Self::Tcp(listener) = self
@@ -115,8 +115,8 @@ fn hands_over() -> bool {
     setting.is_ok_and(|setting| setting.trim_ascii() == b"1")
 }
 
-/// Drops packets with SYN, by which connections begin (manual: bpf(4), `struct sock_filter`). To a filter the packet begins with the
-/// header of TCP.
+/// Drops packets with SYN, by which connections begin (manual: bpf(4), `struct sock_filter`). To a filter the packet
+/// begins with the header of TCP.
 #[cfg(target_os = "linux")]
 fn first_packets() -> [SockFilter; 4] {
     const LOAD_BYTE: u16 = 0x30;
@@ -212,7 +212,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listens at a unix socket. Everybody may connect to it, as to the server's own: who comes in is for the server to say.
+/// Listens at a unix socket. Everybody may connect to it, as to the server's own: who comes in is for the server to
+/// say.
 async fn listen_at(path: &Path, take_over: bool) -> io::Result<(UnixListener, SocketFile)> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {

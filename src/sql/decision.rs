@@ -43,8 +43,8 @@ pub enum Decision<'a> {
 pub struct Circumstances {
     /// What LOCK TABLES means for hot tables.
     pub table_locks: TableLocks,
-    /// The statement may be the first to compare an AUTO_INCREMENT column with IS NULL under `sql_auto_is_null`, so that
-    /// it finds the row that was inserted last. An internal statement would be the first in its place.
+    /// The statement may be the first to compare an AUTO_INCREMENT column with IS NULL under `sql_auto_is_null`, so
+    /// that it finds the row that was inserted last. An internal statement would be the first in its place.
     pub finds_last_inserted: bool,
     /// No increment may go to a slot.
     pub checks_disabled: bool,

@@ -7,8 +7,8 @@
 //! `syntax` (sqlparser, on byte offsets), `context` (which table a name means); `ddl`, `lock_tables`, `prepare`,
 //! `one_shot` (read by words alone), `accounted` (no hot table is named where the planner does not look), `increment`,
 //! `write` (planned by syntax tree), `read` (counters in queries), `cascade` (rows that foreign keys take along);
-//! `planner` puts them together; `decision` says what becomes of a plan in a session; `shape` says which statements share a plan; `digest` and `tally` describe statements
-//! for which there is no rule yet.
+//! `planner` puts them together; `decision` says what becomes of a plan in a session; `shape` says which statements
+//! share a plan; `digest` and `tally` describe statements for which there is no rule yet.
 
 mod accounted;
 mod amount;

@@ -140,8 +140,8 @@ impl<'a> Execute<'a> {
     }
 }
 
-/// The text of the query attribute of this name, of a COM_QUERY or a COM_STMT_EXECUTE that says what types its attributes
-/// have. Placeholders' values, which stand before those of attributes, have no names.
+/// The text of the query attribute of this name, of a COM_QUERY or a COM_STMT_EXECUTE that says what types its
+/// attributes have. Placeholders' values, which stand before those of attributes, have no names.
 ///
 /// # Errors
 ///

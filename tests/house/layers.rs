@@ -28,6 +28,9 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
     "statements are counted by the reason for their plan",
 )];
 
+/// The last column of a comment.
+const WIDEST_COMMENT: usize = 120;
+
 /// The most lines of a file.
 const LONGEST_FILE: usize = 600;
 
@@ -194,6 +197,23 @@ fn no_file_is_longer_than_a_room_may_be() {
         .map(|(name, lines)| format!("{name}: {lines} lines, at most {LONGEST_FILE}"))
         .collect();
     assert_none("a file is too long; split it", &long);
+}
+
+/// The compiler's own formatter leaves comments as they are.
+#[test]
+fn no_comment_is_wider_than_a_page() {
+    let mut wide = Vec::new();
+    for source in with_crates().iter().chain(&tests_and_benches()) {
+        for (index, line) in source.text.lines().enumerate() {
+            let text = line.trim_start();
+            let is_row_of_a_table = text.contains("//! |") || text.contains("/// |");
+            if text.starts_with("//") && !is_row_of_a_table && line.chars().count() > WIDEST_COMMENT
+            {
+                wide.push(format!("{}:{}", source.name, index + 1));
+            }
+        }
+    }
+    assert_none("a comment is too wide; wrap it", &wide);
 }
 
 #[test]

@@ -300,8 +300,8 @@ async fn a_column_more_is_shown_within_a_second(flavour: Flavour) {
     }
 }
 
-/// A session that has temporary tables asks again which of them hide hot ones. What its last statement has left is still
-/// there then.
+/// A session that has temporary tables asks again which of them hide hot ones. What its last statement has left is
+/// still there then.
 async fn messages_outlive_a_look_at_the_tables(flavour: Flavour) {
     for (schema, rule) in [
         ("cs_altered_folded", "rest: never"),

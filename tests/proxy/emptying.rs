@@ -270,7 +270,8 @@ async fn reads_while_slots_are_away(flavour: Flavour) {
     // What the increment added to is base or a slot: the proxy may not have known yet that slots are there again.
     let base = number(&mut stage.direct, VALUE).await;
     run(&mut stage.direct, "DROP TABLE posts_slots").await;
-    // A read that fails makes no snapshot on MySQL: the next one is of later. On MariaDB it does, and slots are younger.
+    // A read that fails makes no snapshot on MySQL: the next one is of later. On MariaDB it does, and slots are
+    // younger.
     let fails = "SELECT views FROM posts WHERE id = (SELECT 1 UNION SELECT 2)";
     run(&mut before, "BEGIN").await;
     match before.query(fails).await.expect("an answer") {
@@ -352,8 +353,8 @@ async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// A query that is not read, of a row that had slots in the snapshot: it is shown as it was, unless more has changed than
-/// its counter.
+/// A query that is not read, of a row that had slots in the snapshot: it is shown as it was, unless more has changed
+/// than its counter.
 async fn queries_that_their_snapshot_cannot_show(flavour: Flavour) {
     const UNREAD: &str = "SELECT views FROM posts WHERE 5 MOD 2";
     let mut stage = Stage::new(flavour, "cs_emptying_outgrown").await;

@@ -1,5 +1,5 @@
-//! Proxies on several members of a cluster whose members all take writes: they hear each other, and whoever is killed is
-//! not waited for for ever.
+//! Proxies on several members of a cluster whose members all take writes: they hear each other, and whoever is killed
+//! is not waited for for ever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,7 +126,8 @@ async fn counts(proxies: &[&Proxy], value: &mut i64) {
     }
 }
 
-/// Increments until it is told to stop. How many were acknowledged; those that lost against another member were not done.
+/// Increments until it is told to stop. How many were acknowledged; those that lost against another member were not
+/// done.
 async fn work(address: Address, stop: Arc<AtomicBool>) -> i64 {
     let mut client = connect(&address, Some(SCHEMA)).await;
     let mut done = 0;

@@ -96,8 +96,8 @@ pub async fn number(driver: &mut Driver, text: &str) -> i64 {
     }
 }
 
-/// A number from information_schema.innodb_trx. The server makes that table anew only when nobody has read it for a tenth
-/// of a second, so tests take turns.
+/// A number from information_schema.innodb_trx. The server makes that table anew only when nobody has read it for a
+/// tenth of a second, so tests take turns.
 pub async fn number_of_transactions(driver: &mut Driver, text: &str) -> i64 {
     static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     let _turn = TURN.lock().await;

@@ -13,9 +13,9 @@
 //! A statement ends with a semicolon at the end of a line, or with one that parameters follow; a second semicolon
 //! there is the statement's own. `{schema}` is the schema, `{x:100}` a hundred times x. In front of a session's name's
 //! end: `[mysql]` or `[mariadb]` restricts it to a family, `[text]` or `[prepared]` to a protocol, `[fresh]` makes
-//! schema and proxy anew afterwards, `[slow]` says that it takes seconds (as a fresh one does). In front of a statement: `[mysql]` and `[mariadb]` as well, `[masked]` says that
-//! its rows differ by nature, `[direct]` that it is sent as text in every protocol, `[cursorless]` that it never has a
-//! cursor.
+//! schema and proxy anew afterwards, `[slow]` says that it takes seconds (as a fresh one does). In front of a
+//! statement: `[mysql]` and `[mariadb]` as well, `[masked]` says that its rows differ by nature, `[direct]` that it is
+//! sent as text in every protocol, `[cursorless]` that it never has a cursor.
 
 use std::fmt;
 
@@ -313,7 +313,8 @@ pub fn values(text: &str) -> Option<Vec<Value>> {
     Some(values)
 }
 
-/// `NULL`, `LONG_DATA`, `DEFAULT`, `IGNORE`, `1`, `1t` (TINYINT), `1l` (INT), `1u` (unsigned BIGINT), `1.5` (DECIMAL), `1.5e0` (DOUBLE).
+/// `NULL`, `LONG_DATA`, `DEFAULT`, `IGNORE`, `1`, `1t` (TINYINT), `1l` (INT), `1u` (unsigned BIGINT), `1.5` (DECIMAL),
+/// `1.5e0` (DOUBLE).
 fn number(word: &str) -> Option<Value> {
     let digits = &word[..word.len().checked_sub(1)?];
     Some(match word {

@@ -479,9 +479,9 @@ fn with_variables_in_order(payload: &[u8]) -> Option<Vec<u8>> {
 /// An OK payload without the flag that the session's state has changed and the list of its changes, where that list is
 /// empty. `None`: it is not.
 ///
-/// MySQL sends such a packet when a transaction that has written ends by BEGIN, if another session has run ANALYZE TABLE
-/// on that table since it was last opened. So it shows whose table was opened anew, ours or the client's, and nothing
-/// that a client could use.
+/// MySQL sends such a packet when a transaction that has written ends by BEGIN, if another session has run ANALYZE
+/// TABLE on that table since it was last opened. So it shows whose table was opened anew, ours or the client's, and
+/// nothing that a client could use.
 fn without_empty_changes(payload: &[u8]) -> Option<Vec<u8>> {
     let ok = OkPacket::decode(payload).ok()?;
     if ok.status & status::SESSION_STATE_CHANGED == 0 {

@@ -1,13 +1,13 @@
 //! The promise: what a client sees through the proxy is what it would see from MySQL, packet by packet.
 //!
 //! `tests/cases/transparency/*.sql` holds sessions by topic. Each is played to a plain server directly and to its twin
-//! through a proxy, in the variants of protocol and capabilities of [`variant::ALL`]; each packet of each answer must be
-//! the same. Then both sides' tables are read anew and must hold the same rows, and base + SUM(slots), added up directly,
-//! must be what the proxy says.
+//! through a proxy, in the variants of protocol and capabilities of [`variant::ALL`]; each packet of each answer must
+//! be the same. Then both sides' tables are read anew and must hold the same rows, and base + SUM(slots), added up
+//! directly, must be what the proxy says.
 //!
 //! `COUNTERSINK_THOROUGH=1` has every session played in every variant. Without it one that sends text plays it and one
-//! that prepares, or one of them all on one of the two servers where that takes long; the next session is the next ones',
-//! and MariaDB's are not MySQL's. A session or a file that is asked for by its name is played in all.
+//! that prepares, or one of them all on one of the two servers where that takes long; the next session is the next
+//! ones', and MariaDB's are not MySQL's. A session or a file that is asked for by its name is played in all.
 //!
 //! On the proxied side a part of the counters' values lies in slots before a session begins.
 //!

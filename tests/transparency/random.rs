@@ -377,8 +377,8 @@ impl Prover {
         }
     }
 
-    /// Sends some of the tables to slots, and others to rest. That takes effect while the sequence is played, or the ones
-    /// behind it.
+    /// Sends some of the tables to slots, and others to rest. That takes effect while the sequence is played, or the
+    /// ones behind it.
     fn stir(&self, seed: u64) {
         let mut random = StdRng::seed_from_u64(seed);
         let hot = self.proxy.shared.hot();

@@ -173,9 +173,9 @@ pub const fn may_be_tried_again(code: u16) -> bool {
     )
 }
 
-/// Whether the transaction was rolled back as a whole, and did nothing: it was the victim of a deadlock, or another member
-/// of a cluster had changed the same rows first. Then COMMIT may fail, too: with error 149 of the storage engine, where
-/// the other change has arrived already. Any other error in COMMIT leaves the outcome unknown.
+/// Whether the transaction was rolled back as a whole, and did nothing: it was the victim of a deadlock, or another
+/// member of a cluster had changed the same rows first. Then COMMIT may fail, too: with error 149 of the storage
+/// engine, where the other change has arrived already. Any other error in COMMIT leaves the outcome unknown.
 pub fn is_rolled_back(code: u16, message: &[u8]) -> bool {
     const DEADLOCK: &[u8] = b"Got error 149 ";
     match code {

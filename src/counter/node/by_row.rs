@@ -40,8 +40,8 @@ impl ByRow {
         self.member.beat(&says).await
     }
 
-    /// Whether it is the one among the proxies that leads: the one with the lowest number. Such a one deletes the rows of
-    /// those that have gone for good. The next beat does not wait for this for long.
+    /// Whether it is the one among the proxies that leads: the one with the lowest number. Such a one deletes the rows
+    /// of those that have gone for good. The next beat does not wait for this for long.
     pub(super) async fn leads(&self, control: &Control) -> bool {
         let look = async {
             let entries = self.registry.read(control).await?;

@@ -75,8 +75,8 @@ pub async fn provision(conn: &mut Conn, catalog: &Catalog) -> Result<Report, Err
     each(None, conn, catalog).await
 }
 
-/// The same before a cluster whose members all take writes, too: a slot table is made or changed through one member at a
-/// time, however many proxies want it.
+/// The same before a cluster whose members all take writes, too: a slot table is made or changed through one member at
+/// a time, however many proxies want it.
 ///
 /// # Errors
 ///

@@ -87,8 +87,8 @@ async fn held(conn: &mut Conn, table: &HotTable) -> Result<Option<u64>, Problem>
     }
 }
 
-/// The same where a lock of the table is one member's: all proxies have said before that they use it no longer. On Galera
-/// who writes under LOCK TABLES while a change of the table is on its way would hang for ever.
+/// The same where a lock of the table is one member's: all proxies have said before that they use it no longer. On
+/// Galera who writes under LOCK TABLES while a change of the table is on its way would hang for ever.
 async fn remove_from_cluster(control: &Control, table: &HotTable) -> Result<Removal, Problem> {
     let agreement = control.agreement();
     // No proxy makes it meanwhile.

@@ -1,5 +1,5 @@
-//! The proxies before a cluster whose members all take writes. User locks are heard on one member only, so each proxy has
-//! a row in a table that is replicated: the row has its number, what it says, and a beat that grows while it lives.
+//! The proxies before a cluster whose members all take writes. User locks are heard on one member only, so each proxy
+//! has a row in a table that is replicated: the row has its number, what it says, and a beat that grows while it lives.
 //!
 //! A row is written by one statement in autocommit, which the cluster certifies: of two that change the same row on
 //! different members one fails as a whole, and is tried again. It is read by one SELECT that first waits for all that

@@ -181,8 +181,8 @@ impl Keeper {
         }
     }
 
-    /// Answers DDL, unless slot tables are still away because of it. A snapshot from before they are made again could not
-    /// read them.
+    /// Answers DDL, unless slot tables are still away because of it. A snapshot from before they are made again could
+    /// not read them.
     pub(super) fn answer_ddl(&mut self) {
         if !self.is_restoring() {
             for done in self.refreshed.drain(..) {

@@ -29,8 +29,8 @@ pub struct OneRow {
 /// How several of the same write are written as one, if the row is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeat {
-    /// An UPDATE that does what they do one after another; where it finds no row, they may do something else. Its sums are
-    /// what they add to each counter, and after those what all but the last of them add.
+    /// An UPDATE that does what they do one after another; where it finds no row, they may do something else. Its sums
+    /// are what they add to each counter, and after those what all but the last of them add.
     pub text: Template,
     /// What one adds to each counter.
     pub amounts: Vec<Addend>,

@@ -20,8 +20,8 @@ use crate::sql::plan::{KeyParameter, OneRow, Scope};
 use crate::sql::predicate::{Target, is_plain_operator, is_plain_value};
 use crate::sql::template::Template;
 
-/// What stands before and behind the predicate in the query that locks one row. Of a table without a primary key it locks
-/// a second row too, which shows that there is one.
+/// What stands before and behind the predicate in the query that locks one row. Of a table without a primary key it
+/// locks a second row too, which shows that there is one.
 pub fn lock_around(table: &HotTable) -> (String, &'static str) {
     let behind = match table.is_keyless() {
         true => " LIMIT 2 FOR UPDATE",
@@ -33,8 +33,8 @@ pub fn lock_around(table: &HotTable) -> (String, &'static str) {
 /// Longer texts are not kept for others to run.
 const MOST_TEXT: usize = 4096;
 
-/// The plan of a write of a table without slots, if all of this is certain: it names one primary key (or updates a table
-/// that has none), meets no trigger, and reads nothing but the row and its own constants.
+/// The plan of a write of a table without slots, if all of this is certain: it names one primary key (or updates a
+/// table that has none), meets no trigger, and reads nothing but the row and its own constants.
 pub(in crate::sql) fn plan(context: &Context<'_>, statement: &Statement) -> Option<OneRow> {
     let is_short = context.text.len() <= MOST_TEXT && !context.syntax.has_modifier;
     is_short.then_some(())?;

@@ -1,7 +1,7 @@
 //! Writes of one row that do by one statement what several of the same would do, one after another.
 //!
-//! Each adds constants to counters, and sets other columns to the same values again. Its conditions hold for all of them if they
-//! hold for the first and for the last: what is compared grows, or shrinks, by the same amount each time.
+//! Each adds constants to counters, and sets other columns to the same values again. Its conditions hold for all of
+//! them if they hold for the first and for the last: what is compared grows, or shrinks, by the same amount each time.
 
 use std::ops::ControlFlow;
 
@@ -261,8 +261,8 @@ impl<'a> Assignments<'a> {
             .position(|delta| delta.column() == column)
     }
 
-    /// Edits that make of a predicate what it is for the last one, when all others have run. `None` if it could hold for
-    /// the first and the last, and not for all. The parameters in `numbers` must be exact numbers.
+    /// Edits that make of a predicate what it is for the last one, when all others have run. `None` if it could hold
+    /// for the first and the last, and not for all. The parameters in `numbers` must be exact numbers.
     fn at_last(
         &self,
         context: &Context<'_>,

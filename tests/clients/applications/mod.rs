@@ -1,15 +1,16 @@
 //! Applications: small blogs written with object-relational mappers and query builders, which do through the proxy what
 //! they do directly.
 //!
-//! Each makes its tables as its library would, counts views and likes, sells a stock until it is sold out, counts sign-ups
-//! by day, draws numbers of a sequence, comments and likes in transactions of which some are rolled back, reads lists,
-//! sums and joins, meets errors, reconnects, and ends with four workers on one row. It plays step by step (stage.py), once
-//! against a server and twice through a proxy before its twin: with the tables at rest, and with slots. Each time it must
-//! say the same and leave the same; and what the statements of each step became, by the proxy's metrics, is in the table of
-//! docs/applications.md, which this test holds, and writes with COUNTERSINK_REGENERATE=1.
+//! Each makes its tables as its library would, counts views and likes, sells a stock until it is sold out, counts
+//! sign-ups by day, draws numbers of a sequence, comments and likes in transactions of which some are rolled back,
+//! reads lists, sums and joins, meets errors, reconnects, and ends with four workers on one row. It plays step by step
+//! (stage.py), once against a server and twice through a proxy before its twin: with the tables at rest, and with
+//! slots. Each time it must say the same and leave the same; and what the statements of each step became, by the
+//! proxy's metrics, is in the table of docs/applications.md, which this test holds, and writes with
+//! COUNTERSINK_REGENERATE=1.
 //!
-//! What is not on this machine is named and passed over; tests/clients/applications/install installs what Debian has of it.
-//! In CI, Python, Node.js and Cargo must be there.
+//! What is not on this machine is named and passed over; tests/clients/applications/install installs what Debian has
+//! of it. In CI, Python, Node.js and Cargo must be there.
 
 mod application;
 mod became;

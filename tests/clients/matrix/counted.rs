@@ -83,8 +83,8 @@ impl Counted {
         }
     }
 
-    /// Whether the tables have rested all the time. Where the machine is so busy that an increment in a transaction takes
-    /// 10 ms, the proxy takes that for a wait, and the counts are other ones.
+    /// Whether the tables have rested all the time. Where the machine is so busy that an increment in a transaction
+    /// takes 10 ms, the proxy takes that for a wait, and the counts are other ones.
     pub fn has_rested(&self) -> bool {
         self.mode == Mode::AtRest && !self.has_moved
     }

@@ -1,7 +1,7 @@
 //! What object-relational mappers send for an increment is slotted, and adds what MySQL would have added.
 //!
-//! tests/cases/orm.yaml has statements of real libraries, captured by tests/clients/orm/capture (which fetches them; see
-//! there). Here they are sent again, to a server directly and to its twin through a proxy.
+//! tests/cases/orm.yaml has statements of real libraries, captured by tests/clients/orm/capture (which fetches them;
+//! see there). Here they are sent again, to a server directly and to its twin through a proxy.
 
 mod capture;
 mod golden;

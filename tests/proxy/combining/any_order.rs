@@ -1,5 +1,5 @@
-//! Whatever several clients do to one row of a table without slots at the same time: there is an order in which MySQL by
-//! itself would have answered each of them as the proxy did, and left the row as it is.
+//! Whatever several clients do to one row of a table without slots at the same time: there is an order in which MySQL
+//! by itself would have answered each of them as the proxy did, and left the row as it is.
 //!
 //!     COUNTERSINK_SEED=7 cargo test --test proxy combining::any_order
 

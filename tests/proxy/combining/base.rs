@@ -225,8 +225,8 @@ async fn without_a_key_several_rows_are_left_alone(flavour: Flavour) {
     assert_eq!(found, [["5"], ["NULL"], ["2147483645"]]);
 }
 
-/// READ COMMITTED locks no gaps, so another row can come while a batch runs. Here it waits for a parent in the middle: of the sum,
-/// the first row has no room for it, and the second has.
+/// READ COMMITTED locks no gaps, so another row can come while a batch runs. Here it waits for a parent in the middle:
+/// of the sum, the first row has no room for it, and the second has.
 async fn without_a_key_a_second_row_may_come_meanwhile(flavour: Flavour) {
     const TABLES: &str = "CREATE TABLE parents (id INT PRIMARY KEY); INSERT INTO parents VALUES (1), (2);
         CREATE TABLE posts (id INT, views INT, parent INT, FOREIGN KEY (parent) REFERENCES parents (id));

@@ -222,7 +222,8 @@ async fn warnings_are_those_of_each_statement(flavour: Flavour) {
     assert_eq!(stage.value("views", 1).await, "20");
 }
 
-/// The most usual upsert there is, of whose VALUES() MySQL warns each time: it does not keep clients from being added up.
+/// The most usual upsert there is, of whose VALUES() MySQL warns each time: it does not keep clients from being added
+/// up.
 async fn warnings_of_the_text_alone_are_told_to_all(flavour: Flavour) {
     let stage = Stage::new(flavour, "rows_values", "slots: 0").await;
     let upsert = "INSERT INTO posts (id, title, views, score, likes) VALUES (1, '', 2, 0, 0) \

@@ -1,5 +1,5 @@
-//! What the servers answer to commands, byte by byte: `tests/cases/responses/*.txt`, which the tests of the tracker read
-//! (`src/wire/response/tests`).
+//! What the servers answer to commands, byte by byte: `tests/cases/responses/*.txt`, which the tests of the tracker
+//! read (`src/wire/response/tests`).
 //!
 //! Each case is captured anew, and must have the form that its file says. COUNTERSINK_REGENERATE=1 writes what was
 //! captured into the file. A new case is a file with a head alone, written that way.

@@ -44,8 +44,8 @@ fn by_hand(record_type: &str, id: i64) -> String {
     )
 }
 
-/// Runs a statement unless it is the victim of a deadlock, with its transaction: upserts of new slots lock gaps, and old
-/// code is in each other's way without a proxy as well.
+/// Runs a statement unless it is the victim of a deadlock, with its transaction: upserts of new slots lock gaps, and
+/// old code is in each other's way without a proxy as well.
 async fn is_done(client: &mut Driver, text: &str) -> bool {
     const ER_LOCK_DEADLOCK: u16 = 1213;
     match client.query(text).await.expect("an answer") {
@@ -57,7 +57,8 @@ async fn is_done(client: &mut Driver, text: &str) -> bool {
 
 /// Old code: by hand, in autocommit and in transactions that change the row as well. How much it has added.
 ///
-/// The users' slots are there from the beginning, so that nothing but the roll-up could be half of a deadlock upon them.
+/// The users' slots are there from the beginning, so that nothing but the roll-up could be half of a deadlock upon
+/// them.
 async fn old_code(address: Address, schema: &str, stop: Arc<AtomicBool>) -> i64 {
     let mut client = connect(&address, Some(schema)).await;
     let mut added = 0;

@@ -14,12 +14,13 @@ pub(super) enum Ended {
     Blocked,
     /// The proxy had a session wait for another: a fold without a key waits for whoever holds a slot of its table.
     Waited,
-    /// The proxy could not fold for a read in a READ ONLY transaction (1792): nor for CALL, whose procedure is then refused for a
-    /// write, and raises another message.
+    /// The proxy could not fold for a read in a READ ONLY transaction (1792): nor for CALL, whose procedure is then
+    /// refused for a write, and raises another message.
     Refused,
     /// SKIP LOCKED and NOWAIT met other locks. Rows are missing where a fold locks more: of a whole table, where READ
-    /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table. The error of NOWAIT comes without column definitions, and rows, before it, and does not
-    /// come for a row that a scan passes by. A statement in an executable comment is folded for.
+    /// COMMITTED lets go of rows, and by several unique keys, for which a server may read a whole table. The error of
+    /// NOWAIT comes without column definitions, and rows, before it, and does not come for a row that a scan passes
+    /// by. A statement in an executable comment is folded for.
     Skipped,
     /// Slots were made anew since the snapshot: the read is refused, as one of a table that was rebuilt (1412).
     Remade,
@@ -147,7 +148,8 @@ const OUT_OF_RANGE: u16 = 1690;
 /// The error of who may not write, for which a fold is taken.
 const READ_ONLY: u16 = 1792;
 
-/// Whether the last of these exchanges begins a transaction behind SET TRANSACTION, a CALL, and a write that was refused.
+/// Whether the last of these exchanges begins a transaction behind SET TRANSACTION, a CALL, and a write that was
+/// refused.
 fn finds_it_used_up(exchanges: &[Exchange]) -> bool {
     let Some((last, before)) = exchanges.split_last() else {
         return false;

@@ -1,5 +1,5 @@
-//! The insert-only journal, written by hand: each increment is a row of its own. Now and then the journal is swapped for
-//! an empty one, and what was in it is added up.
+//! The insert-only journal, written by hand: each increment is a row of its own. Now and then the journal is swapped
+//! for an empty one, and what was in it is added up.
 
 use std::time::Duration;
 
