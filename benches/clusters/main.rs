@@ -156,17 +156,19 @@ async fn measure(members: &[Server], replication: Replication, arguments: &Argum
             );
         }
     }
+    // Reads wait for what the other members have committed.
+    let waits = match replication {
+        Replication::Galera => "SET SESSION wsrep_sync_wait = 1",
+        Replication::Group { .. } => "SET SESSION group_replication_consistency = 'BEFORE'",
+    };
     let mut client = connect(&through[0], Some(SCHEMA)).await;
+    run(&mut client, waits).await;
     let through = number(&mut client, "SELECT views FROM posts WHERE id = 1").await;
     let sum = "SELECT views + (SELECT COALESCE(SUM(s.views), 0) FROM posts_slots AS s WHERE s.id = 1) FROM posts \
                WHERE id = 1";
     println!("\n{expected} acknowledged, {through} through a proxy");
     for member in members {
         let mut session = connect(&member.address(), Some(SCHEMA)).await;
-        let waits = match replication {
-            Replication::Galera => "SET SESSION wsrep_sync_wait = 1",
-            Replication::Group { .. } => "SET SESSION group_replication_consistency = 'BEFORE'",
-        };
         run(&mut session, waits).await;
         let value = number(&mut session, sum).await;
         println!("{value} on {}", member.address().port);
