@@ -7,25 +7,7 @@ use countersink_sandbox::Address;
 use crate::figures::Figures;
 use crate::session::{Interrupted, Session};
 use crate::ways::Ways;
-use crate::workload::Workload;
-
-/// A query of one number, and what it must be.
-pub struct Check {
-    pub what: &'static str,
-    pub query: String,
-    pub expected: i64,
-}
-
-impl Check {
-    /// The query counts what is wrong.
-    pub fn none(what: &'static str, query: &str) -> Self {
-        Self {
-            what,
-            query: query.to_owned(),
-            expected: 0,
-        }
-    }
-}
+use crate::workload::{Check, Workload};
 
 /// Checks each schema: Countersink's through the proxy first, and after a drain, as the others, directly. Prints what
 /// is wrong.

@@ -1,6 +1,7 @@
 //! What all workloads are told: how many clients, how long, on what.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -10,8 +11,8 @@ use countersink_sandbox::Flavour;
 #[derive(Clone, Debug, Args)]
 pub struct Course {
     /// Rounds; in each, every target has one turn.
-    #[arg(long, default_value_t = 5)]
-    pub rounds: usize,
+    #[arg(long, default_value = "5")]
+    pub rounds: NonZeroUsize,
     /// Length of a turn, such as 8s or 500ms.
     #[arg(long, default_value = "8s", value_parser = duration)]
     pub turn: Duration,

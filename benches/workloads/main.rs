@@ -117,7 +117,7 @@ async fn take_turns<W: Workload>(
     let ways = Ways::start(&upstream, schemas, |schema| workload.rules(schema))?;
     let began = Activity::now();
     let mut figures = Figures::new(ways.names(), W::KINDS);
-    for round in 0..course.rounds {
+    for round in 0..course.rounds.get() {
         for position in 0..ways.all.len() {
             let which = (round + position) % ways.all.len();
             let turn = turn::play(workload, &ways.all[which], course, round).await?;

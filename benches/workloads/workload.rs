@@ -2,7 +2,6 @@
 
 use rand::rngs::SmallRng;
 
-use crate::checks::Check;
 use crate::session::{Interrupted, Session};
 
 /// Transactions, the rows that they work on, and what must be true of these at the end.
@@ -93,5 +92,23 @@ impl Acknowledged {
             *sum += count;
         }
         self.counted += other.counted;
+    }
+}
+
+/// A query of one number, and what it must be.
+pub struct Check {
+    pub what: &'static str,
+    pub query: String,
+    pub expected: i64,
+}
+
+impl Check {
+    /// The query counts what is wrong.
+    pub fn none(what: &'static str, query: &str) -> Self {
+        Self {
+            what,
+            query: query.to_owned(),
+            expected: 0,
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Whether the counts are the numbers of links.
 
-use crate::checks::Check;
-use crate::workload::Acknowledged;
+use crate::workload::{Acknowledged, Check};
 
 /// Links that can be seen, by node and type.
 const VISIBLE: &str = "(SELECT id1, link_type AS t, COUNT(*) AS n FROM linktable WHERE visibility = 1 \

@@ -18,10 +18,9 @@ use clap::Args;
 use rand::RngExt;
 use rand::rngs::SmallRng;
 
-use crate::checks::Check;
 use crate::course::RuleOptions;
 use crate::session::{Interrupted, Session};
-use crate::workload::{Acknowledged, Done, Workload};
+use crate::workload::{Acknowledged, Check, Done, Workload};
 use graph::Graph;
 use links::LinkTask;
 use nodes::NodeTask;

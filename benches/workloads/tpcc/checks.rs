@@ -2,8 +2,7 @@
 
 use super::load::FIRST_PAYMENT;
 use super::{DISTRICTS, NEW_ORDER, PAYMENT, Tpcc};
-use crate::checks::Check;
-use crate::workload::Acknowledged;
+use crate::workload::{Acknowledged, Check};
 
 /// What each query counts are the rows for which the condition does not hold.
 const CONDITIONS: [(&str, &str); 11] = [

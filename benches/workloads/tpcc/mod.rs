@@ -19,10 +19,9 @@ use clap::{Args, ValueEnum};
 use rand::RngExt;
 use rand::rngs::SmallRng;
 
-use crate::checks::Check;
 use crate::course::RuleOptions;
 use crate::session::{Interrupted, Session};
-use crate::workload::{Acknowledged, Done, Workload};
+use crate::workload::{Acknowledged, Check, Done, Workload};
 use delivery::Delivery;
 use new_order::NewOrder;
 use order_status::OrderStatus;

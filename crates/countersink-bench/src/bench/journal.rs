@@ -6,9 +6,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::error::Error;
-use super::tables::JOURNALED;
 use crate::clients::Client;
 use crate::lent::Account;
+
+/// The table whose journal it is.
+pub(super) const JOURNALED: &str = "bench_journaled";
 
 /// The journal.
 pub(super) const JOURNAL: &str = "bench_journal_entries";

@@ -1,6 +1,6 @@
 //! The tables and statements of each mode.
 
-use super::journal::{self, FULL, JOURNAL, NEXT};
+use super::journal::{self, FULL, JOURNAL, JOURNALED, NEXT};
 use super::mode::Mode;
 use super::options::{Options, Workload};
 use super::work::Work;
@@ -11,9 +11,6 @@ pub(super) const MARK: &str = "made_by_countersink_bench";
 
 /// The hot table in the proxy's rules.
 pub(super) const PROXIED: &str = "bench_proxied";
-
-/// The table whose journal is added up.
-pub(super) const JOURNALED: &str = "bench_journaled";
 
 /// All tables that may exist, including the proxy's slot table. A schema with other tables must not be removed.
 pub(super) const TABLES: [&str; 12] = [
