@@ -284,10 +284,11 @@ fn times_are_told_by_what_was_done() {
                 );
             }
         }
-        // What the server sleeps is not what the proxy adds, and what the client takes is in none of them.
+        // The server's sleep is not added by the proxy, and the client's time is in neither. The server may fall asleep
+        // before the proxy gets a processor back and begins to wait, so a little of that second may count as added.
         let of = |name: &str| told[&format!("countersink_{name}_seconds_sum{{plan=\"forward\"}}")];
-        assert!(of("upstream") >= 1.0 && of("statement") < 2.0, "{told:#?}");
-        assert!(of("added") < 1.0, "{told:#?}");
+        assert!((1.0..2.0).contains(&of("statement")), "{told:#?}");
+        assert!(of("added") < of("upstream"), "{told:#?}");
         assert!(
             told["countersink_planning_seconds_count"] >= 4.0,
             "{told:#?}"
