@@ -1,5 +1,6 @@
 //! Downloads a server's packages from the distribution's own mirror and unpacks them into a folder.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +14,23 @@ use crate::{Error, Flavour, sources};
 /// Incremented when the unpacked files change, so that older folders are replaced.
 const RECIPE: &str = "1";
 const STAMP: &str = "countersink-recipe";
+/// Names the suite that MariaDB comes from, where it is not the machine's own.
+const MARIADB_SUITE: &str = "COUNTERSINK_MARIADB_SUITE";
+
+/// The suite that the environment asks for, of which not even the machine's own server may take the place.
+pub(super) fn asked_suite(flavour: Flavour) -> Option<String> {
+    let of_mariadb = flavour == Flavour::MariaDb;
+    let suite = of_mariadb.then(|| env::var(MARIADB_SUITE).ok()).flatten()?;
+    (!suite.is_empty()).then_some(suite)
+}
+
+/// What is fetched has this name in the cache.
+fn cached_name(what: &str, flavour: Flavour) -> String {
+    match asked_suite(flavour) {
+        Some(suite) => format!("{what}-{}", suite.replace('/', "_")),
+        None => what.to_owned(),
+    }
+}
 
 /// Unpacks the packages under `cache`, unless an earlier call has. Returns their root folder.
 pub(super) fn fetch(
@@ -22,7 +40,7 @@ pub(super) fn fetch(
 ) -> Result<PathBuf, Error> {
     Once {
         cache,
-        name: flavour.word(),
+        name: &cached_name(flavour.word(), flavour),
         is_whole,
     }
     .get(progress, |part| {
@@ -37,7 +55,7 @@ pub(super) fn fetch(
 pub(super) fn fetch_galera(cache: &Path, progress: &dyn Fn(&str)) -> Result<PathBuf, Error> {
     Once {
         cache,
-        name: "galera",
+        name: &cached_name("galera", Flavour::MariaDb),
         is_whole,
     }
     .get(progress, |part| {
@@ -91,7 +109,8 @@ fn source(flavour: Flavour) -> Result<Source, Error> {
         .map(PathBuf::from);
     Ok(Source {
         mirror: entry.uri.clone(),
-        suite: distribution.suite(flavour, release).to_owned(),
+        suite: asked_suite(flavour)
+            .unwrap_or_else(|| distribution.suite(flavour, release).to_owned()),
         components,
         keyring: own_keyring.or_else(|| distribution.keyring()),
     })

@@ -154,8 +154,8 @@ fn library(cache: &Path) -> Result<PathBuf, Error> {
         .map(PathBuf::from)
         .find(|path| path.exists());
     match installed {
-        Some(path) => Ok(path),
-        None => Ok(fetch::fetch_galera(cache, &|text| tracing::info!("{text}"))?.join(LIBRARY)),
+        Some(path) if fetch::asked_suite(Flavour::MariaDb).is_none() => Ok(path),
+        _ => Ok(fetch::fetch_galera(cache, &|text| tracing::info!("{text}"))?.join(LIBRARY)),
     }
 }
 

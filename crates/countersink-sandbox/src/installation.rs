@@ -24,7 +24,8 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Finds the machine's own server, or otherwise fetches the distribution's packages into `cache`.
+    /// Finds the machine's own server, or otherwise fetches the distribution's packages into `cache`. The variable
+    /// COUNTERSINK_MARIADB_SUITE names a suite to fetch MariaDB from, whatever the machine has.
     ///
     /// A server without a client program is used only if fetching is impossible. The folder `cache`, such as
     /// `target/servers`, is created if necessary, and reused by later calls and by other processes. Its contents may be
@@ -33,7 +34,10 @@ impl Installation {
     /// # Errors
     /// [`Error::NotAvailable`] if neither is possible; its text says what to install.
     pub fn obtain(flavour: Flavour, cache: &Path, progress: &dyn Fn(&str)) -> Result<Self, Error> {
-        let found = Self::find(flavour, cache)?;
+        let found = match fetch::asked_suite(flavour) {
+            Some(_) => None,
+            None => Self::find(flavour, cache)?,
+        };
         match found {
             Some(found) if found.client.is_some() => Ok(found),
             found => match (Self::fetch(flavour, cache, progress), found) {
