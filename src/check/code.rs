@@ -142,6 +142,8 @@ codes! {
     Clock, "clock", Warning;
     /// The server is in a group of which one member takes writes.
     SinglePrimary, "single-primary", Notice;
+    /// MariaDB's clients verify the server's certificate, and the proxy has one of its own.
+    OwnCertificate, "own-certificate", Notice;
     /// The slot table is not there yet.
     SlotTableMissing, "slot-table-missing", Notice;
     /// The slot table lacks columns.

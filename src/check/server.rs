@@ -4,8 +4,9 @@ use super::code::Code;
 use super::evidence::{Clock, Evidence};
 use super::finding::Finding;
 use super::{cluster, has_skip_locked, problem};
-use crate::catalog::grants;
-use crate::config::Config;
+use crate::catalog::{grants, version};
+
+use crate::config::{ClientTls, Config};
 
 /// So far the clocks may be apart, in seconds.
 const CLOCKS_APART: f64 = 1.0;
@@ -27,6 +28,7 @@ pub(super) fn findings(config: &Config, evidence: &Evidence) -> Vec<Finding> {
     findings.extend(binlog(evidence));
     findings.extend(cluster::finding(config, evidence));
     findings.extend(cluster::lacking(config, evidence));
+    findings.extend(own_certificate(config, evidence));
     findings.extend(clock(evidence));
     findings.extend(unseen_programs(evidence));
     if evidence.accounts.is_none() {
@@ -63,6 +65,19 @@ fn binlog(evidence: &Evidence) -> Option<Finding> {
         .advice("log rows; sessions that are open keep what they have")
         .statements([set.to_owned()]);
     format.eq_ignore_ascii_case("STATEMENT").then_some(finding)
+}
+
+/// Since 11.4, MariaDB's server proves its certificate to a client by the password that both know. The proof passes
+/// through the proxy, and is of the server's certificate.
+fn own_certificate(config: &Config, evidence: &Evidence) -> Option<Finding> {
+    let server = &evidence.examination.server;
+    let verifies = server.mariadb && version(&server.version) >= [11, 4, 0];
+    let has_own = config.tls == ClientTls::SelfSigned;
+    let reason = "MariaDB's clients of 11.4 and later trust this server's certificate without further ado, but not the \
+                  proxy's own over TCP (2026)";
+    let advice = "give the server a certificate (ssl_cert, ssl_key), and the proxy the same one (tls.certificate, tls.key)";
+    let finding = Finding::new(Code::OwnCertificate, None, reason);
+    (verifies && has_own).then(|| finding.advice(advice))
 }
 
 fn clock(evidence: &Evidence) -> Option<Finding> {
@@ -206,6 +221,7 @@ mod tests {
                     sql_mode: String::new(),
                     grants: vec!["GRANT ALL PRIVILEGES ON *.* TO `c`@`%`".to_owned()],
                     checks: true,
+                    has_snapshot_isolation: false,
                 },
                 problem: None,
                 socket_accounts: None,
@@ -249,6 +265,15 @@ mod tests {
             codes(&evidence("10.5.27-MariaDB", true)),
             ["no-skip-locked"]
         );
+    }
+
+    #[test]
+    fn certificates_that_mariadbs_clients_do_not_trust_are_noticed() {
+        let server = evidence("11.4.0-MariaDB", true);
+        assert_eq!(codes(&server), ["own-certificate"]);
+        let with_files = config("upstream: db:1\ntls: {certificate: c.pem, key: k.pem}");
+        assert_eq!(findings(&with_files, &server), []);
+        assert_eq!(codes(&evidence("11.3.2-MariaDB", true)), [""; 0]);
     }
 
     #[test]

@@ -18,8 +18,11 @@ pub struct Found {
 impl Found {
     pub fn of(rules: &Path) -> Self {
         let (exit, output, errors) = countersink(&["check", "--json"], rules);
-        let document = serde_json::from_str(&output)
+        let mut document: Value = serde_json::from_str(&output)
             .unwrap_or_else(|error| panic!("{error}: {output}{errors}"));
+        // By the server's version alone, and not by what a test is about.
+        let findings = document["findings"].as_array_mut().expect("a list");
+        findings.retain(|finding| finding["code"] != Code::OwnCertificate.name());
         Self { exit, document }
     }
 

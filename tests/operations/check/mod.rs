@@ -46,6 +46,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::OtherEngine, "src/check/server.rs"),
     (Code::NoSkipLocked, "src/check/server.rs"),
     (Code::Clock, "src/check/server.rs"),
+    (Code::OwnCertificate, "src/check/server.rs"),
     (Code::MultiWriter, "servers_in_a_group"),
     (Code::SinglePrimary, "servers_in_a_group"),
 ];
@@ -63,7 +64,10 @@ fn every_code_has_a_case() {
 async fn a_clean_schema_gives_nothing() {
     for server in servers() {
         let sandbox = Sandbox::new(&server, POSTS).await;
-        let rules = sandbox.rules(RULE);
+        let rules = sandbox.rules_as(
+            &sandbox.owner(),
+            &format!("tls: {{client: disabled}}\ncounters:\n- table: ~.posts\n  {RULE}\n"),
+        );
         let new = Found::of(&rules);
         assert_eq!(new.codes(), ["slot-table-missing"]);
         assert_eq!(new.exit, 0);
@@ -93,7 +97,8 @@ async fn all_findings_of_all_rules_are_told_to_people_without_colours() {
                   CREATE TABLE ~.users (id INT PRIMARY KEY, visits INT, KEY (visits))";
     for server in servers() {
         let sandbox = Sandbox::new(&server, tables).await;
-        let rules = "counters:\n- {table: ~.posts, columns: [views, likes, dislikes]}\n\
+        let rules = "tls: {client: disabled}\n\
+                     counters:\n- {table: ~.posts, columns: [views, likes, dislikes]}\n\
                      - {table: ~.users, columns: [visits]}\n";
         let rules = sandbox.rules_as("{user: root}", rules);
         let (exit, output, errors) = countersink(&["check"], &rules);
