@@ -46,6 +46,11 @@ pub struct Catalog {
     pub lower_case_table_names: u8,
     /// Whether the upstream is MariaDB rather than MySQL.
     pub mariadb: bool,
+    /// Whether the server has `innodb_snapshot_isolation`, as MariaDB since 10.6.18 does.
+    pub has_snapshot_isolation: bool,
+    /// Whether UPDATE and DELETE look their columns up before they begin a transaction, as in MySQL, and in MariaDB
+    /// since 11.1.
+    pub prepares_writes: bool,
 }
 
 impl Catalog {

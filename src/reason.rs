@@ -123,6 +123,8 @@ reasons! {
         "Reads one row by its key to lock it, in a transaction; under that lock its slots are moved in, and it answers itself."
     ChangingOver "folded:changing-over"
         "The rule is being switched on or off, in this proxy or another, and slots take nothing; the row itself does."
+    SnapshotIsolation "folded:snapshot-isolation"
+        "The transaction has read before, and under MariaDB's innodb_snapshot_isolation fails (1020) if others have added since."
     Fallback "folded:fallback"
         "The slot table refused the increment (no room near the type's limit, NULL, a CHECK, no right to it), so the row itself takes it."
 }

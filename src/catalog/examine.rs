@@ -66,6 +66,8 @@ pub(crate) async fn examine(conn: &mut Conn, config: &Config) -> Result<Examinat
         catalog: Catalog {
             lower_case_table_names: server.lower_case_table_names,
             mariadb: server.mariadb,
+            has_snapshot_isolation: server.has_snapshot_isolation,
+            prepares_writes: load::prepares_writes(server.mariadb, &server.version),
             ..Catalog::default()
         },
         server,

@@ -116,6 +116,8 @@ impl HotTables {
                 observed: Vec::new(),
                 lower_case_table_names: snapshot.server.lower_case_table_names,
                 mariadb: snapshot.server.mariadb,
+                has_snapshot_isolation: snapshot.server.has_snapshot_isolation,
+                prepares_writes: prepares_writes(snapshot.server.mariadb, &snapshot.server.version),
             },
             seen: HashMap::new(),
         }
@@ -202,6 +204,11 @@ pub(super) fn fits(server: &Server) -> Result<(), Problem> {
     }
 }
 
+/// Whether UPDATE and DELETE look their columns up before they begin a transaction.
+pub(super) fn prepares_writes(mariadb: bool, version_text: &str) -> bool {
+    !mariadb || version(version_text) >= [11, 1, 0]
+}
+
 /// The three numbers that a version begins with; MariaDB may put `5.5.5-` before its own.
 pub(crate) fn version(text: &str) -> [u32; 3] {
     let own = match text.to_lowercase().contains("mariadb") {
@@ -227,6 +234,7 @@ mod tests {
             sql_mode: String::new(),
             grants: Vec::new(),
             checks: true,
+            has_snapshot_isolation: false,
         }
     }
 

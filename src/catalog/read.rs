@@ -25,6 +25,8 @@ pub(crate) struct Server {
     pub(crate) grants: Vec<String>,
     /// MariaDB's check_constraint_checks; elsewhere always on.
     pub(crate) checks: bool,
+    /// It has `innodb_snapshot_isolation`.
+    pub(crate) has_snapshot_isolation: bool,
 }
 
 /// A table as information_schema describes it.
@@ -162,6 +164,12 @@ pub(crate) async fn server(conn: &mut Conn) -> Result<Server, Problem> {
         .map_or(true, |rows| rows != [0]),
         false => true,
     };
+    let has_snapshot_isolation = mariadb && {
+        let query = "SELECT COUNT(*) FROM information_schema.GLOBAL_VARIABLES \
+                     WHERE VARIABLE_NAME = 'innodb_snapshot_isolation'";
+        let found = rows(conn, what, query, (), mysql_async::from_row_opt::<u8>).await?;
+        found != [0]
+    };
     Ok(Server {
         other_engine: engines::other(&version, &comment),
         version,
@@ -170,6 +178,7 @@ pub(crate) async fn server(conn: &mut Conn) -> Result<Server, Problem> {
         sql_mode,
         grants,
         checks,
+        has_snapshot_isolation,
     })
 }
 

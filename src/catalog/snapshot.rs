@@ -28,6 +28,8 @@ pub(super) struct ServerFacts {
     pub(super) mariadb: bool,
     pub(super) lower_case_table_names: u8,
     pub(super) sql_mode: String,
+    #[serde(default)]
+    pub(super) has_snapshot_isolation: bool,
 }
 
 /// Why a file is no catalog.
@@ -58,6 +60,7 @@ impl Snapshot {
                 mariadb: server.mariadb,
                 lower_case_table_names: server.lower_case_table_names,
                 sql_mode: server.sql_mode.clone(),
+                has_snapshot_isolation: server.has_snapshot_isolation,
             },
             tables: Vec::new(),
         }
@@ -115,6 +118,7 @@ mod tests {
                 mariadb: true,
                 lower_case_table_names: 2,
                 sql_mode: text.to_owned(),
+                has_snapshot_isolation: true,
             },
             tables: vec![Facts {
                 name: text.to_owned(),

@@ -51,6 +51,11 @@ pub fn without_caution(safe_updates: bool, big_selects: bool) -> Option<[String;
     is_cautious.then(|| [set(&|free, _| free), set(&|_, own| own)])
 }
 
+/// The statement with MariaDB's variables set for it alone: `name = value, ..`.
+pub fn with_variables(set: &str, text: &[u8]) -> Vec<u8> {
+    [b"SET STATEMENT ", set.as_bytes(), b" FOR ", text].concat()
+}
+
 /// Queries of no row, which make no snapshot and take no lock: of the slot table, and of the table itself for an
 /// account that may not read the slot table.
 pub fn no_rows(table: &HotTable) -> [String; 2] {

@@ -10,10 +10,11 @@ use crate::net::PacketStream;
 use crate::reason::Reason;
 use crate::session::Session;
 use crate::session::error::Error;
-use crate::session::link::internal::{InternalResponse, Row, is_interrupted};
+use crate::session::link::internal::{InternalResponse, Row, is_interrupted, is_outgrown};
 use crate::session::link::rewrite::{ResponseContext, Rewrite, Rewritten};
 use crate::sql::Kind;
 use crate::wire::command::encode_query;
+use crate::wire::error_code::ER_CHECKREAD;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::response::{ResponseKind, ResponseTracker};
@@ -256,8 +257,9 @@ impl Session {
     }
 
     /// In a cluster with several writers, any statement may be answered that its transaction is gone, because another
-    /// member was first. Whoever has sent the statement may not care about its errors, so the loss is noted: nothing
-    /// else is sent then, which would run without the transaction, until the client has been told.
+    /// member was first; and MariaDB rolls a transaction back whose snapshot is outgrown by what it would lock. Whoever
+    /// has sent the statement may not care about its errors, so the loss is noted: nothing else is sent then, which
+    /// would run without the transaction, until the client has been told.
     fn note_loss(&mut self, tracker: &ResponseTracker) {
         if let Some(error) = self.link.rolled_back.take()
             && tracker.error().is_some()
@@ -267,9 +269,37 @@ impl Session {
     }
 
     fn take_loss(&mut self, error: Vec<u8>) {
-        if self.state.last.is_in_transaction() && self.shared.control.has_several_writers() {
-            self.state.lost = Some(error);
+        let may_come_unheard = is_outgrown(&error) || self.shared.control.has_several_writers();
+        if self.state.last.is_in_transaction() && may_come_unheard {
+            self.state.lost = Some(self.of_hot_table(error));
         }
+    }
+
+    /// The error of an internal statement as the client gets it: it may name a slot table where the client's own
+    /// statement would have met the same at the hot table.
+    pub(crate) fn of_hot_table(&self, error: Vec<u8>) -> Vec<u8> {
+        let Ok(err) = reply::Err::decode(&error) else {
+            return error;
+        };
+        if err.code != ER_CHECKREAD {
+            return error;
+        }
+        let message = String::from_utf8_lossy(err.message);
+        let named = self.hot.catalog.tables.iter().find_map(|table| {
+            let slots = format!("'{}'", table.slot_name);
+            let is_it = message.contains(&slots);
+            is_it.then(|| message.replace(&slots, &format!("'{}'", table.name)))
+        });
+        let Some(message) = named else {
+            return error;
+        };
+        let mut of_hot_table = Vec::new();
+        reply::Err {
+            message: message.as_bytes(),
+            ..err
+        }
+        .encode(&mut of_hot_table);
+        of_hot_table
     }
 
     /// Counts a statement by the reason for its plan.

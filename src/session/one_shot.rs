@@ -104,7 +104,8 @@ impl Session {
             error_code::ER_UNKNOWN_DATA_TYPE,
             error_code::ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
         ];
-        // MariaDB looks up columns only after it has begun, except for an UPDATE of several tables.
+        // MariaDB looks up columns only after it has begun, except for an UPDATE of several tables; since 11.1, except
+        // for every UPDATE and DELETE.
         const BY_MYSQL: [u16; 23] = [
             error_code::ER_BAD_TABLE_ERROR,
             error_code::ER_NON_UNIQ_ERROR,
@@ -142,7 +143,10 @@ impl Session {
                 true
             }
             _ => {
-                let is_early = !self.hot.catalog.mariadb || of_several;
+                let catalog = &self.hot.catalog;
+                let is_prepared = catalog.prepares_writes
+                    && matches!(self.state.running.kind, Kind::Update | Kind::Delete);
+                let is_early = !catalog.mariadb || of_several || is_prepared;
                 REFUSED.contains(&code) || (is_early && BY_MYSQL.contains(&code))
             }
         }

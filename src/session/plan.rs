@@ -94,7 +94,7 @@ impl Session {
         Circumstances {
             table_locks: self.state.locks.tables,
             finds_last_inserted,
-            checks_disabled: self.state.takes_no_slots(),
+            takes_no_slots: self.state.takes_no_slots(),
             values,
         }
     }

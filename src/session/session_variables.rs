@@ -26,7 +26,7 @@ impl Session {
                 }
                 _ => false,
             };
-            let question = Variables::question(self.hot.catalog.mariadb);
+            let question = Variables::question(&self.hot.catalog);
             if let InternalResponse::Row(row) = self.insist(question).await? {
                 let (variables, server) = Variables::read(&row, logs_statements);
                 let schema = variables.of_texts.schema.as_deref();

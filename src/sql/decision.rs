@@ -47,7 +47,7 @@ pub struct Circumstances {
     /// that it finds the row that was inserted last. An internal statement would be the first in its place.
     pub finds_last_inserted: bool,
     /// No increment may go to a slot.
-    pub checks_disabled: bool,
+    pub takes_no_slots: bool,
     /// What is known of the values of its parameters.
     pub values: Values,
 }
@@ -83,7 +83,7 @@ impl Default for Circumstances {
         Self {
             table_locks: TableLocks::None,
             finds_last_inserted: false,
-            checks_disabled: false,
+            takes_no_slots: false,
             values: Values::Known,
         }
     }
@@ -147,7 +147,7 @@ pub fn decide(plan: &Plan, circumstances: Circumstances) -> Decision<'_> {
             whole_tables(Reason::RetypedParameter)
         }
         Plan::Increment(_) if values != Values::Known => whole_tables(Reason::Fallback),
-        Plan::Increment(increment) if circumstances.checks_disabled => {
+        Plan::Increment(increment) if circumstances.takes_no_slots => {
             Decision::Fold(Cow::Borrowed(&increment.exact))
         }
         Plan::Increment(increment) => Decision::Increment(increment),
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn without_checks_an_increment_folds_its_key() {
         let circumstances = Circumstances {
-            checks_disabled: true,
+            takes_no_slots: true,
             ..Circumstances::default()
         };
         let (reason, is_whole) = decided(INCREMENT, circumstances);

@@ -153,6 +153,8 @@ pub(super) fn catalog() -> Catalog {
         observed: Vec::new(),
         lower_case_table_names: 0,
         mariadb: false,
+        has_snapshot_isolation: false,
+        prepares_writes: true,
     }
 }
 

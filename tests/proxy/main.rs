@@ -21,6 +21,7 @@ mod members;
 mod packet_size;
 mod replica;
 mod rollup;
+mod snapshot_isolation;
 mod sql_prepared;
 mod stalled;
 mod stopping;

@@ -95,6 +95,13 @@ impl Proxy {
         &self.config
     }
 
+    /// How many statements have had this reason.
+    pub fn counted(&self, code: &str) -> u64 {
+        let counted = self.shared.metrics.statements();
+        let of_code = counted.iter().filter(|(reason, _)| reason.code() == code);
+        of_code.map(|(_, count)| *count).sum()
+    }
+
     /// Rolls up all of its slot tables that are chosen by the hot table's name. What somebody has locked stays where it
     /// is, as does what is in a table that DDL has changed.
     pub async fn roll_up(&self, is_chosen: impl Fn(&str) -> bool) {

@@ -402,6 +402,7 @@ async fn describe(
         sql_mode: String::new(),
         grants: Vec::new(),
         checks: true,
+        has_snapshot_isolation: catalog.has_snapshot_isolation,
     };
     read::table(conn, &server, &slots.schema, &slots.name)
         .await

@@ -128,7 +128,10 @@ impl Session {
         }
         let mut written = Vec::new();
         for of_table in &found {
-            match self.write_as_in_snapshot(of_table).await? {
+            self.state.locks_newer = true;
+            let wrote = self.write_as_in_snapshot(of_table).await;
+            self.state.locks_newer = false;
+            match wrote? {
                 Ok(before) => written.push((of_table, before)),
                 Err(refusal) => {
                     let error = refusal.into_payload();
@@ -213,7 +216,8 @@ impl Session {
         of_table: &OfTable,
     ) -> Result<Result<Vec<SnapshotRow>, Refusal>, Error> {
         let OfTable { table, form, rows } = of_table;
-        self.write_query(&snapshot::lock(table, form, rows)).await?;
+        let lock = snapshot::lock(table, form, rows);
+        self.write_query(&self.locking(&lock)).await?;
         let locked = match self.read_internal_rows(snapshot::MOST_ROWS + 1).await? {
             Ok(locked) => locked,
             Err(error) => return Ok(Err(Refusal::of(error))),

@@ -30,7 +30,10 @@ pub(crate) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
         || is_syntax_error(error)
         || (matches!(
             reason,
-            Reason::Fallback | Reason::OwnIncrement | Reason::ChangingOver
+            Reason::Fallback
+                | Reason::OwnIncrement
+                | Reason::ChangingOver
+                | Reason::SnapshotIsolation
         ) && (is_access_denied(error) || is_unknown_column(error)))
         || (reason == Reason::CascadingDelete && is_access_denied(error))
 }
@@ -163,6 +166,17 @@ impl Session {
     /// Folds the rows of these tables that the transaction has changed itself, so that base alone has their values.
     /// Returns whether there were any. The inner error is an ERR payload.
     pub(crate) async fn fold_own(
+        &mut self,
+        tables: &[Arc<HotTable>],
+    ) -> Result<Result<bool, Vec<u8>>, Error> {
+        // Only queries need that, and they lock nothing.
+        self.state.locks_newer = true;
+        let folded = self.fold_own_rows(tables).await;
+        self.state.locks_newer = false;
+        folded
+    }
+
+    async fn fold_own_rows(
         &mut self,
         tables: &[Arc<HotTable>],
     ) -> Result<Result<bool, Vec<u8>>, Error> {

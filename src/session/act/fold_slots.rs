@@ -3,6 +3,7 @@
 //! The base rows are locked first. The control account then reports which slot rows are open, and these are moved,
 //! each by its name.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -272,7 +273,11 @@ impl Session {
         // DDL past the proxy may have dropped the counter, and the table may have no slots any more. Or
         // `max_join_size` refuses to read the rows, but allows reading an index.
         if matches!(&rows, Err(error) if is_unknown_column(error) || is_too_much(error)) {
-            let lock = fold::lock_by_keys(table, bound.predicate(), named);
+            let mut lock = fold::lock_by_keys(table, bound.predicate(), named);
+            // MariaDB since 11 counts the rows of an index as well.
+            if self.hot.catalog.mariadb && !self.state.has_big_selects() {
+                lock = fold::with_variables("sql_big_selects = 1", &lock);
+            }
             rows = self.internal_rows(&lock).await?;
         }
         let rows = match rows {
@@ -357,8 +362,17 @@ impl Session {
 
     /// The base rows that an internal statement locks.
     async fn internal_rows(&mut self, lock: &[u8]) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
-        self.write_query(lock).await?;
-        self.read_internal_rows(fold::MOST_LOCKED + 1).await
+        self.write_query(&self.locking(lock)).await?;
+        let rows = self.read_internal_rows(fold::MOST_LOCKED + 1).await?;
+        Ok(rows.map_err(|error| self.of_hot_table(error)))
+    }
+
+    /// The internal statement as it is sent, which may have to lock rows of which the snapshot shows older versions.
+    pub(crate) fn locking<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.state.locks_newer && self.state.isolates_snapshots() {
+            true => fold::with_variables("innodb_snapshot_isolation = 0", text).into(),
+            false => text.into(),
+        }
     }
 
     /// Moves these slot rows, key by key. Returns the keys whose base rows have changed: the server does not write a
@@ -502,7 +516,7 @@ impl Session {
         for together in std::iter::once(first).chain(rest.chunks(2)) {
             let mut out = Vec::new();
             for text in together {
-                encode_query(&mut out, text, self.link.capabilities);
+                encode_query(&mut out, &self.locking(text), self.link.capabilities);
             }
             self.write_upstream(&out).await?;
             let mut error = None;
@@ -513,7 +527,7 @@ impl Session {
                 }
             }
             if let Some(error) = error {
-                return Ok(Err(error));
+                return Ok(Err(self.of_hot_table(error)));
             }
         }
         Ok(Ok(answers))

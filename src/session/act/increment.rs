@@ -231,6 +231,9 @@ impl Session {
         if self.hot.is_changing(&increment.table) {
             return Some(Reason::ChangingOver);
         }
+        if self.is_snapshot_isolated() && !self.has_incremented(&keys) {
+            return Some(Reason::SnapshotIsolation);
+        }
         // Not once the transaction holds a slot: a session that waits for the slot may hold the base row.
         let holds_slot = rows.has_incremented(&increment.table);
         // Transactions on several members would fail each other on the base row, so there it is the last resort.
@@ -244,6 +247,17 @@ impl Session {
         let may_name_several = keys.predicate.is_none()
             || parameters.is_some_and(|parameters| !names_one_key(increment, parameters));
         (increment.one_key_only && may_name_several).then_some(increment.exact.reason)
+    }
+
+    /// Whether the transaction has added to a slot of this one key: what others add to it comes after what the
+    /// transaction has done.
+    fn has_incremented(&self, keys: &Keys) -> bool {
+        let predicate = keys.predicate.as_deref();
+        let predicate = predicate.map(|predicate| in_one_text(predicate, &keys.table));
+        let mut written = self.state.written.iter();
+        written.any(|(table, row, _)| {
+            *table == keys.table && predicate.as_deref() == Some(&row.predicate)
+        })
     }
 
     /// Runs an increment with these values, which `literals` spell.

@@ -47,6 +47,15 @@ impl Session {
         self.state.transaction.may_have_snapshot && may_repeat
     }
 
+    /// Whether the server refuses to lock rows that others have changed since the transaction's snapshot, under
+    /// MariaDB's `innodb_snapshot_isolation`. It sees what they have added to slots where it locks slot rows: when it
+    /// folds, before the client's statement.
+    pub(crate) fn is_snapshot_isolated(&self) -> bool {
+        self.state.isolates_snapshots()
+            && self.state.in_transaction()
+            && self.may_have_old_snapshot()
+    }
+
     /// Sets a savepoint before a fold, if the transaction must not see the fold afterwards.
     ///
     /// The savepoint comes after a statement that has the storage engine take part in the transaction. ROLLBACK TO

@@ -71,6 +71,11 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
+        if self.is_snapshot_isolated() {
+            let fold = Fold::new(vec![write.rows.clone()], Reason::SnapshotIsolation);
+            let done = self.fold_then_original(&fold, parameters, original, context);
+            return Box::pin(done).await;
+        }
         self.learn_from_forwarded(write.reason, self.state.running.kind);
         self.count(write.reason);
         self.note_locking_write(&write.rows.table);

@@ -19,7 +19,7 @@ use crate::session::state::running::{Access, Running};
 use crate::session::state::sql_prepared::SqlPrepared;
 use crate::session::state::temporary::Temporary;
 use crate::session::state::understood::Understood;
-use crate::session::state::variables::{Isolation, Variables};
+use crate::session::state::variables::{Isolation, Snapshots, Variables};
 use crate::sql::Kind;
 use crate::sql::plan::SessionVariables;
 use diagnostics::Diagnostics;
@@ -90,6 +90,9 @@ pub(crate) struct State {
     /// The ERR payload by which the server has said that the transaction is gone, if neither the client has been told
     /// nor the transaction begun again.
     pub lost: Option<Vec<u8>>,
+    /// Internal statements lock rows even where the transaction's snapshot shows older versions of them, which
+    /// `innodb_snapshot_isolation` would have refused.
+    pub locks_newer: bool,
     /// Slot rows (table, key, slot) that the open transaction has written. They exist for the transaction itself, and
     /// for all sessions once it has committed. Outlives `transaction` until the statement that ended it is known.
     pub written: Vec<(Arc<HotTable>, SlotRow, u16)>,
@@ -185,6 +188,7 @@ impl State {
             diagnostics: None,
             one_shot: OneShot::default(),
             lost: None,
+            locks_newer: false,
             running: Running::default(),
             transaction: Transaction::default(),
             written: Vec::new(),
@@ -219,6 +223,12 @@ impl State {
     pub(crate) fn takes_no_slots(&self) -> bool {
         let variables = self.variables.as_ref();
         variables.is_none_or(|variables| variables.takes_no_slots)
+    }
+
+    /// Whether `innodb_snapshot_isolation` is on, as far as is known.
+    pub(crate) fn isolates_snapshots(&self) -> bool {
+        let variables = self.variables.as_ref();
+        variables.is_some_and(|variables| variables.snapshots == Snapshots::Isolated)
     }
 
     /// Whether `max_join_size` certainly refuses nothing.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::catalog::Catalog;
 use crate::counter::server::{IDENTITY, Server};
 use crate::session::state::info_text::InfoText;
 use crate::sql::plan::SessionVariables;
@@ -25,6 +26,8 @@ pub(crate) struct Variables {
     /// so nothing would guard a slot; or statements are logged as they are (`binlog_format`), so the server would warn
     /// of the proxy's statements (1592).
     pub takes_no_slots: bool,
+    /// What locks have to do with snapshots.
+    pub snapshots: Snapshots,
     /// `sql_auto_is_null` is on: the first statement that compares an AUTO_INCREMENT column with IS NULL finds the row
     /// that was inserted last, even if it is an internal one.
     pub auto_is_null: bool,
@@ -49,20 +52,34 @@ pub(crate) enum Isolation {
     Serializable,
 }
 
+/// What the locks of a transaction have to do with its snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Snapshots {
+    /// Nothing: what is locked is read as it is now.
+    Apart,
+    /// MariaDB's `innodb_snapshot_isolation`: a statement that would lock a row of which the snapshot shows an older
+    /// version fails (1020), and the transaction is rolled back.
+    Isolated,
+}
+
 impl Variables {
     /// The query that [`Self::read`] reads the response to.
-    pub(crate) fn question(mariadb: bool) -> String {
+    pub(crate) fn question(catalog: &Catalog) -> String {
         // MariaDB can switch CHECK constraints off in a session; MySQL cannot.
-        let of_the_server = match mariadb {
+        let of_the_server = match catalog.mariadb {
             true => "@@SESSION.tx_isolation, @@SESSION.check_constraint_checks",
             false => "@@SESSION.transaction_isolation, 1",
+        };
+        let snapshot_isolation = match catalog.has_snapshot_isolation {
+            true => "@@SESSION.innodb_snapshot_isolation",
+            false => "0",
         };
         format!(
             "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.character_set_client, \
              @@SESSION.character_set_results, @@SESSION.sql_safe_updates, \
              @@SESSION.character_set_client LIKE 'utf8%' AND @@SESSION.character_set_connection LIKE 'utf8%', \
              {IDENTITY}, @@SESSION.sql_big_selects, @@SESSION.sql_auto_is_null, \
-             LEFT(@@SESSION.lc_messages, 3) = 'en_', {of_the_server}"
+             LEFT(@@SESSION.lc_messages, 3) = 'en_', {of_the_server}, {snapshot_isolation}"
         )
     }
 
@@ -88,6 +105,10 @@ impl Variables {
             of_texts: Arc::new(of_texts.with_sql_mode(&modes)),
             isolation: Isolation::of(value(10).unwrap_or_default()),
             takes_no_slots: logs_statements || is(11, b"0"),
+            snapshots: match is(12, b"1") {
+                true => Snapshots::Isolated,
+                false => Snapshots::Apart,
+            },
             auto_is_null: is(8, b"1"),
             big_selects: !is(7, b"0"),
             speaks_utf8: is(5, b"1"),
@@ -126,12 +147,12 @@ impl Isolation {
 mod tests {
     use super::*;
 
-    fn row(values: [Option<&str>; 12]) -> Vec<Option<Vec<u8>>> {
+    fn row(values: [Option<&str>; 13]) -> Vec<Option<Vec<u8>>> {
         let bytes = |value: &str| value.as_bytes().to_vec();
         values.map(|value| value.map(bytes)).to_vec()
     }
 
-    const DEFAULTS: [Option<&str>; 12] = [
+    const DEFAULTS: [Option<&str>; 13] = [
         Some("shop"),
         Some("ONLY_FULL_GROUP_BY,ANSI_QUOTES"),
         Some("utf8mb4"),
@@ -144,6 +165,7 @@ mod tests {
         Some("1"),
         Some("REPEATABLE-READ"),
         Some("1"),
+        Some("0"),
     ];
 
     #[test]
@@ -154,6 +176,7 @@ mod tests {
         assert!(!variables.of_texts.unsafe_character_set && variables.speaks_utf8);
         assert_eq!(variables.isolation, Isolation::RepeatableRead);
         assert!(variables.big_selects && !variables.auto_is_null && !variables.takes_no_slots);
+        assert_eq!(variables.snapshots, Snapshots::Apart);
         assert_eq!(variables.info, InfoText::English);
         assert!(variables.has_mode("ONLY_FULL_GROUP_BY") && !variables.has_mode("ANSI"));
         assert_eq!(server, Some(Server::new(b"b7d1")));
@@ -172,11 +195,13 @@ mod tests {
         values[9] = Some("0");
         values[10] = Some("READ-COMMITTED");
         values[11] = Some("0");
+        values[12] = Some("1");
         let (variables, server) = Variables::read(&row(values), false);
         assert_eq!(variables.of_texts.schema, None);
         assert!(variables.of_texts.unsafe_character_set && variables.of_texts.safe_updates);
         assert!(!variables.speaks_utf8 && !variables.big_selects);
         assert!(variables.auto_is_null && variables.takes_no_slots);
+        assert_eq!(variables.snapshots, Snapshots::Isolated);
         assert_eq!(variables.info, InfoText::Unknown);
         assert_eq!(variables.isolation, Isolation::ReadsTheNewest);
         assert_eq!(server, None);

@@ -29,6 +29,8 @@ fn catalog() -> Catalog {
         observed: Vec::new(),
         lower_case_table_names: 0,
         mariadb: false,
+        has_snapshot_isolation: false,
+        prepares_writes: true,
     }
 }
 

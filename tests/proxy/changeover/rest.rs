@@ -7,7 +7,7 @@ use countersink_sandbox::Flavour;
 use tokio::task::JoinSet;
 
 use crate::changeover::load::Load;
-use crate::changeover::stage::{Stage, arrives, counted, waits_for};
+use crate::changeover::stage::{Stage, arrives, waits_for};
 use crate::support::client::{connect, number, run};
 use crate::support::on_both;
 use crate::support::proxy::Proxy;
@@ -54,9 +54,9 @@ async fn autocommit_leaves_a_table_at_rest(flavour: Flavour) {
     }
     assert_eq!(number(&mut stage.direct, READ).await, 800, "base alone");
     assert_eq!(stage.slot_rows().await, 0);
-    assert_eq!(counted(&proxy, "forwarded:on-base"), 800);
-    assert_eq!(counted(&proxy, "batched"), 800);
-    assert!(counted(&proxy, "combined") >= 800);
+    assert_eq!(proxy.counted("forwarded:on-base"), 800);
+    assert_eq!(proxy.counted("batched"), 800);
+    assert!(proxy.counted("combined") >= 800);
     arrives(&proxy, "at rest").await;
 }
 

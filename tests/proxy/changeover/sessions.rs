@@ -5,7 +5,7 @@ use std::time::Instant;
 use countersink::config::Mode;
 use countersink_sandbox::Flavour;
 
-use crate::changeover::stage::{Stage, arrives, close, counted, execute, switch, waits_for};
+use crate::changeover::stage::{Stage, arrives, close, execute, switch, waits_for};
 use crate::support::binary::PATIENCE;
 use crate::support::client::{number, number_of_transactions, prepare, run};
 use crate::support::on_both;
@@ -63,7 +63,7 @@ async fn what_is_observed_is_counted_and_passes(flavour: Flavour) {
             ("folded:absolute-set", 1),
         ]
     );
-    assert_eq!(counted(&proxy, "forwarded:observed"), 8);
+    assert_eq!(proxy.counted("forwarded:observed"), 8);
     assert_eq!(number(&mut stage.direct, READ).await, 5);
 }
 
@@ -84,12 +84,12 @@ async fn a_rule_goes_in_and_out_under_an_idle_session(flavour: Flavour) {
     run(&mut client, ADD).await;
     assert_eq!(number(&mut stage.direct, READ).await, 3);
     assert_eq!(number(&mut idle, READ).await, 3);
-    assert_eq!(counted(&proxy, "slotted"), 1);
+    assert_eq!(proxy.counted("slotted"), 1);
     switch(&proxy, &table, Mode::Observe, "observed").await;
     switch(&proxy, &table, Mode::Enforce, "enforced").await;
     run(&mut client, ADD).await;
     assert_eq!(number(&mut idle, READ).await, 4);
-    assert_eq!(counted(&proxy, "slotted"), 2);
+    assert_eq!(proxy.counted("slotted"), 2);
 }
 
 async fn a_transaction_reads_the_time_when_it_began(flavour: Flavour) {
@@ -158,7 +158,7 @@ async fn tables_that_are_locked_stay_as_they_are(flavour: Flavour) {
     arrives(&proxy, "enforced").await;
     run(&mut locker, ADD).await;
     assert_eq!(number(&mut locker, READ).await, 3);
-    assert_eq!(counted(&proxy, "slotted"), 1);
+    assert_eq!(proxy.counted("slotted"), 1);
     assert_eq!(stage.slot_rows().await, 1);
 }
 
@@ -174,11 +174,11 @@ async fn statements_prepared_before_the_rule_hold_it_up(flavour: Flavour) {
     waits_for(&proxy, "prepared before the rule").await;
     run(&mut other, ADD).await;
     assert_eq!(execute(&mut client, read).await, 1);
-    assert_eq!(counted(&proxy, "folded:changing-over"), 1);
+    assert_eq!(proxy.counted("folded:changing-over"), 1);
     close(&mut client, read).await;
     arrives(&proxy, "enforced").await;
     run(&mut other, ADD).await;
-    assert_eq!(counted(&proxy, "slotted"), 1);
+    assert_eq!(proxy.counted("slotted"), 1);
     assert_eq!(stage.slot_rows().await, 1);
 }
 
@@ -210,7 +210,7 @@ async fn prepared_statements_change_with_the_rule(flavour: Flavour) {
         assert_eq!(number(&mut client, "EXECUTE s").await, expected, "{name}");
     }
     assert_eq!(number(&mut stage.direct, READ).await, expected);
-    assert_eq!(counted(&proxy, "slotted"), 4);
+    assert_eq!(proxy.counted("slotted"), 4);
 }
 
 async fn two_proxies_never_read_different_values(flavour: Flavour) {
@@ -459,7 +459,7 @@ async fn slots_follow_the_type_of_their_counter(flavour: Flavour) {
     let read = "SELECT CAST(views * 10000 AS SIGNED) FROM posts WHERE id = 1";
     assert_eq!(number(&mut client, read).await, 12_000_000_040_050);
     assert_eq!(
-        counted(&proxy, "slotted"),
+        proxy.counted("slotted"),
         3,
         "the first, and those behind the second change"
     );

@@ -105,13 +105,6 @@ pub async fn waits_for(proxy: &Proxy, what: &str) {
     }
 }
 
-/// How many statements have had this reason.
-pub fn counted(proxy: &Proxy, code: &str) -> u64 {
-    let counted = proxy.shared.metrics.statements();
-    let of_code = counted.iter().filter(|(reason, _)| reason.code() == code);
-    of_code.map(|(_, count)| *count).sum()
-}
-
 /// COM_STMT_EXECUTE of a statement without parameters: the number that it gives, 0 if it gives none.
 pub async fn execute(driver: &mut Driver, id: u32) -> i64 {
     let mut payload = vec![command::STMT_EXECUTE];
