@@ -3,11 +3,12 @@
 //!
 //! The ways take turns of equal length, round after round, so that whatever else the machine does falls on all alike.
 
+#[path = "../workloads/spread.rs"]
+mod spread;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use clap::{Parser, ValueEnum};
 use countersink::driver::{Driver, Reply};
 use countersink_sandbox::{Address, Replication, Server, start_cluster};
+use spread::Spread;
 use support::binary::{Serving, rules_file};
 use support::client::{connect, create_schema, number, run};
 use support::proxy::rules_head;
@@ -148,10 +150,10 @@ async fn measure(members: &[Server], replication: Replication, arguments: &Argum
         }
         println!("\n{work:?}");
         for (at, way) in WAYS.into_iter().enumerate() {
-            let spread = Spread::of(&rates[&at]);
+            let spread = Spread::of(rates[&at].iter().copied());
             let failed = 100.0 * sums[at].failures();
             println!(
-                "{way:?}: {spread}/s, {failed:.2} % failed {:?}",
+                "{way:?}: {spread:.0}/s, {failed:.2} % failed {:?}",
                 sums[at].failed
             );
         }
@@ -253,33 +255,4 @@ async fn repeat(mut session: Driver, work: Work, stop: &AtomicBool) -> Outcome {
     }
     session.quit().await.ok();
     outcome
-}
-
-/// The median, and the least and most.
-struct Spread {
-    least: f64,
-    median: f64,
-    most: f64,
-}
-
-impl Spread {
-    fn of(values: &[f64]) -> Self {
-        let mut values = values.to_vec();
-        values.sort_by(f64::total_cmp);
-        Self {
-            least: values[0],
-            median: values[values.len() / 2],
-            most: values[values.len() - 1],
-        }
-    }
-}
-
-impl fmt::Display for Spread {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{:.0} ({:.0} to {:.0})",
-            self.median, self.least, self.most
-        )
-    }
 }
