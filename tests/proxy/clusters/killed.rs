@@ -19,8 +19,8 @@ const RULES: &str = "counters:\n- {table: cs_failover.posts, columns: [views], r
 const REFUSALS: [u16; 10] = [1290, 1205, 1836, 1053, 1927, 1213, 1180, 3101, 1047, 3100];
 
 /// A proxy in a process of its own.
-fn serve(before: &Address) -> (Serving, Address) {
-    let (folder, file) = rules_file(&(rules_head(before) + RULES));
+pub(super) fn serve(before: &Address, rules: &str) -> (Serving, Address) {
+    let (folder, file) = rules_file(&(rules_head(before) + rules));
     let serving = Serving::start(&file).unwrap_or_else(|ended| panic!("{}", ended.errors));
     drop(folder);
     let address = Address {
@@ -48,7 +48,10 @@ async fn killed_under_load(replication: Replication) {
         .iter()
         .map(|member| member.address())
         .collect();
-    let mut proxies: Vec<_> = addresses.iter().map(serve).collect();
+    let mut proxies: Vec<_> = addresses
+        .iter()
+        .map(|address| serve(address, RULES))
+        .collect();
     let loads = proxies
         .iter()
         .map(|(_, address)| Load::start_before(address, &REFUSALS));
@@ -72,7 +75,7 @@ async fn killed_under_load(replication: Replication) {
         killed.elapsed()
     );
     let gone = loads.remove(1).end().await;
-    let (serving, address) = serve(&addresses[1]);
+    let (serving, address) = serve(&addresses[1], RULES);
     proxies[1] = (serving, address);
     loads.push(Load::start_before(&proxies[1].1, &REFUSALS));
     grown(&mut watch, 300).await;

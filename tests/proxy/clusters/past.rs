@@ -8,6 +8,7 @@ use countersink::driver::Reply;
 use countersink_sandbox::{Address, Replication};
 use tokio::task::JoinSet;
 
+use super::killed::serve;
 use super::load::LOST;
 use super::{Cluster, GROUP, SCHEMA, TABLES};
 use crate::replica::until;
@@ -24,6 +25,9 @@ const THROUGH: usize = 2;
 /// How many roll-ups must have taken place meanwhile.
 const ROLL_UPS: u64 = 300;
 
+/// How often a proxy starts.
+const STARTS: usize = 10;
+
 const RULES: &str =
     "counters:\n- {table: cs_clusters.posts, columns: [views, stars], rollup: 10ms}\n";
 
@@ -35,6 +39,33 @@ fn roll_ups_are_lost_as_a_whole_on_galera() {
 #[test]
 fn roll_ups_are_lost_as_a_whole_in_a_group() {
     block_on(roll_ups_are_lost_as_a_whole(GROUP));
+}
+
+#[test]
+fn proxies_start_while_rows_change_on_galera() {
+    block_on(proxies_start_while_rows_change(Replication::Galera));
+}
+
+#[test]
+fn proxies_start_while_rows_change_in_a_group() {
+    block_on(proxies_start_while_rows_change(GROUP));
+}
+
+/// A proxy that starts looks whether its server locks rows, and loses the lock to what arrives from another member.
+async fn proxies_start_while_rows_change(replication: Replication) {
+    let cluster = Cluster::members(replication, SCHEMA, TABLES).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut clients = JoinSet::new();
+    for address in std::iter::repeat_n(cluster.members[1].address(), DIRECT) {
+        clients.spawn(increments(address, Arc::clone(&stop)));
+    }
+    for _ in 0..STARTS {
+        let (_serving, address) = serve(&cluster.members[0].address(), RULES);
+        let mut client = connect(&address, Some(SCHEMA)).await;
+        number(&mut client, "SELECT views FROM posts WHERE id = 1").await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    clients.join_all().await;
 }
 
 async fn roll_ups_are_lost_as_a_whole(replication: Replication) {
