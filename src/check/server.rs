@@ -5,7 +5,6 @@ use super::evidence::{Clock, Evidence};
 use super::finding::Finding;
 use super::{cluster, has_skip_locked, problem};
 use crate::catalog::{grants, version};
-
 use crate::config::{ClientTls, Config};
 
 /// So far the clocks may be apart, in seconds.

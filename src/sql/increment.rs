@@ -54,7 +54,13 @@ impl Delta<'_> {
         let [Piece::Text(digits)] = self.magnitude.pieces.as_slice() else {
             return None;
         };
-        let amount = Amount::parse(std::str::from_utf8(digits).ok()?)?;
+        let digits = std::str::from_utf8(digits).ok()?;
+        // No more digits than the counter has, as far as they are zeros.
+        let digits = match digits.split_once('.') {
+            Some((whole, zeros)) if zeros.bytes().all(|digit| digit == b'0') => whole,
+            _ => digits,
+        };
+        let amount = Amount::parse(digits)?;
         Some(match self.subtracted {
             true => amount.negated(),
             false => amount,
@@ -222,23 +228,24 @@ fn is_zero(expr: &Expr) -> bool {
     matches!(bare(expr), Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) if digits == "0")
 }
 
-/// Whether a number's digits are an exact value of the counter's type and scale.
+/// Whether a number's digits are an exact value of the counter's type and scale. `1234.000000` is one of any type: the
+/// server adds it as a DECIMAL, and has nothing to round.
 fn is_exact(digits: &str, domain: Domain) -> bool {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let are_digits =
         |part: &str| !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit());
-    let fits = match domain {
-        Domain::Integer { .. } => !digits.contains('.'),
-        Domain::Decimal { scale, .. } => {
-            !digits.contains('.') || fraction.len() <= usize::from(scale)
-        }
+    let scale = match domain {
+        Domain::Integer { .. } => 0,
+        Domain::Decimal { scale, .. } => usize::from(scale),
     };
+    let fits = fraction.trim_end_matches('0').len() <= scale;
     are_digits(whole) && are_digits(fraction) && fits
 }
 
 /// Whether a string of digits, which the server adds as a double, adds exactly what it says.
 fn is_exact_text(digits: &str, domain: Domain) -> bool {
-    domain.adds_doubles() && digits.len() <= 15 && is_exact(digits, domain)
+    let is_whole = !digits.contains('.');
+    domain.adds_doubles() && is_whole && digits.len() <= 15 && is_exact(digits, domain)
 }
 
 /// Whether a number is larger than what a slot may hold.

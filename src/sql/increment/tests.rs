@@ -157,6 +157,18 @@ fn a_string_of_digits_is_added_as_the_number_it_is() {
     );
 }
 
+/// ProFTPD counts bytes so.
+#[test]
+fn a_whole_number_may_be_written_with_a_fraction_of_zeros() {
+    let plan = planned("UPDATE posts SET views = views + 1234.000000 WHERE id = 1");
+    assert!(
+        plan.contains("SET `views` = `views` + 1234.000000 WHERE"),
+        "{plan}"
+    );
+    let plan = planned("UPDATE posts SET views = views + 1234.000001 WHERE id = 1");
+    assert!(plan.starts_with("fold InexactDelta"), "{plan}");
+}
+
 #[test]
 fn limit_1_means_nothing_where_there_is_one_key() {
     for limit in ["LIMIT 1", "limit 5;", "LIMIT 1 -- one"] {
