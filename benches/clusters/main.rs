@@ -194,11 +194,7 @@ fn proxy_before(member: &Server) -> ProxyBefore {
         panic!("a proxy does not start");
     };
     ProxyBefore {
-        address: Address {
-            host: serving.address.ip().to_string(),
-            port: serving.address.port(),
-            ..address
-        },
+        address: serving.in_front_of(&address),
         _serving: serving,
         _folder: folder,
     }

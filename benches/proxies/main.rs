@@ -80,11 +80,7 @@ async fn measure(server: &Server, arguments: &Arguments) {
         .collect();
     let through: Vec<_> = proxies
         .iter()
-        .map(|proxy| Address {
-            host: proxy.address.ip().to_string(),
-            port: proxy.address.port(),
-            ..direct.clone()
-        })
+        .map(|proxy| proxy.in_front_of(&direct))
         .collect();
     let ways: [(&str, &[Address]); 3] = [
         ("directly", std::slice::from_ref(&direct)),

@@ -56,11 +56,7 @@ impl Ways {
         let haproxy = (schemas.len() > 1).then(|| Target::haproxy(upstream, Haproxy::Default));
         let mut addresses = vec![("direct", upstream.clone())];
         addresses.extend(haproxy.iter().map(|it| ("HAProxy", it.address.clone())));
-        let proxy = Address {
-            host: serving.address.ip().to_string(),
-            port: serving.address.port(),
-            ..upstream.clone()
-        };
+        let proxy = serving.in_front_of(upstream);
         addresses.push(("Countersink", proxy));
         schemas.push(last);
         let all = addresses.into_iter().zip(schemas);

@@ -72,7 +72,7 @@ fn own_certificate(config: &Config, evidence: &Evidence) -> Option<Finding> {
     let server = &evidence.examination.server;
     let verifies = server.mariadb && version(&server.version) >= [11, 4, 0];
     let has_own = config.tls == ClientTls::SelfSigned;
-    let reason = "MariaDB's clients of 11.4 and later trust this server's certificate without further ado, but not the \
+    let reason = "MariaDB's clients of 11.4 and later trust this server's certificate without being told to, but not the \
                   proxy's own over TCP (2026)";
     let advice = "give the server a certificate (ssl_cert, ssl_key), and the proxy the same one (tls.certificate, tls.key)";
     let finding = Finding::new(Code::OwnCertificate, None, reason);

@@ -148,11 +148,7 @@ fn health_is_that_of_the_proxy_of_the_rules() {
         assert_eq!(code, 2, "{errors}");
         assert!(errors.contains("--ready asks there"), "{errors}");
 
-        let client = countersink_sandbox::Address {
-            host: serving.address.ip().to_string(),
-            port: serving.address.port(),
-            ..upstream.clone()
-        };
+        let client = serving.in_front_of(upstream);
         let mut client = connect(&client, None).await;
         run(&mut client, "BEGIN").await;
         serving.binary.signal("TERM");

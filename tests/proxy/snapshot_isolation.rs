@@ -102,7 +102,7 @@ fn what_others_have_added_fails_whoever_locks_the_row() {
     plays_alike(
         "cs_isolation_fails",
         &[
-            LOCKS_1, LOCKS_2, LOCKS_3, LOCKS_4, LOCKS_5, LOCKS_6, LOCKS_7, LOCKS_8,
+            LOCKS_1, LOCKS_2, LOCKS_3, LOCKS_4, LOCKS_5, LOCKS_6, LOCKS_7, LOCKS_8, AGAIN,
         ],
     );
 }
@@ -132,6 +132,21 @@ locks!(LOCKS_5 "SELECT views FROM posts WHERE id = 1 FOR UPDATE");
 locks!(LOCKS_6 "DELETE FROM posts WHERE id = 1");
 locks!(LOCKS_7 "INSERT INTO posts VALUES (1, 1, NULL) ON DUPLICATE KEY UPDATE views = views + 1");
 locks!(LOCKS_8 "UPDATE posts SET views = views * 2, title = 'doubled'");
+
+/// What it has put into a slot in an earlier transaction says nothing of this one.
+const AGAIN: &str = "own: BEGIN
+    own: UPDATE posts SET views = views + 1 WHERE id = 1
+    own: COMMIT
+    own: BEGIN
+    own: UPDATE posts SET views = views + 1 WHERE id = 1
+    own: ROLLBACK
+    own: UPDATE posts SET views = views + 1 WHERE id = 1
+    own: BEGIN
+    own: SELECT views FROM posts WHERE id = 1
+    other: UPDATE posts SET views = views + 1 WHERE id = 1
+    own: UPDATE posts SET views = views + 1 WHERE id = 1
+    own: SELECT @@in_transaction
+    other: SELECT id, views FROM posts";
 
 /// Nothing else fails: other rows, what was read before the change, and queries.
 #[test]

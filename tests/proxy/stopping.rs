@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use countersink::driver::{Driver, Error};
 use countersink::net::ReadError;
 use countersink::wire::response::ResponseKind;
-use countersink_sandbox::{Address, Flavour};
+use countersink_sandbox::Flavour;
 
 use crate::support;
 use crate::support::binary::{Binary, Serving, rules_file};
@@ -81,11 +81,7 @@ fn a_new_process_takes_over_the_port() {
         create_schema(upstream, schema, POSTS).await;
         let (_folder, file) = rules_file(&(rules_head(upstream) + &rules(schema)));
         let old = Serving::start(&file).expect("it serves");
-        let address = Address {
-            host: old.address.ip().to_string(),
-            port: old.address.port(),
-            ..upstream.clone()
-        };
+        let address = old.in_front_of(upstream);
         let listen = old.address.to_string();
         let Err(twice) = Serving::start_with(&file, &["--listen", &listen]) else {
             panic!("two share a port, and nobody has asked for it");

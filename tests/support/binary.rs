@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use countersink_sandbox::Address;
 use tempfile::TempDir;
 
 /// How long anything may take that is waited for.
@@ -230,6 +231,15 @@ impl Serving {
             return Err(binary.wait());
         };
         Ok(Self { binary, address })
+    }
+
+    /// Where clients connect, with their account on the server behind it.
+    pub fn in_front_of(&self, server: &Address) -> Address {
+        Address {
+            host: self.address.ip().to_string(),
+            port: self.address.port(),
+            ..server.clone()
+        }
     }
 
     /// Tells it to stop, as an operator does, and waits for its end.

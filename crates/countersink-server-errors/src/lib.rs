@@ -15,7 +15,7 @@ macro_rules! error_codes {
 }
 
 error_codes! {
-    ER_CHECKREAD = 1020, "MariaDB: a row is not any more as in the snapshot of the transaction, which was rolled back.";
+    ER_CHECKREAD = 1020, "MariaDB: a row no longer matches the transaction's snapshot, and the transaction was rolled back.";
     ER_CON_COUNT_ERROR = 1040, "The server has as many connections as it may have.";
     ER_HANDSHAKE_ERROR = 1043, "A packet of the connection phase is not what was expected.";
     ER_DBACCESS_DENIED_ERROR = 1044, "The account lacks a privilege for the schema.";
@@ -174,8 +174,8 @@ pub const fn may_be_tried_again(code: u16) -> bool {
     )
 }
 
-/// Whether the transaction was rolled back as a whole, and did nothing: it was the victim of a deadlock, a row was not
-/// any more as in its snapshot (`innodb_snapshot_isolation`), or another member of a cluster had changed the same rows
+/// Whether the transaction was rolled back as a whole, and did nothing: it was the victim of a deadlock, a row no
+/// longer matched its snapshot (`innodb_snapshot_isolation`), or another member of a cluster had changed the same rows
 /// first. Then COMMIT may fail, too: with error 149 of the storage engine, where the other change has arrived already.
 /// Any other error in COMMIT leaves the outcome unknown.
 pub fn is_rolled_back(code: u16, message: &[u8]) -> bool {

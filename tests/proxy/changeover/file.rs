@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use countersink_sandbox::{Address, Flavour};
+use countersink_sandbox::Flavour;
 
 use crate::changeover::stage::Stage;
 use crate::support::binary::{Serving, rules_file};
@@ -54,11 +54,7 @@ async fn changes(flavour: Flavour) {
     let (_folder, file) =
         rules_file(&(head.clone() + &stage.rule("columns: [views], rollup: 1h, rest: never")));
     let mut serving = Serving::start(&file).expect("it serves");
-    let address = Address {
-        host: serving.address.ip().to_string(),
-        port: serving.address.port(),
-        ..stage.upstream.clone()
-    };
+    let address = serving.in_front_of(&stage.upstream);
     let mut client = connect(&address, Some(stage.schema)).await;
     let both = "SELECT views + 1000 * likes FROM posts WHERE id = 1";
     let mut expected = 0;

@@ -1,7 +1,7 @@
 //! In and out while clients work: by mode, by the rules file, by `countersink drain`, on one proxy and on two.
 
 use countersink::config::Mode;
-use countersink_sandbox::{Address, Flavour};
+use countersink_sandbox::Flavour;
 
 use crate::changeover::load::Load;
 use crate::changeover::stage::{Stage, arrives, switch};
@@ -85,11 +85,9 @@ async fn drained(flavour: Flavour) {
     let enforce = head.clone() + &stage.rule("columns: [views], rollup: 20ms");
     let (_folder, file) = rules_file(&observe);
     let mut servings = [(); 2].map(|()| Serving::start(&file).expect("it serves"));
-    let addresses = servings.each_ref().map(|serving| Address {
-        host: serving.address.ip().to_string(),
-        port: serving.address.port(),
-        ..stage.upstream.clone()
-    });
+    let addresses = servings
+        .each_ref()
+        .map(|serving| serving.in_front_of(&stage.upstream));
     let mut load = Load::start(&addresses, stage.schema, 2);
     load.goes_on(100, &mut stage.direct).await;
     assert!(!stage.has_slot_table().await);

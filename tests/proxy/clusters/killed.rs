@@ -23,11 +23,7 @@ pub(super) fn serve(before: &Address, rules: &str) -> (Serving, Address) {
     let (folder, file) = rules_file(&(rules_head(before) + rules));
     let serving = Serving::start(&file).unwrap_or_else(|ended| panic!("{}", ended.errors));
     drop(folder);
-    let address = Address {
-        host: serving.address.ip().to_string(),
-        port: serving.address.port(),
-        ..before.clone()
-    };
+    let address = serving.in_front_of(before);
     (serving, address)
 }
 

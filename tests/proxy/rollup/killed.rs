@@ -121,11 +121,7 @@ async fn killed(flavour: Flavour) {
 /// begin before the first has ended may deadlock with those that come after it (a known limit).
 async fn serve(rules: &Path, upstream: &Address) -> Serving {
     let serving = Serving::start(rules).expect("it serves");
-    let address = Address {
-        host: serving.address.ip().to_string(),
-        port: serving.address.port(),
-        ..upstream.clone()
-    };
+    let address = serving.in_front_of(upstream);
     let mut client = connect(&address, Some("cs_rollup_killed")).await;
     for text in [
         "BEGIN",

@@ -93,11 +93,7 @@ impl Stage {
 
     /// The proxy's.
     pub(super) fn address(&self) -> Address {
-        Address {
-            host: self.proxy.address.ip().to_string(),
-            port: self.proxy.address.port(),
-            ..self.server.clone()
-        }
+        self.proxy.in_front_of(&self.server)
     }
 
     /// Sends little through each way that much is to go, so that what the process takes once and for all is taken.
