@@ -110,6 +110,17 @@ impl Session {
         })
     }
 
+    /// Whether it locks all tables of the server, or would not wait for another session that does: MariaDB's NOWAIT is
+    /// answered by 1205 there.
+    pub fn takes_turns(&self) -> bool {
+        self.steps.iter().any(|step| match &step.action {
+            Action::Statement(Statement { text, .. }) => {
+                text.contains("FLUSH TABLES WITH READ LOCK") || text.contains("NOWAIT")
+            }
+            Action::Command(_) => false,
+        })
+    }
+
     /// Whether each variant of it takes seconds.
     pub fn is_slow(&self) -> bool {
         self.slow || self.fresh

@@ -219,6 +219,12 @@ impl Run {
     }
 
     async fn session(&mut self, session: &Session) {
+        // One at a time on both families: they are few, and short.
+        static TURNS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+        let _turn = match session.takes_turns() {
+            true => Some(TURNS.lock().await),
+            false => None,
+        };
         for variant in self.variants(session) {
             let proxy = self.proxy.as_ref().expect("a proxy");
             self.world.fill(&self.twin.plain, session.takes_ids()).await;
