@@ -98,6 +98,9 @@ async fn a_deadlock_over_slots_is_nobodys(flavour: Flavour) {
         (2, &["BEGIN"], "views + 1", Some(1)),
         (3, &["start transaction"], "views + 1", Some(1)),
         (6, &["SET autocommit = 0"], "views + 1", Some(2)),
+        // These have slots by now.
+        (2, &["BEGIN"], "7", Some(7)),
+        (3, &["SET autocommit = 0"], "views * 2 + 3", Some(5)),
         // What was done before is gone with the transaction.
         (
             4,
@@ -106,6 +109,7 @@ async fn a_deadlock_over_slots_is_nobodys(flavour: Flavour) {
             None,
         ),
         (5, &["START TRANSACTION READ WRITE"], "views + 1", None),
+        (6, &["BEGIN", "SELECT COUNT(*) FROM ballast"], "7", None),
     ] {
         let statement = format!("UPDATE posts SET views = {set} WHERE id = {id}");
         let mut holder = connect(upstream, Some(schema)).await;

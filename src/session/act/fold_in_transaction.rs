@@ -8,6 +8,7 @@ use crate::session::act::own_rows::Mark;
 use crate::session::act::second_run::SecondRun;
 use crate::session::error::Error;
 use crate::session::error_kind::is_unknown_column;
+use crate::session::link::internal::is_deadlock;
 use crate::session::link::rewrite::Rewrite;
 use crate::session::refusal::DEFINITION_CHANGED;
 use crate::session::reply::{
@@ -60,6 +61,13 @@ impl Session {
                 Ok(keys) => moved.push(keys),
                 Err(error) if needs_no_fold(reason, &error) => {}
                 Err(error) => {
+                    // An EXECUTE of an unknown name must not have begun one.
+                    let may_begin = is_begun || self.state.running.kind != Kind::Execute;
+                    if may_begin && is_deadlock(&error) && self.begins_again().await? {
+                        let again =
+                            self.fold_in_transaction(fold, folds, parameters, original, context);
+                        return Box::pin(again).await;
+                    }
                     if let Some(mark) = mark {
                         self.undo_folds(mark, &error, ResponseKind::Results).await?;
                     }
