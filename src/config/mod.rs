@@ -7,6 +7,7 @@ mod address;
 mod admin;
 mod adopted;
 mod check;
+mod connections;
 mod environment;
 mod error;
 mod files;
@@ -25,6 +26,7 @@ use zeroize::Zeroizing;
 pub use address::{Address, HostPort, Listen, Upstreams};
 pub use admin::{Admin, PasswordHashes};
 pub use adopted::Adopted;
+pub use connections::{Connections, Reserved};
 pub(crate) use error::line_suffix;
 pub use error::{Error, Place, Problem};
 pub(crate) use limits::Range as DurationRange;
@@ -61,8 +63,8 @@ pub struct Config {
     pub handshake_timeout: Duration,
     /// How long open transactions may take to end once the proxy is told to stop.
     pub drain_timeout: Duration,
-    /// Maximum number of clients at the same time.
-    pub max_connections: usize,
+    /// How many clients there may be at the same time.
+    pub connections: Connections,
     /// Sessions that are not rewritten.
     pub bypass: Bypass,
     /// The rules, in the order of the file; those that are off too.

@@ -29,6 +29,10 @@ pub(super) struct RawConfig {
     pub(super) handshake_timeout: Option<Scalar>,
     pub(super) drain_timeout: Option<Scalar>,
     pub(super) max_connections: Option<Scalar>,
+    pub(super) max_user_connections: Option<Scalar>,
+    pub(super) max_address_connections: Option<Scalar>,
+    pub(super) max_logins: Option<Scalar>,
+    pub(super) reserved_connections: Option<RawReserved>,
     pub(super) bypass: Option<RawBypass>,
     pub(super) counters: Option<Vec<Spanned<RawRule>>>,
 }
@@ -67,6 +71,16 @@ pub(super) struct RawUpstreamTls {
     pub(super) ca: Option<Scalar>,
     pub(super) verify_host: Option<Scalar>,
     pub(super) public_key: Option<Scalar>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a mapping with connections and users"
+)]
+pub(super) struct RawReserved {
+    pub(super) connections: Option<Scalar>,
+    pub(super) users: Option<Vec<Scalar>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

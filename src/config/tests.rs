@@ -46,7 +46,11 @@ fn only_upstream_and_counters_are_required() {
     }
     assert_eq!(config.handshake_timeout, Duration::from_secs(10));
     assert_eq!(config.drain_timeout, Duration::from_secs(10));
-    assert_eq!(config.max_connections, 10_000);
+    assert_eq!(config.connections.most, 10_000);
+    assert_eq!(config.connections.most_logins, 10_000);
+    assert_eq!(config.connections.most_of_user, None);
+    assert_eq!(config.connections.most_of_address, None);
+    assert_eq!(config.connections.most_for(b"anna"), 10_000);
     assert!(config.bypass.covers("anna", Some("/usr/bin/mysqldump")));
     let [rule] = &config.rules[..] else {
         panic!("one rule");
@@ -99,6 +103,8 @@ fn everything_can_be_said() {
         "listen: '[::1]:7000'\nupstream: unix:/run/mysqld.sock\nadmin: 127.0.0.1:6032\n\
          admin_account: {user: ops, password: '${PASSWORD}'}\ncontrol: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem}\n\
          upstream_tls: {mode: disabled}\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\ndrain_timeout: 0s\nmax_connections: 5\n\
+         max_user_connections: 3\nmax_address_connections: 4\nmax_logins: 2\n\
+         reserved_connections: {connections: 1, users: [dba]}\n\
          bypass: {users: [backup], programs: [my-tool]}\n\
          counters:\n- table: shop.posts\n  columns: [views, likes]\n  touch: [updated_at]\n  slots: ${SLOTS}\n  \
          mode: observe\n  rollup: 2m\n- table: shop.hits\n  columns: [n]\n  slot_table: side.hits_n\n",
@@ -119,6 +125,21 @@ fn everything_can_be_said() {
         key: "k.pem".into(),
     };
     assert_eq!(config.tls, files);
+    assert_eq!(
+        config.connections,
+        Connections {
+            most: 5,
+            most_of_user: Some(3),
+            most_of_address: Some(4),
+            most_logins: 2,
+            reserved: Reserved {
+                places: 1,
+                users: vec!["dba".to_owned()],
+            },
+        }
+    );
+    assert_eq!(config.connections.most_for(b"anna"), 4);
+    assert_eq!(config.connections.most_for(b"dba"), 5);
     assert_eq!(config.bypass.users, ["backup"]);
     assert_eq!(config.bypass.programs, ["my-tool"]);
     let [posts, hits] = &config.rules[..] else {
@@ -193,6 +214,10 @@ fn errors_name_rule_field_line_and_remedy() {
         (&with_rule("columns: [views]\n  touch: [VIEWS]"), "counters[0] (shop.posts): touch: `VIEWS` is also one of the columns; a column either counts or is touched (line 3)".to_owned()),
         (&with("listen: 6033"), "listen: `6033` is not an address: the port is missing; write host:port, as in 127.0.0.1:6033 or [::1]:6033, or unix:/path/to/mysqld.sock (line 2)".to_owned()),
         (&with("handshake_timeout: 20m"), "handshake_timeout: `20m` is too long; choose a duration from 100ms to 10m (line 2)".to_owned()),
+        (&with("max_user_connections: 0"), "max_user_connections: `0` is not a whole number from 1 to 1000000; leave it out for no limit (line 2)".to_owned()),
+        (&with("reserved_connections: {users: [dba]}"), "reserved_connections: has no connections; write how many, as in connections: 3".to_owned()),
+        (&with("reserved_connections: {connections: 3}"), "reserved_connections: has no users; name the accounts that get them, as in users: [dba]".to_owned()),
+        (&with("max_connections: 3\nreserved_connections: {connections: 3, users: [dba]}"), "reserved_connections.connections: leaves nobody else a place; reserve fewer than max_connections (line 3)".to_owned()),
         (&with("max_connections: 0"), "max_connections: `0` is not a whole number from 1 to 1000000; the default is 10000 (line 2)".to_owned()),
         (&with("tls: {certificate: c.pem}"), "tls.key: is missing; a certificate needs its key".to_owned()),
         (&with("tls: {key: c.pem}"), "tls.certificate: is missing; a key needs its certificate".to_owned()),

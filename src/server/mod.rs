@@ -1,6 +1,7 @@
 //! Accepts clients, gives each a session, and closes them when told to stop.
 
 mod altered;
+mod descriptors;
 mod failover;
 mod listener;
 mod pardon;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::catalog::Catalog;
@@ -27,7 +28,7 @@ use crate::counter::node::{self, Claims, Node};
 use crate::counter::rollup::{Adoption, RollUp};
 use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
 use crate::net::{Cut, Origin};
-use crate::session::connect::{self, ConnectSetup, PasswordKey};
+use crate::session::connect::{self, Admission, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
 use listener::{Accepted, Listener};
 use refusals::Refusals;
@@ -118,6 +119,8 @@ impl Server {
                 source,
             })?);
         }
+        descriptors::claim(&config.connections);
+        let config = Arc::new(ArcSwap::from_pointee(config));
         let setup = Arc::new(setup(&config, &control)?);
         let workers = Workers::start().map_err(|source| Error::Threads { source })?;
         let (requests, refreshes) = mpsc::channel(16);
@@ -131,7 +134,6 @@ impl Server {
         if control.has_several_writers() {
             shared.lease.go_by(Arc::clone(&claims));
         }
-        let config = Arc::new(ArcSwap::from_pointee(config));
         let (mut keeper, rules) = Keeper::new(
             Arc::clone(&config),
             file,
@@ -227,7 +229,6 @@ impl Server {
         let mut clients = Clients {
             listeners: self.listeners,
             turn: 0,
-            places: Arc::new(Semaphore::new(self.config.load().max_connections)),
             setup: self.setup,
             shared: self.shared,
             config: self.config,
@@ -303,8 +304,6 @@ struct Clients {
     listeners: Vec<Listener>,
     /// Which of them had the last one.
     turn: usize,
-    /// One for each session that may be there.
-    places: Arc<Semaphore>,
     setup: Arc<ConnectSetup>,
     shared: Arc<Shared>,
     config: Arc<ArcSwap<Config>>,
@@ -330,8 +329,6 @@ impl Clients {
     /// Accepts clients until it is cancelled. Cancel safe.
     async fn accept(&mut self) {
         loop {
-            let place = Arc::clone(&self.places).acquire_owned().await;
-            let place = place.expect("the semaphore is never closed");
             match listener::accept(&self.listeners, &mut self.turn).await {
                 Ok((client, origin)) => {
                     let on_thread = self.workers.place();
@@ -342,12 +339,12 @@ impl Clients {
                     let refusals = Arc::clone(&self.refusals);
                     let session = async move {
                         serve((client, origin), &setup, shared, config, &refusals).await;
-                        drop((place, on_thread));
+                        drop(on_thread);
                     };
                     self.sessions.spawn_on(session, &runtime);
                 }
                 Err(error) => {
-                    tracing::warn!("cannot accept: {error}");
+                    self.refusals.note_failed_accept(&error);
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -396,7 +393,9 @@ async fn serve(
 }
 
 /// What connections are made with.
-fn setup(config: &Config, control: &Control) -> Result<ConnectSetup, Error> {
+fn setup(config: &Arc<ArcSwap<Config>>, control: &Control) -> Result<ConnectSetup, Error> {
+    let admission = Arc::new(Admission::new(Arc::clone(config)));
+    let config = config.load();
     let client_tls = match &config.tls {
         ClientTls::Disabled => None,
         ClientTls::SelfSigned => Some(tls::self_signed_acceptor(vec![
@@ -428,6 +427,7 @@ fn setup(config: &Config, control: &Control) -> Result<ConnectSetup, Error> {
         None => None,
     };
     Ok(ConnectSetup {
+        admission,
         route: Arc::clone(control.route()),
         failover_patience: failover::patience(&config.upstream),
         upstream_tls,

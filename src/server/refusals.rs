@@ -1,5 +1,6 @@
 //! Clients that were not connected: counted by the side at fault, and logged at its level.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ pub(super) struct Refusals {
     /// Asks for a login that goes through.
     pardon: Arc<Notify>,
     warnings: Warnings,
+    /// Of those that could not even be accepted.
+    of_accepts: Warnings,
 }
 
 impl Refusals {
@@ -25,6 +28,7 @@ impl Refusals {
         Self {
             pardon,
             warnings: Warnings::default(),
+            of_accepts: Warnings::default(),
         }
     }
 
@@ -38,6 +42,14 @@ impl Refusals {
         match self.warnings.level(fault, Instant::now()) {
             Level::WARN => tracing::warn!(%peer, "not connected: {error}"),
             _ => tracing::debug!(%peer, "not connected: {error}"),
+        }
+    }
+
+    /// Takes in that a client could not be accepted, which is tried again many times a second.
+    pub(super) fn note_failed_accept(&self, error: &io::Error) {
+        match self.of_accepts.level(Fault::Proxy, Instant::now()) {
+            Level::WARN => tracing::warn!("cannot accept: {error}"),
+            _ => tracing::debug!("cannot accept: {error}"),
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::config::Bypass;
 use crate::counter::server::Server;
 use crate::net::{Cut, Origin, PacketStream, ReadError};
-use crate::session::connect::{self, ChangeUserOutcome, Connected, Login, Reauthentication};
+use crate::session::connect::{self, ChangeUserOutcome, Connected, Login, Place, Reauthentication};
 use crate::session::error::Error;
 use crate::session::exchange::Alone;
 use crate::session::link::Link;
@@ -53,6 +53,7 @@ pub struct Session {
     pub(crate) parts: bool,
     /// What COM_CHANGE_USER needs to know about the login.
     reauthentication: Reauthentication,
+    place: Place,
     bypass: Bypass,
     /// What operators see of the session.
     pub(crate) entry: Entry,
@@ -121,6 +122,7 @@ impl Session {
             following: None,
             parts: false,
             reauthentication: connected.reauthentication,
+            place: connected.place,
             bypass,
             entry,
             notices,
@@ -426,6 +428,7 @@ impl Session {
         read.await.map_err(Error::Client)?;
         let outcome = connect::change_user(
             &self.reauthentication,
+            &mut self.place,
             &mut self.link.client,
             &mut self.link.upstream,
             &command,

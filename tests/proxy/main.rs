@@ -16,6 +16,7 @@ mod exact;
 mod failover;
 mod golden;
 mod killed;
+mod limits;
 mod lock_waits;
 mod members;
 mod packet_size;

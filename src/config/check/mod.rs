@@ -2,6 +2,7 @@
 
 mod admin;
 mod adopted;
+mod connections;
 mod rules;
 mod settings;
 
@@ -99,6 +100,13 @@ impl Check<'_> {
 
     fn text(&self, field: &str, scalar: Option<Scalar>) -> Result<Option<String>, Error> {
         self.field(field, scalar, |text| Ok(text.value.clone()))
+    }
+
+    /// A list of texts.
+    fn texts(&self, field: &str, list: Option<Vec<Scalar>>) -> Result<Option<Vec<String>>, Error> {
+        let text = |scalar| self.text(field, Some(scalar)).transpose();
+        list.map(|list| list.into_iter().filter_map(text).collect())
+            .transpose()
     }
 
     fn path(&self, field: &str, scalar: Option<Scalar>) -> Result<Option<PathBuf>, Error> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Check, Text, rules};
 use crate::config::environment::Environment;
 use crate::config::error::{Error, Problem};
-use crate::config::limits::{Range, duration, number};
+use crate::config::limits::{Range, duration};
 use crate::config::raw::{RawAccount, RawBypass, RawClientTls, RawConfig, RawUpstreamTls, Scalar};
 use crate::config::{
     Account, Bypass, ClientTls, Config, HostPort, Secret, UpstreamTls, Upstreams, Verify, address,
@@ -64,19 +64,19 @@ fn truth(text: &Text) -> Result<bool, Problem> {
 
 /// Checks everything.
 pub(in crate::config) fn config(
-    raw: RawConfig,
+    mut raw: RawConfig,
     environment: Environment<'_>,
 ) -> Result<Config, Error> {
     let check = Check {
         environment,
         rule: None,
     };
+    let connections = check.connections(&mut raw)?;
     let upstream = check.upstreams(raw.upstream, raw.upstreams)?;
     let slot_table = check
         .field("slot_table", raw.slot_table, names::pattern)?
         .unwrap_or_default();
     let mut upstream_tls = raw.upstream_tls.unwrap_or_default();
-    let most = |text: &Text| number(text, (1, 1_000_000), "the default is 10000");
     Ok(Config {
         listen: check
             .field("listen", raw.listen, address::listen)?
@@ -104,9 +104,7 @@ pub(in crate::config) fn config(
                 duration(text, &DRAIN)
             })?
             .unwrap_or(Duration::from_secs(10)),
-        max_connections: check
-            .field("max_connections", raw.max_connections, most)?
-            .unwrap_or(10_000) as usize,
+        connections,
         bypass: check.bypass(raw.bypass.unwrap_or_default())?,
         rules: rules::rules(raw.counters, environment, &slot_table)?,
         upstream,
@@ -242,18 +240,10 @@ impl Check<'_> {
     }
 
     fn bypass(&self, raw: RawBypass) -> Result<Bypass, Error> {
-        let list = |field, list: Option<Vec<Scalar>>| {
-            list.map(|list| {
-                list.into_iter()
-                    .map(|scalar| self.text(field, Some(scalar)))
-                    .filter_map(Result::transpose)
-                    .collect::<Result<Vec<String>, Error>>()
-            })
-            .transpose()
-        };
         Ok(Bypass {
-            users: list("bypass.users", raw.users)?.unwrap_or_default(),
-            programs: list("bypass.programs", raw.programs)?
+            users: self.texts("bypass.users", raw.users)?.unwrap_or_default(),
+            programs: self
+                .texts("bypass.programs", raw.programs)?
                 .unwrap_or_else(|| BYPASS_PROGRAMS.map(str::to_owned).to_vec()),
         })
     }

@@ -103,6 +103,7 @@ impl Keeper {
             rules: new.rules,
             bypass: new.bypass,
             drain_timeout: new.drain_timeout,
+            connections: new.connections,
             slot_table: new.slot_table,
             ..Config::clone(&old)
         }
@@ -194,7 +195,7 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         upstream_tls,
         upstream_public_key,
         handshake_timeout,
-        max_connections,
+        connections: _,
         slot_table: _,
         drain_timeout: _,
         bypass: _,
@@ -215,7 +216,6 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
             "handshake_timeout",
             *handshake_timeout != old.handshake_timeout,
         ),
-        ("max_connections", *max_connections != old.max_connections),
     ];
     let changed = settings.into_iter().filter(|(_, changed)| *changed);
     changed.map(|(name, _)| name).collect()

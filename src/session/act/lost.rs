@@ -1,4 +1,5 @@
-//! Statements that are lost to another member of a cluster, and run again.
+//! Statements that run again: those that another member of a cluster was before, and those that a deadlock has ended
+//! which MySQL would not have had.
 
 use std::time::Duration;
 
@@ -16,6 +17,20 @@ pub(crate) const MOST_LOST: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl Session {
+    /// Begins the client's transaction again that a deadlock over slots has ended. MySQL would have waited for one
+    /// lock, the base row's, and met no deadlock, so the client must not hear of it. Only where nothing was done in the
+    /// transaction before this statement.
+    pub(crate) async fn begins_again(&mut self) -> Result<bool, Error> {
+        let Some(left) = self.state.running.may_begin_again.checked_sub(1) else {
+            return Ok(false);
+        };
+        self.state.running.may_begin_again = left;
+        self.state.lost = None;
+        // In other words than a transaction of the proxy's own begins with: the client is told of this one.
+        let begun = self.run_internal("BEGIN").await?;
+        Ok(begun.into_result().is_ok())
+    }
+
     /// Waits a moment before what was lost for so many times is tried again, so that the members do not go on in step.
     pub(crate) async fn pause_after_loss(&mut self, lost: u32) {
         self.metrics().count_retried();

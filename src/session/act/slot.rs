@@ -251,20 +251,6 @@ impl Session {
         }
     }
 
-    /// Begins the client's transaction again that a deadlock over slots has ended. MySQL would have waited for one
-    /// lock, the base row's, and met no deadlock, so the client must not hear of it. Only where nothing was done in the
-    /// transaction before this statement.
-    pub(crate) async fn begins_again(&mut self) -> Result<bool, Error> {
-        let Some(left) = self.state.running.may_begin_again.checked_sub(1) else {
-            return Ok(false);
-        };
-        self.state.running.may_begin_again = left;
-        self.state.lost = None;
-        // In other words than a transaction of the proxy's own begins with: the client is told of this one.
-        let begun = self.run_internal("BEGIN").await?;
-        Ok(begun.into_result().is_ok())
-    }
-
     /// The slot that this session's open transaction (or statement) increments.
     pub(crate) fn slot(&mut self, table: &Arc<HotTable>) -> u16 {
         if let Some(lease) = self.lease(table) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::admission::Place;
 use super::bridge::{Bridge, Sides};
 use super::connected::Login;
 use super::error::ConnectError;
@@ -48,6 +49,7 @@ pub enum ChangeUserOutcome {
 /// error the connection is unusable, and the client has been sent the error where possible. Not cancel safe.
 pub async fn change_user(
     context: &Reauthentication,
+    place: &mut Place,
     client: &mut PacketStream,
     upstream: &mut PacketStream,
     command: &[u8],
@@ -56,7 +58,7 @@ pub async fn change_user(
     let mut upstream = Peer::new(upstream);
     let mut stage = Stage::Denied;
     let sides = (&mut client, &mut upstream);
-    let outcome = relay(context, sides, &mut stage, command).await;
+    let outcome = relay((context, place), sides, &mut stage, command).await;
     if let Err(error) = &outcome {
         let payload = error.payload(&context.upstream, true);
         tokio::join!(turn_away(&mut client, payload), leave(&mut upstream, stage));
@@ -67,7 +69,7 @@ pub async fn change_user(
 }
 
 async fn relay<'s>(
-    context: &Reauthentication,
+    (context, place): (&Reauthentication, &mut Place),
     (client, upstream): (&mut Peer<'s>, &mut Peer<'s>),
     stage: &mut Stage,
     command: &[u8],
@@ -93,6 +95,8 @@ async fn relay<'s>(
         key: &context.key,
         upstream_key: context.upstream_key.as_deref(),
         patience: &mut Patience::new(context.timeout),
+        place,
+        user: &request.user,
         stage,
     };
     Ok(match exchange.run().await? {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::timeout;
 
+use super::admission::Place;
 use super::change_user::Reauthentication;
 use super::error::ConnectError;
 use super::handshake::{Entry, Handshake, turn_away};
@@ -34,6 +35,8 @@ pub struct Connected {
     pub login: Login,
     /// The context for [`change_user`](super::change_user()).
     pub reauthentication: Reauthentication,
+    /// The client's place among those that may be there.
+    pub place: Place,
 }
 
 /// The account that is logged in, and the initial state of its session. COM_CHANGE_USER replaces it.
@@ -59,6 +62,17 @@ pub async fn connect(
     setup: &ConnectSetup,
 ) -> Result<Connected, ConnectError> {
     let mut client = PacketStream::new(client);
+    let place = match setup.admission.arrive(origin) {
+        Ok(place) => place,
+        Err(full) => {
+            let error = ConnectError::Full(full);
+            if let Some(_farewell) = setup.admission.farewell() {
+                let payload = error.payload(&setup.route.address(), false);
+                turn_away(&mut Peer::new(&mut client), payload).await;
+            }
+            return Err(error);
+        }
+    };
     let mut address = setup.route.address();
     let mut reached = tokio::select! {
         reached = reach(&address, setup) => reached,
@@ -77,7 +91,9 @@ pub async fn connect(
         }
     }
     let error = match reached {
-        Ok(upstream) => return relay((client, origin), (upstream, address), setup).await,
+        Ok(upstream) => {
+            return relay((client, origin), (upstream, address), place, setup).await;
+        }
         Err(error) => error,
     };
     let payload = error.payload(&address, false);
@@ -110,19 +126,26 @@ async fn reach(address: &Arc<Address>, setup: &ConnectSetup) -> Result<PacketStr
 pub(super) async fn relay(
     (mut client, origin): (PacketStream, Origin),
     (mut upstream, address): (PacketStream, Arc<Address>),
+    mut place: Place,
     setup: &ConnectSetup,
 ) -> Result<Connected, ConnectError> {
-    let entry = Handshake::new((&mut client, origin), (&mut upstream, &address), setup)
+    let (sides, server) = ((&mut client, origin), (&mut upstream, &*address));
+    let entry = Handshake::new(sides, server, &mut place, setup)
         .run()
         .await?;
     client.scrub();
     upstream.scrub();
-    Ok(connected(entry, client, (upstream, address), setup))
+    Ok(connected(
+        entry,
+        (client, place),
+        (upstream, address),
+        setup,
+    ))
 }
 
 fn connected(
     entry: Entry,
-    client: PacketStream,
+    (client, place): (PacketStream, Place),
     (upstream, address): (PacketStream, Arc<Address>),
     setup: &ConnectSetup,
 ) -> Connected {
@@ -134,6 +157,7 @@ fn connected(
     Connected {
         client,
         upstream,
+        place,
         capabilities: entry.capabilities,
         server_capabilities: initial_handshake.capabilities,
         mariadb: initial_handshake.is_mariadb(),

@@ -3,13 +3,15 @@
 use std::io;
 use std::time::Duration;
 
+use super::admission::Full;
 use super::password::PasswordError;
 use crate::config::Address;
 use crate::metrics::Fault;
 use crate::net::ReadError;
 use crate::wire::error_code::{
-    ER_ACCESS_DENIED_ERROR, ER_CONNECT_TO_FOREIGN_DATA_SOURCE, ER_HANDSHAKE_ERROR,
-    ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_ERROR, ER_UNKNOWN_ERROR,
+    ER_ACCESS_DENIED_ERROR, ER_CON_COUNT_ERROR, ER_CONNECT_TO_FOREIGN_DATA_SOURCE,
+    ER_HANDSHAKE_ERROR, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_ERROR,
+    ER_TOO_MANY_USER_CONNECTIONS, ER_UNKNOWN_ERROR,
 };
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
@@ -87,6 +89,9 @@ pub enum ConnectError {
         /// The upstream's error message.
         message: String,
     },
+    /// There are as many clients as there may be.
+    #[error("{0}")]
+    Full(#[from] Full),
     /// A password could not be passed between a plain side and a secure one.
     #[error("{plugin}: {source}")]
     Password {
@@ -128,7 +133,8 @@ impl ConnectError {
             Self::UpstreamWithoutTls
             | Self::UpstreamTls(_)
             | Self::SocketAccount { .. }
-            | Self::UnknownAccount { .. } => Fault::Proxy,
+            | Self::UnknownAccount { .. }
+            | Self::Full(_) => Fault::Proxy,
             Self::Password { source, .. } => source.fault(),
         }
     }
@@ -170,6 +176,8 @@ impl ConnectError {
             Self::SocketAccount { .. } | Self::UnknownAccount { .. } => {
                 Some((ER_ACCESS_DENIED_ERROR, b"28000"))
             }
+            Self::Full(Full::User { .. }) => Some((ER_TOO_MANY_USER_CONNECTIONS, b"42000")),
+            Self::Full(_) => Some((ER_CON_COUNT_ERROR, b"08004")),
             Self::Password { source, .. } => match source.fault() {
                 Fault::Client => Some((ER_ACCESS_DENIED_ERROR, b"28000")),
                 _ => Some((ER_UNKNOWN_ERROR, b"HY000")),

@@ -4,6 +4,7 @@
 
 use zeroize::Zeroizing;
 
+use super::admission::Place;
 use super::bridge::{Bridge, FromClient, FromUpstream};
 use super::error::ConnectError;
 use super::leave::Stage;
@@ -39,6 +40,9 @@ pub(super) struct Exchange<'e, 's> {
     /// The upstream's public key, if it was configured.
     pub(super) upstream_key: Option<&'e [u8]>,
     pub(super) patience: &'e mut Patience,
+    /// The client's place, which becomes this account's.
+    pub(super) place: &'e mut Place,
+    pub(super) user: &'e [u8],
     /// How far the exchange has come, which determines how to leave the upstream.
     pub(super) stage: &'e mut Stage,
 }
@@ -99,6 +103,9 @@ impl Exchange<'_, '_> {
         }
         if decision == FromUpstream::Accepted && self.bridge.is_upstream_local() {
             socket_account::refuse(self.upstream, self.bridge.capabilities()).await?;
+        }
+        if decision == FromUpstream::Accepted {
+            self.place.log_in(self.user)?;
         }
         if let FromUpstream::Key(plugin, password) = &decision {
             // Over a plain connection, the key comes in an AuthMoreData packet.

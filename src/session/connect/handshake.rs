@@ -3,6 +3,7 @@
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
+use super::admission::Place;
 use super::bridge::{Bridge, Protection, Sides};
 use super::error::ConnectError;
 use super::exchange::{Exchange, Verdict};
@@ -24,6 +25,7 @@ pub(super) struct Handshake<'a, 's> {
     /// Where the upstream is.
     address: &'s Address,
     setup: &'s ConnectSetup,
+    place: &'s mut Place,
     patience: Patience,
     sides: Sides,
     stage: Stage,
@@ -43,9 +45,11 @@ impl<'a, 's> Handshake<'a, 's> {
     pub(super) fn new(
         (client, origin): (&'a mut PacketStream, Origin),
         (upstream, address): (&'a mut PacketStream, &'s Address),
+        place: &'s mut Place,
         setup: &'s ConnectSetup,
     ) -> Self {
         Self {
+            place,
             client: Peer::new(client),
             upstream: Peer::new(upstream),
             address,
@@ -267,6 +271,8 @@ impl<'a, 's> Handshake<'a, 's> {
             key: &self.setup.password_key,
             upstream_key: self.setup.upstream_key.as_deref(),
             patience: &mut self.patience,
+            place: self.place,
+            user: &response.user,
             stage: &mut self.stage,
         };
         match exchange.run().await? {

@@ -1,6 +1,7 @@
 //! The connection phase: the proxy relays the handshake, and MySQL itself authenticates every client.
 //!
 //! - [`connect`]: dials the upstream, relays the handshake, and returns both sides
+//! - `admission`: how many clients are let in
 //! - `handshake`: relays the initial handshake and the client's response, sets up TLS on both sides, and logs in
 //! - `exchange`: relays packets of authentication plugins in both directions until OK or ERR
 //! - `leave`: ends an unfinished login on the upstream
@@ -13,6 +14,7 @@
 //!
 //! Memory: a packet of this phase has at most [`PACKET_LIMIT`] bytes, and one is held at a time.
 
+mod admission;
 mod bridge;
 mod change_user;
 mod connected;
@@ -28,6 +30,7 @@ mod socket_account;
 #[cfg(test)]
 mod tests;
 
+pub use admission::{Admission, Full, Place};
 pub use change_user::{ChangeUserOutcome, Reauthentication, change_user};
 pub use connected::{Connected, Login, connect};
 pub use error::ConnectError;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio_rustls::TlsAcceptor;
 
+use super::admission::Admission;
 use super::password::PasswordKey;
 use crate::net::Route;
 use crate::net::tls::UpstreamConnector;
@@ -29,6 +30,8 @@ pub enum UpstreamTls {
 
 /// How connections are made. Shared by all sessions of a listener.
 pub struct ConnectSetup {
+    /// Who is let in.
+    pub admission: Arc<Admission>,
     /// Where MySQL listens.
     pub route: Arc<Route>,
     /// How long a client waits for another server to take the place of one that cannot be reached. Zero where there

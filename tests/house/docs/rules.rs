@@ -42,7 +42,13 @@ fn every_key_says_its_default_and_whether_a_reload_applies_it() {
         let said = key.default.is_some() || key.is_required || key.is_mapping();
         let without = facts_of(&key.name).contains(&"no default".to_owned());
         assert!(said != without, "{key:?}");
-        let reloads = ["counters", "bypass", "drain_timeout"];
+        let reloads = [
+            "counters",
+            "bypass",
+            "drain_timeout",
+            "max_",
+            "reserved_connections",
+        ];
         let reloads = reloads.iter().any(|one| key.name.starts_with(one));
         assert_eq!(key.reloads, Some(reloads), "{}", key.name);
     }
@@ -90,17 +96,15 @@ fn ranges_are_those_of_the_program() {
             continue;
         };
         for inside in [&low, &high] {
-            assert!(
-                with(&[(&key.name, inside)]).is_ok(),
-                "{} {inside}",
-                key.name
-            );
+            let read = with(&[needed_by(&key.name), &[(&key.name, inside)]].concat());
+            assert!(read.is_ok(), "{} {inside}: {read:?}", key.name);
         }
         let outside = [amount(&low).checked_sub(1), amount(&high).checked_add(1)];
         for outside in outside.into_iter().flatten() {
             let unit = if key.kind == "duration" { "ms" } else { "" };
             let text = format!("{outside}{unit}");
-            assert!(with(&[(&key.name, &text)]).is_err(), "{} {text}", key.name);
+            let read = with(&[needed_by(&key.name), &[(&key.name, &text)]].concat());
+            assert!(read.is_err(), "{} {text}", key.name);
         }
         checked += 1;
     }
@@ -261,6 +265,7 @@ fn needed_by(name: &str) -> &'static [(&'static str, &'static str)] {
             ("admin", "127.0.0.1:6032"),
             ("admin_account.password", "secret"),
         ],
+        Some(("reserved_connections", "connections")) => &[("reserved_connections.users", "[dba]")],
         _ => &[],
     }
 }

@@ -69,10 +69,11 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         slot_table,
         handshake_timeout,
         drain_timeout,
-        max_connections,
+        connections,
         bypass,
         rules: _,
     } = config;
+    let limit = |limit: Option<usize>| limit.map(|limit| limit.to_string()).into();
     let path = |path: &Path| path.display().to_string();
     let (certificate, key) = match tls {
         ClientTls::Files { certificate, key } => (Some(path(certificate)), Some(path(key))),
@@ -120,7 +121,21 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         ("slot_table", slot_table.to_string().into()),
         ("handshake_timeout", duration(*handshake_timeout)),
         ("drain_timeout", duration(*drain_timeout)),
-        ("max_connections", max_connections.to_string().into()),
+        ("max_connections", connections.most.to_string().into()),
+        ("max_user_connections", limit(connections.most_of_user)),
+        (
+            "max_address_connections",
+            limit(connections.most_of_address),
+        ),
+        ("max_logins", connections.most_logins.to_string().into()),
+        (
+            "reserved_connections.connections",
+            connections.reserved.places.to_string().into(),
+        ),
+        (
+            "reserved_connections.users",
+            connections.reserved.users.join(",").into(),
+        ),
         ("bypass.users", bypass.users.join(",").into()),
         ("bypass.programs", bypass.programs.join(",").into()),
     ]

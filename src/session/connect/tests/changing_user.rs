@@ -26,9 +26,33 @@ async fn logged_in(setup: ConnectSetup) -> (Connected, Script, Script) {
     )
 }
 
+#[tokio::test]
+async fn nobody_becomes_an_account_that_has_its_share() {
+    let admission = admission("max_user_connections: 1");
+    let mut bob = admission.arrive(Origin::Unix).unwrap();
+    bob.log_in(b"bob").unwrap();
+    let setup = ConnectSetup {
+        admission,
+        ..plain()
+    };
+    let (mut connected, mut client, mut upstream) = logged_in(setup).await;
+    let script = async {
+        assert_eq!(upstream.receive(0).await, COMMAND);
+        upstream.send(1, OK).await;
+        let told = client.receive(1).await;
+        assert_eq!(code(&told), 1203);
+        assert!(told[3..].starts_with(b"#42000User bob already has"));
+        assert_eq!(client.rest().await, b"");
+        drop(client);
+    };
+    let (outcome, ()) = tokio::join!(run(&mut connected), script);
+    assert!(matches!(outcome, Err(ConnectError::Full(_))));
+}
+
 async fn run(connected: &mut Connected) -> Result<ChangeUserOutcome, ConnectError> {
     let (client, upstream) = (&mut connected.client, &mut connected.upstream);
-    change_user(&connected.reauthentication, client, upstream, COMMAND).await
+    let context = &connected.reauthentication;
+    change_user(context, &mut connected.place, client, upstream, COMMAND).await
 }
 
 #[tokio::test]

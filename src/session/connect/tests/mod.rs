@@ -1,5 +1,6 @@
 //! The connection phase over in-memory streams, with a scripted client and a scripted upstream.
 
+mod admission;
 mod bridging;
 mod changing_user;
 mod leaving;
@@ -10,12 +11,13 @@ mod socket_account;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 
 use super::connected::relay;
-use super::{ConnectError, ConnectSetup, Connected, PasswordKey, UpstreamTls};
-use crate::config::{Address, HostPort};
+use super::{Admission, ConnectError, ConnectSetup, Connected, PasswordKey, UpstreamTls};
+use crate::config::{Address, Config, HostPort};
 use crate::net::{Origin, PacketStream, Route, Transport, tls};
 use crate::wire::capability;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
@@ -84,7 +86,8 @@ impl Stage {
             let client = PacketStream::new(Box::new(client_end));
             let address = setup.route.address();
             let upstream = PacketStream::new(Box::new(upstream_end));
-            relay((client, origin), (upstream, address), &setup).await
+            let place = setup.admission.arrive(origin).expect("a place");
+            relay((client, origin), (upstream, address), place, &setup).await
         });
         Self {
             client: Script(client),
@@ -120,6 +123,7 @@ fn code(payload: &[u8]) -> u16 {
 /// No TLS on either side.
 fn plain() -> ConnectSetup {
     ConnectSetup {
+        admission: admission(""),
         route: Arc::new(Route::to(tcp("db", 3306))),
         failover_patience: Duration::ZERO,
         upstream_tls: UpstreamTls::Disabled,
@@ -128,6 +132,15 @@ fn plain() -> ConnectSetup {
         upstream_key: None,
         handshake_timeout: Duration::from_secs(10),
     }
+}
+
+/// An empty house with these limits.
+fn admission(limits: &str) -> Arc<Admission> {
+    let rules = format!(
+        "upstream: db:3306\n{limits}\ncounters:\n- {{table: shop.posts, columns: [views]}}\n"
+    );
+    let config = Config::from_str(&rules, &|_| None).expect("limits");
+    Arc::new(Admission::new(Arc::new(ArcSwap::from_pointee(config))))
 }
 
 /// A key pair for all tests, because generating one is slow.

@@ -1,0 +1,194 @@
+//! How many clients are let in, and what the others are told, which is what MySQL tells them.
+
+use std::time::Duration;
+
+use countersink::driver::{Driver, Error, ServerError};
+use countersink_sandbox::{Address, Flavour};
+
+use crate::support::binary::{Serving, rules_file};
+use crate::support::client::{connect_as, create_schema, run, run_all};
+use crate::support::on_both;
+use crate::support::proxy::{Proxy, rules_head};
+
+use crate::support::twin::{alone, twin};
+
+on_both![
+    whoever_finds_no_place_is_told_at_once,
+    an_account_has_its_share,
+    those_that_say_nothing_keep_nobody_out,
+    a_reload_makes_room,
+];
+
+const TABLE: &str =
+    "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL); INSERT INTO posts VALUES (1, 0)";
+
+/// Accounts `ann`, `bob` and `dba`, who may do everything to the schema, which is made.
+async fn people(server: &Address, schema: &str) -> Driver {
+    let mut direct = create_schema(server, schema, TABLE).await;
+    for name in ["ann", "bob", "dba"] {
+        let account = format!("{name}_{schema}");
+        run_all(
+            &mut direct,
+            &format!(
+                "DROP USER IF EXISTS {account}@'%'; CREATE USER {account}@'%' IDENTIFIED BY ''; \
+                 GRANT ALL ON {schema}.* TO {account}@'%'"
+            ),
+        )
+        .await;
+    }
+    direct
+}
+
+/// Logs in as one of these. The error is what the server, or the proxy, says.
+async fn login(to: &Address, schema: &str, name: &str) -> Result<Driver, ServerError> {
+    let to = Address {
+        user: format!("{name}_{schema}"),
+        password: String::new(),
+        ..to.clone()
+    };
+    match connect_as(&to, Some(schema), Driver::CAPABILITIES).await {
+        Ok(driver) => Ok(driver),
+        Err(Error::Login(error)) => Err(error),
+        Err(error) => panic!("{name}: {error}"),
+    }
+}
+
+async fn refused(to: &Address, schema: &str, name: &str) -> ServerError {
+    let answer = login(to, schema, name).await;
+    answer.err().unwrap_or_else(|| panic!("{name} is let in"))
+}
+
+/// Logs in as soon as there is a place: that of a client that has gone is free when the proxy has seen it.
+async fn login_in_the_end(to: &Address, schema: &str, name: &str) -> Driver {
+    let in_the_end = async {
+        loop {
+            match login(to, schema, name).await {
+                Ok(driver) => return driver,
+                Err(error) => assert_eq!(error.code, 1040, "{}", error.message),
+            }
+        }
+    };
+    let limit = Duration::from_secs(30);
+    let entered = tokio::time::timeout(limit, in_the_end).await;
+    entered.unwrap_or_else(|_| panic!("{name} is not let in"))
+}
+
+fn rules(limits: &str, schema: &str) -> String {
+    format!("{limits}\ncounters:\n- {{table: {schema}.posts, columns: [views]}}\n")
+}
+
+async fn whoever_finds_no_place_is_told_at_once(flavour: Flavour) {
+    let schema = "cs_limits_full";
+    let server = &twin(flavour).plain;
+    people(server, schema).await;
+    let limits = format!(
+        "max_connections: 3\nreserved_connections: {{connections: 1, users: [dba_{schema}]}}"
+    );
+    let proxy = Proxy::start(server, &rules(&limits, schema));
+    let to = &proxy.address;
+    let ann = login(to, schema, "ann").await.expect("a place");
+    let mut bob = login(to, schema, "bob").await.expect("a place");
+    let told = refused(to, schema, "ann").await;
+    assert_eq!(told.code, 1040);
+    let mut dba = login(to, schema, "dba").await.expect("a reserved place");
+    // Now nobody gets in, whoever it is.
+    let told_before_greeting = refused(to, schema, "dba").await;
+    assert_eq!(told_before_greeting.code, 1040);
+    for client in [&mut bob, &mut dba] {
+        run(client, "UPDATE posts SET views = views + 1 WHERE id = 1").await;
+    }
+    for client in [ann, dba] {
+        client.quit().await.expect("gone");
+    }
+    login_in_the_end(to, schema, "ann").await;
+
+    // MySQL tells the same, in the same two ways.
+    if flavour == Flavour::MySql {
+        let (server, _turn) = alone(flavour).await;
+        let mut direct = people(server, schema).await;
+        run(&mut direct, "SET GLOBAL max_connections = 1").await;
+        let second = refused(server, schema, "ann").await;
+        run(&mut direct, "SET GLOBAL max_connections = 1000").await;
+        assert_eq!(second.code, told.code);
+        for told in [told, told_before_greeting] {
+            let same = told.message.starts_with(&second.message);
+            assert!(same, "{told} where MySQL says {second}");
+        }
+    }
+}
+
+async fn an_account_has_its_share(flavour: Flavour) {
+    let schema = "cs_limits_account";
+    let server = &twin(flavour).plain;
+    people(server, schema).await;
+    let proxy = Proxy::start(server, &rules("max_user_connections: 1", schema));
+    let to = &proxy.address;
+    let _ann = login(to, schema, "ann").await.expect("a place");
+    let told = refused(to, schema, "ann").await;
+    let _bob = login(to, schema, "bob").await.expect("a place of his own");
+    assert_eq!(told.code, 1203);
+    if flavour == Flavour::MySql {
+        let (server, _turn) = alone(flavour).await;
+        let mut direct = people(server, schema).await;
+        run(&mut direct, "SET GLOBAL max_user_connections = 1").await;
+        let first = login(server, schema, "ann").await;
+        let second = refused(server, schema, "ann").await;
+        run(&mut direct, "SET GLOBAL max_user_connections = 0").await;
+        drop(first);
+        assert_eq!(second.code, told.code);
+        let same = told.message.starts_with(&second.message);
+        assert!(same, "{told} where MySQL says {second}");
+    }
+}
+
+/// They have places of their own, by their address too.
+async fn those_that_say_nothing_keep_nobody_out(flavour: Flavour) {
+    let schema = "cs_limits_silent";
+    let server = &twin(flavour).plain;
+    people(server, schema).await;
+    let limits = "max_connections: 2\nmax_logins: 3\nhandshake_timeout: 10m";
+    let proxy = Proxy::start(server, &rules(limits, schema));
+    let to = &proxy.address;
+    let port = (to.host.as_str(), to.port);
+    let mut silent = Vec::new();
+    for _ in 0..2 {
+        let stream = tokio::net::TcpStream::connect(port)
+            .await
+            .expect("it connects");
+        // The greeting says that it has a place.
+        stream.readable().await.expect("a greeting");
+        silent.push(stream);
+    }
+    let _ann = login(to, schema, "ann").await.expect("a place");
+    let third = tokio::net::TcpStream::connect(port)
+        .await
+        .expect("it connects");
+    third.readable().await.expect("a greeting");
+    silent.push(third);
+    let told = refused(to, schema, "bob").await;
+    assert_eq!(told.code, 1040);
+    assert!(told.message.contains("max_logins"), "{told}");
+    silent.clear();
+    login_in_the_end(to, schema, "bob").await;
+}
+
+async fn a_reload_makes_room(flavour: Flavour) {
+    let schema = "cs_limits_reload";
+    let server = &twin(flavour).plain;
+    people(server, schema).await;
+    let text = |limits| rules_head(server) + &rules(limits, schema);
+    let (_folder, file) = rules_file(&text("max_address_connections: 1"));
+    let mut serving = Serving::start(&file).expect("it serves");
+    let to = &serving.in_front_of(server);
+    let _ann = login(to, schema, "ann").await.expect("a place");
+    let told = refused(to, schema, "ann").await;
+    assert_eq!(told.code, 1040);
+    assert!(told.message.contains("max_address_connections"), "{told}");
+    std::fs::write(&file, text("max_address_connections: 2")).expect("written");
+    serving.binary.signal("HUP");
+    serving.binary.wait_for("and in force").expect("it is read");
+    let _second = login(to, schema, "ann").await.expect("a place");
+    let told = refused(to, schema, "bob").await;
+    assert_eq!(told.code, 1040);
+    assert_eq!(serving.stop().code, Some(0));
+}
