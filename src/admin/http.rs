@@ -1,5 +1,6 @@
 //! The HTTP port: `/dashboard`, `/status.json`, `/traffic.json`, `/metrics`, `/healthz`, `/readyz`.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::sync::{Semaphore, SetOnce};
+use tokio::sync::SetOnce;
+use tokio::task::AbortHandle;
 
 use super::port::Port;
 use super::status::Status;
@@ -27,8 +29,12 @@ use crate::counter::unpoisoned;
 use crate::session::Shared;
 use crate::traffic::Keys;
 
-/// Maximum concurrent HTTP connections; further ones queue. A scraper needs one.
+/// Maximum concurrent HTTP connections. A further one takes the place of the oldest: those that stay long are browsers
+/// and scrapers, which connect again, or clients that do nothing, and neither may keep a probe waiting.
 const MOST_CONNECTIONS: usize = 64;
+
+/// How long a connection may last. A client that does not read its answer holds one until then.
+const MOST_TIME: Duration = Duration::from_secs(60);
 
 /// How long a client may take for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -133,16 +139,15 @@ pub async fn serve(port: Port, state: Arc<State>) {
             );
         });
     }
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let mut connections = VecDeque::new();
     loop {
-        let place = Arc::clone(&places).acquire_owned().await;
         let Ok((stream, peer)) = listener.accept().await else {
             // Usually out of file descriptors.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
         let state = Arc::clone(&state);
-        tokio::spawn(async move {
+        let connection = tokio::spawn(async move {
             let answer = |request| {
                 let state = Arc::clone(&state);
                 async move { Ok::<_, Infallible>(answer(&request, &state).await) }
@@ -151,11 +156,26 @@ pub async fn serve(port: Port, state: Arc<State>) {
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)
                 .serve_connection(TokioIo::new(stream), service_fn(answer));
-            if let Err(error) = connection.await {
-                tracing::debug!(%peer, "http: {error}");
+            match tokio::time::timeout(MOST_TIME, connection).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::debug!(%peer, "http: {error}"),
+                Err(_) => tracing::debug!(%peer, "http: closed after {MOST_TIME:?}"),
             }
-            drop(place);
         });
+        make_room(&mut connections);
+        connections.push_back(connection.abort_handle());
+    }
+}
+
+/// Closes the oldest connection if there are as many as there may be.
+fn make_room(connections: &mut VecDeque<AbortHandle>) {
+    if connections.len() >= MOST_CONNECTIONS {
+        connections.retain(|connection| !connection.is_finished());
+    }
+    if connections.len() >= MOST_CONNECTIONS
+        && let Some(oldest) = connections.pop_front()
+    {
+        oldest.abort();
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use countersink::driver::{Driver, Reply, query_packet};
 use countersink::wire::response::ResponseKind;
 use countersink_sandbox::{Address, Flavour};
+use socket2::{Domain, Socket, Type};
 
 use crate::support;
 use crate::support::binary::PATIENCE;
@@ -340,6 +341,29 @@ fn health_is_told_and_everything_else_refused() {
         run(&mut client, "COMMIT").await;
         drop(client);
         assert_eq!(serving.binary.wait().code, Some(0));
+    });
+}
+
+/// They ask for much, and do not read it; nor do they go.
+#[test]
+fn probes_do_not_wait_for_clients_that_do_not_read() {
+    support::block_on(async {
+        let serving = start("cs_metrics_probes", "").await;
+        let mut idle = Vec::new();
+        for _ in 0..500 {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+            socket.set_recv_buffer_size(4096).expect("a small buffer");
+            socket.connect(&serving.http.into()).expect("it listens");
+            let ask = "GET /dashboard HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(500);
+            socket.set_nonblocking(true).expect("as much as it takes");
+            socket.send(ask.as_bytes()).expect("sent");
+            idle.push(socket);
+        }
+        for _ in 0..10 {
+            assert_eq!(serving.get("/healthz"), (200, "ok\n".to_owned()));
+            assert_eq!(serving.get("/readyz"), (200, "ready\n".to_owned()));
+        }
+        drop(idle);
     });
 }
 
