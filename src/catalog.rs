@@ -12,6 +12,8 @@ mod examine;
 pub(crate) mod grants;
 pub(crate) mod letter_case;
 mod load;
+mod logins;
+mod proxy_protocol;
 pub(crate) mod read;
 mod show_create;
 mod snapshot;
@@ -29,8 +31,8 @@ pub use error::{Error, Problem};
 pub(crate) use examine::{Examination, Examined, examine};
 pub(crate) use load::version;
 pub use load::{load, load_present, offline, survey};
+pub use logins::refuse_logins;
 pub use snapshot::{NotACatalog, Snapshot};
-pub use socket_accounts::refuse_socket_accounts;
 
 /// The hot tables of all rules, as the upstream describes them.
 #[derive(Clone, Debug, Default)]

@@ -55,6 +55,16 @@ pub enum Problem {
         /// The user's name.
         user: String,
     },
+    /// The server is no MariaDB and no Percona Server.
+    #[error(
+        "the server does not know the PROXY protocol (it has no proxy_protocol_networks), and would take its headers for broken packets; take proxy_protocol.send out of the rules, or name a MariaDB server or a Percona Server"
+    )]
+    NoProxyProtocol,
+    /// The server takes headers from nobody.
+    #[error(
+        "the server takes the PROXY protocol's headers from nobody; add the proxy's address to proxy_protocol_networks there, or take proxy_protocol.send out of the rules"
+    )]
+    NoProxyNetworks,
     /// A catalog file without the table.
     #[error(
         "{table} is not in the catalog file, which has {known}; write it anew with --save-catalog"

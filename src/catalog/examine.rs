@@ -8,7 +8,7 @@ use mysql_async::Conn;
 
 use super::error::{Error, Problem};
 use super::read::{Facts, Server};
-use super::{Catalog, HotTable, check, load, read, socket_accounts};
+use super::{Catalog, HotTable, check, load, logins, read};
 use crate::config::{Config, Place, Rule};
 
 /// What the upstream says of all rules that act.
@@ -17,8 +17,8 @@ pub(crate) struct Examination {
     pub(crate) server: Server,
     /// Why the server cannot carry slots; no table has been looked at then.
     pub(crate) problem: Option<Problem>,
-    /// Accounts that a unix socket lets in as the proxy's own user, if there are any.
-    pub(crate) socket_accounts: Option<Problem>,
+    /// What would keep clients from logging in, or let them in as somebody else.
+    pub(crate) logins: Vec<Problem>,
     /// One entry per rule that acts.
     pub(crate) tables: Vec<Examined>,
     /// Those that can be hot.
@@ -61,7 +61,7 @@ pub(crate) async fn examine(conn: &mut Conn, config: &Config) -> Result<Examinat
     let server = read::server(conn).await.map_err(upstream)?;
     let mut examination = Examination {
         problem: load::fits(&server).err(),
-        socket_accounts: None,
+        logins: Vec::new(),
         tables: Vec::new(),
         catalog: Catalog {
             lower_case_table_names: server.lower_case_table_names,
@@ -75,11 +75,8 @@ pub(crate) async fn examine(conn: &mut Conn, config: &Config) -> Result<Examinat
     if examination.is_of_another_kind() {
         return Ok(examination);
     }
-    examination.socket_accounts =
-        match socket_accounts::refuse(conn, examination.server.mariadb, config).await {
-            Err(problem @ Problem::Query { .. }) => return Err(upstream(problem)),
-            refused => refused.err(),
-        };
+    let logins = logins::problems(conn, examination.server.mariadb, config).await;
+    examination.logins = logins.map_err(upstream)?;
     let mut seen = HashMap::new();
     for rule in config.rules.iter().filter(|rule| rule.plans()) {
         let found = load::found(conn, &examination.server, rule).await;

@@ -8,25 +8,15 @@ use std::fs;
 
 use mysql_async::{Conn, Error as DriverFailure};
 
-use super::error::{Error, Problem};
-use super::read::{self, rows};
-use crate::config::{Config, Place};
+use super::error::Problem;
+use super::read::rows;
+use crate::config::Config;
 
 /// Refuses an upstream at a unix socket if it has accounts that the proxy's own operating system user could log in to.
 ///
 /// # Errors
 ///
 /// Which they are, with the remedy; or a query that failed.
-pub async fn refuse_socket_accounts(conn: &mut Conn, config: &Config) -> Result<(), Error> {
-    let upstream = |problem| Error {
-        place: Box::new(Place::field("upstream")),
-        problem,
-    };
-    let server = read::server(conn).await.map_err(upstream)?;
-    refuse(conn, server.mariadb, config).await.map_err(upstream)
-}
-
-/// The same.
 pub(super) async fn refuse(conn: &mut Conn, mariadb: bool, config: &Config) -> Result<(), Problem> {
     if !config.upstream.is_local() {
         return Ok(());

@@ -54,6 +54,8 @@ codes! {
     ChecksOff, "checks-off", Error;
     /// Accounts of the proxy's own user of the operating system, over a unix socket.
     SocketAccounts, "socket-accounts", Error;
+    /// Headers of the PROXY protocol are to be sent, and the server does not take them.
+    ProxyProtocol, "proxy-protocol", Error;
     /// The server is a replica, or closed for writes.
     ReadOnly, "read-only", Warning;
     /// No such table can be seen.

@@ -107,6 +107,7 @@ fn code(problem: &Problem) -> Code {
         Problem::TooOld { .. } => Code::ServerVersion,
         Problem::OtherEngine { .. } => Code::OtherEngine,
         Problem::SocketAccounts { .. } => Code::SocketAccounts,
+        Problem::NoProxyProtocol | Problem::NoProxyNetworks => Code::ProxyProtocol,
         Problem::ChecksOff => Code::ChecksOff,
         Problem::SameTable { .. } => Code::SameTable,
     }

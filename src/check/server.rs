@@ -17,7 +17,7 @@ pub(super) fn findings(config: &Config, evidence: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
     let examination = &evidence.examination;
     let problems = examination.problem.iter();
-    let problems = problems.chain(&examination.socket_accounts);
+    let problems = problems.chain(&examination.logins);
     findings.extend(problems.map(problem::of_server));
     if evidence.examination.catalog.tables.is_empty() {
         return findings; // Without slots, nothing below matters.
@@ -223,7 +223,7 @@ mod tests {
                     has_snapshot_isolation: false,
                 },
                 problem: None,
-                socket_accounts: None,
+                logins: Vec::new(),
                 tables: Vec::new(),
                 catalog: Catalog {
                     tables: vec![Arc::new(table)],

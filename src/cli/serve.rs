@@ -191,7 +191,7 @@ async fn provide(
     config: &Config,
     catalog: &Catalog,
 ) -> Result<(), Error> {
-    catalog::refuse_socket_accounts(conn, config).await?;
+    catalog::refuse_logins(conn, config).await?;
     let by_rule = |error| Error::provision(error, config);
     let unfit = unfit::find(control, conn, catalog).await;
     if let Some(source) = unfit.map_err(Error::Cluster)? {

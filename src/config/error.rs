@@ -243,6 +243,12 @@ pub enum Problem {
     /// Two settings that exclude each other, or need each other.
     #[error("{0}")]
     Together(&'static str),
+    /// Neither a network nor an address.
+    #[error("{value} is no network; write it as 10.0.0.0/8, or one address as 10.0.0.7")]
+    Network {
+        /// As the file has it.
+        value: String,
+    },
     /// A file named here cannot be used.
     #[error("{path} {why}; {remedy}")]
     File {

@@ -14,6 +14,7 @@ mod files;
 mod limits;
 mod names;
 mod near;
+mod proxy_protocol;
 mod raw;
 mod rule;
 mod secret;
@@ -32,6 +33,7 @@ pub use error::{Error, Place, Problem};
 pub(crate) use limits::Range as DurationRange;
 pub use names::{SlotTable, TableName};
 pub(crate) use near::did_you_mean;
+pub use proxy_protocol::ProxyProtocol;
 pub use rule::{Mode, Rest, Rule};
 pub use secret::Secret;
 
@@ -57,6 +59,8 @@ pub struct Config {
     pub upstream_tls: UpstreamTls,
     /// PEM file with the server's RSA key, for passwords that cross from TLS to a plain upstream.
     pub upstream_public_key: Option<PathBuf>,
+    /// Headers that say where clients have connected from.
+    pub proxy_protocol: ProxyProtocol,
     /// How slot tables are named, unless a rule says otherwise.
     pub slot_table: SlotTable,
     /// How long the connection phase of a client may take.

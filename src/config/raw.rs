@@ -25,6 +25,7 @@ pub(super) struct RawConfig {
     pub(super) control: Option<RawAccount>,
     pub(super) tls: Option<RawClientTls>,
     pub(super) upstream_tls: Option<RawUpstreamTls>,
+    pub(super) proxy_protocol: Option<RawProxyProtocol>,
     pub(super) slot_table: Option<Scalar>,
     pub(super) handshake_timeout: Option<Scalar>,
     pub(super) drain_timeout: Option<Scalar>,
@@ -71,6 +72,13 @@ pub(super) struct RawUpstreamTls {
     pub(super) ca: Option<Scalar>,
     pub(super) verify_host: Option<Scalar>,
     pub(super) public_key: Option<Scalar>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a mapping with from and send")]
+pub(super) struct RawProxyProtocol {
+    pub(super) from: Option<Vec<Scalar>>,
+    pub(super) send: Option<Scalar>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -6,6 +6,7 @@ mod dial;
 mod options;
 mod origin;
 mod packet_stream;
+pub mod proxy_protocol;
 mod route;
 pub mod tls;
 

@@ -6,8 +6,13 @@ use std::net::SocketAddr;
 /// Where a client has connected from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Over TCP, from this address.
-    Tcp(SocketAddr),
+    /// Over TCP.
+    Tcp {
+        /// From this address.
+        from: SocketAddr,
+        /// To this one.
+        to: SocketAddr,
+    },
     /// Over a unix socket, from this machine.
     Unix,
 }
@@ -16,7 +21,7 @@ pub enum Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(address) => address.fmt(formatter),
+            Self::Tcp { from, .. } => from.fmt(formatter),
             Self::Unix => formatter.write_str("localhost"),
         }
     }

@@ -97,9 +97,10 @@ impl Listener {
 
     fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(Accepted, Origin)>> {
         match self {
-            Self::Tcp(listener) => listener.poll_accept(context).map_ok(|(stream, address)| {
-                let origin = Origin::Tcp(address);
-                (Accepted::Tcp(stream), origin)
+            Self::Tcp(listener) => listener.poll_accept(context).map(|accepted| {
+                let (stream, from) = accepted?;
+                let to = stream.local_addr()?;
+                Ok((Accepted::Tcp(stream), Origin::Tcp { from, to }))
             }),
             Self::Unix(listener, _) => listener
                 .poll_accept(context)

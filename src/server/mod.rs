@@ -381,6 +381,7 @@ async fn serve(
     };
     let bypass = config.bypass.clone();
     drop(config);
+    let origin = connected.origin;
     let mut session = Session::new(connected, (origin, cut), shared, bypass);
     match session.run().await {
         Ok(()) => tracing::debug!(peer = %origin, "session closed"),
@@ -428,6 +429,7 @@ fn setup(config: &Arc<ArcSwap<Config>>, control: &Control) -> Result<ConnectSetu
     };
     Ok(ConnectSetup {
         admission,
+        proxy_protocol: config.proxy_protocol.clone(),
         route: Arc::clone(control.route()),
         failover_patience: failover::patience(&config.upstream),
         upstream_tls,

@@ -6,10 +6,12 @@ use super::{Check, Text, rules};
 use crate::config::environment::Environment;
 use crate::config::error::{Error, Problem};
 use crate::config::limits::{Range, duration};
-use crate::config::raw::{RawAccount, RawBypass, RawClientTls, RawConfig, RawUpstreamTls, Scalar};
+use crate::config::raw::{
+    RawAccount, RawBypass, RawClientTls, RawConfig, RawProxyProtocol, RawUpstreamTls, Scalar,
+};
 use crate::config::{
-    Account, Bypass, ClientTls, Config, HostPort, Secret, UpstreamTls, Upstreams, Verify, address,
-    names,
+    Account, Bypass, ClientTls, Config, HostPort, ProxyProtocol, Secret, UpstreamTls, Upstreams,
+    Verify, address, names, proxy_protocol,
 };
 
 /// Tools that copy or alter tables row by row, and followers of the binary log: they must see base as it is.
@@ -94,6 +96,7 @@ pub(in crate::config) fn config(
         upstream_public_key: check
             .path("upstream_tls.public_key", upstream_tls.public_key.take())?,
         upstream_tls: check.upstream_tls(upstream_tls, &upstream)?,
+        proxy_protocol: check.proxy_protocol(raw.proxy_protocol.unwrap_or_default())?,
         handshake_timeout: check
             .field("handshake_timeout", raw.handshake_timeout, |text| {
                 duration(text, &TIMEOUT)
@@ -139,6 +142,19 @@ impl Check<'_> {
             addresses.extend(self.field("upstreams", Some(written), address::one_of_several)?);
         }
         address::several(addresses).map_err(refuse)
+    }
+
+    fn proxy_protocol(&self, raw: RawProxyProtocol) -> Result<ProxyProtocol, Error> {
+        let mut from = Vec::new();
+        for written in raw.from.into_iter().flatten() {
+            let network = proxy_protocol::network;
+            from.extend(self.field("proxy_protocol.from", Some(written), network)?);
+        }
+        let send = self.field("proxy_protocol.send", raw.send, truth)?;
+        Ok(ProxyProtocol {
+            from,
+            send: send.unwrap_or_default(),
+        })
     }
 
     fn account(&self, raw: RawAccount) -> Result<Account, Error> {

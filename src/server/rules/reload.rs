@@ -194,6 +194,7 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         tls,
         upstream_tls,
         upstream_public_key,
+        proxy_protocol,
         handshake_timeout,
         connections: _,
         slot_table: _,
@@ -212,6 +213,7 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
             "upstream_tls",
             *upstream_tls != old.upstream_tls || *upstream_public_key != old.upstream_public_key,
         ),
+        ("proxy_protocol", *proxy_protocol != old.proxy_protocol),
         (
             "handshake_timeout",
             *handshake_timeout != old.handshake_timeout,

@@ -102,7 +102,7 @@ impl Admission {
     /// # Errors
     ///
     /// If it would find none, whoever it is.
-    pub(super) fn arrive(self: &Arc<Self>, origin: Origin) -> Result<Place, Full> {
+    pub(super) fn arrive(self: &Arc<Self>) -> Result<Place, Full> {
         let limits = &self.config.load().connections;
         let mut clients = self.clients();
         if clients.sessions >= limits.most {
@@ -112,20 +112,10 @@ impl Admission {
             let most = limits.most_logins;
             return Err(Full::Logins { most });
         }
-        let address = match origin {
-            Origin::Tcp(address) => Some(address.ip().to_canonical()),
-            Origin::Unix => None,
-        };
-        if let Some(address) = address {
-            let most = limits.most_of_address.unwrap_or(usize::MAX);
-            if !takes(&mut clients.addresses, address, most) {
-                return Err(Full::Address { address, most });
-            }
-        }
         clients.logins += 1;
         Ok(Place {
             admission: Arc::clone(self),
-            address,
+            address: None,
             user: None,
         })
     }
@@ -154,6 +144,25 @@ impl Admission {
 }
 
 impl Place {
+    /// Takes in where the client has connected from, once that is known.
+    ///
+    /// # Errors
+    ///
+    /// If there are as many from there as may be.
+    pub(super) fn comes_from(&mut self, origin: Origin) -> Result<(), Full> {
+        let Origin::Tcp { from, .. } = origin else {
+            return Ok(());
+        };
+        let address = from.ip().to_canonical();
+        let most = self.admission.config.load().connections.most_of_address;
+        let most = most.unwrap_or(usize::MAX);
+        if !takes(&mut self.admission.clients().addresses, address, most) {
+            return Err(Full::Address { address, most });
+        }
+        self.address = Some(address);
+        Ok(())
+    }
+
     /// Takes in that the client has logged in, or has become another account. After an error it must go, and until
     /// then has the place that it had.
     pub(super) fn log_in(&mut self, user: &[u8]) -> Result<(), Full> {

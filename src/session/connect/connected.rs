@@ -1,5 +1,6 @@
 //! Connects an accepted client to the upstream and logs it in.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::time::timeout;
@@ -11,6 +12,7 @@ use super::handshake::{Entry, Handshake, turn_away};
 use super::peer::Peer;
 use super::setup::ConnectSetup;
 use crate::config::Address;
+use crate::net::proxy_protocol::{HeaderError, header, read_header};
 use crate::net::{Origin, PacketStream, Transport, dial};
 use crate::wire::handshake::Attributes;
 
@@ -37,6 +39,8 @@ pub struct Connected {
     pub reauthentication: Reauthentication,
     /// The client's place among those that may be there.
     pub place: Place,
+    /// Where it has connected from.
+    pub origin: Origin,
 }
 
 /// The account that is logged in, and the initial state of its session. COM_CHANGE_USER replaces it.
@@ -62,10 +66,9 @@ pub async fn connect(
     setup: &ConnectSetup,
 ) -> Result<Connected, ConnectError> {
     let mut client = PacketStream::new(client);
-    let place = match setup.admission.arrive(origin) {
-        Ok(place) => place,
-        Err(full) => {
-            let error = ConnectError::Full(full);
+    let (place, origin) = match admit(&mut client, origin, setup).await {
+        Ok(admitted) => admitted,
+        Err(error) => {
             if let Some(_farewell) = setup.admission.farewell() {
                 let payload = error.payload(&setup.route.address(), false);
                 turn_away(&mut Peer::new(&mut client), payload).await;
@@ -75,11 +78,11 @@ pub async fn connect(
     };
     let mut address = setup.route.address();
     let mut reached = tokio::select! {
-        reached = reach(&address, setup) => reached,
+        reached = reach(&address, origin, setup) => reached,
         // Another has taken its place meanwhile.
         Some(other) = setup.route.other_than(&address, setup.handshake_timeout) => {
             address = other;
-            reach(&address, setup).await
+            reach(&address, origin, setup).await
         }
     };
     if reached.is_err() && !setup.failover_patience.is_zero() {
@@ -87,7 +90,7 @@ pub async fn connect(
         let other = setup.route.other_than(&address, setup.failover_patience);
         if let Some(other) = other.await {
             address = other;
-            reached = reach(&address, setup).await;
+            reached = reach(&address, origin, setup).await;
         }
     }
     let error = match reached {
@@ -101,9 +104,32 @@ pub async fn connect(
     Err(error)
 }
 
-/// Dials the upstream at this address, and waits until it says something: the kernel accepts connections for a server
-/// that hangs, too.
-async fn reach(address: &Arc<Address>, setup: &ConnectSetup) -> Result<PacketStream, ConnectError> {
+/// Gives the client a place, and finds out where it has connected from.
+async fn admit(
+    client: &mut PacketStream,
+    origin: Origin,
+    setup: &ConnectSetup,
+) -> Result<(Place, Origin), ConnectError> {
+    let mut place = setup.admission.arrive()?;
+    let is_balancer = |from: SocketAddr| setup.proxy_protocol.is_expected_from(from.ip());
+    let origin = match origin {
+        Origin::Tcp { from, .. } if is_balancer(from) => {
+            let header = timeout(setup.handshake_timeout, read_header(client)).await;
+            header.unwrap_or(Err(HeaderError::None))?.unwrap_or(origin)
+        }
+        origin => origin,
+    };
+    place.comes_from(origin)?;
+    Ok((place, origin))
+}
+
+/// Dials the upstream at this address, for a client that comes from there, and waits until it says something: the
+/// kernel accepts connections for a server that hangs, too.
+async fn reach(
+    address: &Arc<Address>,
+    origin: Origin,
+    setup: &ConnectSetup,
+) -> Result<PacketStream, ConnectError> {
     tracing::trace!(upstream = %address, "dialing");
     let limit = setup.time_to_greet();
     let reached = async {
@@ -112,6 +138,9 @@ async fn reach(address: &Arc<Address>, setup: &ConnectSetup) -> Result<PacketStr
             transport = setup.route.until_given_up(address, transport);
         }
         let mut upstream = PacketStream::new(transport);
+        if setup.proxy_protocol.send {
+            upstream.write(&header(origin)).await?;
+        }
         // The end of the stream, too, is for the handshake to judge.
         upstream.fill().await?;
         Ok(upstream)
@@ -137,7 +166,7 @@ pub(super) async fn relay(
     upstream.scrub();
     Ok(connected(
         entry,
-        (client, place),
+        (client, place, origin),
         (upstream, address),
         setup,
     ))
@@ -145,7 +174,7 @@ pub(super) async fn relay(
 
 fn connected(
     entry: Entry,
-    (client, place): (PacketStream, Place),
+    (client, place, origin): (PacketStream, Place, Origin),
     (upstream, address): (PacketStream, Arc<Address>),
     setup: &ConnectSetup,
 ) -> Connected {
@@ -158,6 +187,7 @@ fn connected(
         client,
         upstream,
         place,
+        origin,
         capabilities: entry.capabilities,
         server_capabilities: initial_handshake.capabilities,
         mariadb: initial_handshake.is_mariadb(),

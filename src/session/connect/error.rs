@@ -8,6 +8,7 @@ use super::password::PasswordError;
 use crate::config::Address;
 use crate::metrics::Fault;
 use crate::net::ReadError;
+use crate::net::proxy_protocol::HeaderError;
 use crate::wire::error_code::{
     ER_ACCESS_DENIED_ERROR, ER_CON_COUNT_ERROR, ER_CONNECT_TO_FOREIGN_DATA_SOURCE,
     ER_HANDSHAKE_ERROR, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_ERROR,
@@ -25,6 +26,9 @@ pub enum ConnectError {
     /// The client took longer than the handshake timeout.
     #[error("client: handshake not finished in time")]
     ClientStalled,
+    /// The connection comes from a balancer, and does not begin with a PROXY protocol header.
+    #[error("client: {0}")]
+    ProxyHeader(#[from] HeaderError),
     /// The client's packet is malformed.
     #[error("client: {0}")]
     ClientPacket(#[source] Malformed),
@@ -118,6 +122,7 @@ impl ConnectError {
         match self {
             Self::Client(_)
             | Self::ClientStalled
+            | Self::ProxyHeader(_)
             | Self::ClientPacket(_)
             | Self::ClientOutOfOrder
             | Self::ClientTlsNotOffered
@@ -161,9 +166,11 @@ impl ConnectError {
         match self {
             Self::Client(ReadError::TooLong { .. }) => Some((ER_NET_PACKET_TOO_LARGE, b"08S01")),
             Self::Client(_) | Self::ClientStalled | Self::ClientTls(_) => None,
-            Self::ClientPacket(_) | Self::ClientTlsNotOffered | Self::ClientTooOld => {
-                Some((ER_HANDSHAKE_ERROR, b"08S01"))
-            }
+            Self::ProxyHeader(HeaderError::Read(_)) => None,
+            Self::ProxyHeader(_)
+            | Self::ClientPacket(_)
+            | Self::ClientTlsNotOffered
+            | Self::ClientTooOld => Some((ER_HANDSHAKE_ERROR, b"08S01")),
             Self::ClientOutOfOrder => Some((ER_NET_PACKETS_OUT_OF_ORDER, b"08S01")),
             Self::Denied { .. } | Self::Refused { .. } => None,
             Self::Upstream(_) => Some((ER_NET_READ_ERROR, b"08S01")),
@@ -191,6 +198,11 @@ impl ConnectError {
             Self::Client(ReadError::TooLong { length, limit }) => format!(
                 "countersink: login packet of {length} bytes where at most {limit} are accepted; is this a MySQL client?"
             ),
+            Self::ProxyHeader(_) => {
+                "countersink: Bad handshake: a PROXY protocol header is expected from this address; let the balancer there send \
+                 one, or take the address out of proxy_protocol.from in the rules"
+                    .to_owned()
+            }
             Self::ClientPacket(_) => "countersink: Bad handshake".to_owned(),
             Self::ClientOutOfOrder => "countersink: Got packets out of order".to_owned(),
             Self::ClientTlsNotOffered => {

@@ -58,7 +58,7 @@ impl<'a, 's> Handshake<'a, 's> {
             sides: Sides {
                 client: match origin {
                     Origin::Unix => Protection::Local,
-                    Origin::Tcp(_) => Protection::Plain,
+                    Origin::Tcp { .. } => Protection::Plain,
                 },
                 upstream: match address.is_local() {
                     true => Protection::Local,

@@ -7,6 +7,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::admission::Admission;
 use super::password::PasswordKey;
+use crate::config::ProxyProtocol;
 use crate::net::Route;
 use crate::net::tls::UpstreamConnector;
 
@@ -32,6 +33,8 @@ pub enum UpstreamTls {
 pub struct ConnectSetup {
     /// Who is let in.
     pub admission: Arc<Admission>,
+    /// Who says where clients have connected from, and whether the server is told.
+    pub proxy_protocol: ProxyProtocol,
     /// Where MySQL listens.
     pub route: Arc<Route>,
     /// How long a client waits for another server to take the place of one that cannot be reached. Zero where there

@@ -378,7 +378,10 @@ mod tests {
     use super::*;
 
     fn enter(sessions: &Arc<Sessions>, id: u32) -> Entry {
-        let client = Origin::Tcp(([127, 0, 0, 1], 50000).into());
+        let client = Origin::Tcp {
+            from: ([127, 0, 0, 1], 50000).into(),
+            to: ([127, 0, 0, 1], 6033).into(),
+        };
         let account = Account::new(b"ann", Some(b"shop"));
         sessions.enter(id, (client, Arc::default()), account)
     }

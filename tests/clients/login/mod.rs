@@ -10,6 +10,7 @@
 mod cases;
 mod client;
 mod hostile;
+mod proxy_protocol;
 mod raw;
 mod said;
 mod socket_accounts;

@@ -42,6 +42,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
         Code::SocketAccounts,
         "tests/clients/login/socket_accounts.rs",
     ),
+    (Code::ProxyProtocol, "tests/clients/login/proxy_protocol.rs"),
     (Code::ServerVersion, "src/check/server.rs"),
     (Code::OtherEngine, "src/check/server.rs"),
     (Code::NoSkipLocked, "src/check/server.rs"),

@@ -66,6 +66,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         tls,
         upstream_tls,
         upstream_public_key,
+        proxy_protocol,
         slot_table,
         handshake_timeout,
         drain_timeout,
@@ -73,6 +74,8 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         bypass,
         rules: _,
     } = config;
+    let networks = proxy_protocol.from.iter();
+    let networks: Vec<_> = networks.map(ToString::to_string).collect();
     let limit = |limit: Option<usize>| limit.map(|limit| limit.to_string()).into();
     let path = |path: &Path| path.display().to_string();
     let (certificate, key) = match tls {
@@ -117,6 +120,11 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         (
             "upstream_tls.public_key",
             upstream_public_key.as_deref().map(path).into(),
+        ),
+        ("proxy_protocol.from", networks.join(",").into()),
+        (
+            "proxy_protocol.send",
+            proxy_protocol.send.to_string().into(),
         ),
         ("slot_table", slot_table.to_string().into()),
         ("handshake_timeout", duration(*handshake_timeout)),

@@ -5,11 +5,18 @@ use super::*;
 use crate::metrics::Fault;
 
 fn from(last: u8) -> Origin {
-    Origin::Tcp(([127, 0, 0, last], 1).into())
+    origin(([127, 0, 0, last], 1).into())
+}
+
+/// A client that has connected from there.
+fn arrived(admission: &Arc<Admission>, origin: Origin) -> Result<Place, Full> {
+    let mut place = admission.arrive()?;
+    place.comes_from(origin)?;
+    Ok(place)
 }
 
 fn logged_in(admission: &Arc<Admission>, user: &str) -> Result<Place, Full> {
-    let mut place = admission.arrive(Origin::Unix)?;
+    let mut place = admission.arrive()?;
     place.log_in(user.as_bytes())?;
     Ok(place)
 }
@@ -20,7 +27,7 @@ fn the_house_is_full_until_one_goes() {
     let first = logged_in(&admission, "ann").unwrap();
     let _second = logged_in(&admission, "bob").unwrap();
     assert_eq!(
-        admission.arrive(from(1)).unwrap_err(),
+        arrived(&admission, from(1)).unwrap_err(),
         Full::Connections { most: 2 }
     );
     drop(first);
@@ -56,22 +63,22 @@ fn an_account_has_its_share_and_gives_it_back_when_it_becomes_another() {
 #[test]
 fn an_address_counts_before_it_has_logged_in_and_a_socket_is_none() {
     let admission = admission("max_address_connections: 1");
-    let _first = admission.arrive(from(1)).unwrap();
+    let _first = arrived(&admission, from(1)).unwrap();
     assert!(matches!(
-        admission.arrive(from(1)),
+        arrived(&admission, from(1)),
         Err(Full::Address { most: 1, .. })
     ));
     let mapped = "[::ffff:127.0.0.1]:5".parse().unwrap();
-    assert!(admission.arrive(Origin::Tcp(mapped)).is_err());
-    let _others = [from(2), Origin::Unix, Origin::Unix].map(|from| admission.arrive(from));
+    assert!(arrived(&admission, origin(mapped)).is_err());
+    let _others = [from(2), Origin::Unix, Origin::Unix].map(|from| arrived(&admission, from));
 }
 
 #[test]
 fn those_that_do_not_log_in_have_places_of_their_own() {
     let admission = admission("max_connections: 1\nmax_logins: 2");
-    let mut silent = [(); 2].map(|()| admission.arrive(from(1)).unwrap());
+    let mut silent = [(); 2].map(|()| arrived(&admission, from(1)).unwrap());
     assert!(matches!(
-        admission.arrive(from(1)),
+        arrived(&admission, from(1)),
         Err(Full::Logins { most: 2 })
     ));
     silent[0].log_in(b"ann").unwrap();
@@ -85,7 +92,7 @@ fn those_that_do_not_log_in_have_places_of_their_own() {
 fn nothing_is_remembered_of_those_that_have_gone() {
     let admission = admission("max_connections: 9");
     drop(logged_in(&admission, "ann"));
-    drop(admission.arrive(from(1)));
+    drop(arrived(&admission, from(1)));
     assert!(admission.is_empty());
 }
 

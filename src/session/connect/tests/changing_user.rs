@@ -29,7 +29,7 @@ async fn logged_in(setup: ConnectSetup) -> (Connected, Script, Script) {
 #[tokio::test]
 async fn nobody_becomes_an_account_that_has_its_share() {
     let admission = admission("max_user_connections: 1");
-    let mut bob = admission.arrive(Origin::Unix).unwrap();
+    let mut bob = admission.arrive().unwrap();
     bob.log_in(b"bob").unwrap();
     let setup = ConnectSetup {
         admission,

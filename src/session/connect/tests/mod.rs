@@ -8,6 +8,7 @@ mod login;
 mod refusal;
 mod socket_account;
 
+use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::connected::relay;
 use super::{Admission, ConnectError, ConnectSetup, Connected, PasswordKey, UpstreamTls};
-use crate::config::{Address, Config, HostPort};
+use crate::config::{Address, Config, HostPort, ProxyProtocol};
 use crate::net::{Origin, PacketStream, Route, Transport, tls};
 use crate::wire::capability;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
@@ -75,7 +76,7 @@ struct Stage {
 
 impl Stage {
     fn new(setup: ConnectSetup) -> Self {
-        Self::from(Origin::Tcp(([127, 0, 0, 1], 1).into()), setup)
+        Self::from(origin(([127, 0, 0, 1], 1).into()), setup)
     }
 
     /// With a client that has connected from there.
@@ -86,7 +87,7 @@ impl Stage {
             let client = PacketStream::new(Box::new(client_end));
             let address = setup.route.address();
             let upstream = PacketStream::new(Box::new(upstream_end));
-            let place = setup.admission.arrive(origin).expect("a place");
+            let place = setup.admission.arrive().expect("a place");
             relay((client, origin), (upstream, address), place, &setup).await
         });
         Self {
@@ -114,6 +115,12 @@ impl Stage {
     }
 }
 
+/// Over TCP, from there.
+fn origin(from: SocketAddr) -> Origin {
+    let to = ([127, 0, 0, 1], 6033).into();
+    Origin::Tcp { from, to }
+}
+
 /// The code of an ERR payload.
 fn code(payload: &[u8]) -> u16 {
     assert_eq!(payload[0], 0xFF, "{payload:?}");
@@ -124,6 +131,7 @@ fn code(payload: &[u8]) -> u16 {
 fn plain() -> ConnectSetup {
     ConnectSetup {
         admission: admission(""),
+        proxy_protocol: ProxyProtocol::default(),
         route: Arc::new(Route::to(tcp("db", 3306))),
         failover_patience: Duration::ZERO,
         upstream_tls: UpstreamTls::Disabled,
