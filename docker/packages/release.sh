@@ -3,7 +3,7 @@
 #
 # The Debian package, an archive with the static program, the chart, what the static image is made of, a list of the
 # libraries in the program (SBOM, CycloneDX), and the checksums of all. The same commit gives the same bytes. Needs what
-# build.sh and deb.sh need, and cargo-cyclonedx.
+# build.sh and deb.sh need, cargo-deny and cargo-cyclonedx.
 set -euo pipefail
 mkdir -p "$1"
 out=$(realpath "$1")
@@ -22,6 +22,11 @@ pack() {
     tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
         --mode=u+rwX,go+rX,go-w "$@" | gzip --no-name --best
 }
+
+echo "== what it is made of ($SECONDS s)" >&2
+# The database of weaknesses is elsewhere, and may be out of reach.
+cargo deny check licenses bans sources
+cargo deny check advisories || echo "warning: the advisories could not be checked, or name a crate; see above" >&2
 
 echo "== the Debian package ($SECONDS s)" >&2
 docker/packages/deb.sh

@@ -27,8 +27,8 @@ use crate::wire::{capability, command};
 /// A session in the command phase.
 ///
 /// Memory: while bytes are in flight, two read buffers of up to [`PacketStream::LARGE_BUFFER`] and the current
-/// statement (up to [`PacketStream::LARGEST_PEEK`]); permanently, the prepared statements that concern hot tables, and
-/// the column definitions of some rewritten reads.
+/// statement (up to [`PacketStream::LARGEST_PEEK`]); permanently, up to 4 MiB of prepared statements that concern hot
+/// tables, and the column definitions of some rewritten reads.
 pub struct Session {
     pub(crate) link: Link,
     pub(crate) shared: Arc<Shared>,

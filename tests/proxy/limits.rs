@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use countersink::driver::{Driver, Error, ServerError};
+use countersink::driver::{Driver, Error, ServerError, command_packet};
+use countersink::wire::command;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::{Address, Flavour};
 
 use crate::support::binary::{Serving, rules_file};
-use crate::support::client::{connect_as, create_schema, run, run_all};
+use crate::support::client::{connect, connect_as, create_schema, number, prepare, run, run_all};
 use crate::support::on_both;
 use crate::support::proxy::{Proxy, rules_head};
 
@@ -17,6 +19,7 @@ on_both![
     an_account_has_its_share,
     those_that_say_nothing_keep_nobody_out,
     a_reload_makes_room,
+    more_text_than_a_session_remembers_is_exact,
 ];
 
 const TABLE: &str =
@@ -170,6 +173,39 @@ async fn those_that_say_nothing_keep_nobody_out(flavour: Flavour) {
     assert!(told.message.contains("max_logins"), "{told}");
     silent.clear();
     login_in_the_end(to, schema, "bob").await;
+}
+
+/// Four megabytes of prepared statements are remembered; further long ones fold, as any does that is too long.
+async fn more_text_than_a_session_remembers_is_exact(flavour: Flavour) {
+    const STATEMENTS: usize = 300;
+    let schema = "cs_limits_texts";
+    let server = &twin(flavour).plain;
+    people(server, schema).await;
+    let proxy = Proxy::start(server, &rules("", schema));
+    let mut client = connect(&proxy.address, Some(schema)).await;
+    let comment = "x".repeat(15_000);
+    let mut ids = Vec::new();
+    let add = format!("UPDATE posts SET views = views + 1 WHERE id = 1 /* {comment} */");
+    for _ in 0..STATEMENTS {
+        ids.push(prepare(&mut client, &add).await);
+    }
+    for id in ids {
+        let answer = client.refusal(&execute(id), ResponseKind::Results).await;
+        assert_eq!(answer.expect("an answer"), None);
+    }
+    let views = number(&mut client, "SELECT views FROM posts WHERE id = 1").await;
+    assert_eq!(views, STATEMENTS as i64);
+    let folded = proxy.counted("folded:too-long");
+    let remembered = 4 * 1024 * 1024 / add.len();
+    assert_eq!(folded, (STATEMENTS - remembered) as u64);
+    assert_eq!(proxy.counted("slotted") + folded, STATEMENTS as u64);
+}
+
+/// A whole COM_STMT_EXECUTE packet, without parameters.
+fn execute(id: u32) -> Vec<u8> {
+    let mut arguments = id.to_le_bytes().to_vec();
+    arguments.extend_from_slice(&[0, 1, 0, 0, 0]); // no cursor, one iteration
+    command_packet(command::STMT_EXECUTE, &arguments)
 }
 
 async fn a_reload_makes_room(flavour: Flavour) {

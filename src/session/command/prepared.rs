@@ -29,6 +29,16 @@ use crate::wire::response::{PacketKind, PrepareOk, ResponseKind, ResponseTracker
 /// MariaDB: the id that stands for the statement prepared last.
 const LAST_PREPARED: u32 = u32::MAX;
 
+/// The most text of prepared statements that a session remembers for one more write, in bytes. There may be as many
+/// statements as the server's `max_prepared_stmt_count` says, and each may have a megabyte.
+const MOST_TEXT: usize = 4 * 1024 * 1024;
+
+/// The same for one more query. Without its text, it could not be answered after a snapshot.
+const MOST_TEXT_FOR_QUERIES: usize = 64 * 1024 * 1024;
+
+/// Texts up to this are not counted, in bytes.
+const SHORT_TEXT: usize = 1024;
+
 impl Session {
     /// Handles COM_STMT_PREPARE.
     pub(crate) async fn prepare(&mut self) -> Result<(), Error> {
@@ -80,9 +90,11 @@ impl Session {
         }
         let text = self.executed(&payload[1..]).await?.into_owned();
         let kind = kind_of(&text);
+        let is_kept = hot && (kind == Kind::Ddl || self.may_remember(&text, kind));
         let plan = match hot {
             // It may be executed when the tables are no longer locked, or not locked yet.
-            true => self.plan(&text).await?,
+            true if is_kept => self.plan(&text).await?,
+            true => Arc::new(Plan::Fold(Box::new(self.fold_of_named(&text)))),
             false => Arc::new(Plan::Forward(Reason::NotHot)),
         };
         let variables = self.state.of_texts().cloned().unwrap_or_default();
@@ -108,7 +120,7 @@ impl Session {
             statement.may_change_the_catalog = may_change_the_catalog;
             statement.asks = asks;
             let parameters = statement.parameters;
-            if hot {
+            if is_kept {
                 statement.columns.kinds = kinds;
                 statement.text = text;
                 statement.shadowed = shadowed;
@@ -125,6 +137,18 @@ impl Session {
             self.saw_prepared(id, seen.map(|seen| seen.taking(parameters)));
         }
         Ok(())
+    }
+
+    /// Whether there is room for the text of one more prepared statement. Statements that are prepared beyond it fold
+    /// the hot tables that they name, whenever they are executed.
+    fn may_remember(&self, text: &[u8], kind: Kind) -> bool {
+        let most = match kind.is_write() {
+            true => MOST_TEXT,
+            false => MOST_TEXT_FOR_QUERIES,
+        };
+        let is_short = text.len() <= SHORT_TEXT;
+        let texts = || self.state.statements.values().map(|it| it.text.len());
+        is_short || texts().sum::<usize>() + text.len() <= most
     }
 
     /// Forwards the response to COM_STMT_PREPARE of a statement of which only the traffic report remembers anything.
