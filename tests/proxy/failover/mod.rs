@@ -120,8 +120,6 @@ impl Pair {
                 &[
                     "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so'",
                     "SET GLOBAL rpl_semi_sync_replica_enabled = 1",
-                    "STOP REPLICA IO_THREAD",
-                    "START REPLICA IO_THREAD",
                 ],
             ),
             Flavour::MariaDb => (
@@ -130,11 +128,7 @@ impl Pair {
                     "SET GLOBAL rpl_semi_sync_master_wait_point = 'AFTER_SYNC'",
                     "SET GLOBAL rpl_semi_sync_master_enabled = 1",
                 ],
-                &[
-                    "SET GLOBAL rpl_semi_sync_slave_enabled = 1",
-                    "STOP SLAVE IO_THREAD",
-                    "START SLAVE IO_THREAD",
-                ],
+                &["SET GLOBAL rpl_semi_sync_slave_enabled = 1"],
             ),
         };
         for statement in of_replica {
@@ -143,11 +137,27 @@ impl Pair {
         for statement in of_primary {
             run(&mut self.of_primary, statement).await;
         }
-        let clients = match self.primary.flavour {
-            Flavour::MySql => "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'",
-            Flavour::MariaDb => "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'",
+        let (clients, again): (_, [&str; 2]) = match self.primary.flavour {
+            Flavour::MySql => (
+                "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'",
+                ["STOP REPLICA IO_THREAD", "START REPLICA IO_THREAD"],
+            ),
+            Flavour::MariaDb => (
+                "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'",
+                ["STOP SLAVE IO_THREAD", "START SLAVE IO_THREAD"],
+            ),
         };
+        // It asks for it when it connects. The server may take the old connection for that of another replica with the
+        // same id, and refuse the new one for good.
+        const LOOKS: usize = 100;
+        let mut looks = 0;
         until("the replica is a semi-synchronous one", async || {
+            if looks % LOOKS == 0 {
+                for statement in again {
+                    run(&mut self.of_replica, statement).await;
+                }
+            }
+            looks += 1;
             rows(&mut self.of_primary, clients).await[0][1] == "1"
         })
         .await;
