@@ -1,8 +1,7 @@
 //! Which clients are let in: no more than there may be, of an account, from an address, or in all.
 //!
-//! Whoever comes to a full house is told so at once, as MySQL does it, before the server behind the proxy hears of
-//! them. An account counts once it has logged in, so that nobody can take the places of one whose password they do not
-//! know.
+//! A client beyond a limit is told so at once, as by MySQL, before the server behind the proxy hears of it. An account
+//! counts once it has logged in, so that nobody can take the places of one whose password they do not know.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

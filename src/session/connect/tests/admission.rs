@@ -22,7 +22,7 @@ fn logged_in(admission: &Arc<Admission>, user: &str) -> Result<Place, Full> {
 }
 
 #[test]
-fn the_house_is_full_until_one_goes() {
+fn there_are_no_more_clients_than_may_be_until_one_goes() {
     let admission = admission("max_connections: 2");
     let first = logged_in(&admission, "ann").unwrap();
     let _second = logged_in(&admission, "bob").unwrap();
@@ -97,7 +97,7 @@ fn nothing_is_remembered_of_those_that_have_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_to_a_full_house_is_told_before_the_server_hears_of_it() {
+async fn a_client_beyond_the_limit_is_told_before_the_server_hears_of_it() {
     let setup = ConnectSetup {
         admission: admission("max_connections: 1"),
         // There is nothing.

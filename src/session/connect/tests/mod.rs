@@ -142,7 +142,7 @@ fn plain() -> ConnectSetup {
     }
 }
 
-/// An empty house with these limits.
+/// Nobody is there yet; these are the limits.
 fn admission(limits: &str) -> Arc<Admission> {
     let rules = format!(
         "upstream: db:3306\n{limits}\ncounters:\n- {{table: shop.posts, columns: [views]}}\n"
