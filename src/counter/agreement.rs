@@ -68,6 +68,16 @@ fn drain(slots: &TableName) -> String {
     format!("countersink.drain.{}", short(&slots.to_string()))
 }
 
+/// By what the others know this proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// Its number.
+    pub number: u16,
+    /// The connection whose locks say it; `None` where a row does. While its loss is not noticed, another proxy may
+    /// have the number.
+    pub connection: Option<u64>,
+}
+
 /// The other proxies that are here: their numbers, and what shows that each was here all the time, such as the
 /// connection by which it says what it says. As long as this does not change, all of them have said it all the time.
 pub type Here = BTreeMap<usize, u64>;
@@ -202,10 +212,21 @@ impl Agreement {
     /// # Errors
     ///
     /// What the server says.
-    pub async fn here(&self, control: &Control, own: Option<u16>) -> Result<Here, Error> {
+    pub async fn here(&self, control: &Control, own: Option<Own>) -> Result<Here, Error> {
         let by_locks = async |conn: &mut Conn| by_locks::here(conn, own).await;
-        self.ask(control, by_locks, |entries| by_rows::here(entries, own))
-            .await
+        let by_rows = |entries: &[Entry]| by_rows::here(entries, own.map(|own| own.number));
+        self.ask(control, by_locks, by_rows).await
+    }
+
+    /// Whether the others hear this proxy, and have heard it since it has said what it says. By rows its lease shows
+    /// that.
+    ///
+    /// # Errors
+    ///
+    /// What the server says.
+    pub async fn is_heard(&self, control: &Control, own: Own) -> Result<bool, Error> {
+        let by_locks = async |conn: &mut Conn| by_locks::is_heard(conn, own).await;
+        self.ask(control, by_locks, |_| true).await
     }
 
     /// The numbers of the other proxies that say this.
@@ -217,10 +238,11 @@ impl Agreement {
         &self,
         control: &Control,
         claim: &str,
-        own: Option<u16>,
+        own: Option<Own>,
     ) -> Result<Vec<usize>, Error> {
         let by_locks = async |conn: &mut Conn| by_locks::others(conn, claim, own).await;
-        let by_rows = |entries: &[Entry]| by_rows::others(entries, claim, own);
+        let number = own.map(|own| own.number);
+        let by_rows = |entries: &[Entry]| by_rows::others(entries, claim, number);
         self.ask(control, by_locks, by_rows).await
     }
 

@@ -22,7 +22,7 @@ use mysql_async::{Conn, Error as DriverFailure};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::agreement::Agreement;
+use super::agreement::{Agreement, Own};
 use super::control::Control;
 use super::registry::BEAT;
 use super::unpoisoned;
@@ -88,8 +88,8 @@ pub struct Claims {
 /// What is held.
 #[derive(Debug, Default)]
 struct Held {
-    /// The number of the proxy; `None` while it has none.
-    number: Option<u16>,
+    /// `None` while the proxy has no number.
+    own: Option<Own>,
     /// It has had one.
     had_number: bool,
     says: BTreeSet<String>,
@@ -105,8 +105,7 @@ impl Claims {
             ..Self::default()
         };
         let lease = node.and_then(Node::lease);
-        let number = node.map(|node| node.number);
-        claims.hold(0, (number, lease), &BTreeSet::new());
+        claims.hold(0, (node.map(Node::own), lease), &BTreeSet::new());
         claims
     }
 
@@ -122,7 +121,7 @@ impl Claims {
     /// one, unless others are there for certain: before a cluster, whose members hear it by its number alone.
     pub fn are_held(&self) -> bool {
         let held = unpoisoned(&self.held);
-        match held.number {
+        match held.own {
             Some(_) => held.says == *unpoisoned(&self.wanted),
             None => self.may_be_alone && !held.had_number,
         }
@@ -138,9 +137,9 @@ impl Claims {
         self.lost.notified().await;
     }
 
-    /// The number of this proxy; `None` while it has none.
-    pub fn number(&self) -> Option<u16> {
-        unpoisoned(&self.held).number
+    /// By what the others know this proxy; `None` while it has no number.
+    pub fn own(&self) -> Option<Own> {
+        unpoisoned(&self.held).own
     }
 
     /// Until when this proxy may act by what it has said: the others will not take it for gone before. `None` where the
@@ -153,7 +152,7 @@ impl Claims {
     fn hold(
         &self,
         losses: u64,
-        (number, lease): (Option<u16>, Option<Instant>),
+        (own, lease): (Option<Own>, Option<Instant>),
         says: &BTreeSet<String>,
     ) {
         let mut held = unpoisoned(&self.held);
@@ -161,8 +160,8 @@ impl Claims {
             return;
         }
         *held = Held {
-            number,
-            had_number: held.had_number || number.is_some(),
+            own,
+            had_number: held.had_number || own.is_some(),
             says: says.clone(),
             lease,
         };
@@ -172,7 +171,7 @@ impl Claims {
     pub(crate) fn lose(&self) {
         let mut held = unpoisoned(&self.held);
         self.losses.fetch_add(1, Ordering::Relaxed);
-        held.number = None;
+        held.own = None;
         held.lease = None;
         held.says.clear();
         drop(held);
@@ -207,6 +206,17 @@ impl Node {
         })
     }
 
+    /// By what the others know it.
+    pub fn own(&self) -> Own {
+        Own {
+            number: self.number,
+            connection: match &self.way {
+                Way::Locks(held) => Some(held.connection()),
+                Way::Row(_) => None,
+            },
+        }
+    }
+
     fn lease(&self) -> Option<Instant> {
         match &self.way {
             Way::Locks(_) => None,
@@ -223,11 +233,12 @@ impl Node {
     ) -> Result<(), String> {
         let wanted = unpoisoned(&claims.wanted).clone();
         let tables = listener.tables();
+        let own = Some(self.own());
         match &mut self.way {
             Way::Locks(held) => {
                 let look = async {
                     let says = held.say(&wanted).await?;
-                    claims.hold(self.losses, (Some(self.number), None), says);
+                    claims.hold(self.losses, (own, None), says);
                     held.lead(&mut self.leads, &tables).await
                 };
                 match tokio::time::timeout(ANSWER, look).await {
@@ -238,7 +249,7 @@ impl Node {
             Way::Row(row) => {
                 let said = row.say(&wanted).await;
                 said.map_err(|error| error.to_string())?;
-                claims.hold(self.losses, (Some(self.number), Some(row.lease())), &wanted);
+                claims.hold(self.losses, (own, Some(row.lease())), &wanted);
                 self.leads = match row.leads(control).await {
                     true => tables,
                     false => Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
 
-use super::{Claim, Here, Partners, drain};
+use super::{Claim, Here, Own, Partners, drain};
 use crate::config::TableName;
 use crate::counter::node::{HERE, MOST_NODES};
 
@@ -18,21 +18,36 @@ pub(super) async fn drained(
     Ok(used.into_keys().collect())
 }
 
-pub(super) async fn here(conn: &mut Conn, own: Option<u16>) -> Result<Here, DriverFailure> {
-    let numbers = (0..MOST_NODES).filter(|number| Some(*number) != own);
-    let locks = numbers.map(|number| (usize::from(number), format!("{HERE}.{number}")));
-    users(conn, locks).await
+pub(super) async fn here(conn: &mut Conn, own: Option<Own>) -> Result<Here, DriverFailure> {
+    users_besides(conn, HERE, own).await
+}
+
+pub(super) async fn is_heard(conn: &mut Conn, own: Own) -> Result<bool, DriverFailure> {
+    let lock = (0, format!("{HERE}.{}", own.number));
+    let users = users(conn, std::iter::once(lock)).await?;
+    Ok(users.get(&0).copied() == own.connection)
 }
 
 pub(super) async fn others(
     conn: &mut Conn,
     claim: &str,
-    own: Option<u16>,
+    own: Option<Own>,
 ) -> Result<Vec<usize>, DriverFailure> {
-    let numbers = (0..MOST_NODES).filter(|number| Some(*number) != own);
-    let locks = numbers.map(|number| (usize::from(number), format!("{claim}.{number}")));
-    let used = users(conn, locks).await?;
+    let used = users_besides(conn, claim, own).await?;
     Ok(used.into_keys().collect())
+}
+
+/// Who says this, by the number, but for this proxy: it is known by its connection, for another may have its number by
+/// now.
+async fn users_besides(
+    conn: &mut Conn,
+    claim: &str,
+    own: Option<Own>,
+) -> Result<BTreeMap<usize, u64>, DriverFailure> {
+    let locks = (0..MOST_NODES).map(|number| (usize::from(number), format!("{claim}.{number}")));
+    let mut used = users(conn, locks).await?;
+    used.retain(|_, connection| own.and_then(|own| own.connection) != Some(*connection));
+    Ok(used)
 }
 
 pub(super) async fn partners(

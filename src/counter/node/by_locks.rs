@@ -38,6 +38,11 @@ impl ByLocks {
         Err(format!("{MOST_NODES} are taken"))
     }
 
+    /// The connection, as IS_USED_LOCK shows it.
+    pub(super) fn connection(&self) -> u64 {
+        self.conn.id().into()
+    }
+
     /// Says what is wanted and no longer what is not. Returns what is said.
     pub(super) async fn say(
         &mut self,

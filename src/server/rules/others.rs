@@ -68,12 +68,19 @@ impl Keeper {
         }
     }
 
-    /// All of them were there all the time: none has lost its connection and come back between two questions.
+    /// All of them were there all the time: none has lost its connection and come back between two questions. And they
+    /// have heard this proxy: it may have lost its own, and not have noticed.
     pub(super) async fn has_heard_all(&self, before: &Here) -> Result<(), String> {
-        match self.here().await? == *before {
-            true => Ok(()),
-            false => Err("other proxies that come and go".to_owned()),
+        if self.here().await? != *before {
+            return Err("other proxies that come and go".to_owned());
         }
+        if let Some(own) = self.claims.own() {
+            let is_heard = self.control.agreement().is_heard(&self.control, own).await;
+            if !is_heard.map_err(|why| why.to_string())? {
+                return Err("the server to tell other proxies".to_owned());
+            }
+        }
+        Ok(())
     }
 
     /// Finds out which other proxies are here, and in which slot tables they have a part. A proxy that has been silent
@@ -100,7 +107,7 @@ impl Keeper {
 
     /// The other proxies that are here.
     async fn here(&self) -> Result<Here, String> {
-        let own = self.claims.number();
+        let own = self.claims.own();
         let here = self.control.agreement().here(&self.control, own).await;
         here.map_err(|why| why.to_string())
     }
@@ -140,7 +147,7 @@ impl Keeper {
 
     /// The other proxies that say this.
     pub(super) async fn other(&self, claim: &str) -> Result<Vec<usize>, String> {
-        let own = self.claims.number();
+        let own = self.claims.own();
         let agreement = self.control.agreement();
         let others = agreement.others(&self.control, claim, own).await;
         others.map_err(|why| why.to_string())

@@ -7,15 +7,18 @@ mod vanishing;
 
 use std::time::{Duration, Instant};
 
+use countersink::counter::agreement::Own;
+use countersink::counter::control::Control;
+use countersink::counter::node::Node;
 use countersink::driver::Driver;
 use countersink_sandbox::{Address, Flavour};
 use tokio::task::JoinSet;
 
 use crate::support::client::{connect, create_schema, number, rows, run, run_all};
 use crate::support::on_both;
-use crate::support::proxy::Proxy;
+use crate::support::proxy::{Proxy, config_of, rules_head};
 use crate::support::thorough::of_all;
-use crate::support::twin::{Twin, twin};
+use crate::support::twin::{Twin, alone, twin};
 use stage::{Errors, Outcome, Stage, Watch, increment, mix, outcome_of, to_number};
 use vanishing::{AMBIGUOUS, live_and_vanish};
 
@@ -36,6 +39,7 @@ on_both![
     clients_that_vanish,
     transactions_that_read_what_they_have_incremented,
     several_proxies,
+    a_number_that_was_lost_is_anothers,
     more_proxies_than_ranges_of_64_slots,
     slots_with_the_same_name_in_another_schema,
     a_slot_row_that_another_proxy_has_closed,
@@ -364,6 +368,40 @@ async fn several_proxies(flavour: Flavour) {
     }
     expected += stage.work_through(&[&stage.proxy, &other, &third]).await;
     stage.expect_value(1, expected).await;
+}
+
+/// A proxy whose number has gone to another, and which has not noticed, hears what that one says.
+async fn a_number_that_was_lost_is_anothers(flavour: Flavour) {
+    let (server, _turn) = alone(flavour).await;
+    let config = config_of(
+        &(rules_head(server) + "counters:\n- {table: cs_exact.none, columns: [views]}\n"),
+    );
+    let control = Control::open(&config).await.expect("a control account");
+    let agreement = control.agreement();
+    let own = Node::claim(&control).await.expect("a number").own();
+    // The first has ended with its connection.
+    let mut direct = connect(server, None).await;
+    let say = |claim: &str| format!("DO GET_LOCK('countersink.{claim}.{}', 60)", own.number);
+    for claim in ["node", "here", "slots.some"] {
+        run(&mut direct, &say(claim)).await;
+    }
+    let number = usize::from(own.number);
+    let said = "countersink.slots.some";
+    let others = agreement.others(&control, said, Some(own)).await;
+    assert_eq!(others.expect("an answer"), [number]);
+    let here = agreement.here(&control, Some(own)).await;
+    assert!(here.expect("an answer").contains_key(&number));
+    assert!(!agreement.is_heard(&control, own).await.expect("an answer"));
+
+    // What it says itself it does not hear, and knows to be heard.
+    let own = Own {
+        connection: Some(direct.thread_id().into()),
+        ..own
+    };
+    let others = agreement.others(&control, said, Some(own)).await;
+    assert_eq!(others.expect("an answer"), [] as [usize; 0]);
+    assert!(agreement.is_heard(&control, own).await.expect("an answer"));
+    control.close().await;
 }
 
 /// `shop.posts` with its slots in `counters.posts`: two tables of one name meet in the statements.
