@@ -178,11 +178,7 @@ impl Client {
         }
         // Without a COMMIT nothing is done, whoever was lost.
         let (told, outcome) = match outcome {
-            Outcome::Done => match self.run(driver, "COMMIT").await.0 {
-                // One that is interrupted may have been done.
-                Outcome::Refused => (Outcome::Lost, Outcome::Lost),
-                outcome => (outcome, outcome),
-            },
+            Outcome::Done => self.commit(driver).await,
             Outcome::Refused => (Outcome::Refused, self.run(driver, "ROLLBACK").await.0),
             Outcome::Lost => (Outcome::Refused, Outcome::Lost),
         };
@@ -190,6 +186,15 @@ impl Client {
             account.end(1, told);
         }
         unless_lost(outcome)
+    }
+
+    /// What the ledger is told of a transaction, and whether its session goes on.
+    async fn commit(&self, driver: &mut Driver) -> (Outcome, Outcome) {
+        match self.run(driver, "COMMIT").await.0 {
+            // One that is interrupted may have been done.
+            Outcome::Refused => (Outcome::Lost, Outcome::Lost),
+            outcome => (outcome, outcome),
+        }
     }
 
     /// Reads, increments, and reads what it has incremented.
@@ -214,10 +219,7 @@ impl Client {
             unless_lost(self.run(driver, "ROLLBACK").await.0).map(|()| false)
         };
         let (told, outcome) = match done.await {
-            Ok(true) => match self.run(driver, "COMMIT").await.0 {
-                Outcome::Refused => (Outcome::Lost, Outcome::Lost),
-                outcome => (outcome, outcome),
-            },
+            Ok(true) => self.commit(driver).await,
             Ok(false) => (Outcome::Refused, Outcome::Refused),
             Err(Lost) => (Outcome::Refused, Outcome::Lost),
         };

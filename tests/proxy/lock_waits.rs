@@ -3,6 +3,7 @@
 
 use countersink::driver::{Driver, Reply};
 use countersink::wire::capability;
+use countersink::wire::response::ResponseKind;
 use countersink_sandbox::{Address, Flavour};
 use tokio::task::JoinHandle;
 
@@ -17,6 +18,7 @@ use crate::support::twin::{alone, twin};
 on_both![
     a_fold_of_many_locked_slot_rows_waits_once,
     a_deadlock_over_slots_is_nobodys,
+    what_begins_again_is_tracked_as_if_it_had_not,
     a_locking_read_locks_what_it_meets,
     deletes_that_cascade_wait_one_for_the_other,
 ];
@@ -147,6 +149,68 @@ async fn a_deadlock_over_slots_is_nobodys(flavour: Flavour) {
         }
         run(&mut direct, "DELETE FROM ballast").await;
     }
+}
+
+/// MySQL tells a client that asks for it what its transaction has done, in every OK.
+async fn what_begins_again_is_tracked_as_if_it_had_not(flavour: Flavour) {
+    let schema = "cs_deadlocks_tracked";
+    let upstream = &twin(flavour).plain;
+    let tables = format!("{TABLES}; CREATE TABLE ballast (id INT PRIMARY KEY)");
+    let mut direct = create_schema(upstream, schema, &tables).await;
+    let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n");
+    let proxy = Proxy::start(upstream, &rules);
+    let mut shown = connect(&proxy.address, Some(schema)).await;
+    let both = "BEGIN; UPDATE posts SET views = views + 1 WHERE id = 5; COMMIT";
+    run_all(&mut shown, both).await;
+    // It has a slot.
+    run(
+        &mut shown,
+        "UPDATE posts SET views = views + 1 WHERE id = 1",
+    )
+    .await;
+    let mut told = Vec::new();
+    for (address, deadlocks) in [(upstream, false), (&proxy.address, true)] {
+        let mut holder = connect(upstream, Some(schema)).await;
+        if deadlocks {
+            run(&mut holder, "BEGIN").await;
+            let ballast: Vec<_> = (1..=100).map(|id| format!("({id})")).collect();
+            let fill = format!("INSERT INTO ballast VALUES {}", ballast.join(", "));
+            run(&mut holder, &fill).await;
+            run(&mut holder, "SELECT * FROM posts_slots FOR UPDATE").await;
+        }
+        let capabilities = Driver::CAPABILITIES | capability::SESSION_TRACK;
+        let client = connect_as(address, Some(schema), capabilities).await;
+        let mut client = client.expect("a session");
+        run(&mut client, "SET session_track_transaction_info = 'STATE'").await;
+        let session = client.thread_id();
+        let task = tokio::spawn(async move {
+            let mut told = Vec::new();
+            let statements = [
+                "BEGIN",
+                "UPDATE posts SET views = 7 WHERE id = 1",
+                "COMMIT",
+                "BEGIN",
+                "SELECT COUNT(*) FROM ballast",
+                "ROLLBACK",
+            ];
+            for statement in statements {
+                let query = client.query_payload(statement);
+                client.send(&query).await.expect("sent");
+                let packets = client.packets(ResponseKind::Results).await;
+                let packets = packets.expect("an answer").into_iter();
+                told.push((statement, packets.map(|it| it.payload).collect::<Vec<_>>()));
+            }
+            told
+        });
+        if deadlocks {
+            until_blocked(&mut direct, session, &task).await;
+            run(&mut holder, "UPDATE posts SET title = 'x' WHERE id = 1").await;
+            run(&mut holder, "ROLLBACK").await;
+        }
+        told.push(task.await.expect("it does not panic"));
+        run(&mut direct, "UPDATE posts SET views = 0 WHERE id = 1").await;
+    }
+    assert_eq!(told[1], told[0]);
 }
 
 /// What FOR UPDATE and FOR SHARE by an index locks, it locks with its slots, and nothing else is waited for.
