@@ -35,8 +35,8 @@
 //!
 //! # Life of a statement
 //!
-//! [`server`] accepts a client and [`session::connect`] relays its handshake, so that MySQL itself authenticates it.
-//! Then, command by command:
+//! [`server`] accepts a client. [`session::connect`] turns it away where there are as many as may be, or else relays
+//! its handshake, so that MySQL itself authenticates it. Then, command by command:
 //!
 //! 1. the packet is looked at where it lies; a statement that names no hot table (a byte search, [`sql::Prefilter`])
 //!    is passed on as it came, and its response is followed by packet headers alone ([`wire::response`]);
