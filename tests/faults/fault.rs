@@ -9,6 +9,7 @@ use rand::rngs::StdRng;
 use crate::ledger::{KEYS, Outcome};
 use crate::relay::Weather;
 use crate::stage::{SCHEMA, Stage};
+use crate::support::binary::{Binary, Ended};
 use crate::support::client::{rows, run};
 
 /// One way to fail.
@@ -52,13 +53,17 @@ pub enum Fault {
     AlteredTable,
     /// The rules change.
     ChangedRules,
+    /// The table is drained while proxies serve it, or the drain is killed in the middle; then the rules are read again.
+    DrainedTable,
+    /// Roll-ups are killed at whatever step they are.
+    KilledRollUp,
 }
 
 /// How long something lasts that passes by itself, in milliseconds: the longest are longer than locks are waited for.
 const WHILE: std::ops::Range<u64> = 20..4000;
 
 impl Fault {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::KilledServer,
         Self::HangingServer,
         Self::KilledProxy,
@@ -78,6 +83,8 @@ impl Fault {
         Self::VanishingClients,
         Self::AlteredTable,
         Self::ChangedRules,
+        Self::DrainedTable,
+        Self::KilledRollUp,
     ];
 
     pub fn name(self) -> &'static str {
@@ -101,6 +108,8 @@ impl Fault {
             Self::VanishingClients => "vanishing-clients",
             Self::AlteredTable => "altered-table",
             Self::ChangedRules => "changed-rules",
+            Self::DrainedTable => "drained-table",
+            Self::KilledRollUp => "killed-roll-up",
         }
     }
 
@@ -166,6 +175,20 @@ impl Fault {
             Self::VanishingClients => vanish(stage, random).await,
             Self::AlteredTable => alter(stage, place).await,
             Self::ChangedRules => stage.change_rules(),
+            Self::DrainedTable => {
+                // Some have slots by then, and some do not.
+                if random.random() {
+                    stage.change_rules();
+                }
+                let is_killed = random.random_bool(0.6);
+                drain(stage, is_killed.then_some(while_it_lasts)).await;
+            }
+            Self::KilledRollUp => {
+                if random.random() {
+                    stage.change_rules();
+                }
+                kill_roll_ups(stage, random).await;
+            }
         }
         stage.relay.turns(Weather::Fair);
     }
@@ -242,6 +265,41 @@ async fn alter(stage: &Stage, place: usize) {
         let text = format!("ALTER TABLE {SCHEMA}.posts {change}");
         while !is_done(&mut client, &text).await {}
     }
+}
+
+/// Until it is done, or killed after a while.
+async fn drain(stage: &Stage, killed_after: Option<Duration>) {
+    let drain = stage.command(&["drain", "--timeout", "50s"]);
+    if let Some(after) = killed_after {
+        tokio::time::sleep(after).await;
+        drain.signal("KILL");
+    }
+    let ended = ended(drain).await;
+    match killed_after {
+        None => assert_eq!(ended.code, Some(0), "{}", ended.errors),
+        // It was faster, or it was killed.
+        Some(_) => assert!(matches!(ended.code, Some(0) | None), "{}", ended.errors),
+    }
+    // By now the rules count again.
+    stage.tell_proxies("HUP");
+}
+
+/// Some within their first steps, some when they are nearly done.
+async fn kill_roll_ups(stage: &Stage, random: &mut StdRng) {
+    for _ in 0..8 {
+        let roll_up = stage.command(&["rollup", "--now"]);
+        let after = Duration::from_millis(random.random_range(10..150));
+        tokio::time::sleep(after).await;
+        roll_up.signal("KILL");
+        let ended = ended(roll_up).await;
+        // What is killed says nothing of what it could not do.
+        assert!(matches!(ended.code, Some(0) | None), "{}", ended.errors);
+    }
+}
+
+async fn ended(binary: Binary) -> Ended {
+    let waiting = tokio::task::spawn_blocking(move || binary.wait());
+    waiting.await.expect("it ends")
 }
 
 /// Whether it is done, rather than given up for the locks of others.

@@ -1,5 +1,6 @@
 //! The server, the relay before it, two proxies before that, and the ledger.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 use crate::clients::Load;
 use crate::ledger::{KEYS, Ledger, STOCK};
 use crate::relay::Relay;
-use crate::support::binary::{PATIENCE, Serving, rules_file};
+use crate::support::binary::{Binary, PATIENCE, Serving, rules_file};
 use crate::support::client::{connect, connect_as, number, run_all};
 use crate::support::twin::{installation, options};
 
@@ -94,9 +95,20 @@ impl Stage {
             _ => "auto",
         };
         self.write_rules();
+        self.tell_proxies("HUP");
+    }
+
+    pub fn tell_proxies(&self, signal: &str) {
         for proxy in &self.proxies {
-            proxy.binary.signal("HUP");
+            proxy.binary.signal(signal);
         }
+    }
+
+    /// Another command with the same rules.
+    pub fn command(&self, arguments: &[&str]) -> Binary {
+        let mut arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        arguments.extend([OsStr::new("--rules"), self.rules.as_os_str()]);
+        Binary::start(&arguments)
     }
 
     /// One more proxy, and where the application finds it.
