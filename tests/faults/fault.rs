@@ -57,13 +57,16 @@ pub enum Fault {
     DrainedTable,
     /// Roll-ups are killed at whatever step they are.
     KilledRollUp,
+    /// The server's disk is full, and somebody kills the server rather than wait for it to look again: it does after a
+    /// minute only.
+    FullDisk,
 }
 
 /// How long something lasts that passes by itself, in milliseconds: the longest are longer than locks are waited for.
 const WHILE: std::ops::Range<u64> = 20..4000;
 
 impl Fault {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::KilledServer,
         Self::HangingServer,
         Self::KilledProxy,
@@ -85,6 +88,7 @@ impl Fault {
         Self::ChangedRules,
         Self::DrainedTable,
         Self::KilledRollUp,
+        Self::FullDisk,
     ];
 
     pub fn name(self) -> &'static str {
@@ -110,6 +114,7 @@ impl Fault {
             Self::ChangedRules => "changed-rules",
             Self::DrainedTable => "drained-table",
             Self::KilledRollUp => "killed-roll-up",
+            Self::FullDisk => "full-disk",
         }
     }
 
@@ -188,6 +193,14 @@ impl Fault {
                     stage.change_rules();
                 }
                 kill_roll_ups(stage, random).await;
+            }
+            Self::FullDisk => {
+                let disk = stage.disk.as_ref().expect("it is known to be there");
+                disk.fill();
+                passes().await;
+                disk.free();
+                stage.server.crash().expect("it is gone");
+                stage.server.start_again().expect("it is back");
             }
         }
         stage.relay.turns(Weather::Fair);

@@ -10,6 +10,7 @@ use countersink_sandbox::{Address, Flavour, Options, Server};
 use tempfile::TempDir;
 
 use crate::clients::Load;
+use crate::disk::Disk;
 use crate::ledger::{KEYS, Ledger, STOCK};
 use crate::relay::Relay;
 use crate::support::binary::{Binary, PATIENCE, Serving, rules_file};
@@ -26,6 +27,8 @@ const LOCK_WAIT: u32 = 3;
 
 pub struct Stage {
     pub server: Server,
+    /// Where the server keeps its data; `None` where it has no disk of its own.
+    pub disk: Option<Disk>,
     pub relay: Relay,
     pub ledger: Arc<Ledger>,
     /// By their place.
@@ -39,7 +42,9 @@ pub struct Stage {
 
 impl Stage {
     pub async fn new(flavour: Flavour) -> Self {
+        let disk = Disk::mount();
         let mut with_waits = Options {
+            under: disk.as_ref().map(|disk| disk.folder().to_owned()),
             // A server that is killed has lost nothing that it said is done.
             durable: true,
             ..options()
@@ -64,6 +69,7 @@ impl Stage {
         let (folder, rules) = rules_file("");
         let mut stage = Self {
             server,
+            disk,
             relay,
             ledger: Arc::default(),
             proxies: Vec::new(),
