@@ -53,7 +53,8 @@ pub enum Fault {
     AlteredTable,
     /// The rules change.
     ChangedRules,
-    /// The table is drained while proxies serve it, or the drain is killed in the middle; then the rules are read again.
+    /// The table is drained while proxies serve it, or the drain is killed in the middle. Then the rules are read
+    /// again.
     DrainedTable,
     /// Roll-ups are killed at whatever step they are.
     KilledRollUp,

@@ -2,23 +2,21 @@
 //! that vanish. Meanwhile the base row is never locked for itself alone.
 
 mod bookkeepers;
+mod several;
 mod stage;
 mod vanishing;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use countersink::counter::agreement::Own;
-use countersink::counter::control::Control;
-use countersink::counter::node::Node;
 use countersink::driver::Driver;
 use countersink_sandbox::{Address, Flavour};
 use tokio::task::JoinSet;
 
 use crate::support::client::{connect, create_schema, number, rows, run, run_all};
 use crate::support::on_both;
-use crate::support::proxy::{Proxy, config_of, rules_head};
+use crate::support::proxy::Proxy;
 use crate::support::thorough::of_all;
-use crate::support::twin::{Twin, alone, twin};
+use crate::support::twin::{Twin, twin};
 use stage::{Errors, Outcome, Stage, Watch, increment, mix, outcome_of, to_number};
 use vanishing::{AMBIGUOUS, live_and_vanish};
 
@@ -38,9 +36,6 @@ on_both![
     several_rows_in_random_order,
     clients_that_vanish,
     transactions_that_read_what_they_have_incremented,
-    several_proxies,
-    a_number_that_was_lost_is_anothers,
-    more_proxies_than_ranges_of_64_slots,
     slots_with_the_same_name_in_another_schema,
     a_slot_row_that_another_proxy_has_closed,
     rows_that_go_with_those_of_tables_farther_above,
@@ -314,98 +309,6 @@ async fn transactions_that_read_what_they_have_incremented(flavour: Flavour) {
     stage.expect_value(1, acknowledged).await;
 }
 
-/// Each proxy has slots of its own, by a lock on the server. While one has lost that lock to another, unknowing, both
-/// write to the same slots, and nothing is lost.
-async fn several_proxies(flavour: Flavour) {
-    /// So few that each of the proxies of all tests at this time has a range.
-    const SLOTS: u16 = 8;
-    let stage = Stage::with_slots(flavour, "cs_exact_proxies", SLOTS).await;
-    stage.show_that_transactions_only_increment().await;
-    let other = Proxy::start(&stage.twin.proxied, &stage.rules);
-    stage.show_to(&other).await;
-    assert_ne!(first_slot(&stage.proxy), first_slot(&other));
-    let mut expected = stage.work_through(&[&stage.proxy, &other]).await;
-    let mut direct = connect(&stage.twin.proxied, Some(&stage.schema)).await;
-    let used = rows(
-        &mut direct,
-        "SELECT DISTINCT slot DIV 8 * 8 FROM posts_slots WHERE id = 1 ORDER BY 1",
-    )
-    .await;
-    let mut ranges =
-        [first_slot(&stage.proxy), first_slot(&other)].map(|slot| vec![slot.to_string()]);
-    ranges.sort_by_key(|range| range[0].parse::<u16>().unwrap());
-    assert_eq!(used, ranges);
-
-    let range = first_slot(&stage.proxy);
-    let holder = format!("SELECT IS_USED_LOCK('countersink.node.{}')", range / SLOTS);
-    let killed = number(&mut direct, &holder).await;
-    run(&mut direct, &format!("KILL {killed}")).await;
-    // Proxies of other tests may be faster.
-    let third = Proxy::start(&stage.twin.proxied, &stage.rules);
-    stage.show_to(&third).await;
-    eprintln!(
-        "{flavour}: range {range} was lost, and went to {}",
-        match first_slot(&third) == range {
-            true => "the third proxy",
-            false => "another",
-        }
-    );
-    expected += stage.work_through(&[&stage.proxy, &other, &third]).await;
-    stage.expect_value(1, expected).await;
-
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let ours = first_slot(&stage.proxy);
-        if ours != range && ours != first_slot(&third) {
-            break;
-        }
-        // NULL: nobody has claimed it yet.
-        let holder = rows(&mut direct, &holder).await[0][0].parse().ok();
-        let is_held_again = holder.is_some_and(|holder: i64| holder != killed);
-        if ours == range && first_slot(&third) != range && is_held_again {
-            break;
-        }
-        assert!(Instant::now() < deadline, "it claims another number");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    expected += stage.work_through(&[&stage.proxy, &other, &third]).await;
-    stage.expect_value(1, expected).await;
-}
-
-/// A proxy whose number has gone to another, and which has not noticed, hears what that one says.
-async fn a_number_that_was_lost_is_anothers(flavour: Flavour) {
-    let (server, _turn) = alone(flavour).await;
-    let config = config_of(
-        &(rules_head(server) + "counters:\n- {table: cs_exact.none, columns: [views]}\n"),
-    );
-    let control = Control::open(&config).await.expect("a control account");
-    let agreement = control.agreement();
-    let own = Node::claim(&control).await.expect("a number").own();
-    // The first has ended with its connection.
-    let mut direct = connect(server, None).await;
-    let say = |claim: &str| format!("DO GET_LOCK('countersink.{claim}.{}', 60)", own.number);
-    for claim in ["node", "here", "slots.some"] {
-        run(&mut direct, &say(claim)).await;
-    }
-    let number = usize::from(own.number);
-    let said = "countersink.slots.some";
-    let others = agreement.others(&control, said, Some(own)).await;
-    assert_eq!(others.expect("an answer"), [number]);
-    let here = agreement.here(&control, Some(own)).await;
-    assert!(here.expect("an answer").contains_key(&number));
-    assert!(!agreement.is_heard(&control, own).await.expect("an answer"));
-
-    // What it says itself it does not hear, and knows to be heard.
-    let own = Own {
-        connection: Some(direct.thread_id().into()),
-        ..own
-    };
-    let others = agreement.others(&control, said, Some(own)).await;
-    assert_eq!(others.expect("an answer"), [] as [usize; 0]);
-    assert!(agreement.is_heard(&control, own).await.expect("an answer"));
-    control.close().await;
-}
-
 /// `shop.posts` with its slots in `counters.posts`: two tables of one name meet in the statements.
 async fn slots_with_the_same_name_in_another_schema(flavour: Flavour) {
     const SCHEMA: &str = "cs_exact_namesake";
@@ -560,42 +463,4 @@ async fn rows_that_go_with_those_of_tables_farther_above(flavour: Flavour) {
         assert_eq!(number(client, "SELECT COUNT(*) FROM posts").await, 0);
         run(client, "DELETE FROM people").await;
     }
-}
-
-/// The first slot of a proxy's range.
-/// Of 256 slots, four proxies can have 64 each. For more of them, ranges are halved.
-async fn more_proxies_than_ranges_of_64_slots(flavour: Flavour) {
-    let stage = Stage::new(flavour, "cs_exact_many_proxies").await;
-    let start = |_| Proxy::start(&stage.twin.proxied, &stage.rules);
-    let others: Vec<_> = (0..5).map(start).collect();
-    let all: Vec<_> = others.iter().chain([&stage.proxy]).collect();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let mut slots: Vec<_> = all.iter().flat_map(|proxy| slots_of(proxy)).collect();
-        let count = slots.len();
-        slots.sort_unstable();
-        slots.dedup();
-        if slots.len() == count {
-            break;
-        }
-        assert!(Instant::now() < deadline, "their ranges overlap");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    for proxy in &all {
-        stage.show_to(proxy).await;
-    }
-    let expected = stage.work_through(&all).await;
-    stage.expect_value(1, expected).await;
-}
-
-/// Those of its range.
-fn slots_of(proxy: &Proxy) -> Vec<u16> {
-    let hot = proxy.shared.hot();
-    let used = proxy.shared.slots.in_use(&hot.catalog.tables[0]);
-    used.into_iter().map(|used| used.slot).collect()
-}
-
-fn first_slot(proxy: &Proxy) -> u16 {
-    let hot = proxy.shared.hot();
-    proxy.shared.slots.first(&hot.catalog.tables[0])
 }
