@@ -49,10 +49,14 @@ async fn roll_up_each(control: &Control, config: &Config, now: bool) -> Result<(
                 rows => format!("{rows} slot rows hold something"),
             }),
         };
-        let done = done.map_err(|source| Error::RollUp {
-            table: name.clone(),
-            source,
-        })?;
+        let done = match done {
+            // Before it is needed first, and after a drain.
+            Err(error) if error.is_missing_table() => "there is no slot table".to_owned(),
+            done => done.map_err(|source| Error::RollUp {
+                table: name.clone(),
+                source,
+            })?,
+        };
         write(format!("{name}: {done}\n"))?;
         let adopted = table.adopted.as_ref().filter(|_| now);
         if let Some(adopted) = adopted {

@@ -10,7 +10,7 @@
 //! not have been done. Every read, at any moment, must lie between what was acknowledged before it and what was begun
 //! before its end. A guarded counter never falls below zero, and no number is drawn twice.
 //!
-//! `COUNTERSINK_SEED` and `COUNTERSINK_ROUNDS` choose; `COUNTERSINK_FAULT=name` has the one fault only.
+//! `COUNTERSINK_SEED` and `COUNTERSINK_ROUNDS` choose; `COUNTERSINK_FAULT=name,..` has these faults only.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -52,23 +52,26 @@ async fn nothing_is_lost_whatever_fails(flavour: Flavour) {
     let mut random = StdRng::seed_from_u64(seed);
     let mut counts = BTreeMap::new();
     let mut left: Vec<Fault> = Vec::new();
-    for _ in 0..rounds {
+    for number in 1..=rounds {
         // Each comes before any comes again.
         if left.is_empty() {
             left.clone_from(&faults);
         }
         let load = stage.load(random.random());
         load.goes_on().await;
-        let mut happened = Vec::new();
+        let mut round = Round {
+            number,
+            happened: Vec::new(),
+        };
         for _ in 0..random.random_range(1..=left.len().min(2)) {
             let fault = left.swap_remove(random.random_range(0..left.len()));
             *counts.entry(fault.name()).or_insert(0) += 1;
-            happened.push(fault.name());
+            round.happened.push(fault.name());
             fault.happen(&mut stage, &mut random).await;
         }
         load.goes_on().await;
         load.end().await;
-        stage.check(&happened.join(", then ")).await;
+        stage.check(&round.happened.join(", then ")).await;
     }
     say(&format!(
         "faults on {flavour}: {counts:?}\n  {}",
@@ -76,13 +79,30 @@ async fn nothing_is_lost_whatever_fails(flavour: Flavour) {
     ));
 }
 
-/// All, or the one that the environment names.
+/// What has happened in a round, which is said when it fails.
+struct Round {
+    number: usize,
+    happened: Vec<&'static str>,
+}
+
+impl Drop for Round {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let happened = self.happened.join(", then ");
+            say(&format!("round {}: {happened}", self.number));
+        }
+    }
+}
+
+/// All, or those that the environment names.
 fn faults() -> Vec<Fault> {
-    let Ok(name) = std::env::var("COUNTERSINK_FAULT") else {
+    let Ok(names) = std::env::var("COUNTERSINK_FAULT") else {
         return Fault::ALL.to_vec();
     };
-    let named = Fault::ALL.iter().copied();
-    let named: Vec<_> = named.filter(|fault| fault.name() == name).collect();
-    assert!(!named.is_empty(), "COUNTERSINK_FAULT={name} is no fault");
-    named
+    let named = names.split(',').map(|name| {
+        let mut all = Fault::ALL.iter().copied();
+        let named = all.find(|fault| fault.name() == name);
+        named.unwrap_or_else(|| panic!("COUNTERSINK_FAULT={name} is no fault"))
+    });
+    named.collect()
 }

@@ -74,6 +74,13 @@ fn says_what_slots_hold_and_moves_it_when_told_to() {
         )
         .await;
         assert_eq!(base, [["1"], ["2"]]);
+
+        run(&mut direct, "DROP TABLE posts_slots").await;
+        for arguments in [&["rollup"][..], &["rollup", "--now"]] {
+            let told = run_with(arguments);
+            let expected = (0, format!("{table}: there is no slot table\n"));
+            assert_eq!((told.0, told.1), expected, "{}", told.2);
+        }
     });
 }
 
@@ -83,6 +90,7 @@ fn what_is_done_is_told_though_the_next_table_fails() {
         let stage = Stage::new(Flavour::MySql, "cs_rollup_next", POSTS, "1h").await;
         let mut direct = stage.direct().await;
         run(&mut direct, "CREATE TABLE bare LIKE posts").await;
+        run(&mut direct, "CREATE TABLE bare_slots (id INT PRIMARY KEY)").await;
         let bare = "- {table: cs_rollup_next.bare, columns: [views]}\n";
         let (_folder, file) = rules_file(&(stage.rules.clone() + bare));
         for arguments in [&["rollup"][..], &["rollup", "--now"]] {
