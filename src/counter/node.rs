@@ -42,14 +42,24 @@ pub(super) const HERE: &str = "countersink.here";
 /// How long to wait for a number that was lost, or could not be had.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often the connection that holds the locks is looked at.
+/// How often a proxy looks where it may lead, and says again what it has not been able to say.
 const LOOK: Duration = Duration::from_secs(5);
+
+/// How often it makes sure that the connection is there that holds its locks.
+const PULSE: Duration = Duration::from_millis(250);
+
+/// For how long it may act by what it has said, since it last knew that its locks were there.
+const LEASE: Duration = PULSE.saturating_mul(6);
+
+/// A proxy of which nothing can be heard, because its locks went with their connection, does not act any more after
+/// this time. Who has just come, and cannot know who was there before, waits for so long.
+pub const STRANGERS: Duration = Duration::from_secs(2);
 
 /// How long the server may take to answer; beyond, the connection is taken for lost.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// A proxy that was there so long ago, and is not heard of any more, may be there still: it has lost its connection,
-/// and is about to see that, which takes a look and an answer at the most, and to claim a number again.
+/// A proxy that has not been heard of for so long may be there still: it has lost its connection, and is about to see
+/// that, which takes an answer at the most, and to claim a number again.
 pub const SILENCE: Duration = Duration::from_secs(15);
 
 /// The number of this proxy, held as long as this is.
@@ -142,13 +152,20 @@ impl Claims {
         unpoisoned(&self.held).own
     }
 
-    /// Until when this proxy may act by what it has said: the others will not take it for gone before. `None` where the
-    /// number goes with a connection, or there is none.
+    /// Until when this proxy may act by what it has said: the others will not take it for gone before. `None` while it
+    /// has no number.
     pub fn lease(&self) -> Option<Instant> {
         unpoisoned(&self.held).lease
     }
 
-    /// Unless a number was lost since there were so many losses: this one may be another server's.
+    /// The same is held for longer, unless it was lost meanwhile.
+    fn renew(&self, losses: u64, lease: Instant) {
+        let mut held = unpoisoned(&self.held);
+        if losses == self.losses() {
+            held.lease = Some(lease);
+        }
+    }
+
     fn hold(
         &self,
         losses: u64,
@@ -219,8 +236,27 @@ impl Node {
 
     fn lease(&self) -> Option<Instant> {
         match &self.way {
-            Way::Locks(_) => None,
+            Way::Locks(held) => Some(held.known_at() + LEASE),
             Way::Row(row) => Some(row.lease()),
+        }
+    }
+
+    /// Stays as it is until something is to be looked at. Not cancel safe: the connection is of no use then.
+    async fn rest(&mut self, claims: &Claims) -> Result<(), String> {
+        let (pause, until) = match self.way {
+            Way::Locks(_) => (PULSE, Instant::now() + LOOK),
+            Way::Row(_) => (BEAT, Instant::now()),
+        };
+        loop {
+            let changed = claims.changed.notified();
+            let is_changed = tokio::time::timeout(pause, changed).await.is_ok();
+            if let Way::Locks(held) = &mut self.way {
+                in_time(held.ping()).await?;
+                claims.renew(self.losses, held.known_at() + LEASE);
+            }
+            if is_changed || Instant::now() >= until {
+                return Ok(());
+            }
         }
     }
 
@@ -237,14 +273,14 @@ impl Node {
         match &mut self.way {
             Way::Locks(held) => {
                 let look = async {
-                    let says = held.say(&wanted).await?;
-                    claims.hold(self.losses, (own, None), says);
+                    // Nothing may be there to say.
+                    held.ping().await?;
+                    let says = held.say(&wanted).await?.clone();
+                    let lease = Some(held.known_at() + LEASE);
+                    claims.hold(self.losses, (own, lease), &says);
                     held.lead(&mut self.leads, &tables).await
                 };
-                match tokio::time::timeout(ANSWER, look).await {
-                    Ok(looked) => looked.map_err(|error: DriverFailure| error.to_string()),
-                    Err(_) => Err(format!("no answer within {ANSWER:?}")),
-                }
+                in_time(look).await
             }
             Way::Row(row) => {
                 let said = row.say(&wanted).await;
@@ -256,14 +292,6 @@ impl Node {
                 };
                 Ok(())
             }
-        }
-    }
-
-    /// How long it need not be looked at.
-    fn pause(&self) -> Duration {
-        match self.way {
-            Way::Locks(_) => LOOK,
-            Way::Row(_) => BEAT,
         }
     }
 }
@@ -301,7 +329,10 @@ pub async fn keep(
             {
                 listener.stands(node.number, &node.leads);
                 tokio::select! {
-                    _ = tokio::time::timeout(node.pause(), claims.changed.notified()) => {}
+                    rested = node.rest(claims) => if let Err(error) = rested {
+                        tracing::warn!("node {} is lost: {error}", node.number);
+                        break;
+                    },
                     _ = servers.changed() => {
                         tracing::warn!("node {} is given up: it is another server's", node.number);
                         break;
@@ -323,6 +354,14 @@ pub async fn keep(
                 None
             }
         };
+    }
+}
+
+/// What becomes of a question to the server, which may take [`ANSWER`].
+async fn in_time<T>(question: impl Future<Output = Result<T, DriverFailure>>) -> Result<T, String> {
+    match tokio::time::timeout(ANSWER, question).await {
+        Ok(answer) => answer.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("no answer within {ANSWER:?}")),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
+use tokio::time::Instant;
 
 use super::{HERE, MOST_NODES, has_locked, lock_of, short};
 use crate::catalog::HotTable;
@@ -18,6 +19,8 @@ pub(super) struct ByLocks {
     /// Whether it says that it is there.
     is_here: bool,
     conn: Conn,
+    /// When it last asked something that was answered: the locks were there then.
+    known_at: Instant,
 }
 
 impl ByLocks {
@@ -25,6 +28,7 @@ impl ByLocks {
         let conn = control.connect().await;
         let mut conn = conn.map_err(|error| error.to_string())?;
         for number in 0..MOST_NODES {
+            let asked_at = Instant::now();
             let locked = has_locked(&mut conn, &lock_of(number)).await;
             if locked.map_err(|error| error.to_string())? {
                 return Ok(Self {
@@ -32,6 +36,7 @@ impl ByLocks {
                     says: BTreeSet::new(),
                     is_here: false,
                     conn,
+                    known_at: asked_at,
                 });
             }
         }
@@ -41,6 +46,19 @@ impl ByLocks {
     /// The connection, as IS_USED_LOCK shows it.
     pub(super) fn connection(&self) -> u64 {
         self.conn.id().into()
+    }
+
+    /// Makes sure that the locks are there.
+    pub(super) async fn ping(&mut self) -> Result<(), DriverFailure> {
+        let asked_at = Instant::now();
+        self.conn.ping().await?;
+        self.known_at = asked_at;
+        Ok(())
+    }
+
+    /// When the locks were there for certain.
+    pub(super) fn known_at(&self) -> Instant {
+        self.known_at
     }
 
     /// Says what is wanted and no longer what is not. Returns what is said.
@@ -87,8 +105,7 @@ impl ByLocks {
                 leads.push(Arc::clone(table));
             }
         }
-        // Nothing may have been asked.
-        self.conn.ping().await
+        Ok(())
     }
 }
 

@@ -29,6 +29,7 @@ use crate::counter::control::Control;
 use crate::counter::node::Claims;
 use crate::session::Shared;
 use history::History;
+use others::Partner;
 use reload::last_change;
 use standing::{Place, Stage, Standing};
 
@@ -46,7 +47,7 @@ const STEP: Duration = Duration::from_millis(100);
 const STEP_FOR_DDL: Duration = Duration::from_millis(10);
 
 /// How long the start waits for rules to be in force: the other proxies may keep them from it for longer.
-const START: Duration = Duration::from_secs(2);
+const START: Duration = Duration::from_secs(4);
 
 /// The outcome of a request: a sentence for an operator, or why it is refused.
 pub type Answer = Result<String, String>;
@@ -141,9 +142,10 @@ pub(super) struct Keeper {
     shared: Arc<Shared>,
     claims: Arc<Claims>,
     standings: Vec<Standing>,
-    /// The other proxies that use a slot table, by the connections on which they say so: the number of each, and when
-    /// it was last heard.
-    partners: HashMap<(TableName, u64), (usize, Instant)>,
+    /// The other proxies that have a part in a slot table, by the connections on which they say so.
+    partners: HashMap<(TableName, u64), Partner>,
+    /// Since when it has heard the others.
+    hears_since: Option<Instant>,
     /// Whether the server was read-only when it was last asked.
     is_replica: bool,
     /// How often this proxy had lost its own number when its rules were last agreed upon.
@@ -187,6 +189,7 @@ impl Keeper {
             claims,
             standings: Vec::new(),
             partners: HashMap::new(),
+            hears_since: None,
             is_replica: false,
             losses: 0,
             requests,

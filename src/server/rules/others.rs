@@ -5,7 +5,15 @@ use tokio::time::Instant;
 use super::Keeper;
 use super::standing::{Side, Stage};
 use crate::counter::agreement::Here;
-use crate::counter::node::SILENCE;
+use crate::counter::node::{SILENCE, STRANGERS};
+
+/// A proxy that has, or had a moment ago, a part in a slot table.
+#[derive(Debug)]
+pub(super) struct Partner {
+    number: usize,
+    /// Since when it has not been heard.
+    silent_since: Option<Instant>,
+}
 
 impl Keeper {
     /// Finds out which other proxies are there, what is being drained, and whether tables that did not fit their rules
@@ -61,10 +69,21 @@ impl Keeper {
         let silent =
             partners.find(|((table, connection), _)| table == slots && !is_heard(connection));
         match silent {
-            Some((_, (number, _))) => Err(format!(
-                "the proxy of node {number}, which was here a moment ago: it has stopped, or will be back"
+            Some((_, partner)) => Err(format!(
+                "the proxy of node {}, which was here a moment ago: it has stopped, or will be back",
+                partner.number
             )),
             None => Ok(here),
+        }
+    }
+
+    /// Whether it has been here for long enough to know of all who may act: one that cannot be heard, because it has
+    /// lost its locks, has noticed by now. In a cluster its row is there.
+    pub(super) fn knows_all(&self) -> Result<(), String> {
+        let has_listened = |since: Instant| since.elapsed() >= STRANGERS;
+        match self.hears_since.is_some_and(has_listened) || self.control.has_several_writers() {
+            true => Ok(()),
+            false => Err("other proxies that may be here".to_owned()),
         }
     }
 
@@ -96,12 +115,25 @@ impl Keeper {
         let partners = agreement.partners(&self.control, &tables, &here).await;
         let partners = partners.map_err(|why| why.to_string())?;
         let now = Instant::now();
-        let partners = partners
-            .into_iter()
-            .map(|(partner, number)| (partner, (number, now)));
-        self.partners.extend(partners);
-        self.partners
-            .retain(|_, (_, seen)| now.saturating_duration_since(*seen) < SILENCE);
+        self.hears_since.get_or_insert(now);
+        // From now on, rather than since it was heard last: a proxy that cannot be heard has lost its locks at any
+        // time between two questions.
+        for partner in self.partners.values_mut() {
+            partner.silent_since.get_or_insert(now);
+        }
+        let heard = partners.into_iter().map(|(key, number)| {
+            let silent_since = None;
+            let partner = Partner {
+                number,
+                silent_since,
+            };
+            (key, partner)
+        });
+        self.partners.extend(heard);
+        self.partners.retain(|_, partner| {
+            let silent = partner.silent_since.map(|since| now - since);
+            silent.is_none_or(|silent| silent < SILENCE)
+        });
         Ok(here)
     }
 
@@ -120,6 +152,8 @@ impl Keeper {
             return;
         }
         self.losses = losses;
+        // Others may have come and lost theirs meanwhile.
+        self.hears_since = None;
         let since = self.history.number() + 1;
         for index in 0..self.standings.len() {
             match self.standings[index].stage {

@@ -12,6 +12,14 @@ use crate::counter::agreement::Claim;
 use crate::counter::rollup::RollUp;
 use crate::counter::{provision, unfit};
 
+/// The slots of a table, when nothing is in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slots {
+    Empty,
+    /// There is no slot table, and nobody makes one without telling the others first.
+    None,
+}
+
 impl Keeper {
     /// Moves each rule one step on, if it may. Returns whether any rule is still on its way.
     pub(super) async fn step_all(&mut self) -> bool {
@@ -191,6 +199,7 @@ impl Keeper {
             return Err(why);
         }
         self.has_heard_all(&here).await?;
+        self.knows_all()?;
         self.provide_slots(index)
             .await
             .map_err(|why| why.to_string())?;
@@ -253,7 +262,11 @@ impl Keeper {
         }
         self.standings[index].needs.held_up = None;
         self.has_heard_all(&here).await?;
-        self.empty(index, &table, side).await?;
+        let slots = self.empty(index, &table, side).await?;
+        // Who could not be heard may be incrementing in them.
+        if slots == Slots::Empty {
+            self.knows_all()?;
+        }
         if side != Side::Base {
             self.take_side(index, since, Side::Base);
             return Err("the server to tell other proxies".to_owned());
@@ -279,7 +292,7 @@ impl Keeper {
         index: usize,
         table: &Arc<HotTable>,
         side: Side,
-    ) -> Result<(), String> {
+    ) -> Result<Slots, String> {
         let emptying = self.standings[index].emptying.take();
         let Some((_, task)) = emptying.filter(|(begun, _)| *begun == side) else {
             let (table, control) = (Arc::clone(table), self.control.clone());
@@ -296,11 +309,11 @@ impl Keeper {
             return Err("its slots to be emptied".to_owned());
         }
         match task.await.expect("a roll-up does not panic") {
-            Ok(0) => Ok(()),
+            Ok(0) => Ok(Slots::Empty),
             Ok(rows) => Err(format!("{rows} slot rows that hold something")),
             Err(error) if error.is_missing_table() || self.standings[index].is_unreadable => {
                 tracing::debug!("what slots hold is nobody's: {error}");
-                Ok(())
+                Ok(Slots::None)
             }
             Err(error) => Err(format!("slots to be empty: {error}")),
         }

@@ -1,4 +1,4 @@
-//! For how long sessions may act by what the proxies of a cluster have agreed on.
+//! For how long sessions may act by what the proxies have agreed on.
 //!
 //! A proxy that is not heard for a while is taken for gone by the others, which then go on without it. But it may only
 //! have been stopped, and go on where it was. So what it has agreed on is leased: when the lease has run out, its

@@ -7,7 +7,7 @@ use countersink::counter::control::Control;
 use countersink::counter::node::Node;
 use countersink_sandbox::Flavour;
 
-use super::stage::Stage;
+use super::stage::{Stage, increment};
 use crate::support::client::{connect, number, rows, run};
 use crate::support::on_both;
 use crate::support::proxy::{Proxy, config_of, rules_head};
@@ -16,6 +16,7 @@ use crate::support::twin::alone;
 on_both![
     several_proxies,
     a_number_that_was_lost_is_anothers,
+    who_comes_cannot_hear_who_has_lost_its_number,
     more_proxies_than_ranges_of_64_slots,
 ];
 
@@ -109,6 +110,33 @@ async fn a_number_that_was_lost_is_anothers(flavour: Flavour) {
     assert_eq!(others.expect("an answer"), [] as [usize; 0]);
     assert!(agreement.is_heard(&control, own).await.expect("an answer"));
     control.close().await;
+}
+
+/// One that comes finds nobody, and could take base alone for the value, while another goes on in slots until it
+/// notices that its locks are gone.
+async fn who_comes_cannot_hear_who_has_lost_its_number(flavour: Flavour) {
+    const SLOTS: u16 = 8;
+    let stage = Stage::with_slots(flavour, "cs_exact_comes", SLOTS).await;
+    stage.show_that_transactions_only_increment().await;
+    let resting = stage.rules.replace("rollup:", "rest: auto, rollup:");
+    let mut writer = connect(&stage.proxy.address, Some(&stage.schema)).await;
+    let value = "SELECT views FROM posts WHERE id = 1";
+    let mut expected = number(&mut writer, value).await;
+    let mut direct = connect(&stage.twin.proxied, None).await;
+    let node = first_slot(&stage.proxy) / SLOTS;
+    let holder = format!("SELECT IS_USED_LOCK('countersink.node.{node}')");
+    let holder = number(&mut direct, &holder).await;
+    run(&mut direct, &format!("KILL {holder}")).await;
+    let other = Proxy::start(&stage.twin.proxied, &resting);
+    let mut reader = connect(&other.address, Some(&stage.schema)).await;
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        run(&mut writer, "BEGIN").await;
+        increment(&mut writer, 1, 1).await.expect("an increment");
+        run(&mut writer, "COMMIT").await;
+        expected += 1;
+        assert_eq!(number(&mut reader, value).await, expected);
+    }
 }
 
 /// Of 256 slots, four proxies can have 64 each. For more of them, ranges are halved.
