@@ -297,13 +297,19 @@ impl Session {
 
     /// Handles the command at the front of the client's stream.
     async fn command(&mut self) -> Result<Flow, Error> {
-        let empty =
-            Header::decode(self.link.client.buffered()).is_some_and(|header| header.length == 0);
-        let command_byte = match empty {
+        let header = Header::decode(self.link.client.buffered());
+        let command_byte = match header.is_some_and(|header| header.length == 0) {
             true => NO_COMMAND,
             false => self.link.client.buffered()[HEADER_LENGTH],
         };
         self.entry.begins(command_byte);
+        // A client that has lost count may be in the middle of something else. The server refuses whatever it is, and
+        // closes the connection, so nothing may be done for it here.
+        if header.is_some_and(|header| header.sequence_id != 0) {
+            self.pass_command().await?;
+            self.pass_response(ResponseKind::Single).await?;
+            return Ok(Flow::Next);
+        }
         if self.shared.control.has_several_writers()
             && !self.state.mode.bypass
             && command_byte != command::QUIT
@@ -330,6 +336,13 @@ impl Session {
             _ => self.state.diagnostics = None,
         }
         match command_byte {
+            // It has no response otherwise.
+            _ if !self.hot.catalog.mariadb
+                && header.is_some_and(|header| is_cut_short(command_byte, header.length)) =>
+            {
+                self.pass_command().await?;
+                self.pass_response(ResponseKind::Single).await?;
+            }
             command::QUERY => self.query().await?,
             command::STMT_PREPARE => self.prepare().await?,
             command::STMT_EXECUTE
@@ -367,6 +380,10 @@ impl Session {
             other => {
                 self.pass_command().await?;
                 match ResponseKind::of(&[other]) {
+                    ResponseKind::Endless if self.link.is_refused().await? => {
+                        // What follows are statements, as before.
+                        self.pass_response(ResponseKind::Single).await?;
+                    }
                     ResponseKind::Endless => {
                         // The stream may go on for months, and nothing in it is a statement.
                         self.hot = Arc::new(self.hot.of_nothing());
@@ -456,6 +473,17 @@ impl Session {
 async fn until(at: Option<Instant>) {
     if let Some(at) = at {
         tokio::time::sleep_until(at.into()).await;
+    }
+}
+
+/// Whether MySQL refuses a command of this length that has no response otherwise. MariaDB says nothing then, too.
+fn is_cut_short(command_byte: u8, length: usize) -> bool {
+    const STATEMENT_ID: usize = 4;
+    const PARAMETER: usize = 2;
+    match command_byte {
+        command::STMT_CLOSE => length <= STATEMENT_ID,
+        command::STMT_SEND_LONG_DATA => length <= STATEMENT_ID + PARAMETER,
+        _ => false,
     }
 }
 

@@ -287,7 +287,9 @@ impl Session {
             .fill_to(header.packet_length().min(NAMED))
             .await;
         filled.map_err(Error::Client)?;
-        let mut named = Reader::new(&self.link.client.buffered()[HEADER_LENGTH + 1..]);
+        let buffered = self.link.client.buffered();
+        let end = header.packet_length().min(buffered.len());
+        let mut named = Reader::new(&buffered[HEADER_LENGTH + 1..end]);
         let id = named.u32().unwrap_or(0);
         let id = match id {
             LAST_PREPARED if self.state.last_prepared != 0 => self.state.last_prepared,

@@ -6,6 +6,7 @@ use super::Link;
 use crate::net::{PacketStream, ReadError};
 use crate::session::error::Error;
 use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::reply;
 use crate::wire::response::{Next, PacketKind, ResponseKind, ResponseTracker};
 
 impl Link {
@@ -150,6 +151,17 @@ impl Link {
                 return Ok(());
             }
             next = next.wrapping_add(1);
+        }
+    }
+
+    /// Waits for the first byte of a stream that the client has asked for, and returns whether it is an ERR packet's
+    /// instead, after which the session goes on.
+    pub async fn is_refused(&mut self) -> Result<bool, Error> {
+        loop {
+            if let Some(first) = self.upstream.buffered().get(HEADER_LENGTH) {
+                return Ok(*first == reply::ERR);
+            }
+            self.await_upstream().await?;
         }
     }
 

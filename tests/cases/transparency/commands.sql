@@ -45,6 +45,23 @@
 \raw 02
 \ping
 
+== cut short where there is no response otherwise
+-- MySQL answers it, and so the answer to what comes next is not the answer to that.
+\raw 18 01
+UPDATE posts SET views = views + 1 WHERE id = 1;
+
+== closed with half an id
+\raw 19 01 00
+UPDATE posts SET views = views + 1 WHERE id = 1;
+
+== streams that are refused
+\raw 13
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+UPDATE posts SET views = 7 WHERE id = 1;
+SELECT views FROM posts WHERE id = 1;
+
 == statements that are not there
 \execute nothing
 \fetch nothing 1
