@@ -15,6 +15,7 @@ mod emptying;
 mod exact;
 mod failover;
 mod golden;
+mod hostile;
 mod killed;
 mod limits;
 mod lock_waits;
