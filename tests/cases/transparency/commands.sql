@@ -46,13 +46,15 @@
 \ping
 
 == cut short where there is no response otherwise
--- MySQL answers it, and so the answer to what comes next is not the answer to that.
+-- MySQL answers it, and so the answer to what comes next is not the answer to that. The last one is not waited for.
 \raw 18 01
 UPDATE posts SET views = views + 1 WHERE id = 1;
+DO 0;
 
 == closed with half an id
 \raw 19 01 00
 UPDATE posts SET views = views + 1 WHERE id = 1;
+DO 0;
 
 == streams that are refused
 \raw 13
