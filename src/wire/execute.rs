@@ -22,6 +22,8 @@ pub struct Execute<'a> {
     pub iterations: u32,
     /// The number of parameters in the packet, including query attributes; `None` when there is no parameter part.
     pub count: Option<u64>,
+    /// Whether that number is written in the packet. It is where it is zero, too.
+    pub is_counted: bool,
     /// One bit for each parameter.
     pub null_bitmap: &'a [u8],
     /// The types (with names, if there are query attributes) as they came; `None` when those of the last execution
@@ -43,20 +45,21 @@ impl<'a> Execute<'a> {
         let statement_id = reader.u32()?;
         let flags = reader.u8()?;
         let iterations = reader.u32()?;
+        let attributes = capabilities & capability::QUERY_ATTRIBUTES != 0;
+        // With placeholders the count is there whether the flag says so or not: mysql-connector-python's pure
+        // implementation does without the flag.
+        let is_counted = attributes && (parameters > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0);
         let mut execute = Self {
             statement_id,
             flags,
             iterations,
             count: None,
+            is_counted,
             null_bitmap: &[],
             types: None,
             values: &[],
         };
-        let attributes = capabilities & capability::QUERY_ATTRIBUTES != 0;
-        // With placeholders the count is there whether the flag says so or not: mysql-connector-python's pure
-        // implementation does without the flag.
-        let counted = attributes && (parameters > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0);
-        let count = match counted {
+        let count = match is_counted {
             true => reader.lenenc()?,
             false => u64::from(parameters),
         };
@@ -87,15 +90,13 @@ impl<'a> Execute<'a> {
 
     /// Encodes the payload for statement `statement_id`. It includes the types, so that the packet does not depend on
     /// an earlier execution.
-    pub fn encode(&self, statement_id: u32, types: &[u8], capabilities: u64) -> Vec<u8> {
+    pub fn encode(&self, statement_id: u32, types: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(16 + types.len() + self.values.len());
         out.push(command::STMT_EXECUTE);
         out.extend_from_slice(&statement_id.to_le_bytes());
         out.push(self.flags);
         out.extend_from_slice(&self.iterations.to_le_bytes());
-        let counted = capabilities & capability::QUERY_ATTRIBUTES != 0
-            && (self.count.is_some() || self.flags & PARAMETER_COUNT_AVAILABLE != 0);
-        if counted {
+        if self.is_counted {
             crate::wire::reader::put_lenenc(&mut out, self.count.unwrap_or(0));
         }
         if self.count.is_some() {
@@ -440,7 +441,7 @@ mod tests {
             execute.values(3, &types, 0),
             Ok(vec![Value::Integer(-1), Value::Null, Value::Integer(200)])
         );
-        assert_eq!(execute.encode(7, &types, 0), payload);
+        assert_eq!(execute.encode(7, &types), payload);
         for end in 0..payload.len() {
             let cut = Execute::decode(&payload[..end], 3, 0);
             assert!(
@@ -465,10 +466,19 @@ mod tests {
                 execute.values(2, &types, attributes),
                 Ok(vec![Value::Null, Value::Integer(8)])
             );
-            assert_eq!(execute.encode(7, &types, attributes), payload);
+            assert_eq!(execute.encode(7, &types), payload);
         }
         let none = [command::STMT_EXECUTE, 7, 0, 0, 0, 0, 1, 0, 0, 0];
         let execute = Execute::decode(&none, 0, capability::QUERY_ATTRIBUTES);
         assert!(!execute.expect("well-formed").has_parameters());
+    }
+    /// Without it the packet would end before the count, and the server would refuse it for another reason.
+    #[test]
+    fn a_count_of_zero_is_sent_again() {
+        let payload = [command::STMT_EXECUTE, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+        let execute = Execute::decode(&payload, 2, capability::QUERY_ATTRIBUTES);
+        let execute = execute.expect("the server counts them itself");
+        assert!(!execute.has_parameters());
+        assert_eq!(execute.encode(7, &[]), payload);
     }
 }

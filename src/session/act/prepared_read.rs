@@ -24,11 +24,7 @@ impl Session {
     /// The payload of an execution without a cursor.
     pub(crate) fn without_cursor(&self, execution: &Execution<'_>) -> Vec<u8> {
         let execute = execution.execute.without_cursor();
-        execute.encode(
-            execution.id,
-            &execution.statement.types,
-            self.link.capabilities,
-        )
+        execute.encode(execution.id, &execution.statement.types)
     }
 
     /// Executes the rewritten text of a read. `literals` spell its values; there are none if only the server has them.
@@ -68,7 +64,7 @@ impl Session {
             }
         };
         self.count_read(read, reason);
-        let packet = execute.encode(id, &statement.types, self.link.capabilities);
+        let packet = execute.encode(id, &statement.types);
         let Some(ended) = self.execute_rewritten(&packet, statement, &HELD).await? else {
             if statement.long_data {
                 // The execution has used up the long data, and the original has never had it.

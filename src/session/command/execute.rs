@@ -82,7 +82,7 @@ impl Session {
         if let Some(types) = execute.types {
             statement.types = types.to_vec();
         }
-        let packet = execute.encode(id, &statement.types, capabilities);
+        let packet = execute.encode(id, &statement.types);
         if self
             .execute_rewritten(&packet, statement, &[])
             .await?

@@ -123,7 +123,7 @@ impl Session {
         // Types that only the server knows, from a bulk execution, cannot be sent again.
         let are_types_known = !statement.types.is_empty() || !execute.has_parameters();
         let original = match are_types_known {
-            true => execute.encode(id, &statement.types, capabilities),
+            true => execute.encode(id, &statement.types),
             false => renamed(payload, id)?,
         };
         let original = Original::Payload(original);
