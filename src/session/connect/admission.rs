@@ -101,7 +101,7 @@ impl Admission {
     /// # Errors
     ///
     /// If it would find none, whoever it is.
-    pub(super) fn arrive(self: &Arc<Self>) -> Result<Place, Full> {
+    pub fn arrive(self: &Arc<Self>) -> Result<Place, Full> {
         let limits = &self.config.load().connections;
         let mut clients = self.clients();
         if clients.sessions >= limits.most {

@@ -151,8 +151,13 @@ async fn reach(
     }
 }
 
-/// Relays the handshake between an accepted client and a dialed upstream.
-pub(super) async fn relay(
+/// Relays the handshake between an accepted client and a dialed upstream: [`connect`] without the dialing, for tests that
+/// are the upstream themselves. Not cancel safe.
+///
+/// # Errors
+///
+/// As [`connect`].
+pub async fn relay(
     (mut client, origin): (PacketStream, Origin),
     (mut upstream, address): (PacketStream, Arc<Address>),
     mut place: Place,

@@ -32,7 +32,7 @@ mod tests;
 
 pub use admission::{Admission, Full, Place};
 pub use change_user::{ChangeUserOutcome, Reauthentication, change_user};
-pub use connected::{Connected, Login, connect};
+pub use connected::{Connected, Login, connect, relay};
 pub use error::ConnectError;
 pub use password::{PasswordError, PasswordKey};
 pub use setup::{ConnectSetup, UpstreamTls};
