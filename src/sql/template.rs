@@ -188,6 +188,8 @@ pub(super) fn space_between(end: Option<u8>, beginning: Option<u8>) -> &'static 
     // After and before these every token is separate.
     let is_alone = |byte: u8| byte.is_ascii_whitespace() || b"(),.;=<>+%^~".contains(&byte);
     match (end, beginning) {
+        // No token goes on behind a minus sign but another minus sign, and two of them with a space are a comment.
+        (Some(b'-'), Some(beginning)) if beginning != b'-' => "",
         (Some(end), Some(beginning)) if !is_alone(end) && !is_alone(beginning) => " ",
         _ => "",
     }
@@ -217,4 +219,29 @@ pub struct Filling<'a> {
     pub keys: &'a [u8],
     /// For each table of the plan, the open slots, if they are known.
     pub open_slots: &'a [Option<KnownSlots>],
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sql::fixture::planned;
+    use crate::sql::plan::SessionVariables;
+    use crate::sql::prepare::filled;
+
+    /// `1 --views` would become `1 -- CAST(..)`, and everything to the end of the line a comment.
+    #[test]
+    fn two_minus_signs_before_an_edit_do_not_become_a_comment() {
+        for text in [
+            "SELECT --views FROM posts WHERE id = 42",
+            "SELECT 1 --views\nFROM posts",
+        ] {
+            let planned = planned(text);
+            assert!(planned.contains("--CAST(views + "), "{planned}");
+        }
+        let variables = SessionVariables::default();
+        let literals = [b"5".to_vec()];
+        assert_eq!(
+            filled(b"SELECT 1 --?", &literals, &variables),
+            b"SELECT 1 --5"
+        );
+    }
 }
