@@ -74,7 +74,7 @@ fn the_link_knows_nothing_of_its_session() {
     assert_none("link uses a room above it", &found);
 }
 
-/// `fuzz/` compiles `wire` by itself, and others may.
+/// Whoever needs packets and no proxy may compile `wire` by itself.
 #[test]
 fn wire_uses_only_itself() {
     let sources = sources();

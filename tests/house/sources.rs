@@ -44,14 +44,15 @@ pub(super) fn with_crates() -> Vec<Source> {
     sources
 }
 
-/// Those of the proxy's tests and benchmarks.
+/// Those of the proxy's tests, of its fuzzers and of its benchmarks.
 pub(super) fn tests_and_benches() -> Vec<Source> {
-    let [tests, benches] = ["tests", "benches"].map(|folder| below(&root().join(folder)));
+    let folders = ["tests", "benches", "fuzz/src", "fuzz/tests"];
+    let sources = folders.map(|folder| below(&root().join(folder)));
     assert!(
-        !tests.is_empty() && !benches.is_empty(),
+        sources.iter().all(|sources| !sources.is_empty()),
         "tests and benchmarks are not where they are looked for"
     );
-    [tests, benches].into_iter().flatten().collect()
+    sources.into_iter().flatten().collect()
 }
 
 /// The folders of the crates beside the proxy.

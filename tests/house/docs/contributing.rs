@@ -9,7 +9,7 @@ use pulldown_cmark::Event;
 use crate::docs::page::{Page, home};
 
 /// Folders whose files may read a switch.
-const SOURCES: [&str; 5] = ["src", "crates", "tests", "benches", "docker"];
+const SOURCES: [&str; 6] = ["src", "crates", "tests", "benches", "docker", "fuzz/tests"];
 
 /// Modules of test binaries that have no tests.
 const HELPERS: [&str; 2] = ["sources", "support"];
