@@ -213,8 +213,8 @@ fn first_lost(some: &[&[u8]], others: &[&[u8]]) -> Option<String> {
     lost.map(|token| String::from_utf8_lossy(token).into_owned())
 }
 
-/// Whether sqlparser reads this as one statement, by itself: the proxy's dialect is not asked. It does not know the older
-/// spelling of a lock that the proxy's sums have.
+/// Whether sqlparser reads this as one statement, by itself: the proxy's dialect is not asked. It does not know the
+/// older spelling of a lock that the proxy's sums have.
 fn parses(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else {
         return false;

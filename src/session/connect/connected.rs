@@ -151,8 +151,8 @@ async fn reach(
     }
 }
 
-/// Relays the handshake between an accepted client and a dialed upstream: [`connect`] without the dialing, for tests that
-/// are the upstream themselves. Not cancel safe.
+/// Relays the handshake between an accepted client and a dialed upstream: [`connect`] without the dialing, for tests
+/// that are the upstream themselves. Not cancel safe.
 ///
 /// # Errors
 ///

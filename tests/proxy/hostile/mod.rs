@@ -51,7 +51,7 @@ const MOST_GROWTH: u64 = 24 * 1024;
 
 async fn sessions_that_do_anything_leave_nothing(flavour: Flavour) {
     let stage = Stage::new(flavour, async |server| server.clone()).await;
-    let amount = Amount::of("sessions that do anything", flavour, 300, 5_000);
+    let amount = Amount::of("sessions that do anything", flavour, 300, 2_000);
     let (stage, counts) = prove(stage, flavour, amount).await;
     // Most sessions got in, and most answers came whole, or nothing was tried.
     counts.expect_sense(amount);
@@ -66,7 +66,7 @@ async fn a_server_that_lies_harms_nobody(flavour: Flavour) {
     })
     .await;
     let liar = liar.expect("it was started");
-    let amount = Amount::of("a server that lies", flavour, 300, 5_000);
+    let amount = Amount::of("a server that lies", flavour, 300, 2_000);
     liar.begin(amount.seed);
     let (stage, _) = prove(stage, flavour, amount).await;
     liar.wait_until_alone().await;
@@ -75,7 +75,7 @@ async fn a_server_that_lies_harms_nobody(flavour: Flavour) {
 }
 
 async fn what_is_in_order_is_answered_as_by_the_server(flavour: Flavour) {
-    let amount = Amount::of("answers in order", flavour, 150, 2_000);
+    let amount = Amount::of("answers in order", flavour, 150, 500);
     differential::prove(flavour, amount.seed, amount.sessions).await;
 }
 
