@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
 use crate::catalog::Catalog;
 use crate::fixture;
@@ -150,9 +151,23 @@ impl Edited<'_> {
             "as many parameters: {}",
             shown()
         );
-        if *self.variables == session_variables(0) && parses(&original) {
+        let is_plain = *self.variables == session_variables(0) && !self.names_a_clause(&original);
+        if is_plain && parses(&original) {
             assert!(parses(&rendered), "it does not parse: {}", shown());
         }
+    }
+
+    /// Whether WHERE stands behind an operator. To sqlparser it is a column then; a server refuses the text.
+    fn names_a_clause(&self, text: &[u8]) -> bool {
+        let mut tokens = Lexer::new(text, self.variables).filter(|token| token.is_significant());
+        let Some(mut last) = tokens.next() else {
+            return false;
+        };
+        tokens.any(|token| {
+            let before = std::mem::replace(&mut last, token);
+            let is_operator = before.kind == TokenKind::Punctuation && before.of(text) != b")";
+            is_operator && token.of(text).eq_ignore_ascii_case(b"WHERE")
+        })
     }
 
     /// The tokens of a text that no edit may leave out. A column may be told by its place instead, a `*` becomes a list
@@ -213,16 +228,17 @@ fn first_lost(some: &[&[u8]], others: &[&[u8]]) -> Option<String> {
     lost.map(|token| String::from_utf8_lossy(token).into_owned())
 }
 
-/// Whether sqlparser reads this as one statement, by itself: the proxy's dialect is not asked. It does not know the
-/// older spelling of a lock that the proxy's sums have.
+/// Whether sqlparser reads this as one statement, to its end and by itself: the proxy's dialect is not asked. It does
+/// not know the older spelling of a lock that the proxy's sums have.
 fn parses(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else {
         return false;
     };
     let text = &text.replace("LOCK IN SHARE MODE", "FOR SHARE");
     let parser = Parser::new(&MySqlDialect {}).with_recursion_limit(DEPTH);
-    let statements = parser
-        .try_with_sql(text)
-        .and_then(|mut parser| parser.parse_statements());
-    statements.is_ok_and(|statements| statements.len() == 1)
+    let Ok(mut parser) = parser.try_with_sql(text) else {
+        return false;
+    };
+    // A list of statements would end at the word END.
+    parser.parse_statement().is_ok() && parser.peek_token().token == Token::EOF
 }

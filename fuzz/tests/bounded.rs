@@ -15,6 +15,9 @@ use countersink_fuzz::{TARGETS, Target, corpus, mutation};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+/// Where a run begins, unless it is told to begin elsewhere: it must not fail by chance.
+const SEED: u64 = 1;
+
 /// How long one input may take. Most take less than a millisecond.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -63,7 +66,7 @@ struct Trial {
 fn run(name: &str) {
     let target = TARGETS.iter().find(|target| target.name == name);
     let target = *target.expect("a target of this name");
-    let seed = number("COUNTERSINK_SEED").unwrap_or_else(rand::random);
+    let seed = number("COUNTERSINK_SEED").unwrap_or(SEED);
     let executions = number("COUNTERSINK_EXECUTIONS").unwrap_or(target.executions);
     let trial = Arc::new(Mutex::new(Trial::default()));
     let (beats, heard) = channel();
