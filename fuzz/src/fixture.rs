@@ -11,7 +11,7 @@ use crate::sql::plan::Plan;
 pub(crate) fn catalog(mariadb: bool, lower_case_table_names: bool) -> Catalog {
     Catalog {
         mariadb,
-        lower_case_table_names: u8::from(lower_case_table_names).into(),
+        lower_case_table_names: u8::from(lower_case_table_names),
         ..blog::catalog()
     }
 }

@@ -231,7 +231,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let denied = b"\xff\x15\x04#28000Access denied";
     let account = b"\x34CREATE USER `ann`@`%` IDENTIFIED WITH 'mysql_native'";
     let said = |is_upstream: bool, sequence_id: u8, payload: &[u8]| {
-        let marks = u8::from(is_upstream) * mark::UPSTREAM | mark::PACKET | mark::LATE;
+        let marks = (u8::from(is_upstream) * mark::UPSTREAM) | mark::PACKET | mark::LATE;
         let length = u16::try_from(payload.len()).expect("a short packet");
         let marks = marks | sequence_id << mark::SEQUENCE;
         [&[marks], &length.to_le_bytes()[..], payload].concat()

@@ -119,5 +119,10 @@ SELECT views FROM posts FORCE INDEX (PRIMARY) WHERE id = 1;
 SELECT views FROM posts IGNORE INDEX (author_id) WHERE author_id = 1 ORDER BY id;
 SELECT SQL_SMALL_RESULT author_id, SUM(views) FROM posts GROUP BY author_id ORDER BY author_id;
 SELECT posts . views FROM posts WHERE posts . id = 1;
+SELECT --views FROM posts WHERE id = 1;
+SELECT 1 --views
+  FROM posts WHERE id = 1;
+SELECT 1 --views, -views, - -views FROM posts WHERE id = 1;
+SELECT id --? FROM posts WHERE id = 1; <- 5
 SELECT views FROM posts PROCEDURE ANALYSE();
 SELECT views FROM posts PARTITION (p0);
