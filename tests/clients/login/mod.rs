@@ -14,6 +14,7 @@ mod proxy_protocol;
 mod raw;
 mod said;
 mod socket_accounts;
+mod table;
 mod upstream;
 
 use std::io::Write;

@@ -141,7 +141,7 @@ impl Session {
 }
 
 /// `'user'@'127.0.0.1'` as `'user'@'HOST'`; and without the connection's number, which MariaDB's driver adds.
-fn without_host(message: &str) -> String {
+pub fn without_host(message: &str) -> String {
     let mut text = message.to_owned();
     if let Some((before, (_, after))) = text
         .split_once("'@'")

@@ -112,7 +112,7 @@ async fn log_in(port: u16, user: &str, password: &str) -> Result<Driver, Error> 
 }
 
 /// The user that runs this test, the server, and the proxy.
-fn own_user() -> String {
+pub fn own_user() -> String {
     let output = Command::new("id").arg("-un").output().expect("id runs");
     String::from_utf8(output.stdout)
         .expect("a name")
