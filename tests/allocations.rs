@@ -25,9 +25,13 @@ const WARM_UP: usize = 100;
 /// In every run, and where everything is asked for.
 const STATEMENTS: usize = 250;
 const STATEMENTS_OF_ALL: usize = 2_000;
-/// How often the statements are run at most. What belongs to a statement allocates in each round; what the process
-/// does once in a while (the control account's pool every 30 s, the test harness when a test has run for 60 s) in one.
-const ROUNDS: usize = 3;
+/// How many are counted at a time: so few that they fit between two things that the process does once in a while. The
+/// proxy makes sure of its locks every 250 ms, its pool is looked through every 30 s, and the test harness says
+/// something when a test has run for 60 s.
+const AT_A_TIME: usize = 50;
+/// How often they are run at most. What belongs to a statement allocates in each round, and what is done once in a
+/// while in one.
+const ROUNDS: usize = 8;
 
 const SCHEMA: &str = "cs_allocations";
 
@@ -142,7 +146,8 @@ async fn prepare(client: &mut Driver, text: &str) -> Vec<u8> {
     command_packet(command::STMT_EXECUTE, &arguments.concat())
 }
 
-/// Sends the packet again and again, until a round goes by in which nothing was allocated.
+/// Sends the packet again and again, some at a time, and each time until a round goes by in which nothing was
+/// allocated.
 async fn count(
     client: &mut Driver,
     what: &str,
@@ -151,13 +156,21 @@ async fn count(
     times: usize,
 ) {
     repeat(client, packet, response_kind, WARM_UP).await;
+    let mut counted = 0;
+    while counted < times {
+        count_some(client, what, packet, response_kind).await;
+        counted += AT_A_TIME;
+    }
+}
+
+async fn count_some(client: &mut Driver, what: &str, packet: &[u8], response_kind: ResponseKind) {
     let places = folder().join("allocations.json");
     for round in 1..=ROUNDS {
         let profiler = dhat::Profiler::builder()
             .testing()
             .file_name(&places)
             .build();
-        repeat(client, packet, response_kind, times).await;
+        repeat(client, packet, response_kind, AT_A_TIME).await;
         let allocations = dhat::HeapStats::get().total_blocks;
         if allocations == 0 {
             return;
