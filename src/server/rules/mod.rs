@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use crate::catalog::{Catalog, HotTable};
 use crate::config::{Config, Mode, Rule, TableName};
 use crate::counter::control::Control;
-use crate::counter::node::Claims;
+use crate::counter::node::{Claims, STRANGERS};
 use crate::session::Shared;
 use history::History;
 use others::Partner;
@@ -46,8 +46,8 @@ const STEP: Duration = Duration::from_millis(100);
 /// The same, while DDL is to be answered as soon as its slot table is there again.
 const STEP_FOR_DDL: Duration = Duration::from_millis(10);
 
-/// How long the start waits for rules to be in force: the other proxies may keep them from it for longer.
-const START: Duration = Duration::from_secs(4);
+/// How long the start waits for one more rule to be in force: the other proxies may keep them from it for longer.
+const START: Duration = Duration::from_secs(2);
 
 /// The outcome of a request: a sentence for an operator, or why it is refused.
 pub type Answer = Result<String, String>;
@@ -208,8 +208,15 @@ impl Keeper {
         }
         self.look_around().await;
         self.publish();
-        let deadline = Instant::now() + START;
+        let mut deadline = Instant::now() + STRANGERS + START;
+        let mut settled = 0;
         while self.step_all().await && Instant::now() < deadline {
+            let rules = self.standings.iter();
+            let now = rules.filter(|rule| rule.is_settled()).count();
+            if now > settled {
+                settled = now;
+                deadline = deadline.max(Instant::now() + START);
+            }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         for standing in self.standings.iter().filter(|rule| !rule.is_settled()) {

@@ -190,6 +190,10 @@ impl Speaker {
     }
 
     async fn respond(&mut self, tls: Option<&TlsConnector>, who: &Who) {
+        // The server has refused it already, and is to be heard.
+        if !self.stream.buffered().is_empty() {
+            return;
+        }
         let when = |is_so: bool, flag: u64| if is_so { flag } else { 0 };
         let wanted = capability::PROTOCOL_41
             | capability::TRANSACTIONS
