@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use countersink::cli::prepare_with;
 use countersink::config::{Config, Rest};
@@ -12,6 +13,11 @@ use countersink::server::{Rules, Server};
 use countersink::session::Shared;
 use countersink_sandbox::Address;
 use tokio::sync::{Mutex, oneshot};
+
+use super::binary::PATIENCE;
+
+/// How often it is looked at what it waits for.
+const GLANCE: Duration = Duration::from_millis(2);
 
 /// A running proxy; it stops when dropped.
 pub struct Proxy {
@@ -90,6 +96,19 @@ impl Proxy {
 }
 
 impl Proxy {
+    /// Waits until all rules are at this stage.
+    pub async fn arrives(&self, stage: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let rules = self.rules.show();
+            if rules.iter().all(|rule| rule.stage == stage) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "not {stage}: {rules:?}");
+            tokio::time::sleep(GLANCE).await;
+        }
+    }
+
     /// Its rules.yaml.
     pub fn config(&self) -> &str {
         &self.config

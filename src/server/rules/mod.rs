@@ -46,8 +46,21 @@ const STEP: Duration = Duration::from_millis(100);
 /// The same, while DDL is to be answered as soon as its slot table is there again.
 const STEP_FOR_DDL: Duration = Duration::from_millis(10);
 
-/// How long the start waits for one more rule to be in force: the other proxies may keep them from it for longer.
-const START: Duration = Duration::from_secs(2);
+/// How long the start waits for a rule to move on: the other proxies may keep them from it for longer. Where the server
+/// is slow to answer, they listen anew.
+const START: Duration = Duration::from_secs(2).saturating_add(STRANGERS);
+
+/// The longest that a start takes, however many rules move on.
+const LONGEST_START: Duration = Duration::from_mins(1);
+
+/// What came of moving each rule one step on.
+enum Steps {
+    AllSettled,
+    UnderWay {
+        /// Whether any of them is at another stage than before.
+        has_moved: bool,
+    },
+}
 
 /// The outcome of a request: a sentence for an operator, or why it is refused.
 pub type Answer = Result<String, String>;
@@ -208,16 +221,17 @@ impl Keeper {
         }
         self.look_around().await;
         self.publish();
-        let mut deadline = Instant::now() + STRANGERS + START;
-        let mut settled = 0;
-        while self.step_all().await && Instant::now() < deadline {
-            let rules = self.standings.iter();
-            let now = rules.filter(|rule| rule.is_settled()).count();
-            if now > settled {
-                settled = now;
-                deadline = deadline.max(Instant::now() + START);
+        let latest = Instant::now() + LONGEST_START;
+        let mut deadline = Instant::now() + START;
+        while let Steps::UnderWay { has_moved } = self.step_all().await {
+            if has_moved {
+                deadline = latest.min(Instant::now() + START);
+            }
+            if Instant::now() >= deadline {
+                break;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
+            self.agree_again().await;
         }
         for standing in self.standings.iter().filter(|rule| !rule.is_settled()) {
             let why = standing.waits_for.as_deref().unwrap_or("the other proxies");

@@ -67,7 +67,7 @@ impl Needs {
 }
 
 /// How far a rule is in force. From `Out` to `Serving` and back it goes through `Changing`, which agrees with both.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Base alone is the value: forwarded, observed, or without slots.
     Out {

@@ -6,34 +6,29 @@ use mysql_async::Conn;
 
 use super::standing::{Side, Stage, Standing};
 use super::tables::Obstacle;
-use super::{Keeper, full_name};
+use super::{Keeper, Steps, full_name};
 use crate::catalog::{Catalog, HotTable};
 use crate::counter::agreement::Claim;
 use crate::counter::rollup::RollUp;
 use crate::counter::{provision, unfit};
 
-/// The slots of a table, when nothing is in them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slots {
-    Empty,
-    /// There is no slot table, and nobody makes one without telling the others first.
-    None,
-}
-
 impl Keeper {
-    /// Moves each rule one step on, if it may. Returns whether any rule is still on its way.
-    pub(super) async fn step_all(&mut self) -> bool {
+    /// Moves each rule one step on, if it may.
+    pub(super) async fn step_all(&mut self) -> Steps {
         let has_arrived = |standing: &Standing| standing.is_settled() && !standing.is_gone;
         if self.standings.iter().all(has_arrived) {
-            return false;
+            return Steps::AllSettled;
         }
+        let mut has_moved = false;
         for index in 0..self.standings.len() {
             if self.standings[index].is_settled() {
                 continue;
             }
             let before = self.standings[index].waits_for.take();
+            let stage = self.standings[index].stage;
             let result = self.step(index).await;
             let standing = &mut self.standings[index];
+            has_moved |= standing.stage != stage;
             standing.waits_for = result.err();
             let table = &standing.rule.table;
             match &standing.waits_for {
@@ -48,7 +43,10 @@ impl Keeper {
         });
         self.say();
         self.show();
-        !self.standings.iter().all(Standing::is_settled)
+        match self.standings.iter().all(Standing::is_settled) {
+            true => Steps::AllSettled,
+            false => Steps::UnderWay { has_moved },
+        }
     }
 
     /// One step of a rule. The error is what it waits for.
@@ -262,11 +260,7 @@ impl Keeper {
         }
         self.standings[index].needs.held_up = None;
         self.has_heard_all(&here).await?;
-        let slots = self.empty(index, &table, side).await?;
-        // Who could not be heard may be incrementing in them.
-        if slots == Slots::Empty {
-            self.knows_all()?;
-        }
+        self.empty(index, &table, side).await?;
         if side != Side::Base {
             self.take_side(index, since, Side::Base);
             return Err("the server to tell other proxies".to_owned());
@@ -292,7 +286,7 @@ impl Keeper {
         index: usize,
         table: &Arc<HotTable>,
         side: Side,
-    ) -> Result<Slots, String> {
+    ) -> Result<(), String> {
         let emptying = self.standings[index].emptying.take();
         let Some((_, task)) = emptying.filter(|(begun, _)| *begun == side) else {
             let (table, control) = (Arc::clone(table), self.control.clone());
@@ -309,11 +303,12 @@ impl Keeper {
             return Err("its slots to be emptied".to_owned());
         }
         match task.await.expect("a roll-up does not panic") {
-            Ok(0) => Ok(Slots::Empty),
+            // Who cannot be heard may be incrementing in them. But nobody makes a slot table unheard.
+            Ok(0) => self.knows_all(),
             Ok(rows) => Err(format!("{rows} slot rows that hold something")),
             Err(error) if error.is_missing_table() || self.standings[index].is_unreadable => {
                 tracing::debug!("what slots hold is nobody's: {error}");
-                Ok(Slots::None)
+                Ok(())
             }
             Err(error) => Err(format!("slots to be empty: {error}")),
         }

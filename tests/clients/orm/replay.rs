@@ -28,6 +28,7 @@ pub async fn all(flavour: Flavour) {
     }
     let rules: String = libraries.iter().map(Library::rule).collect();
     let proxy = Proxy::start(&twin.proxied, &format!("counters:\n{rules}"));
+    proxy.arrives("enforced").await;
     let mut wrong = Vec::new();
     for library in &libraries {
         wrong.extend(one(library, &twin.plain, &proxy, &twin.proxied).await);

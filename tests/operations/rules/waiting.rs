@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use countersink_sandbox::Address;
+use mysql_async::Opts;
 use mysql_async::prelude::Queryable;
 use tokio::net::TcpListener;
 
@@ -30,6 +31,15 @@ async fn free_address() -> SocketAddr {
     nobody.local_addr().expect("an address")
 }
 
+fn address(server: &Opts) -> Address {
+    Address {
+        host: server.ip_or_hostname().to_owned(),
+        port: server.tcp_port(),
+        user: server.user().unwrap_or_default().to_owned(),
+        password: server.pass().unwrap_or_default().to_owned(),
+    }
+}
+
 fn serve(rules: &Path) -> Binary {
     let rules = rules.to_str().expect("UTF-8");
     Binary::start(&["serve", "--listen", "127.0.0.1:0", "--rules", rules])
@@ -40,12 +50,7 @@ async fn a_server_that_is_not_there_yet_is_waited_for() {
     for server in servers() {
         let sandbox = Sandbox::new(&server, POSTS).await;
         let rules = sandbox.rules("columns: [views]");
-        let address = Address {
-            host: server.ip_or_hostname().to_owned(),
-            port: server.tcp_port(),
-            user: server.user().unwrap_or_default().to_owned(),
-            password: server.pass().unwrap_or_default().to_owned(),
-        };
+        let address = address(&server);
         let forwarder = Forwarder::start(&address).await;
         let closed = free_address().await;
         forwarder.lead_to(&Address {
@@ -151,5 +156,32 @@ async fn a_rule_waits_for_its_table() {
         let waits = format!("no table {}.posts can be seen", sandbox.schema);
         assert!(errors.contains(&waits), "{errors}");
         assert!(errors.contains("; the rule waits for that"), "{errors}");
+    }
+}
+
+/// What it has said to other proxies by then is lost with its connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_agrees_again_after_a_lost_connection() {
+    const OTHERS: &str = "; CREATE TABLE ~.authors (id INT PRIMARY KEY, followers INT NOT NULL)";
+    for server in servers() {
+        let sandbox = Sandbox::new(&server, &[POSTS, OTHERS].concat()).await;
+        let rules = sandbox.rules_as(
+            &sandbox.owner(),
+            "counters:\n- {table: ~.posts, columns: [views], rest: never}\n- {table: ~.authors, columns: [followers], rest: never}\n",
+        );
+        // Between two rules there is time for it.
+        let far = Duration::from_millis(20);
+        let forwarder = Forwarder::start_far_from(&address(&server), far).await;
+        lead_to(&rules, &sandbox, forwarder.upstream().port).await;
+        let mut binary = serve(&rules);
+        let in_force = format!("{}.posts: in force", sandbox.schema);
+        binary.wait_for(&in_force).expect("it starts");
+        forwarder.cut();
+        binary.address_behind("listening on ").expect("it serves");
+        binary.signal("TERM");
+        let Ended { code, errors, .. } = binary.wait();
+        assert_eq!(code, Some(0), "{errors}");
+        assert!(!errors.contains("not in force yet"), "{errors}");
+        assert_eq!(errors.matches(&in_force).count(), 2, "{errors}");
     }
 }
