@@ -308,7 +308,7 @@ impl Session {
         if header.is_some_and(|header| header.sequence_id != 0) {
             self.pass_command().await?;
             self.pass_response(ResponseKind::Single).await?;
-            return Ok(Flow::Next);
+            return Ok(Flow::Close);
         }
         if self.shared.control.has_several_writers()
             && !self.state.mode.bypass
