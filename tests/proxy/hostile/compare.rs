@@ -4,9 +4,10 @@
 
 use countersink::driver::Packet;
 use countersink::wire::command;
+use countersink::wire::error_code::ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION;
 use countersink::wire::execute::CURSOR_TYPES;
 use countersink::wire::reader::Reader;
-use countersink::wire::reply::Ok as OkPacket;
+use countersink::wire::reply::{Err as ErrPacket, Ok as OkPacket};
 use countersink::wire::response::PacketKind;
 use countersink::wire::status;
 
@@ -27,6 +28,20 @@ pub(super) fn difference(step: &Step, direct: &Answer, proxied: &Answer) -> Opti
         proxied.end,
         shown(&ours)
     ))
+}
+
+/// Whether the proxy refuses what it would have to fold for in a READ ONLY transaction, and the server does not: a
+/// limit (tests/cases/unsupported.yaml). What follows in the session may differ as well.
+pub(super) fn is_known_limit(direct: &Answer, proxied: &Answer) -> bool {
+    let is_refused = |answer: &Answer| {
+        let errors = answer
+            .packets
+            .iter()
+            .filter(|packet| packet.packet_kind == PacketKind::Err);
+        let mut errors = errors.filter_map(|packet| ErrPacket::decode(&packet.payload).ok());
+        errors.any(|error| error.code == ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)
+    };
+    is_refused(proxied) && !is_refused(direct)
 }
 
 fn shown(packets: &[Packet]) -> String {
@@ -58,12 +73,17 @@ fn masked(step: &Step, answer: &Answer) -> Vec<Packet> {
     for packet in &mut packets {
         mask(packet, is_cursor);
     }
-    // MySQL tells a ping how many warnings the statement before left, and that may have been one of the proxy's own.
-    if step.payload.first() == Some(&command::PING)
-        && let [ok] = &mut packets[..]
-        && ok.packet_kind == PacketKind::Ok
+    // These are told how many warnings the statement before left, and that may have been one of the proxy's own.
+    const ECHOES: [u8; 3] = [command::PING, command::INIT_DB, command::SET_OPTION];
+    let is_echo = |command_byte| ECHOES.contains(command_byte);
+    if step.payload.first().is_some_and(is_echo)
+        && let [packet] = &mut packets[..]
     {
-        ok.payload.truncate(5);
+        match packet.packet_kind {
+            PacketKind::Ok => packet.payload.truncate(5),
+            PacketKind::RowsEnd => packet.payload.drain(1..3).for_each(drop),
+            _ => {}
+        }
     }
     packets
 }

@@ -56,7 +56,7 @@ pub(super) fn session(seed: u64, flavour: Flavour, manner: Manner) -> Session {
 
 pub(super) struct Draw {
     pub(super) dice: StdRng,
-    flavour: Flavour,
+    pub(super) flavour: Flavour,
     manner: Manner,
     pub(super) capabilities: u64,
     /// How many parameters the prepared statements have.
@@ -296,7 +296,7 @@ impl Draw {
         let with_id = |command_byte: u8| [&[command_byte], &id[..]].concat();
         let mut step = match self.dice.random_range(0..16) {
             0..8 => {
-                let payload = execute(self, &id, parameters);
+                let payload = execute(self, number, &id, parameters);
                 Step::new("COM_STMT_EXECUTE", payload)
             }
             8 | 9 => {
@@ -318,7 +318,11 @@ impl Draw {
         };
         if self.is_one_in(15) {
             let end = self.dice.random_range(1..=step.payload.len());
-            step.payload.truncate(end);
+            // MySQL answers these when they are cut short, and what comes behind is then told the answers before it.
+            let is_answered = ["COM_STMT_SEND_LONG_DATA", "COM_STMT_CLOSE"].contains(&step.kind);
+            if self.manner == Manner::Any || !is_answered {
+                step.payload.truncate(end);
+            }
         }
         step.statement = is_known.then_some(number);
         step
@@ -364,15 +368,22 @@ impl Draw {
             }
             3 => {
                 let arguments = *self.pick(&[&[0_u8, 0][..], &[1, 0], &[7, 0], &[0], &[]]);
-                Step::new(
-                    "COM_SET_OPTION",
-                    [&[command::SET_OPTION], arguments].concat(),
-                )
+                let mut payload = [&[command::SET_OPTION], arguments].concat();
+                // MariaDB reads what is cut short in what it was sent before.
+                if self.manner == Manner::Orderly && self.flavour == Flavour::MariaDb {
+                    payload.resize(3, 0);
+                }
+                Step::new("COM_SET_OPTION", payload)
             }
             4 => {
                 let table =
                     *self.pick(&[&b"posts\0%"[..], b"posts\0", b"posts", b"missing\0", b"\0"]);
-                Step::new("COM_FIELD_LIST", [&[command::FIELD_LIST], table].concat())
+                let mut payload = [&[command::FIELD_LIST], table].concat();
+                // Without its NUL the name goes on in what the server was sent before.
+                if self.manner == Manner::Orderly && !table.contains(&0) {
+                    payload.push(0);
+                }
+                Step::new("COM_FIELD_LIST", payload)
             }
             5 => Step::new(
                 "COM_PROCESS_KILL",

@@ -2,6 +2,7 @@
 
 use countersink::wire::reader::{put_lenenc, put_lenenc_bytes};
 use countersink::wire::{capability, command};
+use countersink_sandbox::Flavour;
 use rand::RngExt;
 
 use super::draw::Draw;
@@ -9,11 +10,17 @@ use super::draw::Draw;
 /// Types of the binary protocol, and one that no client sends.
 const TYPES: [u8; 10] = [0x01, 0x02, 0x03, 0x08, 0x05, 0x06, 0xFD, 0xFC, 0x0C, 0xF6];
 
-/// `id` is a statement's, in four bytes.
-pub(super) fn execute(draw: &mut Draw, id: &[u8; 4], parameters: usize) -> Vec<u8> {
+/// `id` is a statement's, in four bytes, and `number` that of the session.
+pub(super) fn execute(draw: &mut Draw, number: usize, id: &[u8; 4], parameters: usize) -> Vec<u8> {
     let has_attributes = draw.capabilities & capability::QUERY_ATTRIBUTES != 0;
     let parameters = off_by_one(draw, parameters);
-    let cursor = match draw.dice.random_range(0..8) {
+    // MySQL never ends the result of a SELECT without a table that is executed with a cursor and then without: its rows
+    // do not come, and an OK packet stands where they should end. Whoever reads it waits for ever.
+    let chosen = match draw.flavour {
+        Flavour::MySql => number % 8,
+        Flavour::MariaDb => draw.dice.random_range(0..8),
+    };
+    let cursor = match chosen {
         0 | 1 => 1,
         2 => *draw.pick(&[2, 4]),
         _ => 0,

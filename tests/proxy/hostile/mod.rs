@@ -40,7 +40,9 @@ on_both![
     a_server_that_lies_harms_nobody,
 ];
 
-/// The first of the sessions whose answers are compared in every run.
+/// The first of the sessions whose answers are compared, unless another seed is asked for. One in a thousand of others
+/// still shows a difference that is not mended: HANDLER .. OPEN in a session without autocommit begins a transaction
+/// (MariaDB, 90001201), and an empty packet behind an error forgets it (MySQL, 90000306).
 const KNOWN: u64 = 1;
 
 /// How many hostile clients there are at a time, unless `COUNTERSINK_LANES` says otherwise.
@@ -78,13 +80,7 @@ async fn a_server_that_lies_harms_nobody(flavour: Flavour) {
 }
 
 async fn what_is_in_order_is_answered_as_by_the_server(flavour: Flavour) {
-    // The same ones, unless it is asked to search: on MariaDB the search still finds what cannot be compared. A table
-    // name without its NUL (COM_FIELD_LIST) goes on in what the server was sent before, and HANDLER in a READ ONLY
-    // transaction is a known limit.
-    let mut amount = Amount::of("answers in order", flavour, 100, 150);
-    if from_environment("COUNTERSINK_SEED").is_none() {
-        amount.seed = KNOWN;
-    }
+    let amount = Amount::since(KNOWN, "answers in order", flavour, 150, 500);
     differential::prove(flavour, amount.seed, amount.sessions).await;
 }
 
@@ -97,8 +93,12 @@ struct Amount {
 
 impl Amount {
     fn of(what: &str, flavour: Flavour, share: u64, all: u64) -> Self {
-        let seed =
-            from_environment("COUNTERSINK_SEED").unwrap_or_else(|| rand::random::<u32>().into());
+        Self::since(rand::random::<u32>().into(), what, flavour, share, all)
+    }
+
+    /// From this seed on, unless another one is asked for.
+    fn since(seed: u64, what: &str, flavour: Flavour, share: u64, all: u64) -> Self {
+        let seed = from_environment("COUNTERSINK_SEED").unwrap_or(seed);
         let asked_for = from_environment("COUNTERSINK_SESSIONS");
         let sessions = asked_for.unwrap_or_else(|| of_all(what, share, all));
         say(&format!(
