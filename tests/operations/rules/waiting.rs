@@ -162,26 +162,30 @@ async fn a_rule_waits_for_its_table() {
 /// What it has said to other proxies by then is lost with its connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_agrees_again_after_a_lost_connection() {
-    const OTHERS: &str = "; CREATE TABLE ~.authors (id INT PRIMARY KEY, followers INT NOT NULL)";
+    let tables = 1..=4;
+    let schema = tables
+        .clone()
+        .map(|table| POSTS.replace("~.posts", &format!("~.posts_{table}")) + ";");
+    let schema: String = schema.collect();
+    let rules = tables
+        .map(|table| format!("- {{table: ~.posts_{table}, columns: [views], rest: never}}\n"));
+    let rules = format!("counters:\n{}", rules.collect::<String>());
     for server in servers() {
-        let sandbox = Sandbox::new(&server, &[POSTS, OTHERS].concat()).await;
-        let rules = sandbox.rules_as(
-            &sandbox.owner(),
-            "counters:\n- {table: ~.posts, columns: [views], rest: never}\n- {table: ~.authors, columns: [followers], rest: never}\n",
-        );
+        let sandbox = Sandbox::new(&server, &schema).await;
+        let rules = sandbox.rules_as(&sandbox.owner(), &rules);
         // Between two rules there is time for it.
         let far = Duration::from_millis(20);
         let forwarder = Forwarder::start_far_from(&address(&server), far).await;
         lead_to(&rules, &sandbox, forwarder.upstream().port).await;
         let mut binary = serve(&rules);
-        let in_force = format!("{}.posts: in force", sandbox.schema);
-        binary.wait_for(&in_force).expect("it starts");
+        binary.wait_for(": in force").expect("it starts");
         forwarder.cut();
         binary.address_behind("listening on ").expect("it serves");
         binary.signal("TERM");
         let Ended { code, errors, .. } = binary.wait();
         assert_eq!(code, Some(0), "{errors}");
         assert!(!errors.contains("not in force yet"), "{errors}");
-        assert_eq!(errors.matches(&in_force).count(), 2, "{errors}");
+        // The first one is once more.
+        assert!(errors.matches(": in force").count() > 4, "{errors}");
     }
 }
