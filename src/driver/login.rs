@@ -7,7 +7,7 @@ use rustls_pki_types::pem::PemObject;
 use zeroize::Zeroizing;
 
 use super::{Driver, Error, server_error};
-use crate::net::{PacketStream, Transport};
+use crate::net::{Algorithm, PacketStream, Role, Transport};
 use crate::wire::capability;
 use crate::wire::handshake::InitialHandshake;
 use crate::wire::handshake::authentication::{MORE_DATA, PasswordPlugin, PluginRequest};
@@ -20,6 +20,9 @@ const LARGEST_PACKET: usize = 64 * 1024;
 
 /// Collation 45: utf8mb4_general_ci, which MySQL and MariaDB both have.
 const UTF8MB4: u8 = 45;
+
+/// The level of zstd that it asks for, which is that of clients that do not ask for one.
+const ZSTD_LEVEL: u8 = 3;
 
 /// The account to log in as, and the kind of client.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +77,9 @@ impl Driver {
         };
         driver.respond(login, &initial_handshake).await?;
         driver.authenticate(login, &initial_handshake).await?;
+        if let Some(algorithm) = Algorithm::agreed(driver.capabilities, ZSTD_LEVEL) {
+            driver.stream.compress(Role::Client, algorithm);
+        }
         driver.stream.scrub();
         Ok(driver)
     }
@@ -108,6 +114,9 @@ impl Driver {
         }
         response.extend_from_slice(&initial_handshake.plugin);
         response.push(0);
+        if self.capabilities & capability::ZSTD_COMPRESSION != 0 {
+            response.push(ZSTD_LEVEL);
+        }
         self.write(1, &response).await
     }
 

@@ -1,6 +1,7 @@
-//! Bytes on sockets: packet streams over plain TCP, TLS or unix sockets.
+//! Bytes on sockets: packet streams over plain TCP, TLS or unix sockets, compressed or not.
 
 mod buffer;
+mod compressed;
 mod cut;
 mod dial;
 mod options;
@@ -10,6 +11,7 @@ pub mod proxy_protocol;
 mod route;
 pub mod tls;
 
+pub use compressed::{Algorithm, Role};
 pub use cut::{Cut, Cuttable};
 pub use dial::dial;
 pub use options::prepare;

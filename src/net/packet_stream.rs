@@ -3,6 +3,8 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use zeroize::Zeroize;
 
 use super::buffer;
+use super::compressed::{Algorithm, Compressed, Role};
 use crate::wire::packet::{HEADER_LENGTH, Header};
 
 /// The byte stream below a packet stream.
@@ -54,6 +57,8 @@ pub struct PacketStream {
     /// The buffer may hold secrets. It is kept until [`PacketStream::scrub`], and overwritten if it must be given back
     /// earlier.
     secret: bool,
+    /// If the transport is a [`Compressed`], whether what is written next answers another command.
+    compressed: Option<Arc<AtomicBool>>,
     /// How many bytes have been consumed so far.
     consumed: u64,
     /// How long the peer has kept this side waiting in the middle of something.
@@ -86,6 +91,7 @@ impl PacketStream {
             end: 0,
             streams: false,
             secret: true,
+            compressed: None,
             consumed: 0,
             waited: Duration::ZERO,
         }
@@ -112,6 +118,29 @@ impl PacketStream {
         }
         self.transport = Box::new(handshake(transport).await?);
         Ok(())
+    }
+
+    /// The peer sends and receives compressed packets from now on. What is buffered is the first of them.
+    pub fn compress(&mut self, role: Role, algorithm: Algorithm) {
+        let transport = std::mem::replace(&mut self.transport, Box::new(tokio::io::empty()));
+        let is_other_answer = Arc::<AtomicBool>::default();
+        self.compressed = Some(Arc::clone(&is_other_answer));
+        let peer = (transport, self.buffered());
+        self.transport = Box::new(Compressed::new(peer, role, algorithm, is_other_answer));
+        self.consume(self.end - self.start);
+    }
+
+    /// What is written from now on answers the command that is read next: compressed packets count from there.
+    pub fn begin_answer(&self) {
+        if let Some(is_other_answer) = &self.compressed {
+            is_other_answer.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the peer sends and receives compressed packets. Then these have the sequence ids that count, and those
+    /// of the packets inside mean nothing.
+    pub fn is_compressed(&self) -> bool {
+        self.compressed.is_some()
     }
 
     /// Bytes that have been read from the peer and not consumed.

@@ -303,9 +303,11 @@ impl Session {
             false => self.link.client.buffered()[HEADER_LENGTH],
         };
         self.entry.begins(command_byte);
+        self.link.client.begin_answer();
         // A client that has lost count may be in the middle of something else. The server refuses whatever it is, and
         // closes the connection, so nothing may be done for it here.
-        if header.is_some_and(|header| header.sequence_id != 0) {
+        let is_counted = !self.link.client.is_compressed();
+        if is_counted && header.is_some_and(|header| header.sequence_id != 0) {
             self.pass_command().await?;
             self.pass_response(ResponseKind::Single).await?;
             return Ok(Flow::Close);

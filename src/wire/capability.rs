@@ -9,7 +9,7 @@ pub const LONG_PASSWORD: u64 = 1;
 pub const FOUND_ROWS: u64 = 1 << 1;
 /// The handshake response names a schema.
 pub const CONNECT_WITH_DB: u64 = 1 << 3;
-/// The command phase is compressed with zlib. Masked, because the relay could not read the packets.
+/// The command phase is compressed with zlib.
 pub const COMPRESS: u64 = 1 << 5;
 /// LOAD DATA LOCAL may ask the client for a file.
 pub const LOCAL_FILES: u64 = 1 << 7;
@@ -39,7 +39,7 @@ pub const SESSION_TRACK: u64 = 1 << 23;
 pub const DEPRECATE_EOF: u64 = 1 << 24;
 /// The server may omit column definitions. A byte before the column count says whether it does.
 pub const OPTIONAL_RESULTSET_METADATA: u64 = 1 << 25;
-/// The command phase is compressed with zstd. Masked like [`COMPRESS`].
+/// The command phase is compressed with zstd, whose level is the last byte of the handshake response.
 pub const ZSTD_COMPRESSION: u64 = 1 << 26;
 /// COM_QUERY and COM_STMT_EXECUTE carry named attributes.
 pub const QUERY_ATTRIBUTES: u64 = 1 << 27;
@@ -54,8 +54,6 @@ pub const MARIADB_EXTENDED_METADATA: u64 = 1 << 35;
 /// MariaDB: a byte after the column count says whether column definitions follow.
 pub const MARIADB_CACHE_METADATA: u64 = 1 << 36;
 
-/// The capabilities that the relay cannot support, masked on both sides. It cannot read compressed packets. And a
-/// server that may omit column definitions could omit those of a rewritten statement, although the client knows only
-/// those of its own statement.
-pub const MASKED: u64 =
-    COMPRESS | ZSTD_COMPRESSION | OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA;
+/// The capabilities that the relay cannot support, masked on both sides. A server that may omit column definitions
+/// could omit those of a rewritten statement, although the client knows only those of its own statement.
+pub const MASKED: u64 = OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA;

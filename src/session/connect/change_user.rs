@@ -97,6 +97,8 @@ async fn relay<'s>(
         patience: &mut Patience::new(context.timeout),
         place,
         user: &request.user,
+        // It stays as it was agreed on at login.
+        compression: None,
         stage,
     };
     Ok(match exchange.run().await? {

@@ -11,7 +11,7 @@ use super::leave::Stage;
 use super::password::{self, PasswordError, PasswordKey};
 use super::peer::{Patience, Peer};
 use super::socket_account;
-use crate::net::ReadError;
+use crate::net::{Algorithm, ReadError, Role};
 use crate::wire::handshake::authentication::{MORE_DATA, PasswordPlugin};
 use crate::wire::packet::Header;
 use crate::wire::reply;
@@ -43,6 +43,8 @@ pub(super) struct Exchange<'e, 's> {
     /// The client's place, which becomes this account's.
     pub(super) place: &'e mut Place,
     pub(super) user: &'e [u8],
+    /// What each side is compressed with from then on, if the upstream accepts.
+    pub(super) compression: Option<Algorithm>,
     /// How far the exchange has come, which determines how to leave the upstream.
     pub(super) stage: &'e mut Stage,
 }
@@ -101,6 +103,11 @@ impl Exchange<'_, '_> {
             FromUpstream::PassOn => {}
             FromUpstream::Key(..) => self.set_stage(Turn::Client),
         }
+        if decision == FromUpstream::Accepted
+            && let Some(algorithm) = self.compression
+        {
+            self.upstream.stream.compress(Role::Client, algorithm);
+        }
         if decision == FromUpstream::Accepted && self.bridge.is_upstream_local() {
             socket_account::refuse(self.upstream, self.bridge.capabilities()).await?;
         }
@@ -119,6 +126,9 @@ impl Exchange<'_, '_> {
         Ok(match decision {
             FromUpstream::PassOn => Ok(Turn::Upstream),
             FromUpstream::Accepted => {
+                if let Some(algorithm) = self.compression {
+                    self.client.stream.compress(Role::Server, algorithm);
+                }
                 let ok = reply::Ok::decode(payload).map_err(ConnectError::UpstreamPacket)?;
                 Err(Verdict::Accepted { status: ok.status })
             }

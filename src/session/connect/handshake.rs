@@ -12,7 +12,7 @@ use super::peer::{Patience, Peer};
 use super::setup::{ConnectSetup, UpstreamTls};
 use crate::config::Address;
 use crate::net::tls::UpstreamConnector;
-use crate::net::{Origin, PacketStream};
+use crate::net::{Algorithm, Origin, PacketStream};
 use crate::wire::capability;
 use crate::wire::handshake::{HandshakeResponse, InitialHandshake, SSL_REQUEST_LENGTH};
 use crate::wire::packet::HEADER_LENGTH;
@@ -273,6 +273,7 @@ impl<'a, 's> Handshake<'a, 's> {
             patience: &mut self.patience,
             place: self.place,
             user: &response.user,
+            compression: Algorithm::agreed(capabilities, response.zstd_level),
             stage: &mut self.stage,
         };
         match exchange.run().await? {

@@ -22,6 +22,8 @@ pub struct HandshakeResponse {
     pub plugin: Option<Vec<u8>>,
     /// The connection attributes.
     pub attributes: Attributes,
+    /// `int<1>`: the level of zstd compression, 0 without it.
+    pub zstd_level: u8,
     credentials: Credentials,
 }
 
@@ -75,6 +77,10 @@ impl HandshakeResponse {
             true => attributes(&mut reader),
             false => Attributes::new(),
         };
+        let zstd_level = match has(capability::ZSTD_COMPRESSION) {
+            true => payload.last().copied().unwrap_or_default(),
+            false => 0,
+        };
         Ok(Self {
             capabilities,
             collation,
@@ -82,17 +88,13 @@ impl HandshakeResponse {
             schema: schema.filter(|schema| !schema.is_empty()),
             plugin,
             attributes,
+            zstd_level,
             credentials,
         })
     }
 
-    /// Sets the flags in `payload`, from which this response was decoded, to `capabilities`. Also removes the zstd
-    /// compression level, the packet's last byte, if the zstd flag is cleared.
-    pub fn put_capabilities(&self, payload: &mut Vec<u8>, capabilities: u64) {
-        let dropped = self.capabilities & !capabilities;
-        if dropped & capability::ZSTD_COMPRESSION != 0 {
-            payload.pop();
-        }
+    /// Sets the flags in `payload`, from which this response was decoded, to `capabilities`.
+    pub fn put_capabilities(&self, payload: &mut [u8], capabilities: u64) {
         let bytes = capabilities.to_le_bytes();
         payload[..4].copy_from_slice(&bytes[..4]);
         if self.capabilities & capability::LONG_PASSWORD == 0 {
@@ -214,13 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn zstd_leaves_with_its_level_byte() {
-        let flags = PLAIN | capability::ZSTD_COMPRESSION | capability::COMPRESS;
+    fn the_level_of_zstd_is_the_last_byte() {
+        let flags = PLAIN | capability::ZSTD_COMPRESSION;
         let mut payload = packet(flags, TAIL);
-        payload.push(3);
+        payload.push(7);
         let response = HandshakeResponse::decode(&payload, u64::MAX).unwrap();
-        response.put_capabilities(&mut payload, flags & !capability::MASKED);
-        assert_eq!(payload, packet(PLAIN, TAIL));
+        assert_eq!(response.zstd_level, 7);
+        let response = HandshakeResponse::decode(&payload, PLAIN).unwrap();
+        assert_eq!(response.zstd_level, 0);
     }
 
     #[test]

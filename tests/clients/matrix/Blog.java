@@ -2,8 +2,8 @@
 //
 //     java Blog DRIVER HOST PORT USER PASSWORD SCHEMA
 //
-// DRIVER is `text` (which prepares in the client, as it does by default) or `prepared` (in the server). With DRIVER
-// alone it prints the library's version.
+// DRIVER is `text` (which prepares in the client, as it does by default), `compressed` (the same), or `prepared` (in the
+// server). With DRIVER alone it prints the library's version.
 
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -305,7 +305,11 @@ public final class Blog implements AutoCloseable {
             System.out.println(driver.getMajorVersion() + "." + driver.getMinorVersion());
             return;
         }
-        String options = arguments[0].equals("prepared") ? "&useServerPrepStmts=true" : "";
+        String options = switch (arguments[0]) {
+            case "prepared" -> "&useServerPrepStmts=true";
+            case "compressed" -> "&useCompression=true";
+            default -> "";
+        };
         url = "jdbc:mariadb://" + arguments[1] + ":" + arguments[2] + "/" + arguments[5]
             + "?allowMultiQueries=true&allowPublicKeyRetrieval=true" + options;
         user = arguments[3];

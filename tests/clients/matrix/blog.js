@@ -2,7 +2,7 @@
 //
 //     blog.js DRIVER HOST PORT USER PASSWORD SCHEMA
 //
-// DRIVER is `mysql2` or `mariadb`. With DRIVER alone it prints the library's version.
+// DRIVER is `mysql2`, `mariadb`, or `mariadb-compressed`. With DRIVER alone it prints the library's version.
 
 'use strict';
 const { createHash } = require('crypto');
@@ -232,10 +232,12 @@ async function crowd(driver, connection, address) {
 }
 
 async function main(name, host, port, user, password, database) {
-  const driver = { mysql2, mariadb }[name];
+  const [library, compressed] = name.split('-');
+  const driver = { mysql2, mariadb }[library];
   if (!host) return console.log(driver.version());
   // A busy machine may take longer than a second, which is mariadb's own limit.
-  const address = { host, port: Number(port), user, password, database, connectTimeout: 60000 };
+  const patience = { connectTimeout: 60000 };
+  const address = { host, port: Number(port), user, password, database, compress: Boolean(compressed), ...patience };
   let connection = await driver.connect(address);
   for (const step of [
     increments, transactions, otherWrites, reads, unicode, large, stream, errors, warnings, several,

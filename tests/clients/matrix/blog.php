@@ -3,8 +3,8 @@
 //
 //     blog.php DRIVER HOST PORT USER PASSWORD SCHEMA
 //
-// DRIVER is `mysqli`, `pdo` (which prepares in the client, as it does by default) or `pdo-prepared` (in the server).
-// With DRIVER alone it prints the library's version.
+// DRIVER is `mysqli`, `mysqli-compressed`, `pdo` (which prepares in the client, as it does by default) or
+// `pdo-prepared` (in the server). With DRIVER alone it prints the library's version.
 
 declare(strict_types=1);
 
@@ -13,11 +13,13 @@ final class Mysqli_
 {
     public mysqli $connection;
 
-    public function __construct(private array $address)
+    public function __construct(private array $address, private bool $isCompressed)
     {
         mysqli_report(MYSQLI_REPORT_ERROR | MYSQLI_REPORT_STRICT);
         [$host, $port, $user, $password, $schema] = $address;
-        $this->connection = new mysqli($host, $user, $password, $schema, (int) $port);
+        $this->connection = mysqli_init();
+        $flags = $isCompressed ? MYSQLI_CLIENT_COMPRESS : 0;
+        $this->connection->real_connect($host, $user, $password, $schema, (int) $port, null, $flags);
         $this->connection->set_charset('utf8mb4');
     }
 
@@ -459,10 +461,12 @@ function crowd(object $blog, callable $connect): void
 [, $driver] = $argv;
 $address = array_slice($argv, 2);
 if ($address === []) {
-    echo $driver === 'mysqli' ? Mysqli_::version() : Pdo_::version(), "\n";
+    echo str_starts_with($driver, 'mysqli') ? Mysqli_::version() : Pdo_::version(), "\n";
     exit;
 }
-$connect = fn () => $driver === 'mysqli' ? new Mysqli_($address) : new Pdo_($address, $driver === 'pdo');
+$connect = fn () => str_starts_with($driver, 'mysqli')
+    ? new Mysqli_($address, $driver === 'mysqli-compressed')
+    : new Pdo_($address, $driver === 'pdo');
 $blog = $connect();
 foreach ([
     'increments', 'transactions', 'otherWrites', 'reads', 'unicode', 'large', 'stream', 'errors', 'warnings', 'several',

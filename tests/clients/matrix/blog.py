@@ -3,7 +3,8 @@
     blog.py DRIVER HOST PORT USER PASSWORD SCHEMA
 
 DRIVER is `PyMySQL`, `mysqlclient`, `connector` (mysql-connector-python, its C extension), `connector-pure`, `aiomysql`,
-`asyncmy`, or `mariadb` (MariaDB Connector/Python). With DRIVER alone it prints the library's version.
+`asyncmy`, or `mariadb` (MariaDB Connector/Python). `mysqlclient`, `connector` and `connector-pure` ask for compression with
+`-compressed` behind their names. With DRIVER alone it prints the library's version.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ class PyMySQL:
     def connect(self, host, port, user, password, schema):
         return self.module.connect(
             host=host, port=port, user=user, password=password, database=schema, charset="utf8mb4",
-            autocommit=True, client_flag=self.flags,
+            autocommit=True, client_flag=self.flags, **OPTIONS,
         )
 
     def close(self, connection):
@@ -146,7 +147,7 @@ class Connector(PyMySQL):
     def connect(self, host, port, user, password, schema):
         return self.module.connect(
             host=host, port=port, user=user, password=password, database=schema, charset="utf8mb4",
-            autocommit=True, use_pure=self.pure,
+            autocommit=True, use_pure=self.pure, **OPTIONS,
         )
 
     def prepared(self, connection):
@@ -250,6 +251,7 @@ DRIVERS = {
     "aiomysql": Aiomysql, "asyncmy": Asyncmy, "mariadb": Mariadb,
 }
 ACCOUNT = None  # user, password, schema
+OPTIONS = {}
 
 
 def text_of(value):
@@ -438,7 +440,10 @@ class Blog:
 
 def main(driver, *address):
     global ACCOUNT
-    driver = DRIVERS[driver]()
+    name = driver.removesuffix("-compressed")
+    if name != driver:
+        OPTIONS["compress"] = True
+    driver = DRIVERS[name]()
     if not address:
         print(driver.version)
         return

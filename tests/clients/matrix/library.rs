@@ -119,6 +119,24 @@ pub const LIBRARIES: &[Library] = &[
         "connector-pure",
     ),
     library(
+        "Python mysql-connector-python, compressed",
+        Python("requirements"),
+        "blog.py",
+        "connector-compressed",
+    ),
+    library(
+        "Python mysql-connector-python, pure, compressed",
+        Python("requirements"),
+        "blog.py",
+        "connector-pure-compressed",
+    ),
+    library(
+        "Python mysqlclient, compressed",
+        PythonWithLibmariadb,
+        "blog.py",
+        "mysqlclient-compressed",
+    ),
+    library(
         "Python mysqlclient",
         PythonWithLibmariadb,
         "blog.py",
@@ -136,10 +154,23 @@ pub const LIBRARIES: &[Library] = &[
     library("Node.js mysql2", Node, "blog.js", "mysql2")
         .of_every_run()
         .unlike(&[(InexactBound, &[MariaDb])]),
+    library(
+        "Node.js mariadb, compressed",
+        Node,
+        "blog.js",
+        "mariadb-compressed",
+    )
+    .unlike(&[(Bulk, &[MariaDb])]),
     library("Node.js mariadb", Node, "blog.js", "mariadb")
         .of_every_run()
         .unlike(&[(Bulk, &[MariaDb])]),
     library("PHP mysqli", Php("mysqli"), "blog.php", "mysqli").of_every_run(),
+    library(
+        "PHP mysqli, compressed",
+        Php("mysqli"),
+        "blog.php",
+        "mysqli-compressed",
+    ),
     library("PHP PDO", Php("pdo_mysql"), "blog.php", "pdo").unlike(&[
         (QuotedNumbers, &[MySql, MariaDb]),
         (InexactBound, &[MySql, MariaDb]),
@@ -182,6 +213,12 @@ pub const LIBRARIES: &[Library] = &[
         "interpolated",
     ),
     library("Java MariaDB Connector/J", Java, "Blog.java", "text"),
+    library(
+        "Java MariaDB Connector/J, compressed",
+        Java,
+        "Blog.java",
+        "compressed",
+    ),
     library(
         "Java MariaDB Connector/J, prepared by the server",
         Java,

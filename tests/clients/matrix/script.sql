@@ -36,3 +36,4 @@ SELECT id, title, views FROM posts ORDER BY id;
 LOAD DATA LOCAL INFILE '@FILE@' INTO TABLE posts (id, title, views);
 SELECT id, title, views FROM posts WHERE id > 30000;
 DROP PROCEDURE visit;
+SHOW STATUS LIKE 'Compression%';

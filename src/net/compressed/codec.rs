@@ -1,0 +1,106 @@
+//! What a compressed packet holds, with zlib or zstd.
+
+use std::cell::RefCell;
+use std::io;
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
+
+use crate::wire::capability;
+
+/// What a connection is compressed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// At zlib's own level, as both servers do.
+    Zlib,
+    /// At the level that the client has asked for.
+    Zstd {
+        /// From 1, the fastest, to 22.
+        level: u8,
+    },
+}
+
+thread_local! {
+    /// A compressor has hundreds of KiB, so each thread has one rather than each connection.
+    static ZLIB: RefCell<Compress> = RefCell::new(Compress::new(Compression::default(), true));
+    static ZSTD: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+impl Algorithm {
+    /// What client and server have agreed on, if anything: these are their common capabilities, and zstd's level.
+    pub fn agreed(capabilities: u64, level: u8) -> Option<Self> {
+        match capabilities & (capability::COMPRESS | capability::ZSTD_COMPRESSION) {
+            0 => None,
+            capability::ZSTD_COMPRESSION => Some(Self::Zstd { level }),
+            _ => Some(Self::Zlib),
+        }
+    }
+
+    /// The highest of zstd's levels.
+    const HIGHEST: u8 = 22;
+
+    /// How many bytes so many can become, when they only get longer.
+    pub(super) fn room(length: usize) -> usize {
+        zstd::zstd_safe::compress_bound(length)
+    }
+
+    /// Compresses `plain` into `room`, which has [`Algorithm::room`]. Returns the length, or `None` if it does not fit.
+    pub(super) fn compress(self, plain: &[u8], room: &mut [u8]) -> io::Result<Option<usize>> {
+        match self {
+            Self::Zlib => ZLIB.with_borrow_mut(|zlib| {
+                zlib.reset();
+                let status = zlib.compress(plain, room, FlushCompress::Finish)?;
+                let length = usize::try_from(zlib.total_out()).expect("the length of a slice");
+                Ok((status == Status::StreamEnd).then_some(length))
+            }),
+            Self::Zstd { level } => ZSTD.with_borrow_mut(|zstd| {
+                let zstd = match zstd {
+                    Some(zstd) => zstd,
+                    None => zstd.insert(zstd::bulk::Compressor::default()),
+                };
+                zstd.set_compression_level(level.clamp(1, Self::HIGHEST).into())?;
+                zstd.compress_to_buffer(plain, room).map(Some)
+            }),
+        }
+    }
+
+    /// Begins to decompress one packet.
+    pub(super) fn decompress(self) -> io::Result<Decompression> {
+        Ok(match self {
+            Self::Zlib => Decompression::Zlib(Decompress::new(true)),
+            Self::Zstd { .. } => {
+                let mut decoder = Decoder::new()?;
+                // No compressed packet holds more, and a hostile one could ask for much memory.
+                decoder.set_parameter(DParameter::WindowLogMax(24))?;
+                Decompression::Zstd(decoder)
+            }
+        })
+    }
+}
+
+/// A packet that is being decompressed.
+pub(super) enum Decompression {
+    Zlib(Decompress),
+    Zstd(Decoder<'static>),
+}
+
+impl Decompression {
+    /// Decompresses what it can. Returns how much it has taken from `input`, and put into `output`.
+    pub(super) fn run(&mut self, input: &[u8], output: &mut [u8]) -> io::Result<(usize, usize)> {
+        match self {
+            Self::Zlib(zlib) => {
+                let (taken, put) = (zlib.total_in(), zlib.total_out());
+                zlib.decompress(input, output, FlushDecompress::None)?;
+                let since = |now: u64, before: u64| {
+                    usize::try_from(now - before).expect("the length of a slice")
+                };
+                Ok((since(zlib.total_in(), taken), since(zlib.total_out(), put)))
+            }
+            Self::Zstd(zstd) => {
+                let (mut from, mut to) = (InBuffer::around(input), OutBuffer::around(output));
+                zstd.run(&mut from, &mut to)?;
+                Ok((from.pos(), to.pos()))
+            }
+        }
+    }
+}
