@@ -5,12 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use arc_swap::ArcSwap;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
@@ -41,33 +43,63 @@ pub enum TlsError {
     Name(String),
 }
 
-/// TLS 1.2 and 1.3 for clients, with this certificate chain and key, both PEM.
-pub fn acceptor(certificate: &[u8], key: &[u8]) -> Result<TlsAcceptor, TlsError> {
+/// The certificate that clients are shown. It can be replaced; connections that there are go on.
+#[derive(Debug)]
+pub struct ShownCertificate(ArcSwap<CertifiedKey>);
+
+impl ShownCertificate {
+    /// This certificate chain and key, both PEM.
+    pub fn new(certificate: &[u8], key: &[u8]) -> Result<Self, TlsError> {
+        certified(certificate, key).map(Self::of)
+    }
+
+    /// A self-signed one for `names` (host names or IP addresses). It is generated now and lasts as long as the
+    /// process. The key is ECDSA on P-256.
+    pub fn self_signed(names: Vec<String>) -> Result<Self, TlsError> {
+        let made = rcgen::generate_simple_self_signed(names)?;
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let chain = vec![made.cert.der().clone()];
+        Ok(Self::of(CertifiedKey::from_der(chain, key, &provider())?))
+    }
+
+    fn of(certified: CertifiedKey) -> Self {
+        Self(ArcSwap::from_pointee(certified))
+    }
+
+    /// Shows this certificate chain and key instead, both PEM; not if they are unusable.
+    pub fn replace(&self, certificate: &[u8], key: &[u8]) -> Result<(), TlsError> {
+        self.0.store(Arc::new(certified(certificate, key)?));
+        Ok(())
+    }
+}
+
+impl ResolvesServerCert for ShownCertificate {
+    fn resolve(&self, _client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.load_full())
+    }
+}
+
+fn certified(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, TlsError> {
     let chain = certificates("certificate", certificate)?;
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|source| TlsError::Pem {
         what: "key",
         source,
     })?;
-    acceptor_of(chain, key)
+    Ok(CertifiedKey::from_der(chain, key, &provider())?)
 }
 
-/// TLS for clients with a self-signed certificate for `names` (host names or IP addresses). It is generated now and
-/// lasts as long as the process. The key is ECDSA on P-256.
-pub fn self_signed_acceptor(names: Vec<String>) -> Result<TlsAcceptor, TlsError> {
-    let made = rcgen::generate_simple_self_signed(names)?;
-    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-    acceptor_of(vec![made.cert.der().clone()], key)
-}
-
-fn acceptor_of(
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
-) -> Result<TlsAcceptor, TlsError> {
+/// TLS 1.2 and 1.3 for clients, who are shown this certificate.
+pub fn acceptor(shown: Arc<ShownCertificate>) -> Result<TlsAcceptor, TlsError> {
     let config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(chain, key)?;
+        .with_cert_resolver(shown);
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// The same with a self-signed certificate for these names.
+pub fn self_signed_acceptor(names: Vec<String>) -> Result<TlsAcceptor, TlsError> {
+    acceptor(Arc::new(ShownCertificate::self_signed(names)?))
 }
 
 /// How thoroughly the upstream's certificate is verified.
@@ -93,34 +125,66 @@ pub fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
 
 /// TLS to the upstream.
 #[derive(Clone)]
-pub struct UpstreamConnector(TlsConnector);
+pub struct UpstreamConnector(Arc<[ServerConnector]>);
+
+/// TLS to one of its servers.
+struct ServerConnector {
+    address: Address,
+    name: ServerName<'static>,
+    /// Tells the server no name. Both have the same verifier, without which rustls resumes no session.
+    nameless: TlsConnector,
+    /// Tells it a name.
+    naming: TlsConnector,
+}
 
 impl UpstreamConnector {
     /// TLS to these servers, verified according to `verification`.
     pub fn new(upstreams: &Upstreams, verification: Verification) -> Result<Self, TlsError> {
-        for upstream in upstreams.addresses() {
-            server_name(upstream)?;
-        }
-        let verifier = UpstreamVerifier {
-            verification,
-            provider: provider(),
-        };
-        let config = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
-            .with_no_client_auth();
-        Ok(Self(TlsConnector::from(Arc::new(config))))
+        let verification = Arc::new(verification);
+        let servers = upstreams.addresses().map(|address| {
+            let name = server_name(address)?;
+            let verifier = UpstreamVerifier {
+                verification: Arc::clone(&verification),
+                name: name.clone(),
+                provider: provider(),
+            };
+            let mut config = ClientConfig::builder_with_provider(provider())
+                .with_safe_default_protocol_versions()?
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier))
+                .with_no_client_auth();
+            let naming = Arc::new(config.clone());
+            config.enable_sni = false;
+            Ok(ServerConnector {
+                address: address.clone(),
+                name,
+                nameless: Arc::new(config).into(),
+                naming: naming.into(),
+            })
+        });
+        let servers: Result<Vec<_>, TlsError> = servers.collect();
+        Ok(Self(servers?.into()))
     }
 
-    /// Performs the TLS handshake with the server at this address. Not cancel safe.
+    /// Performs the TLS handshake with the server at this address, one of those it was made for. The server is told
+    /// the name that the client has asked for (SNI), if any, and no other, as without a proxy; its certificate is
+    /// checked against its address. Not cancel safe.
     pub async fn connect<T: Transport>(
         &self,
         upstream: &Address,
+        asked_for: Option<&str>,
         transport: T,
     ) -> io::Result<UpstreamStream<T>> {
-        let name = server_name(upstream).map_err(io::Error::other)?;
-        let stream = self.0.connect(name, transport).await?;
+        let server = self.0.iter().find(|server| server.address == *upstream);
+        let server = server.ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let asked_for = asked_for.and_then(|name| ServerName::try_from(name.to_owned()).ok());
+        let stream = match asked_for {
+            Some(name) => server.naming.connect(name, transport).await?,
+            None => {
+                let name = server.name.clone();
+                server.nameless.connect(name, transport).await?
+            }
+        };
         Ok(UpstreamStream(stream))
     }
 }
@@ -189,7 +253,9 @@ fn certificates(what: &'static str, text: &[u8]) -> Result<Vec<CertificateDer<'s
 /// always verified.
 #[derive(Debug)]
 struct UpstreamVerifier {
-    verification: Verification,
+    verification: Arc<Verification>,
+    /// What the certificate is checked against; the name that the server is told may be another.
+    name: ServerName<'static>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -198,11 +264,11 @@ impl ServerCertVerifier for UpstreamVerifier {
         &self,
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
+        _told: &ServerName<'_>,
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let (roots, check_name) = match &self.verification {
+        let (roots, check_name) = match &*self.verification {
             Verification::None => return Ok(ServerCertVerified::assertion()),
             Verification::Authority(roots) => (roots, false),
             Verification::AuthorityAndName(roots) => (roots, true),
@@ -217,7 +283,7 @@ impl ServerCertVerifier for UpstreamVerifier {
             algorithms,
         )?;
         if check_name {
-            verify_server_name(&certificate, server_name)?;
+            verify_server_name(&certificate, &self.name)?;
         }
         Ok(ServerCertVerified::assertion())
     }
@@ -264,10 +330,13 @@ mod tests {
         });
         let connector =
             UpstreamConnector::new(&upstream.clone().into(), Verification::None).unwrap();
-        let acceptor = self_signed_acceptor(vec!["localhost".to_owned()]).unwrap();
+        let shown = ShownCertificate::self_signed(vec!["localhost".to_owned()]).unwrap();
+        let acceptor = acceptor(Arc::new(shown)).unwrap();
         let (ours, theirs) = duplex(1 << 16);
-        let (client, server) =
-            tokio::join!(connector.connect(&upstream, ours), acceptor.accept(theirs));
+        let (client, server) = tokio::join!(
+            connector.connect(&upstream, None, ours),
+            acceptor.accept(theirs)
+        );
         let (mut client, mut server) = (client.unwrap(), server.unwrap());
         client.write_all(b"last").await.unwrap();
         client.shutdown().await.unwrap();
@@ -279,5 +348,73 @@ mod tests {
         socket.read_to_end(&mut unread).await.unwrap();
         assert_eq!(unread, b"");
         client.read_exact(&mut [0; 6]).await.unwrap();
+    }
+
+    /// A server's side, which shows this certificate, and the client's of a connection to localhost.
+    async fn connected(
+        shown: Arc<ShownCertificate>,
+        verification: Verification,
+        asked_for: Option<&str>,
+    ) -> io::Result<(
+        tokio_rustls::server::TlsStream<tokio::io::DuplexStream>,
+        UpstreamStream<tokio::io::DuplexStream>,
+    )> {
+        let upstream = Address::parse("localhost:3306").expect("an address");
+        let connector = UpstreamConnector::new(&upstream.clone().into(), verification).unwrap();
+        let acceptor = acceptor(shown).unwrap();
+        let (ours, theirs) = duplex(1 << 16);
+        let (client, server) = tokio::join!(
+            connector.connect(&upstream, asked_for, ours),
+            acceptor.accept(theirs)
+        );
+        Ok((server?, client?))
+    }
+
+    fn self_signed(name: &str) -> (Vec<u8>, Vec<u8>) {
+        let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+        let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+        (certificate.into_bytes(), key.into_bytes())
+    }
+
+    #[tokio::test]
+    async fn a_server_is_told_the_name_that_the_client_asks_for_and_checked_against_its_own() {
+        let (certificate, key) = self_signed("localhost");
+        let roots = authorities(&certificate).unwrap();
+        let verification = Verification::AuthorityAndName(roots);
+        for asked_for in [None, Some("shop.example"), Some("127.0.0.1")] {
+            let shown = Arc::new(ShownCertificate::new(&certificate, &key).unwrap());
+            let (server, _client) = connected(shown, verification.clone(), asked_for)
+                .await
+                .unwrap();
+            // An address is no name.
+            let expected = asked_for.filter(|name| name.ends_with("example"));
+            assert_eq!(server.get_ref().1.server_name(), expected);
+        }
+        let (other, key) = self_signed("shop.example");
+        let roots = authorities(&other).unwrap();
+        let verification = Verification::AuthorityAndName(roots);
+        let shown = Arc::new(ShownCertificate::new(&other, &key).unwrap());
+        let refused = connected(shown, verification, Some("shop.example")).await;
+        assert!(refused.is_err(), "it is another host's");
+    }
+
+    #[tokio::test]
+    async fn a_certificate_is_replaced_unless_the_new_one_is_unusable() {
+        let (first, first_key) = self_signed("localhost");
+        let (second, second_key) = self_signed("localhost");
+        let shown = Arc::new(ShownCertificate::new(&first, &first_key).unwrap());
+        let is_shown = async |certificate: &[u8]| {
+            let roots = authorities(certificate).unwrap();
+            let verification = Verification::Authority(roots);
+            connected(Arc::clone(&shown), verification, None)
+                .await
+                .is_ok()
+        };
+        assert!(is_shown(&first).await && !is_shown(&second).await);
+        assert!(shown.replace(&second, &first_key).is_err());
+        assert!(shown.replace(b"", &second_key).is_err());
+        assert!(is_shown(&first).await);
+        shown.replace(&second, &second_key).unwrap();
+        assert!(is_shown(&second).await && !is_shown(&first).await);
     }
 }

@@ -1,6 +1,7 @@
 //! Accepts clients, gives each a session, and closes them when told to stop.
 
 mod altered;
+mod certificate;
 mod descriptors;
 mod failover;
 mod listener;
@@ -13,9 +14,9 @@ use std::fs;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -30,6 +31,7 @@ use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
 use crate::net::{Cut, Origin};
 use crate::session::connect::{self, Admission, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
+use certificate::Renewed;
 use listener::{Accepted, Listener};
 use refusals::Refusals;
 use rules::Keeper;
@@ -99,6 +101,7 @@ pub struct Server {
     servers: JoinHandle<()>,
     adoption: JoinHandle<()>,
     failover: JoinHandle<()>,
+    certificate: Option<JoinHandle<()>>,
     workers: Workers,
 }
 
@@ -121,7 +124,8 @@ impl Server {
         }
         descriptors::claim(&config.connections);
         let config = Arc::new(ArcSwap::from_pointee(config));
-        let setup = Arc::new(setup(&config, &control)?);
+        let (setup, renewed) = setup(&config, &control)?;
+        let setup = Arc::new(setup);
         let workers = Workers::start().map_err(|source| Error::Threads { source })?;
         let (requests, refreshes) = mpsc::channel(16);
         let shared = Arc::new(Shared::new(catalog, requests, control.clone()));
@@ -172,6 +176,7 @@ impl Server {
         let adoption = tokio::spawn(adoption.keep(move || adopting.hot().catalog.adopting()));
         // Before the rules ask anything: a server that hangs now may have to be left.
         let failover = tokio::spawn(failover.keep());
+        let certificate = renewed.map(|renewed| tokio::spawn(renewed.keep()));
         keeper.start().await;
         Ok(Self {
             listeners,
@@ -188,6 +193,7 @@ impl Server {
             servers,
             adoption,
             failover,
+            certificate,
             workers,
         })
     }
@@ -272,6 +278,9 @@ impl Server {
         self.servers.abort();
         self.adoption.abort();
         self.failover.abort();
+        if let Some(certificate) = self.certificate {
+            certificate.abort();
+        }
         // Values are as safe in slots; but others read base.
         shared.spans.flush().await;
         ended.send(()).ok();
@@ -393,10 +402,14 @@ async fn serve(
     session.part().await;
 }
 
-/// What connections are made with.
-fn setup(config: &Arc<ArcSwap<Config>>, control: &Control) -> Result<ConnectSetup, Error> {
+/// What connections are made with, and the certificate that may change.
+fn setup(
+    config: &Arc<ArcSwap<Config>>,
+    control: &Control,
+) -> Result<(ConnectSetup, Option<Renewed>), Error> {
     let admission = Arc::new(Admission::new(Arc::clone(config)));
     let config = config.load();
+    let mut renewed = None;
     let client_tls = match &config.tls {
         ClientTls::Disabled => None,
         ClientTls::SelfSigned => Some(tls::self_signed_acceptor(vec![
@@ -405,7 +418,8 @@ fn setup(config: &Arc<ArcSwap<Config>>, control: &Control) -> Result<ConnectSetu
             "::1".to_owned(),
         ])?),
         ClientTls::Files { certificate, key } => {
-            Some(tls::acceptor(&read(certificate)?, &read(key)?)?)
+            let files = renewed.insert(Renewed::read(certificate, key)?);
+            Some(tls::acceptor(files.shown())?)
         }
     };
     let connector = |verification| UpstreamConnector::new(&config.upstream, verification);
@@ -427,7 +441,7 @@ fn setup(config: &Arc<ArcSwap<Config>>, control: &Control) -> Result<ConnectSetu
         Some(path) => Some(read(path)?.into()),
         None => None,
     };
-    Ok(ConnectSetup {
+    let setup = ConnectSetup {
         admission,
         proxy_protocol: config.proxy_protocol.clone(),
         route: Arc::clone(control.route()),
@@ -437,7 +451,8 @@ fn setup(config: &Arc<ArcSwap<Config>>, control: &Control) -> Result<ConnectSetu
         password_key: Arc::new(PasswordKey::new()),
         upstream_key,
         handshake_timeout: config.handshake_timeout,
-    })
+    };
+    Ok((setup, renewed))
 }
 
 /// The certificates that MySQL makes for itself carry no host name, so the chain alone is checked unless the rules say
@@ -450,7 +465,13 @@ fn verification(verify: &Verify) -> Result<Verification, Error> {
     })
 }
 
-fn read(path: &std::path::Path) -> Result<Vec<u8>, Error> {
+/// When a file was last changed.
+fn last_change(path: &Path) -> Option<SystemTime> {
+    let changed = fs::metadata(path).and_then(|data| data.modified());
+    changed.ok()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|source| Error::File {
         path: path.display().to_string(),
         source,

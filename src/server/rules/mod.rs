@@ -23,6 +23,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use super::last_change;
 use crate::catalog::{Catalog, HotTable};
 use crate::config::{Config, Mode, Rule, TableName};
 use crate::counter::control::Control;
@@ -30,7 +31,6 @@ use crate::counter::node::{Claims, STRANGERS};
 use crate::session::Shared;
 use history::History;
 use others::Partner;
-use reload::last_change;
 use standing::{Place, Stage, Standing};
 
 /// How often the rules file is looked at.

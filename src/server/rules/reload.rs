@@ -1,11 +1,10 @@
 //! The rules file, read again.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use mysql_async::Conn;
 
+use super::super::last_change;
 use super::standing::{Change, Stage, Standing};
 use super::tables::Obstacle;
 use super::{Answer, Keeper};
@@ -172,13 +171,6 @@ impl Keeper {
             Err(_) => {}
         }
     }
-}
-
-/// When a file was last changed.
-pub(super) fn last_change(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path)
-        .and_then(|data| data.modified())
-        .ok()
 }
 
 /// The settings that differ, of those that a running proxy keeps. `listen` is not among them: `serve --listen` replaces

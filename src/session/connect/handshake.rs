@@ -27,6 +27,8 @@ pub(super) struct Handshake<'a, 's> {
     setup: &'s ConnectSetup,
     place: &'s mut Place,
     patience: Patience,
+    /// The name that the client has asked for by TLS (SNI).
+    server_name: Option<String>,
     sides: Sides,
     stage: Stage,
 }
@@ -55,6 +57,7 @@ impl<'a, 's> Handshake<'a, 's> {
             address,
             setup,
             patience: Patience::new(setup.handshake_timeout),
+            server_name: None,
             sides: Sides {
                 client: match origin {
                     Origin::Unix => Protection::Local,
@@ -157,7 +160,12 @@ impl<'a, 's> Handshake<'a, 's> {
             let Some(acceptor) = &self.setup.client_tls else {
                 return Err(ConnectError::ClientTlsNotOffered);
             };
-            let wrapped = self.client.stream.wrap(|plain| acceptor.accept(plain));
+            let server_name = &mut self.server_name;
+            let wrapped = self.client.stream.wrap(async |plain| {
+                let stream = acceptor.accept(plain).await?;
+                *server_name = stream.get_ref().1.server_name().map(str::to_owned);
+                Ok(stream)
+            });
             let wrapped = self.patience.wait(wrapped).await?;
             wrapped.map_err(ConnectError::ClientTls)?;
             self.sides.client = Protection::Tls;
@@ -196,11 +204,11 @@ impl<'a, 's> Handshake<'a, 's> {
         request[..4].copy_from_slice(&flags.to_le_bytes()[..4]);
         let written = self.upstream.write(&request).await;
         written.map_err(ConnectError::upstream)?;
-        let address = self.address;
+        let (address, server_name) = (self.address, self.server_name.as_deref());
         let wrapped = self
             .upstream
             .stream
-            .wrap(|plain| connector.connect(address, plain));
+            .wrap(|plain| connector.connect(address, server_name, plain));
         let wrapped = timeout(self.setup.handshake_timeout, wrapped).await;
         wrapped
             .unwrap_or_else(|late| Err(late.into()))

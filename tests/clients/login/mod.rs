@@ -15,6 +15,7 @@ mod raw;
 mod said;
 mod socket_accounts;
 mod table;
+mod tls;
 mod upstream;
 
 use std::io::Write;

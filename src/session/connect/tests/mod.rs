@@ -196,7 +196,7 @@ async fn begin_tls(mut client: Script) -> Script<impl Transport> {
     client.send(1, &ssl_request(CLIENT | capability::SSL)).await;
     let upstream = tcp("localhost", 3306);
     let connector = connector_to(&upstream);
-    Script(connector.connect(&upstream, client.0).await.unwrap())
+    Script(connector.connect(&upstream, None, client.0).await.unwrap())
 }
 
 /// TLS to the upstream that verifies nothing.
