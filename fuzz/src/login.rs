@@ -146,8 +146,15 @@ async fn after_login(
     to_client: &Written,
     to_upstream: &Written,
 ) {
-    let told_client = packets(&taken(to_client));
-    let told_upstream = packets(&taken(to_upstream));
+    let (told_client, client_rest) = whole_packets(&taken(to_client));
+    let (told_upstream, upstream_rest) = whole_packets(&taken(to_upstream));
+    let asks = told_upstream.first().map(|(_, response)| response);
+    let flags = asks.map_or(Ok(0), |response| HandshakeResponse::capabilities(response));
+    let compression = capability::COMPRESS | capability::ZSTD_COMPRESSION;
+    let may_be_compressed = flags.unwrap_or_default() & compression != 0;
+    // Whoever leaves behind an OK packet says so in a compressed one.
+    let is_whole = client_rest == 0 && upstream_rest == 0;
+    assert!(is_whole || may_be_compressed, "whole packets");
     if let Some((_, greeting)) = told_client.first()
         && let Ok(greeting) = InitialHandshake::decode(greeting)
     {
@@ -204,16 +211,22 @@ async fn login_again(connected: &mut Connected) {
 }
 
 /// The packets that a side has been told, which must be whole.
-fn packets(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+fn packets(bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let (packets, rest) = whole_packets(bytes);
+    assert_eq!(rest, 0, "whole packets");
+    packets
+}
+
+/// The packets at the beginning, and how many bytes are left behind them.
+fn whole_packets(mut bytes: &[u8]) -> (Vec<(u8, Vec<u8>)>, usize) {
     let mut packets = Vec::new();
-    while !bytes.is_empty() {
-        let header = Header::decode(bytes).expect("a whole header");
-        let packet = bytes.get(HEADER_LENGTH..header.packet_length());
-        let payload = packet.expect("a whole packet").to_vec();
-        packets.push((header.sequence_id, payload));
+    while let Some(header) = Header::decode(bytes)
+        && let Some(payload) = bytes.get(HEADER_LENGTH..header.packet_length())
+    {
+        packets.push((header.sequence_id, payload.to_vec()));
         bytes = &bytes[header.packet_length()..];
     }
-    packets
+    (packets, bytes.len())
 }
 
 /// Logins by several plugins, with and without COM_CHANGE_USER.
