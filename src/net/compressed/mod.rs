@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use zeroize::Zeroize;
 
 pub use codec::Algorithm;
 use codec::Decompression;
@@ -201,11 +202,18 @@ impl Compressed {
                 }
             }
             Poll::Pending if self.end == 0 => {
-                buffer::give_back(std::mem::take(&mut self.input));
+                self.give_back();
                 Poll::Pending
             }
             polled => polled,
         }
+    }
+
+    /// Gives the buffer back and continues without one. A password may have been in it.
+    fn give_back(&mut self) {
+        let mut input = std::mem::take(&mut self.input);
+        input.zeroize();
+        buffer::give_back(input);
     }
 
     /// Packs what is sent next. Returns how much of it.
@@ -275,6 +283,7 @@ impl Compressed {
             }
             self.written += written;
         }
+        self.output.zeroize();
         self.output = Vec::new();
         self.written = 0;
         Poll::Ready(Ok(()))
@@ -336,8 +345,6 @@ impl AsyncWrite for Compressed {
 
 impl Drop for Compressed {
     fn drop(&mut self) {
-        if !self.input.is_empty() {
-            buffer::give_back(std::mem::take(&mut self.input));
-        }
+        self.give_back();
     }
 }
