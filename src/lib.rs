@@ -24,7 +24,7 @@
 //! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a MySQL client, for demo, bench and tests · [`advise`]: which counters are hot |
 //! | 5 | [`explain`]: what is done with a statement, for people, pure · [`check`]: what is wrong between rules and server |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up · [`traffic`]: what passes, in bounded memory |
-//! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets · [`sql`]: text to plan, pure |
+//! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets, compressed or not · [`sql`]: text to plan, pure |
 //! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like · [`spans`]: OpenTelemetry |
 //! | 1 | [`config`]: rules.yaml · [`reason`]: why a statement got its plan · [`metrics`] |
 //!

@@ -46,8 +46,8 @@ const STEP: Duration = Duration::from_millis(100);
 /// The same, while DDL is to be answered as soon as its slot table is there again.
 const STEP_FOR_DDL: Duration = Duration::from_millis(10);
 
-/// How long the start waits for a rule to move on: the other proxies may keep them from it for longer. Where the server
-/// is slow to answer, they listen anew.
+/// How long the start waits for a rule to move on: the other proxies may keep them from it for longer. If the number is
+/// lost meanwhile, it has to listen for strangers once more.
 const START: Duration = Duration::from_secs(2).saturating_add(STRANGERS);
 
 /// The longest that a start takes, however many rules move on.

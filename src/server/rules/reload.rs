@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use mysql_async::Conn;
 
-use super::super::last_change;
 use super::standing::{Change, Stage, Standing};
 use super::tables::Obstacle;
 use super::{Answer, Keeper};
 use crate::catalog::{self, HotTable};
 use crate::config::{Config, Rule};
+use crate::server::last_change;
 
 impl Keeper {
     /// Takes the rules file over, if all of it is right.
