@@ -16,9 +16,13 @@ pub const NEXT_FACTOR: u8 = 0x02;
 pub struct PluginRequest<'a> {
     /// `string<NUL>`: name of the plugin.
     pub plugin: &'a [u8],
-    /// `string<EOF>`: the plugin's first data, usually auth_plugin_data, without the NUL at its end.
+    /// `string<EOF>`: the plugin's first data, usually auth_plugin_data. The NUL behind a scramble is left out.
     pub data: &'a [u8],
 }
+
+/// Length of the scramble of MySQL's own plugins in bytes. No byte of it is NUL, and one NUL follows it. The data of
+/// other plugins may end with a NUL of its own: that of `client_ed25519` is 32 random bytes.
+const SCRAMBLE_LENGTH: usize = 20;
 
 impl<'a> PluginRequest<'a> {
     /// Reads the request, whose first byte is [`SWITCH`] or [`NEXT_FACTOR`].
@@ -29,7 +33,10 @@ impl<'a> PluginRequest<'a> {
         let data = reader.rest();
         Ok(Self {
             plugin,
-            data: data.strip_suffix(b"\0").unwrap_or(data),
+            data: match data.strip_suffix(b"\0") {
+                Some(scramble) if scramble.len() == SCRAMBLE_LENGTH => scramble,
+                _ => data,
+            },
         })
     }
 }
@@ -98,6 +105,15 @@ mod tests {
             PluginRequest::decode(b"\xfesha256_password\0 0123456789abcdefghi\0").unwrap();
         assert_eq!(request.plugin, b"sha256_password");
         assert_eq!(request.data, b" 0123456789abcdefghi");
+    }
+
+    #[test]
+    fn the_last_byte_of_another_plugins_data_is_its_own() {
+        let mut payload = b"\xfeclient_ed25519\0".to_vec();
+        let nonce = [&[7; 31][..], b"\0"].concat();
+        payload.extend_from_slice(&nonce);
+        let request = PluginRequest::decode(&payload).unwrap();
+        assert_eq!(request.data, nonce);
     }
 
     #[test]
