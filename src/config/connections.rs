@@ -1,6 +1,8 @@
-//! How many clients there may be at the same time.
+//! How many clients there may be at the same time, and how long they may be idle.
 
-/// The limits, in clients.
+use std::time::Duration;
+
+/// The limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connections {
     /// Clients that are logged in.
@@ -13,6 +15,8 @@ pub struct Connections {
     pub most_logins: usize,
     /// Places among `most` that only some accounts get.
     pub reserved: Reserved,
+    /// How long a client may send nothing between two commands. `None` if there is no limit but the server's.
+    pub idle_timeout: Option<Duration>,
 }
 
 /// Places for operators.

@@ -29,6 +29,7 @@ pub(super) struct RawConfig {
     pub(super) slot_table: Option<Scalar>,
     pub(super) handshake_timeout: Option<Scalar>,
     pub(super) drain_timeout: Option<Scalar>,
+    pub(super) idle_timeout: Option<Scalar>,
     pub(super) max_connections: Option<Scalar>,
     pub(super) max_user_connections: Option<Scalar>,
     pub(super) max_address_connections: Option<Scalar>,

@@ -50,6 +50,7 @@ fn only_upstream_and_counters_are_required() {
     assert_eq!(config.connections.most_logins, 10_000);
     assert_eq!(config.connections.most_of_user, None);
     assert_eq!(config.connections.most_of_address, None);
+    assert_eq!(config.connections.idle_timeout, None);
     assert_eq!(config.connections.most_for(b"anna"), 10_000);
     assert!(config.bypass.covers("anna", Some("/usr/bin/mysqldump")));
     let [rule] = &config.rules[..] else {
@@ -102,7 +103,7 @@ fn everything_can_be_said() {
     let config = parse(
         "listen: '[::1]:7000'\nupstream: unix:/run/mysqld.sock\nadmin: 127.0.0.1:6032\n\
          admin_account: {user: ops, password: '${PASSWORD}'}\ncontrol: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem}\n\
-         upstream_tls: {mode: disabled}\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\ndrain_timeout: 0s\nmax_connections: 5\n\
+         upstream_tls: {mode: disabled}\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\ndrain_timeout: 0s\nidle_timeout: 15m\nmax_connections: 5\n\
          max_user_connections: 3\nmax_address_connections: 4\nmax_logins: 2\n\
          reserved_connections: {connections: 1, users: [dba]}\n\
          bypass: {users: [backup], programs: [my-tool]}\n\
@@ -136,6 +137,7 @@ fn everything_can_be_said() {
                 places: 1,
                 users: vec!["dba".to_owned()],
             },
+            idle_timeout: Some(Duration::from_secs(900)),
         }
     );
     assert_eq!(config.connections.most_for(b"anna"), 4);

@@ -20,9 +20,10 @@ use crate::session::state::State;
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::text::schema_named;
 use crate::sql::{Following, Shape};
+use crate::wire::error_code::ER_CLIENT_INTERACTION_TIMEOUT;
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::response::ResponseKind;
-use crate::wire::{capability, command};
+use crate::wire::{capability, command, reply};
 
 /// A session in the command phase.
 ///
@@ -262,6 +263,13 @@ impl Session {
             if closes_at.is_some_and(|at| at <= Instant::now()) {
                 return Ok(false);
             }
+            let idle_timeout = self.place.idle_timeout();
+            let idle_until = idle_timeout.map(|longest| self.link.rests_since() + longest);
+            if idle_until.is_some_and(|at| at <= Instant::now()) {
+                self.say_goodbye().await?;
+                return Ok(false);
+            }
+            let wakes_at = [closes_at, idle_until].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 // This branch comes first because it is the usual one: the branches after it are then not even polled.
@@ -271,7 +279,7 @@ impl Session {
                     }
                 }
                 _ = self.notices.changed() => self.heed_notice(),
-                () = until(closes_at), if closes_at.is_some() => {}
+                () = until(wakes_at), if wakes_at.is_some() => {}
                 read = self.link.upstream.fill(), if !self.link.upstream.is_full() => {
                     if read.map_err(Error::upstream)? == 0 {
                         return Err(Error::Upstream(ReadError::Closed));
@@ -282,6 +290,27 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Tells a client that has been idle for too long why its session ends, if it is one that the server would tell
+    /// after `wait_timeout`: MariaDB says nothing.
+    async fn say_goodbye(&mut self) -> Result<(), Error> {
+        tracing::debug!("closed after idle_timeout");
+        self.parts = true;
+        if self.hot.catalog.mariadb {
+            return Ok(());
+        }
+        let mut payload = Vec::new();
+        reply::Err {
+            code: ER_CLIENT_INTERACTION_TIMEOUT,
+            sql_state: b"HY000",
+            message: b"The client was disconnected by Countersink because of inactivity. See idle_timeout in its \
+                       rules.yaml for configuring this behavior.",
+        }
+        .encode(&mut payload);
+        // It may not be reading.
+        let told = timeout(PacketStream::LINGER, self.send_packet(0, &payload)).await;
+        told.map_or(Ok(()), |sent| sent.map(drop))
     }
 
     /// Takes in what other parts of the proxy have changed.

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use countersink::driver::{Driver, Error, ServerError, command_packet};
-use countersink::wire::command;
+use countersink::net::ReadError;
 use countersink::wire::response::ResponseKind;
+use countersink::wire::{command, reply};
 use countersink_sandbox::{Address, Flavour};
 
 use crate::support::binary::{Serving, rules_file};
@@ -19,6 +20,7 @@ on_both![
     an_account_has_its_share,
     those_that_say_nothing_keep_nobody_out,
     a_reload_makes_room,
+    whoever_is_idle_for_too_long_is_told_as_by_the_server,
     more_text_than_a_session_remembers_is_exact,
 ];
 
@@ -226,5 +228,54 @@ async fn a_reload_makes_room(flavour: Flavour) {
     let _second = login(to, schema, "ann").await.expect("a place");
     let told = refused(to, schema, "bob").await;
     assert_eq!(told.code, 1040);
+    assert_eq!(serving.stop().code, Some(0));
+}
+
+/// What is read from a connection until it is closed: sequence ids and payloads.
+async fn last_words(client: &mut Driver) -> Vec<(u8, Vec<u8>)> {
+    let mut words = Vec::new();
+    loop {
+        match client.packets(ResponseKind::Single).await {
+            Ok(packets) => words.extend(packets.into_iter().map(|it| (it.sequence_id, it.payload))),
+            // MariaDB resets the connection.
+            Err(Error::Read(ReadError::Closed | ReadError::Io(_))) => return words,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Its transaction is rolled back. A reload reaches those that are idle already.
+async fn whoever_is_idle_for_too_long_is_told_as_by_the_server(flavour: Flavour) {
+    let schema = "cs_limits_idle";
+    let server = &twin(flavour).plain;
+    let mut direct = people(server, schema).await;
+    let text = |limits| rules_head(server) + &rules(limits, schema);
+    let (_folder, file) = rules_file(&text(""));
+    let serving = Serving::start(&file).expect("it serves");
+    let mut client = connect(&serving.in_front_of(server), Some(schema)).await;
+    run(&mut client, "BEGIN").await;
+    run(
+        &mut client,
+        "UPDATE posts SET views = views + 1 WHERE id = 1",
+    )
+    .await;
+    std::fs::write(&file, text("idle_timeout: 1s")).expect("written");
+    serving.binary.signal("HUP");
+    let told = last_words(&mut client).await;
+    let views = number(
+        &mut direct,
+        "SELECT views FROM posts WHERE id = 1 FOR UPDATE",
+    );
+    assert_eq!(views.await, 0);
+    run(&mut direct, "SET SESSION wait_timeout = 1").await;
+    let by_the_server = last_words(&mut direct).await;
+    assert_eq!(told.len(), by_the_server.len());
+    for ((id, told), (server_id, by_the_server)) in told.iter().zip(&by_the_server) {
+        let told = reply::Err::decode(told).expect("an ERR packet");
+        let by_the_server = reply::Err::decode(by_the_server).expect("an ERR packet");
+        assert_eq!((id, told.code), (server_id, by_the_server.code));
+        assert_eq!(told.sql_state, by_the_server.sql_state);
+        assert!(String::from_utf8_lossy(told.message).contains("idle_timeout"));
+    }
     assert_eq!(serving.stop().code, Some(0));
 }

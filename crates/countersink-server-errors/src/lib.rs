@@ -122,8 +122,9 @@ error_codes! {
     ER_WINDOW_CIRCULARITY_IN_WINDOW_GRAPH = 3580, "Windows are defined by one another in a circle.";
     ER_CHECK_CONSTRAINT_VIOLATED = 3819, "A row violates a CHECK.";
     ER_MISPLACED_INTO = 3954, "INTO stands in a part of the query that may not have it.";
-    // For MySQL, these two numbers are errors of CREATE TABLESPACE and INSTALL COMPONENT.
+    // For MySQL, this number and 4161 are errors of CREATE TABLESPACE and INSTALL COMPONENT.
     ER_CONSTRAINT_FAILED = 4025, "MariaDB: a row violates a CHECK.";
+    ER_CLIENT_INTERACTION_TIMEOUT = 4031, "MySQL: the client has sent nothing for wait_timeout.";
     ER_UNKNOWN_DATA_TYPE = 4161, "MariaDB: unknown data type.";
 }
 

@@ -1,12 +1,19 @@
-//! How many clients there may be.
+//! How many clients there may be, and how long they may be idle.
+
+use std::time::Duration;
 
 use super::{Check, Text};
 use crate::config::error::{Error, Problem};
-use crate::config::limits::number;
+use crate::config::limits::{Range, duration, number};
 use crate::config::raw::{RawConfig, RawReserved, Scalar};
 use crate::config::{Connections, Reserved};
 
 const RESERVED: &str = "reserved_connections";
+
+const IDLE: Range = Range {
+    low: (Duration::from_secs(1), "1s"),
+    high: (Duration::from_secs(24 * 3600), "24h"),
+};
 
 impl Check<'_> {
     /// The limits of `raw`, which are taken out of it.
@@ -45,6 +52,9 @@ impl Check<'_> {
                 Some(reserved) => self.reserved(reserved, most)?,
                 None => Reserved::default(),
             },
+            idle_timeout: self.field("idle_timeout", raw.idle_timeout.take(), |text| {
+                duration(text, &IDLE)
+            })?,
         })
     }
 

@@ -8,6 +8,7 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
@@ -189,6 +190,11 @@ impl Place {
             }
         }
         Ok(())
+    }
+
+    /// How long the client may send nothing between two commands, as the rules file has it at the moment.
+    pub fn idle_timeout(&self) -> Option<Duration> {
+        self.admission.config.load().connections.idle_timeout
     }
 }
 

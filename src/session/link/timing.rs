@@ -105,6 +105,12 @@ impl Link {
         })
     }
 
+    /// Since when the session has done nothing: when its last command came, or was served. Some commands get no
+    /// response.
+    pub fn rests_since(&self) -> Instant {
+        self.served.max(self.timing.started)
+    }
+
     /// Counts a wait for the upstream since then, which has just been heard from.
     pub fn heard_since(&mut self, since: Instant) {
         let now = Instant::now();

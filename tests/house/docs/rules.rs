@@ -46,6 +46,7 @@ fn every_key_says_its_default_and_whether_a_reload_applies_it() {
             "counters",
             "bypass",
             "drain_timeout",
+            "idle_timeout",
             "max_",
             "reserved_connections",
         ];

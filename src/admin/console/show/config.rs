@@ -129,6 +129,10 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         ("slot_table", slot_table.to_string().into()),
         ("handshake_timeout", duration(*handshake_timeout)),
         ("drain_timeout", duration(*drain_timeout)),
+        (
+            "idle_timeout",
+            connections.idle_timeout.map_or(Value::Null, duration),
+        ),
         ("max_connections", connections.most.to_string().into()),
         ("max_user_connections", limit(connections.most_of_user)),
         (
