@@ -222,16 +222,23 @@ impl Keeper {
         self.look_around().await;
         self.publish();
         let latest = Instant::now() + LONGEST_START;
-        let mut deadline = Instant::now() + START;
+        let mut still_since = None;
         while let Steps::UnderWay { has_moved } = self.step_all().await {
-            if has_moved {
-                deadline = latest.min(Instant::now() + START);
-            }
-            if Instant::now() >= deadline {
+            let now = Instant::now();
+            // A round may take long itself, where the server is far away or busy: what counts is what is waited for.
+            let waited = now - *still_since.get_or_insert(now);
+            if now >= latest || (!has_moved && waited >= START) {
                 break;
             }
+            if has_moved {
+                still_since = None;
+            }
             tokio::time::sleep(Duration::from_millis(10)).await;
+            let losses = self.losses;
             self.agree_again().await;
+            if self.losses != losses {
+                still_since = None;
+            }
         }
         for standing in self.standings.iter().filter(|rule| !rule.is_settled()) {
             let why = standing.waits_for.as_deref().unwrap_or("the other proxies");
