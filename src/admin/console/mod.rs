@@ -1,12 +1,13 @@
 //! The SQL console: an operator queries and controls a running proxy, with any MySQL client.
 //!
-//! - `login`: which clients may come in
+//! - `login`: which clients may come in, and `arrivals`: those that are about to
 //! - `fence`: which of a client's bytes reach opensrv-mysql, which writes the responses; `shim` is what it calls
 //! - `visit`: a client that has logged in; each `statement` gets its response
 //! - `show`: tables about the proxy, `filter`ed; `act`: what changes something; `orders`: what changes the rules
 //! - `small_talk`: queries that clients send to every server; `set`: what they set there
 
 mod act;
+mod arrivals;
 mod client_queries;
 mod console_session;
 mod cursor;
@@ -34,24 +35,17 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::port::Port;
 use crate::config::Admin;
 use crate::net::PacketStream;
-use crate::wire::error_code::ER_CON_COUNT_ERROR;
-use crate::wire::packet::encode_packet;
-use crate::wire::reply;
+use arrivals::{Arrival, Arrivals};
 use console_session::Visit;
 use login::{Door, LoggedIn};
 use opensrv_fence::Fence;
 
 pub use handles::Desk;
-
-/// Maximum number of clients that are logging in; further ones are refused with an error. Anyone who can connect can
-/// take these places, but not those of logged-in clients.
-const MOST_LOGINS: usize = 16;
 
 /// When a connection on which nothing comes is asked for a sign of life, and how often from then on.
 const KEEP_ALIVE: TcpKeepalive = TcpKeepalive::new()
@@ -80,7 +74,7 @@ pub async fn serve(port: Port, admin: Admin, desk: Arc<Desk>) {
         }
     }
     let door = Arc::new(Door::new(admin, desk.config().handshake_timeout));
-    let logins = Arc::new(Semaphore::new(MOST_LOGINS));
+    let arrivals = Arc::new(Arrivals::default());
     let next_id = AtomicU32::new(FIRST_ID);
     let mut visits = JoinSet::new();
     loop {
@@ -89,50 +83,37 @@ pub async fn serve(port: Port, admin: Admin, desk: Arc<Desk>) {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let Ok(login) = Arc::clone(&logins).try_acquire_owned() else {
-            refuse(&stream);
-            continue;
-        };
         let (desk, door) = (Arc::clone(&desk), Arc::clone(&door));
         let id = next_id.fetch_add(1, Ordering::Relaxed).max(FIRST_ID);
+        let arrival = arrivals.enter(id);
         visits.spawn(async move {
-            if let Some(came) = receive(stream, peer, id, (&door, login)).await {
+            if let Some(came) = receive(stream, peer, &door, arrival).await {
                 serve_client(came, peer, id, desk).await;
             }
         });
     }
 }
 
-/// Says that there are too many, as far as that can be said at once.
-fn refuse(stream: &TcpStream) {
-    let message = format!(
-        "Too many connections: {MOST_LOGINS} clients are logging in to the console; each has handshake_timeout for that, try again then"
-    );
-    let mut payload = Vec::new();
-    reply::Err {
-        code: ER_CON_COUNT_ERROR,
-        sql_state: b"08004",
-        message: message.as_bytes(),
-    }
-    .encode_as_greeting(&mut payload);
-    let mut packet = Vec::new();
-    encode_packet(&mut packet, 0, &payload);
-    // A client that does not get this finds the connection closed.
-    stream.try_write(&packet).ok();
-}
-
-/// One client, from its connection until it is logged in, or is not. Then the place of its login is free.
+/// One client, from its connection until it is logged in, or is not.
 async fn receive(
     stream: TcpStream,
     peer: SocketAddr,
-    id: u32,
-    (door, _login): (&Door, OwnedSemaphorePermit),
+    door: &Door,
+    mut arrival: Arrival,
 ) -> Option<(PacketStream, LoggedIn)> {
     if let Err(error) = configure(&stream) {
         tracing::debug!(%peer, "cannot set TCP_NODELAY and SO_KEEPALIVE: {error}");
     }
     let mut client = PacketStream::new(Box::new(stream));
-    match door.admit(&mut client, id).await {
+    let id = arrival.id();
+    let admitted = tokio::select! {
+        admitted = door.admit(&mut client, id) => admitted,
+        () = arrival.makes_room() => {
+            tracing::debug!(%peer, "console: made room for another login");
+            return None;
+        }
+    };
+    match admitted {
         Ok(login) => {
             tracing::info!(%peer, user = login.user, "console: login");
             Some((client, login))

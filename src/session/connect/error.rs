@@ -150,13 +150,16 @@ impl ConnectError {
     pub(super) fn payload(&self, upstream: &Address, greeted: bool) -> Option<Vec<u8>> {
         let (code, sql_state) = self.code()?;
         let message = self.explanation(upstream);
-        let mut payload = vec![reply::ERR];
-        payload.extend_from_slice(&code.to_le_bytes());
-        if greeted {
-            payload.push(b'#');
-            payload.extend_from_slice(sql_state);
+        let error = reply::Err {
+            code,
+            sql_state,
+            message: message.as_bytes(),
+        };
+        let mut payload = Vec::new();
+        match greeted {
+            true => error.encode(&mut payload),
+            false => error.encode_as_greeting(&mut payload),
         }
-        payload.extend_from_slice(message.as_bytes());
         Some(payload)
     }
 
