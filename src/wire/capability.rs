@@ -37,7 +37,8 @@ pub const PLUGIN_AUTH_LENENC_CLIENT_DATA: u64 = 1 << 21;
 pub const SESSION_TRACK: u64 = 1 << 23;
 /// A result set ends with an OK packet with header 0xFE, and no EOF packet separates columns from rows.
 pub const DEPRECATE_EOF: u64 = 1 << 24;
-/// The server may omit column definitions. A byte before the column count says whether it does.
+/// The server may omit column definitions (`resultset_metadata = NONE`). A byte after the column count, and after
+/// COM_STMT_PREPARE_OK, says whether it does.
 pub const OPTIONAL_RESULTSET_METADATA: u64 = 1 << 25;
 /// The command phase is compressed with zstd, whose level is the last byte of the handshake response.
 pub const ZSTD_COMPRESSION: u64 = 1 << 26;
@@ -54,6 +55,6 @@ pub const MARIADB_EXTENDED_METADATA: u64 = 1 << 35;
 /// MariaDB: a byte after the column count says whether column definitions follow.
 pub const MARIADB_CACHE_METADATA: u64 = 1 << 36;
 
-/// The capabilities that the relay cannot support, masked on both sides. A server that may omit column definitions
-/// could omit those of a rewritten statement, although the client knows only those of its own statement.
-pub const MASKED: u64 = OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA;
+/// The capabilities that the relay cannot support, masked on both sides. MariaDB omits the column definitions that it
+/// has sent before; those of a rewritten statement are not the client's.
+pub const MASKED: u64 = MARIADB_CACHE_METADATA;

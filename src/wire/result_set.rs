@@ -13,6 +13,10 @@ const UTF8MB4: u16 = 45;
 /// `decimals` of a column that is not numeric.
 const NOT_FIXED: u8 = 31;
 
+/// Behind the column count for clients with OPTIONAL_RESULTSET_METADATA. They take definitions also where
+/// `resultset_metadata` is NONE.
+const DEFINITIONS_FOLLOW: u8 = 1;
+
 /// A result set whose columns are all text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextResult<'a> {
@@ -28,6 +32,9 @@ impl TextResult<'_> {
     pub fn encode(&self, out: &mut Vec<u8>, sequence_id: u8, status: u16, capabilities: u64) -> u8 {
         let mut payload = Vec::new();
         put_lenenc(&mut payload, self.columns.len() as u64);
+        if capabilities & capability::OPTIONAL_RESULTSET_METADATA != 0 {
+            payload.push(DEFINITIONS_FOLLOW);
+        }
         let mut next = encode_packet(out, sequence_id, &payload);
         for (position, name) in self.columns.iter().enumerate() {
             let lengths = self.rows.iter().filter_map(|row| row.get(position));
@@ -143,6 +150,7 @@ mod tests {
             0,
             capability::DEPRECATE_EOF,
             capability::DEPRECATE_EOF | capability::MARIADB_EXTENDED_METADATA,
+            capability::OPTIONAL_RESULTSET_METADATA,
         ] {
             let (packets, status) = packets(capabilities | capability::PROTOCOL_41);
             let rows: Vec<_> = packets

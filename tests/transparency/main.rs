@@ -79,6 +79,7 @@ topics![
     sql_prepared,
     diagnostics,
     session_track,
+    metadata,
     schema,
     statements,
     calls,

@@ -5,8 +5,9 @@ use std::fmt;
 use countersink::driver::Driver;
 use countersink::wire::capability::{
     CONNECT_WITH_DB, DEPRECATE_EOF, FOUND_ROWS, LOCAL_FILES, LONG_PASSWORD, MARIADB_STMT_BULK,
-    MULTI_RESULTS, MULTI_STATEMENTS, PLUGIN_AUTH, PLUGIN_AUTH_LENENC_CLIENT_DATA, PROTOCOL_41,
-    PS_MULTI_RESULTS, QUERY_ATTRIBUTES, SECURE_CONNECTION, SESSION_TRACK, TRANSACTIONS,
+    MULTI_RESULTS, MULTI_STATEMENTS, OPTIONAL_RESULTSET_METADATA, PLUGIN_AUTH,
+    PLUGIN_AUTH_LENENC_CLIENT_DATA, PROTOCOL_41, PS_MULTI_RESULTS, QUERY_ATTRIBUTES,
+    SECURE_CONNECTION, SESSION_TRACK, TRANSACTIONS,
 };
 use countersink_sandbox::Flavour;
 
@@ -46,21 +47,33 @@ const fn variant(protocol: Protocol, more: u64) -> Variant {
 
 /// Every pair of a protocol and a capability, on and off, is among them.
 pub const ALL: &[Variant] = &[
-    variant(Protocol::Text, DEPRECATE_EOF),
-    variant(Protocol::Text, SESSION_TRACK | MULTI_STATEMENTS),
+    variant(Protocol::Text, DEPRECATE_EOF | OPTIONAL_RESULTSET_METADATA),
+    variant(
+        Protocol::Text,
+        SESSION_TRACK | MULTI_STATEMENTS | OPTIONAL_RESULTSET_METADATA,
+    ),
     variant(
         Protocol::Text,
         DEPRECATE_EOF | SESSION_TRACK | FOUND_ROWS | MULTI_STATEMENTS | QUERY_ATTRIBUTES,
     ),
     variant(Protocol::Text, FOUND_ROWS),
-    variant(Protocol::Binary, DEPRECATE_EOF),
-    variant(Protocol::Binary, SESSION_TRACK | MULTI_STATEMENTS),
+    variant(
+        Protocol::Binary,
+        DEPRECATE_EOF | OPTIONAL_RESULTSET_METADATA,
+    ),
+    variant(
+        Protocol::Binary,
+        SESSION_TRACK | MULTI_STATEMENTS | OPTIONAL_RESULTSET_METADATA,
+    ),
     variant(
         Protocol::Binary,
         DEPRECATE_EOF | SESSION_TRACK | FOUND_ROWS | QUERY_ATTRIBUTES,
     ),
     variant(Protocol::Binary, FOUND_ROWS),
-    variant(Protocol::Cursor, MULTI_STATEMENTS),
+    variant(
+        Protocol::Cursor,
+        MULTI_STATEMENTS | OPTIONAL_RESULTSET_METADATA,
+    ),
     variant(
         Protocol::Cursor,
         DEPRECATE_EOF | SESSION_TRACK | FOUND_ROWS | QUERY_ATTRIBUTES,
@@ -92,6 +105,7 @@ const NAMES: &[(u64, &str)] = &[
     (FOUND_ROWS, "FOUND_ROWS"),
     (MULTI_STATEMENTS, "MULTI_STATEMENTS"),
     (QUERY_ATTRIBUTES, "QUERY_ATTRIBUTES"),
+    (OPTIONAL_RESULTSET_METADATA, "OPTIONAL_RESULTSET_METADATA"),
 ];
 
 impl Variant {

@@ -9,7 +9,7 @@ use crate::session::error::Error;
 use crate::session::error_kind::{is_of_the_text, is_unknown_column, is_without_slots};
 use crate::session::link::definitions::Agreement;
 use crate::session::link::internal::{Failure, failure};
-use crate::session::link::rewrite::{Rewrite, Rewritten, prepare_again};
+use crate::session::link::rewrite::{Promised, Rewrite, Rewritten, prepare_again};
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::prepared::Statement;
 use crate::sql::plan::{Read, Reason};
@@ -122,7 +122,10 @@ impl Session {
         for _ in 0..RUNS {
             self.send_payload(packet).await?;
             let rewrite = Rewrite {
-                columns: Some(&statement.columns),
+                columns: Some(Promised {
+                    definitions: &statement.columns,
+                    are_needed: true,
+                }),
                 binary: true,
                 hold_errors,
                 ..ReplyContext::single(response_kind).rewrite()

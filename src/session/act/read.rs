@@ -14,7 +14,7 @@ use crate::session::definitions::RUNS;
 use crate::session::error::Error;
 use crate::session::error_kind::{is_of_the_text, is_without_slots};
 use crate::session::link::internal::{Failure, InternalResponse, failure, is_deadlock};
-use crate::session::link::rewrite::Rewrite;
+use crate::session::link::rewrite::{Promised, Rewrite};
 use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
 use crate::session::state::diagnostics::Diagnostics;
@@ -270,7 +270,10 @@ impl Session {
             _ => self.count_once(read, query),
         }
         let rewrite = Rewrite {
-            columns: Some(&sent.definitions),
+            columns: Some(Promised {
+                definitions: &sent.definitions,
+                are_needed: true,
+            }),
             hold_errors: &[ER_DATA_OUT_OF_RANGE],
             ..context.rewrite()
         };

@@ -9,7 +9,7 @@ use crate::session::definitions::{RUNS, SentRead};
 use crate::session::error::Error;
 use crate::session::link::definitions::Definitions;
 use crate::session::link::internal::InternalResponse;
-use crate::session::link::rewrite::{Rewrite, patch_status};
+use crate::session::link::rewrite::{Promised, Rewrite, patch_status};
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::diagnostics::{Diagnostics, is_shown};
 use crate::session::text::kind_of;
@@ -201,7 +201,10 @@ impl Session {
                 }
             };
             let rewrite = Rewrite {
-                columns: Some(&sent.definitions),
+                columns: Some(Promised {
+                    definitions: &sent.definitions,
+                    are_needed: false,
+                }),
                 ..context.rewrite()
             };
             let ended = self.pass_rewritten(context.response_kind, rewrite).await?;

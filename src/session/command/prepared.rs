@@ -237,7 +237,7 @@ impl Session {
             parameters: ok.parameters,
             columns: Definitions::new(columns, None),
             types: Vec::new(),
-            typing: Typing::new(&parameters, self.link.capabilities),
+            typing: Typing::new(ok.parameters, &parameters, self.link.capabilities),
             long_data: false,
             rewritten: None,
             rows: None,

@@ -36,7 +36,7 @@ pub struct Rewrite<'a> {
     /// Status flags to set.
     pub set_status: u16,
     /// Column definitions that the client must see.
-    pub columns: Option<&'a Definitions>,
+    pub columns: Option<Promised<'a>>,
     /// Rows come in the binary protocol.
     pub binary: bool,
     /// The layout of a cursor's rows, which come without definitions.
@@ -51,6 +51,14 @@ pub struct Rewrite<'a> {
     pub hide_transaction: bool,
     /// The ids of the rewritten statement and of the client's, in case an error names the first.
     pub renamed: Option<(u32, u32)>,
+}
+
+/// The column definitions of the client's own statement.
+#[derive(Clone, Copy, Debug)]
+pub struct Promised<'a> {
+    pub definitions: &'a Definitions,
+    /// Whether the values are right only if these are: a response without definitions cannot be compared with them.
+    pub are_needed: bool,
 }
 
 impl Rewrite<'_> {
@@ -387,15 +395,24 @@ impl Rewriting<'_> {
         }
     }
 
-    /// Takes in the number of columns. The rewritten statement must have as many as the client was promised, or
-    /// nothing in its response can be trusted.
+    /// Takes in the number of columns. The rewritten statement must have as many as the client was promised, and define
+    /// them, or nothing in its response can be trusted.
     fn column_count(&mut self, payload: &[u8]) -> Result<(), Error> {
-        let count = Reader::new(payload).lenenc()?;
+        let mut reader = Reader::new(payload);
+        let count = reader.lenenc()?;
+        let omits =
+            self.capabilities & capability::OPTIONAL_RESULTSET_METADATA != 0 && reader.u8()? == 0;
         self.sends_rows = true;
         self.sent.clear();
         self.shown.clear();
         match self.rewrite.columns {
-            Some(promised) if promised.columns.len() as u64 != count => self.discard(),
+            Some(promised) if omits && !promised.are_needed => {
+                self.rewrite.columns = None;
+                self.packet(payload);
+            }
+            Some(promised) if omits || promised.definitions.columns.len() as u64 != count => {
+                self.discard();
+            }
             _ => self.packet(payload),
         }
         Ok(())
@@ -412,7 +429,7 @@ impl Rewriting<'_> {
     /// a column that the rewriting left alone may come back with other flags: a key that a subquery refers to loses
     /// NOT_NULL (MySQL 9.7).
     fn column(&mut self, payload: &[u8]) -> Result<(), Error> {
-        let Some(definitions) = self.rewrite.columns else {
+        let Some(Promised { definitions, .. }) = self.rewrite.columns else {
             return Ok(());
         };
         let position = self.sent.len();

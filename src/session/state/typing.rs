@@ -14,8 +14,9 @@ pub(crate) struct Typing {
 }
 
 impl Typing {
-    /// Starts from the parameters' definitions.
-    pub(crate) fn new(definitions: &[Vec<u8>], capabilities: u64) -> Self {
+    /// Starts from the definitions of this many parameters. Without definitions (`resultset_metadata = NONE`) only the
+    /// server knows the types.
+    pub(crate) fn new(parameters: u16, definitions: &[Vec<u8>], capabilities: u64) -> Self {
         let is_text = |definition: &Vec<u8>| {
             let definition = Column::decode(definition, capabilities);
             definition.is_ok_and(|column| {
@@ -37,7 +38,7 @@ impl Typing {
         };
         Self {
             surprised_by_numbers: definitions.iter().map(is_text).collect(),
-            is_fixed: false,
+            is_fixed: definitions.len() < usize::from(parameters),
         }
     }
 

@@ -110,6 +110,10 @@ pub struct ResponseTracker {
     state: State,
     rest: Rest,
     deprecate_eof: bool,
+    /// Column definitions may be omitted, which a flag tells.
+    may_omit_definitions: bool,
+    /// Those of the statement that was prepared are.
+    omits_definitions: bool,
     /// OK packets carry session state changes.
     tracks: bool,
     /// The client asked for a cursor.
@@ -153,6 +157,8 @@ impl ResponseTracker {
             state,
             rest: Rest::Nothing,
             deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
+            omits_definitions: false,
+            may_omit_definitions: capabilities & capability::OPTIONAL_RESULTSET_METADATA != 0,
             tracks: capabilities & capability::SESSION_TRACK != 0,
             may_open_cursor: response_kind == ResponseKind::Cursor,
             output_parameters: false,
@@ -309,7 +315,7 @@ impl ResponseTracker {
                 PacketKind::Parameter
             }
             State::ParametersEof { columns } => {
-                self.state = Self::prepared_columns(columns);
+                self.state = self.prepared_columns(columns);
                 PacketKind::Separator
             }
             State::PreparedColumns { left } => {
@@ -365,9 +371,14 @@ impl ResponseTracker {
             Some(&reply::ERR) => self.err(payload),
             Some(&reply::LOCAL_INFILE) => PacketKind::LocalInfile,
             _ => {
-                let left = Reader::new(payload).lenenc().unwrap_or(0);
+                let mut reader = Reader::new(payload);
+                let left = reader.lenenc().unwrap_or(0);
                 self.sends_rows = true;
-                self.state = State::Columns { left };
+                self.state = match self.may_omit_definitions && reader.u8() == Ok(0) {
+                    true if self.deprecate_eof => State::Rows,
+                    true => State::ColumnsEof,
+                    false => State::Columns { left },
+                };
                 PacketKind::ColumnCount
             }
         }
@@ -436,6 +447,7 @@ impl ResponseTracker {
             columns,
             parameters,
             statement_id,
+            has_definitions,
         }) = PrepareOk::decode(payload)
         else {
             // When HELP without a topic is prepared, MariaDB sends an OK packet and nothing else.
@@ -443,8 +455,10 @@ impl ResponseTracker {
             return PacketKind::Ok;
         };
         self.prepared = Some(statement_id);
+        self.omits_definitions = self.may_omit_definitions && !has_definitions;
         self.state = match parameters {
-            0 => Self::prepared_columns(columns),
+            0 => self.prepared_columns(columns),
+            _ if self.omits_definitions => self.after_parameters(columns),
             left => State::Parameters { left, columns },
         };
         PacketKind::PrepareOk
@@ -452,14 +466,17 @@ impl ResponseTracker {
 
     fn after_parameters(&self, columns: u16) -> State {
         match self.deprecate_eof {
-            true => Self::prepared_columns(columns),
+            true => self.prepared_columns(columns),
             false => State::ParametersEof { columns },
         }
     }
 
-    fn prepared_columns(columns: u16) -> State {
+    fn prepared_columns(&self, columns: u16) -> State {
         match columns {
             0 => State::Done,
+            // The EOF packet is sent all the same.
+            _ if self.omits_definitions && !self.deprecate_eof => State::PreparedColumnsEof,
+            _ if self.omits_definitions => State::Done,
             left => State::PreparedColumns { left },
         }
     }

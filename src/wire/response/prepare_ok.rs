@@ -11,6 +11,9 @@ pub struct PrepareOk {
     pub columns: u16,
     /// `int<2>`: number of parameters.
     pub parameters: u16,
+    /// `int<1>` behind the warning count: whether definitions follow. Servers send it to clients with
+    /// OPTIONAL_RESULTSET_METADATA alone; for others it is true.
+    pub has_definitions: bool,
 }
 
 impl PrepareOk {
@@ -18,13 +21,14 @@ impl PrepareOk {
     pub fn decode(payload: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         reader.u8()?;
-        let ok = Self {
-            statement_id: reader.u32()?,
-            columns: reader.u16()?,
-            parameters: reader.u16()?,
-        };
+        let (statement_id, columns, parameters) = (reader.u32()?, reader.u16()?, reader.u16()?);
         // A filler and the warning count. An OK packet is shorter, so reading them here tells the two apart.
         reader.bytes(3)?;
-        Ok(ok)
+        Ok(Self {
+            statement_id,
+            columns,
+            parameters,
+            has_definitions: reader.u8() != Ok(0),
+        })
     }
 }

@@ -28,11 +28,15 @@ use crate::wire::response::ResponseKind;
 use super::replay::{Told, told_whole};
 
 /// The capabilities that vary between responses, by name.
-const CAPABILITIES: [(&str, u64); 4] = [
+const CAPABILITIES: [(&str, u64); 5] = [
     ("DEPRECATE_EOF", capability::DEPRECATE_EOF),
     ("SESSION_TRACK", capability::SESSION_TRACK),
     ("MARIADB_PROGRESS", capability::MARIADB_PROGRESS),
     ("MARIADB_STMT_BULK", capability::MARIADB_STMT_BULK),
+    (
+        "OPTIONAL_RESULTSET_METADATA",
+        capability::OPTIONAL_RESULTSET_METADATA,
+    ),
 ];
 
 /// Stands for an empty set of capabilities.
